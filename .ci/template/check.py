@@ -1,0 +1,332 @@
+"""Checks template.yaml and samconfig.toml, offline and without an AWS account.
+
+The template is expanded as CloudFormation would expand it, because that is where mistakes show: SAM drops a conditional
+AllowCredentials, and cfn-lint alone does not follow references through SAM's own resource types.
+
+    python .ci/template/check.py              one line per check; the first fault ends it with a non-zero code
+    python .ci/template/check.py --self-test  plants mistakes in a copy, one at a time, and expects each to be caught
+
+What is expected of the template stands in expected.py, so that a change of access or routes is a change of two files.
+"""
+
+import argparse
+import json
+import logging
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
+
+from cfnlint.api import lint  # noqa: E402  the region has to be set before
+from cfnlint.config import ManualArgs  # noqa: E402
+from samtranslator.translator.transform import transform  # noqa: E402
+from samtranslator.yaml_helper import yaml_parse  # noqa: E402
+
+import expected  # noqa: E402
+import mistakes  # noqa: E402
+
+# The translator counts its own calls, and complains at the end that nobody asked for the count.
+logging.getLogger("samtranslator.metrics.metrics").disabled = True
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMED_ORIGINS = ["https://store.example.com", "http://localhost:3000"]
+
+
+class Fault(Exception):
+    """One thing that is wrong, in one sentence."""
+
+
+class LoggingPolicyOnly:
+    """The one managed policy that SAM attaches by itself; asking AWS for the list would need an account."""
+
+    def load(self):
+        return {"AWSLambdaBasicExecutionRole": expected.LOGGING_POLICY}
+
+
+class Subject:
+    """The files under test: as text, as read, and expanded with and without named origins."""
+
+    def __init__(self, template, samconfig):
+        self.text = template
+        self.source = yaml_parse(template)
+        self.samconfig = tomllib.loads(samconfig)
+        self.any_origin = self.expand("*")
+        self.named_origins = self.expand(",".join(NAMED_ORIGINS))
+
+    def expand(self, origins):
+        template = yaml_parse(self.text)
+        # `sam package` puts an S3 address here; the translator refuses a folder.
+        template["Globals"]["Function"]["CodeUri"] = "s3://bucket/code.zip"
+        try:
+            return transform(template, {"AllowedOrigins": origins}, LoggingPolicyOnly())
+        except Exception as error:  # the translator raises several kinds
+            causes = getattr(error, "causes", None) or [error]
+            raise Fault("SAM cannot expand it: " + "; ".join(getattr(c, "message", str(c)) for c in causes)) from error
+
+    def resources(self, kind):
+        """Logical id and resource of every expanded resource of one type."""
+        return {i: r for i, r in self.any_origin["Resources"].items() if r["Type"] == kind}
+
+
+def expect(condition, sentence):
+    if not condition:
+        raise Fault(sentence)
+
+
+def expect_equal(what, found, wanted):
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in sorted(set(found) | set(wanted)):
+            expect_equal(f"{what}: {key}", found.get(key), wanted.get(key))
+    expect(found == wanted, f"{what} is {found}, not {wanted}")
+
+
+def allows(parameter, value):
+    """Whether CloudFormation would take this value for the parameter."""
+    if "AllowedValues" in parameter and value not in [str(v) for v in parameter["AllowedValues"]]:
+        return False
+    if "AllowedPattern" in parameter and not re.fullmatch(parameter["AllowedPattern"], value):
+        return False
+    if parameter["Type"] == "Number":
+        if not re.fullmatch("[0-9]+", value):
+            return False
+        return parameter.get("MinValue", 0) <= int(value) <= parameter.get("MaxValue", int(value))
+    return True
+
+
+def check_parameters(subject):
+    parameters = subject.source["Parameters"]
+    groups = subject.source["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    grouped = [name for group in groups for name in group["Parameters"]]
+    expect_equal("the list of grouped parameters", sorted(grouped), sorted(parameters))
+    for name, parameter in parameters.items():
+        for key in ("Default", "Description", "ConstraintDescription"):
+            expect(key in parameter, f"{name} has no {key}")
+        limits = {"AllowedValues", "AllowedPattern", "MinValue"}
+        expect(limits & set(parameter), f"{name} takes any value")
+        expect(allows(parameter, str(parameter["Default"])), f"{name} does not allow its own default")
+    for name, (good, bad) in expected.VALUES.items():
+        for value in good:
+            expect(allows(parameters[name], value), f"{name} refuses {value!r}")
+        for value in bad:
+            expect(not allows(parameters[name], value), f"{name} allows {value!r}")
+
+
+def check_samconfig(subject):
+    parameters = subject.source["Parameters"]
+    environments = {k: v for k, v in subject.samconfig.items() if k != "version"}
+    expect_equal("the list of environments", sorted(environments), ["default", "prod", "staging"])
+    stacks = [e["global"]["parameters"]["stack_name"] for e in environments.values()]
+    expect(len(set(stacks)) == len(stacks), f"two environments share a stack name: {stacks}")
+    for environment, tables in environments.items():
+        deploy = tables["deploy"]["parameters"]
+        expect_equal(f"capabilities of {environment}", deploy["capabilities"], "CAPABILITY_IAM")
+        for override in deploy["parameter_overrides"]:
+            name, _, value = override.partition("=")
+            expect(name in parameters, f"{environment} sets {name}, which the template does not have")
+            expect(allows(parameters[name], value), f"{environment} sets {name} to {value!r}, which is not allowed")
+
+
+def check_cors(subject):
+    condition = {"AnyOrigin": {"Fn::Equals": [{"Ref": "AllowedOrigins"}, "*"]}}
+    expect_equal("Conditions", subject.source["Conditions"], condition)
+    form = cors_form(subject.any_origin, 1)
+    expect_equal("CORS for any origin", form, {**expected.CORS, "allowOrigins": ["*"]})
+    form = cors_form(subject.named_origins, 2)
+    separator, text = form["allowOrigins"].get("Fn::Split", [None, None])
+    expect(separator == "," and isinstance(text, str), "CORS for named origins does not split AllowedOrigins at commas")
+    form["allowOrigins"] = text.split(separator)
+    wanted = {**expected.CORS, "allowOrigins": NAMED_ORIGINS, "allowCredentials": True}
+    expect_equal("CORS for named origins", form, wanted)
+
+
+def cors_form(expanded, branch):
+    """One branch of the expanded CORS settings, which must be a single Fn::If."""
+    apis = [r for r in expanded["Resources"].values() if r["Type"] == "AWS::ApiGatewayV2::Api"]
+    expect(len(apis) == 1, f"there are {len(apis)} APIs")
+    cors = apis[0]["Properties"]["Body"].get("x-amazon-apigateway-cors", {})
+    expect(list(cors) == ["Fn::If"], "the CORS settings are not one Fn::If in the expanded template")
+    expect_equal("the condition of the CORS settings", cors["Fn::If"][0], "AnyOrigin")
+    return dict(cors["Fn::If"][branch])
+
+
+def check_routes(subject):
+    (api,) = subject.resources("AWS::ApiGatewayV2::Api").values()
+    routes = {}
+    for path, methods in api["Properties"]["Body"]["paths"].items():
+        for method, operation in methods.items():
+            uri = operation["x-amazon-apigateway-integration"]["uri"]["Fn::Sub"]
+            routes[f"{method.upper()} {path}"] = re.search(r"\$\{(\w+)\.Arn\}", uri)[1]
+    for route in sorted(set(routes) | set(expected.ROUTES)):
+        expect_equal(f"the function of {route}", routes.get(route), expected.ROUTES.get(route))
+    expect_equal("the number of routes", len(routes), 17)
+
+
+def check_roles(subject):
+    roles = subject.resources("AWS::IAM::Role")
+    expect_equal("the list of roles", sorted(roles), sorted(f"{f}Role" for f in expected.ACCESS))
+    for function, wanted in expected.ACCESS.items():
+        properties = roles[f"{function}Role"]["Properties"]
+        trusted = [s["Principal"] for s in properties["AssumeRolePolicyDocument"]["Statement"]]
+        expect_equal(f"who may take the role of {function}", trusted, [{"Service": ["lambda.amazonaws.com"]}])
+        expect_equal(f"managed policies of {function}", properties["ManagedPolicyArns"], [expected.LOGGING_POLICY])
+        statements = [s for p in properties["Policies"] for s in p["PolicyDocument"]["Statement"]]
+        found = [access(function, statement) for statement in statements]
+        expect_equal(f"the access of {function}", found, wanted)
+
+
+def access(function, statement):
+    """Actions and partition keys of one statement, after everything that no statement may do otherwise."""
+    expect("Sid" in statement, f"a statement of {function} has no Sid")
+    where = f"{function}, statement {statement['Sid']}"
+    known = {"Sid", "Effect", "Action", "Resource", "Condition"}
+    expect(set(statement) == known, f"{where}: has {sorted(statement)} instead of {sorted(known)}")
+    expect_equal(f"{where}: Effect", statement["Effect"], "Allow")
+    actions = statement["Action"]
+    expect(isinstance(actions, list), f"{where}: Action is not a list")
+    for action in actions:
+        expect("*" not in action and "?" not in action, f"{where}: the wildcard action {action}")
+    expect_equal(f"{where}: Resource", statement["Resource"], {"Fn::GetAtt": ["StoreTable", "Arn"]})
+    condition = dict(statement["Condition"])
+    guard = condition.pop("Null", None)
+    expect(guard == {"dynamodb:LeadingKeys": "false"}, f"{where}: a request without a key is not refused (no Null)")
+    expect(list(condition) == ["ForAllValues:StringLike"], f"{where}: conditions are {sorted(condition)}")
+    keys = condition["ForAllValues:StringLike"].get("dynamodb:LeadingKeys")
+    expect(isinstance(keys, list), f"{where}: no list of dynamodb:LeadingKeys")
+    for key in keys:
+        expect(re.fullmatch(r"[A-Z]+(#\*)?", key), f"{where}: {key!r} is no partition key of the table")
+    return actions, keys
+
+
+def check_functions(subject):
+    functions = subject.resources("AWS::Lambda::Function")
+    expect_equal("the list of functions", sorted(functions), sorted(expected.ACCESS))
+    for name, function in functions.items():
+        package = name.removesuffix("Function").lower()
+        build = {"Binary": package, "CargoLambdaFlags": ["-p", package]}
+        wanted = {"BuildMethod": "rust-cargolambda", "BuildProperties": build}
+        expect_equal(f"Metadata of {name}", function["Metadata"], wanted)
+        properties = function["Properties"]
+        variables = properties["Environment"]["Variables"]
+        wanted = {**expected.ENVIRONMENT, **expected.OWN_ENVIRONMENT.get(name, {})}
+        expect_equal(f"the environment of {name}", variables, wanted)
+        for key, value in expected.FUNCTION.items():
+            expect_equal(f"{key} of {name}", properties.get(key), value)
+
+
+def check_data(subject):
+    for kind, wanted in expected.DATA.items():
+        resources = subject.resources(kind)
+        expect(len(resources) == 1, f"there are {len(resources)} resources of type {kind}")
+        ((name, resource),) = resources.items()
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+            expect_equal(f"{policy} of {name}", resource.get(policy), "Retain")
+        expect_equal(f"Properties of {name}", resource["Properties"], wanted)
+
+
+def check_stage(subject):
+    (stage,) = subject.resources("AWS::ApiGatewayV2::Stage").values()
+    properties = stage["Properties"]
+    expect_equal("StageName", properties["StageName"], "$default")
+    throttle = {"ThrottlingRateLimit": {"Ref": "ThrottleRate"}, "ThrottlingBurstLimit": {"Ref": "ThrottleBurst"}}
+    expect_equal("throttling of the stage", properties.get("DefaultRouteSettings"), throttle)
+    log = properties.get("AccessLogSettings", {})
+    expect_equal("where the access log goes", log.get("DestinationArn"), {"Fn::GetAtt": ["ApiLogs", "Arn"]})
+    pair = r'"\w+":"\$context\.[\w.]+"'
+    expect(re.fullmatch(rf"\{{{pair}(, ?{pair})*\}}", log["Format"]), "the access log is not JSON")
+    for variable in ("identity", "path", "authorizer"):
+        expect(f"$context.{variable}" not in log["Format"], f"the access log contains $context.{variable}")
+    for name, group in subject.resources("AWS::Logs::LogGroup").items():
+        wanted = {"RetentionInDays": {"Ref": "LogRetentionDays"}}
+        expect_equal(f"Properties of {name}", group["Properties"], wanted)
+
+
+def check_names(subject):
+    """Two stacks in one account must not meet: no resource may carry a name that the template fixed."""
+    for name, resource in subject.any_origin["Resources"].items():
+        for key, value in resource.get("Properties", {}).items():
+            fixed = key.endswith("Name") and isinstance(value, str) and value != "$default"
+            expect(not fixed, f"{name} has the fixed {key} {value!r}")
+
+
+def check_lint(subject):
+    report("source", lint(subject.text, config=ManualArgs(regions=["us-east-1"])))
+
+
+def check_expanded_lint(subject):
+    # W2001: SAM has already written in the parameters that only it reads.
+    config = ManualArgs(regions=["us-east-1"], ignore_checks=["W2001"])
+    for expanded in (subject.any_origin, subject.named_origins):
+        report("expanded template", lint(json.dumps(expanded, indent=1), config=config))
+
+
+def report(what, matches):
+    if matches:
+        # A message may list every name that would have been right.
+        lines = [f"  line {m.linenumber}: {m.rule.id} {m.message[:160]}" for m in matches]
+        raise Fault(f"cfn-lint on the {what}\n" + "\n".join(lines))
+
+
+# Cheap ones first. A mistake is then reported by the check that knows most about it.
+CHECKS = {
+    "parameters": check_parameters,
+    "samconfig": check_samconfig,
+    "cors": check_cors,
+    "routes": check_routes,
+    "roles": check_roles,
+    "functions": check_functions,
+    "data": check_data,
+    "stage": check_stage,
+    "names": check_names,
+    "lint": check_lint,
+    "expanded lint": check_expanded_lint,
+}
+
+
+def run(template, samconfig, say):
+    """The name of the check that found a fault, and the fault; or two times None."""
+    name = "expand"
+    try:
+        subject = Subject(template, samconfig)
+        say(f"ok    {name}")
+        for name, check in CHECKS.items():
+            check(subject)
+            say(f"ok    {name}")
+    except Fault as fault:
+        return name, fault
+    except Exception as error:  # a section is missing, or the file is no YAML at all
+        return name, Fault(f"{type(error).__name__}: {error}")
+    return None, None
+
+
+def self_test(template, samconfig):
+    """Every planted mistake must be found, and by the check that is meant for it."""
+    missed = 0
+    for mistake in mistakes.ALL:
+        planted = mistake.plant(template, samconfig)
+        found, fault = run(*planted, say=lambda _: None)
+        caught = found == mistake.caught_by
+        missed += not caught
+        detail = " ".join(str(fault).split()) if fault else "nothing found"
+        print(f"{'ok    ' if caught else 'MISSED'}{mistake.name}: {found}: {detail}"[:200])
+    return missed
+
+
+def main():
+    arguments = argparse.ArgumentParser(description="Checks template.yaml and samconfig.toml.")
+    arguments.add_argument("--self-test", action="store_true", help="plant mistakes and expect each to be caught")
+    options = arguments.parse_args()
+    template = (ROOT / "template.yaml").read_text()
+    samconfig = (ROOT / "samconfig.toml").read_text()
+    name, fault = run(template, samconfig, say=print)
+    if fault:
+        sys.exit(f"FAULT {name}: {fault}")
+    if options.self_test and self_test(template, samconfig):
+        sys.exit("FAULT self-test: a planted mistake was not caught")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Typical mistakes, planted one at a time by check.py --self-test. A check that cannot fail proves nothing."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Replaces the first match of `pattern` and names the check that has to notice."""
+
+    name: str
+    caught_by: str
+    pattern: str
+    replacement: str
+    in_samconfig: bool = False
+
+    def plant(self, template, samconfig):
+        text = samconfig if self.in_samconfig else template
+        planted, count = re.subn(self.pattern, lambda _: self.replacement, text, count=1)
+        if not count:
+            raise SystemExit(f"FAULT self-test: nowhere to plant the mistake {self.name!r}")
+        return (template, planted) if self.in_samconfig else (planted, samconfig)
+
+
+# The block that SAM cannot see through: credentials under a condition of their own.
+CONDITIONAL_CREDENTIALS = """CorsConfiguration:
+        AllowOrigins: !Split [",", !Ref AllowedOrigins]
+        AllowCredentials: !If [AnyOrigin, false, true]
+        AllowMethods: [GET, POST]
+        AllowHeaders: [authorization, content-type, cache-control, pragma, expires, if-none-match]
+        ExposeHeaders: [etag, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset]
+        MaxAge: 86400
+      DefaultRouteSettings:"""
+
+ALL = [
+    Mistake("a conditional AllowCredentials", "cors",
+            r"(?s)CorsConfiguration: !If.*?DefaultRouteSettings:", CONDITIONAL_CREDENTIALS),
+    Mistake("credentials for every origin", "cors", r'AllowOrigins: \["\*"\]',
+            'AllowOrigins: ["*"]\n          AllowCredentials: true'),
+    Mistake("a header in one form only", "cors", r"expires, if-none-match\]", "expires]"),
+    Mistake("`*` beside a name", "parameters", r"\[\*\]\|https", "[*](,.*)?|https"),
+    Mistake("a route left out", "routes", r"Path: /staff", "Path: /stuff"),
+    Mistake("a route at the wrong method", "routes", r"Method: GET, Path: /patrons/get",
+            "Method: POST, Path: /patrons/get"),
+    Mistake("two functions on one route", "expand", r"Method: POST, Path: /cart/setReferral",
+            "Method: POST, Path: /cart/get"),
+    Mistake("a category's address without +", "routes", r"\{url\+\}", "{url}"),
+    Mistake("a wildcard action", "roles", r"Action: \[dynamodb:UpdateItem\]", 'Action: ["dynamodb:*"]'),
+    Mistake("a wildcard resource", "roles", r"Resource: !GetAtt StoreTable.Arn", 'Resource: "*"'),
+    Mistake("one action too many", "roles", r"Action: \[dynamodb:UpdateItem\]",
+            "Action: [dynamodb:UpdateItem, dynamodb:DeleteItem]"),
+    Mistake("content reading orders", "roles", r"STATS, PATRONS\]", 'STATS, PATRONS, "ORDER#*"]'),
+    Mistake("every partition key", "roles", r"LeadingKeys: \[CART#\*\]", 'LeadingKeys: ["*"]'),
+    Mistake("no guard beside ForAllValues", "roles",
+            r'\n +"Null":\n +dynamodb:LeadingKeys: "false"', ""),
+    Mistake("Null not quoted, which YAML takes for null", "roles", r'"Null":', "Null:"),
+    Mistake("the package of another function", "functions", r"-p, cart", "-p, catalog"),
+    Mistake("a function without the token keys", "functions", r"TOKEN_KEYS: ", "TOKEN_KEY: "),
+    Mistake("one key instead of all", "functions", r":SecretString\}\}", ":SecretString:k1}}"),
+    Mistake("a table that a deploy may replace", "data", r"UpdateReplacePolicy: Retain", "UpdateReplacePolicy: Delete"),
+    Mistake("a parameter in the secret", "data", r"GenerateStringKey: k1", "GenerateStringKey: !Ref KeyRevision"),
+    Mistake("no point-in-time recovery", "data", r"PointInTimeRecoveryEnabled: true",
+            "PointInTimeRecoveryEnabled: false"),
+    Mistake("callers' addresses in the access log", "stage", r"\$context\.routeKey", "$context.identity.sourceIp"),
+    Mistake("a fixed table name", "data", r"BillingMode:", "TableName: store\n      BillingMode:"),
+    Mistake("a fixed function name", "names", r"Description: The caller's profile",
+            "FunctionName: auth\n      Description: The caller's profile"),
+    Mistake("a reference to nothing", "lint", r"Value: !Ref FunctionLogs", "Value: !Ref FunctionLog"),
+    # A name that cfn-lint expects of SAM, and that SAM does not give: seen in the expanded template only.
+    Mistake("a reference to a stage that SAM calls otherwise", "expanded lint", r"Value: !Ref FunctionLogs",
+            "Value: !Ref StorefrontApiStage"),
+    Mistake("an unknown parameter in samconfig", "samconfig", r"MemorySize=512", "Memory=512", in_samconfig=True),
+    Mistake("a value in samconfig that is refused", "samconfig", r"MemorySize=512", "MemorySize=500",
+            in_samconfig=True),
+]

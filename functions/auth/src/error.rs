@@ -1,0 +1,55 @@
+//! Everything that keeps an auth endpoint from its ordinary answer.
+
+use crate::chat::Failure;
+use lambda_http::http::StatusCode;
+use lambda_http::{Body, Response};
+use shared::http::body::BodyFault;
+use shared::http::reply;
+use shared::http::serve::log_fault;
+use shared::store::StoreError;
+
+/// A refusal or a fault; what the caller learns stands in [`Error::into_response`] alone.
+#[derive(Debug)]
+pub enum Error {
+    /// No token, or none that speaks for a user (ruling 2).
+    Unauthorized,
+    /// A body that is too large (ruling 1).
+    Body(BodyFault),
+    /// The authorization URL could not be built; the text says why and holds no secret (contract, Errors).
+    ChatUrl(String),
+    /// The table failed.
+    Store(StoreError),
+}
+
+impl Error {
+    /// The answer to the caller; a fault is logged here, once.
+    pub fn into_response(self, request_id: &str) -> Response<Body> {
+        match self {
+            Self::Unauthorized => reply::unauthorized(),
+            Self::Body(fault) => reply::message(reply::body_status(&fault), &fault.to_string()),
+            Self::ChatUrl(reason) => {
+                let error = format!("Failed to generate auth URL: {reason}");
+                reply::json(StatusCode::INTERNAL_SERVER_ERROR, &Failure { success: false, error: &error })
+            }
+            Self::Store(error) => {
+                log_fault(request_id, &error);
+                match error {
+                    StoreError::Unavailable { .. } => reply::unavailable(),
+                    StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
+                }
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<BodyFault> for Error {
+    fn from(fault: BodyFault) -> Self {
+        Self::Body(fault)
+    }
+}

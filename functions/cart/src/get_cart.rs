@@ -1,0 +1,193 @@
+//! POST /cart/get: the cart as it stands now, with what it costs (contract 9; rulings 6 and 8).
+
+use crate::State;
+use crate::error::Error;
+use crate::visit::{self, Goods, Visit};
+use lambda_http::{Body, Request, Response};
+use serde::Serialize;
+use shared::http::body;
+use shared::http::reply;
+use shared::http::wire::{self, Decimal, Wire};
+use shared::model::{Code, CodeId, CodeKind, Discount, ItemId, LineId, Money, Referral, ServerId, UserId};
+use shared::rules::cart::{PricedLine, Sums, price_lines, sums};
+use shared::rules::code::{Applied, judge};
+use shared::rules::referral::in_force;
+use shared::store::{codes, keys};
+
+/// The answer.
+#[derive(Serialize)]
+struct Reply<'a> {
+    cart: CartBody<'a>,
+    items: Vec<ItemBody<'a>>,
+}
+
+/// The cart; `items`, `clear_price`, `virtual_price` and `price` are additions (ruling 8).
+#[derive(Serialize)]
+struct CartBody<'a> {
+    id: UserId,
+    user_id: UserId,
+    gift_id: Option<CodeId>,
+    gift_sum: Decimal,
+    coupon_id: Option<CodeId>,
+    coupon_sum: Decimal,
+    referral: Option<&'a str>,
+    gift_code: &'a str,
+    coupon_code: &'a str,
+    coupon_type: &'static str,
+    coupon_value: Decimal,
+    referral_code: &'a str,
+    items: u64,
+    clear_price: Decimal,
+    virtual_price: Decimal,
+    price: Decimal,
+}
+
+/// A line of the cart.
+#[derive(Serialize)]
+struct ItemBody<'a> {
+    id: ItemId,
+    cid: LineId,
+    name: &'a str,
+    image: &'a str,
+    price: Decimal,
+    is_subs: bool,
+    virtual_price: Decimal,
+    is_virtual_currency_only: bool,
+    vars: Vec<VariableBody<'a>>,
+    count: u32,
+    #[serde(rename = "quantityGlobalLimit")]
+    global_limit: Option<u32>,
+    #[serde(rename = "quantityGlobalCurrentLimit")]
+    global_current: Option<u64>,
+    #[serde(rename = "quantityUserLimit")]
+    user_limit: Option<u32>,
+    #[serde(rename = "quantityUserCurrentLimit")]
+    user_current: Option<u64>,
+    is_unavailable: bool,
+    payment_type: u8,
+    is_any_price: bool,
+    min_price: Decimal,
+    allow_select_server: bool,
+    allowed_servers: Vec<ServerBody<'a>>,
+    selected_server: Option<ServerId>,
+}
+
+#[derive(Serialize)]
+struct VariableBody<'a> {
+    id: u64,
+    name: &'a str,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct ServerBody<'a> {
+    server_id: ServerId,
+    server_name: &'a str,
+}
+
+/// Answers the request.
+pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
+    let claim = visit::claim(state, request)?;
+    body::check_size(request)?;
+    let visit = visit::begin(state, claim, []).await?;
+    let codes_on_cart = visit.cart.code.iter();
+    let code_keys = codes_on_cart.flat_map(|code| [keys::code(&code.code), keys::code_use(&code.code, visit.user)]);
+    let referral_keys = visit.cart.referral.iter().map(keys::referral);
+    let mut goods = visit::goods(state, &visit, code_keys.chain(referral_keys)).await?;
+    let (code, uses) = code_on_cart(&visit, &mut goods)?;
+    let referral = match &visit.cart.referral {
+        Some(text) => codes::take_referral(&mut goods.rows, text)?,
+        None => None,
+    };
+    let lines = price_lines(&visit.cart.lines, &goods.items, &goods.sold, &visit.ledger);
+    let applied = judge(code.as_ref(), uses, &lines, state.base.clock.seconds()).ok();
+    let referral = in_force(referral.as_ref(), visit.pointer.config.is_ref);
+    let wire = Wire::new(visit.pointer.config.digits);
+    Ok(reply::ok(&Reply {
+        cart: cart_body(visit.user, sums(&lines), applied.as_ref(), referral, wire),
+        items: lines.iter().map(|line| item_body(line, wire)).collect(),
+    }))
+}
+
+/// The code on the cart, where it is still the one that was applied, and how often the caller used it.
+fn code_on_cart(visit: &Visit, goods: &mut Goods) -> Result<(Option<Code>, u32), Error> {
+    let Some(on_cart) = &visit.cart.code else { return Ok((None, 0)) };
+    let code = codes::take(&mut goods.rows, &on_cart.code)?.filter(|code| code.id() == on_cart.id);
+    let uses = codes::take_uses(&mut goods.rows, &on_cart.code, visit.user)?;
+    Ok((code, uses))
+}
+
+fn cart_body<'a>(
+    user: UserId,
+    sums: Sums,
+    applied: Option<&Applied<'a>>,
+    referral: Option<&'a Referral>,
+    wire: Wire,
+) -> CartBody<'a> {
+    let of_kind = |kind: CodeKind| applied.filter(|applied| applied.code.kind() == kind);
+    let (coupon, gift) = (of_kind(CodeKind::Coupon), of_kind(CodeKind::Gift));
+    let sum = |applied: Option<&Applied<'_>>| applied.map_or(Money::ZERO, |applied| applied.sum);
+    let id = |applied: Option<&Applied<'_>>| applied.map(|applied| applied.code.id());
+    let text = |applied: Option<&Applied<'a>>| applied.map_or("", |applied| applied.code.text().as_str());
+    let (coupon_type, coupon_value) = coupon.map_or(("", wire::ZERO), |applied| coupon_terms(applied.code, wire));
+    CartBody {
+        id: user,
+        user_id: user,
+        gift_id: id(gift),
+        gift_sum: wire.money(sum(gift)),
+        coupon_id: id(coupon),
+        coupon_sum: wire.money(sum(coupon)),
+        referral: referral.map(|referral| referral.owner_name.as_str()),
+        gift_code: text(gift),
+        coupon_code: text(coupon),
+        coupon_type,
+        coupon_value,
+        referral_code: referral.map_or("", |referral| referral.code.as_str()),
+        items: sums.items,
+        clear_price: wire.money(sums.clear_price),
+        virtual_price: wire.money(sums.virtual_price),
+        price: wire.money(sums.clear_price.less(sum(coupon)).less(sum(gift))),
+    }
+}
+
+fn coupon_terms(code: &Code, wire: Wire) -> (&'static str, Decimal) {
+    match code {
+        Code::Coupon(coupon) => match coupon.discount {
+            Discount::Percentage(percent) => ("percentage", wire::percent(percent)),
+            Discount::Amount(amount) => ("amount", wire.money(amount)),
+        },
+        Code::Gift(_) => ("", wire::ZERO),
+    }
+}
+
+fn item_body<'a>(line: &PricedLine<'a>, wire: Wire) -> ItemBody<'a> {
+    let item = &line.published.item;
+    let limits = line.standing.limits;
+    let name =
+        |id: u64| item.variables.iter().find(|variable| variable.id == id).map(|variable| variable.name.as_str());
+    let chosen = line.line.variables.iter();
+    let selectable = |id: &ServerId| item.allow_select_server && item.servers.iter().any(|server| server.id == *id);
+    ItemBody {
+        id: item.id,
+        cid: line.line.id,
+        name: &item.name,
+        image: &item.image,
+        price: wire.money(line.unit_price),
+        is_subs: item.is_subscription,
+        virtual_price: wire.money(item.virtual_price),
+        is_virtual_currency_only: item.virtual_only,
+        vars: chosen.filter_map(|v| Some(VariableBody { id: v.id, name: name(v.id)?, value: &v.value })).collect(),
+        count: line.count,
+        global_limit: limits.global,
+        global_current: limits.global_current,
+        user_limit: limits.user,
+        user_current: limits.user_current,
+        is_unavailable: line.standing.unavailable,
+        payment_type: line.line.payment_type.wire(),
+        is_any_price: item.any_price,
+        min_price: wire.money(item.min_price),
+        allow_select_server: item.allow_select_server,
+        allowed_servers: item.servers.iter().map(|s| ServerBody { server_id: s.id, server_name: &s.name }).collect(),
+        selected_server: line.line.server.filter(selectable),
+    }
+}

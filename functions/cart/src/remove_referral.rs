@@ -1,0 +1,29 @@
+//! POST /cart/removeReferral: takes the referral code off the cart (contract 5; ruling 10).
+
+use crate::State;
+use crate::error::Error;
+use crate::visit;
+use crate::write::{self, Attempt};
+use lambda_http::{Body, Request, Response};
+use shared::http::body;
+use shared::http::reply::{self, Outcome};
+use shared::token::Claim;
+
+/// Answers the request.
+pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
+    let claim = visit::claim(state, request)?;
+    body::check_size(request)?;
+    write::with_retries(state, || attempt(state, claim)).await
+}
+
+async fn attempt(state: &State, claim: Claim) -> Result<Attempt, Error> {
+    let visit = visit::begin(state, claim, []).await?;
+    if visit.cart.referral.is_none() {
+        let message = "No referral code is set.";
+        return Ok(Attempt::Done(reply::ok(&Outcome { success: false, message })));
+    }
+    let mut cart = state.items.without_unpublished(&visit.pointer.version, visit.cart);
+    cart.referral = None;
+    let message = "The referral code was removed.";
+    Ok(Attempt::Write(cart, reply::ok(&Outcome { success: true, message })))
+}

@@ -1,0 +1,167 @@
+//! POST /categories/get/{url}: a category with its items and subcategories, at the caller's prices (contract 7;
+//! rulings 5, 6 and 7).
+
+use crate::State;
+use crate::error::Error;
+use crate::routes::GET_CATEGORY;
+use lambda_http::{Body, Request, Response};
+use serde::Serialize;
+use shared::http::bearer::Caller;
+use shared::http::wire::{Decimal, Wire};
+use shared::http::{body, reply, route};
+use shared::model::{
+    CategoryId, CategoryPath, CategoryShelf, Comparison, ComparisonValue, Item, ItemId, Ledger, Pointer, Server,
+};
+use shared::rules::pricing::{Sold, Standing, standing};
+use shared::store::{StoreError, keys, ledgers, users};
+use shared::token::Claim;
+use std::sync::Arc;
+
+/// The answer; `items` is an addition (ruling 7).
+#[derive(Serialize)]
+struct Reply<'a> {
+    #[serde(flatten)]
+    own: ShelfBody<'a>,
+    subcategories: Vec<ShelfBody<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShelfBody<'a> {
+    category: CategoryBody<'a>,
+    items: Vec<ItemBody<'a>>,
+}
+
+/// A category; `url`, `description` and `img` are additions (ruling 7).
+#[derive(Serialize)]
+struct CategoryBody<'a> {
+    id: CategoryId,
+    name: &'a str,
+    comparison: &'a [Comparison],
+    url: &'a str,
+    description: Option<&'a str>,
+    img: Option<&'a str>,
+}
+
+/// A catalog item; `description` and `original_price` are additions (ruling 7).
+#[derive(Serialize)]
+struct ItemBody<'a> {
+    id: ItemId,
+    name: &'a str,
+    description: &'a str,
+    price: Decimal,
+    original_price: Decimal,
+    discount: Decimal,
+    active: bool,
+    is_subs: bool,
+    custom_price: bool,
+    min_price: Decimal,
+    #[serde(rename = "quantityGlobalLimit")]
+    global_limit: Option<u32>,
+    #[serde(rename = "quantityGlobalCurrentLimit")]
+    global_current: Option<u64>,
+    #[serde(rename = "quantityUserLimit")]
+    user_limit: Option<u32>,
+    #[serde(rename = "quantityUserCurrentLimit")]
+    user_current: Option<u64>,
+    is_unavailable: bool,
+    allow_select_server: bool,
+    allowed_servers: &'a [Server],
+    virtual_price: Decimal,
+    is_virtual_currency_only: bool,
+    image: &'a str,
+    featured: bool,
+    comparison: &'a [ComparisonValue],
+}
+
+/// A category page, and how much was sold of its items with a global limit; `None` where there is no such category.
+type Page = Option<(Arc<Vec<CategoryShelf>>, Sold)>;
+
+/// Answers the request.
+pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
+    let path = route::url_parameter(request, GET_CATEGORY).and_then(|url| CategoryPath::parse(&url).ok());
+    let (pointer, page, ledger) =
+        match Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds()) {
+            Caller::Invalid => return Err(Error::Unauthorized),
+            Caller::Nobody => {
+                let guest = state.base.published.at_current_for_guest(|pointer| load(state, pointer, path.as_ref()));
+                let (pointer, page) = guest.await?.ok_or(Error::Unauthorized)?;
+                body::check_size(request)?;
+                (pointer, page, None)
+            }
+            Caller::Claimed(claim) => {
+                body::check_size(request)?;
+                let path = path.as_ref().ok_or(Error::UnknownCategory)?;
+                let (pointer, page, ledger) = load_for(state, claim, path).await?;
+                (pointer, page, Some(ledger))
+            }
+        };
+    let (shelves, sold) = page.ok_or(Error::UnknownCategory)?;
+    let wire = Wire::new(pointer.config.digits);
+    let mut bodies = shelves.iter().map(|shelf| shelf_body(shelf, &sold, ledger.as_ref(), wire));
+    let own = bodies.next().ok_or(Error::UnknownCategory)?;
+    Ok(reply::ok(&Reply { own, subcategories: bodies.collect() }))
+}
+
+/// The page for a caller with a token: user and ledger are read side by side with it.
+async fn load_for(state: &State, claim: Claim, path: &CategoryPath) -> Result<(Arc<Pointer>, Page, Ledger), Error> {
+    let published = state.base.published.at_current(|pointer| load(state, pointer, Some(path)));
+    let own = state.base.db.batch_get(vec![keys::user(claim.user), keys::ledger(claim.user)]);
+    let (published, rows) = tokio::join!(published, own);
+    let mut rows = rows?;
+    users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?;
+    let ledger = ledgers::take(&mut rows, claim.user)?;
+    let (pointer, page) = published?;
+    Ok((pointer, page, ledger))
+}
+
+async fn load(state: &State, pointer: Arc<Pointer>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
+    let Some(path) = path else { return Ok(None) };
+    let Some(page) = state.pages.get(&state.base.db, &pointer.version, path).await? else { return Ok(None) };
+    let items = page.iter().flat_map(|shelf| &shelf.items);
+    let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);
+    let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
+    Ok(Some((page, sold)))
+}
+
+fn shelf_body<'a>(shelf: &'a CategoryShelf, sold: &Sold, buyer: Option<&Ledger>, wire: Wire) -> ShelfBody<'a> {
+    let ladder = shelf.ladder();
+    let active = shelf.items.iter().filter(|item| item.active);
+    ShelfBody {
+        category: CategoryBody {
+            id: shelf.head.id,
+            name: &shelf.head.name,
+            comparison: &shelf.comparison,
+            url: shelf.head.slug.as_str(),
+            description: shelf.head.description.as_deref(),
+            img: shelf.head.image.as_deref(),
+        },
+        items: active.map(|item| item_body(item, standing(item, &ladder, sold, buyer), wire)).collect(),
+    }
+}
+
+fn item_body(item: &Item, standing: Standing, wire: Wire) -> ItemBody<'_> {
+    ItemBody {
+        id: item.id,
+        name: &item.name,
+        description: item.description.as_deref().unwrap_or_default(),
+        price: wire.money(standing.quote.price),
+        original_price: wire.money(standing.quote.original_price()),
+        discount: wire.money(standing.quote.discount),
+        active: item.active,
+        is_subs: item.is_subscription,
+        custom_price: item.any_price,
+        min_price: wire.money(item.min_price),
+        global_limit: standing.limits.global,
+        global_current: standing.limits.global_current,
+        user_limit: standing.limits.user,
+        user_current: standing.limits.user_current,
+        is_unavailable: standing.unavailable,
+        allow_select_server: item.allow_select_server,
+        allowed_servers: &item.servers,
+        virtual_price: wire.money(item.virtual_price),
+        is_virtual_currency_only: item.virtual_only,
+        image: &item.image,
+        featured: item.featured,
+        comparison: &item.comparison,
+    }
+}

@@ -1,0 +1,13 @@
+//! The content function's process.
+
+use content::State;
+use shared::base::Base;
+use std::convert::Infallible;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    shared::telemetry::init();
+    let state = State::new(Base::from_env().await?);
+    let handle = |request| async { Ok::<_, Infallible>(content::handle(&state, request).await) };
+    lambda_http::run(lambda_http::service_fn(handle)).await
+}

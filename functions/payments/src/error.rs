@@ -1,0 +1,63 @@
+//! Everything that keeps checkStatus from its ordinary answer.
+
+use crate::check_status::Label;
+use lambda_http::http::StatusCode;
+use lambda_http::http::header::RETRY_AFTER;
+use lambda_http::{Body, Response};
+use shared::http::body::BodyFault;
+use shared::http::reply;
+use shared::http::serve::log_fault;
+use shared::store::StoreError;
+
+/// A refusal or a fault; what the caller learns stands in [`Error::into_response`] alone.
+#[derive(Debug)]
+pub enum Error {
+    /// The address has made too many requests (contract, Limits).
+    TooManyAttempts {
+        /// Seconds until its window ends.
+        retry_seconds: u64,
+    },
+    /// A body that is not looked at further (ruling 1).
+    Body(BodyFault),
+    /// The order belongs to somebody, and the caller is nobody (ruling 4).
+    Unauthorized,
+    /// The table failed.
+    Store(StoreError),
+}
+
+impl Error {
+    /// The answer to the caller; a fault is logged here, once.
+    pub fn into_response(self, request_id: &str) -> Response<Body> {
+        match self {
+            Self::TooManyAttempts { retry_seconds } => {
+                let message = "Too many attempts. Please try again later.";
+                let mut response = reply::json(StatusCode::TOO_MANY_REQUESTS, &Label { status: "error", message });
+                reply::set_number(&mut response, RETRY_AFTER, retry_seconds);
+                response
+            }
+            Self::Body(BodyFault::TooLarge) => {
+                reply::message(StatusCode::PAYLOAD_TOO_LARGE, &BodyFault::TooLarge.to_string())
+            }
+            Self::Body(fault) => {
+                reply::json(StatusCode::BAD_REQUEST, &Label { status: "error", message: &fault.to_string() })
+            }
+            Self::Unauthorized => {
+                let body = Label { status: "error", message: "Unauthorized" };
+                reply::challenge(reply::json(StatusCode::UNAUTHORIZED, &body))
+            }
+            Self::Store(error) => {
+                log_fault(request_id, &error);
+                match error {
+                    StoreError::Unavailable { .. } => reply::unavailable(),
+                    StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
+                }
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}

@@ -1,0 +1,96 @@
+//! Why the server does not start: one sentence each, with what to do where that is not plain.
+
+use publish::Fault;
+use std::path::PathBuf;
+
+/// Why the server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Somebody else listens there.
+    #[error("port {0} is taken; choose another with --port, or --port 0 for any that is free")]
+    PortTaken(u16),
+    /// The port cannot be listened on for another reason.
+    #[error("cannot listen on 127.0.0.1:{port}: {source}")]
+    Listen {
+        /// The port.
+        port: u16,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The template.
+    #[error("{}", chain(.0))]
+    Template(#[from] template::TemplateError),
+    /// Files of the store.
+    #[error("the store in {dir} has {} fault{}:\n{}", .faults.len(), if .faults.len() == 1 { "" } else { "s" }, list(.faults))]
+    Store {
+        /// Where it lies.
+        dir: PathBuf,
+        /// What is wrong with it.
+        faults: Vec<Fault>,
+    },
+    /// The data directory.
+    #[error("cannot use {path} in the data directory: {source}")]
+    Data {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file of token keys.
+    #[error("the token keys in {path} cannot be used: {source}")]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: shared::token::KeysError,
+    },
+    /// The database engine.
+    #[error("the embedded database does not start: {0}")]
+    Engine(String),
+    /// The table.
+    #[error("the table cannot be {action}: {reason}")]
+    Table {
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        reason: String,
+    },
+    /// Publishing the store.
+    #[error("the store cannot be published: {}", chain(.0))]
+    Publish(#[from] publish::PublishError),
+    /// A function's environment.
+    #[error("the function {function} cannot start: {}", chain(.source))]
+    Function {
+        /// The function.
+        function: String,
+        /// Why.
+        source: shared::config::ConfigError,
+    },
+    /// A function that the template names and nobody wrote.
+    #[error("template.yaml names the function {0}, which does not exist")]
+    UnknownFunction(String),
+    /// No entropy for keys.
+    #[error("no random numbers for the token key: {0}")]
+    Entropy(String),
+    /// An external database that is not on this machine.
+    #[error(
+        "{0} has no published store; publish one there first (only a database on this machine is filled by itself)"
+    )]
+    EmptyRemote(String),
+}
+
+/// An error with everything it was caused by, in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}
+
+fn list(faults: &[Fault]) -> String {
+    faults.iter().map(|fault| format!("  {fault}")).collect::<Vec<_>>().join("\n")
+}

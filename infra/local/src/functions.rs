@@ -1,0 +1,81 @@
+//! The five functions in one process, each with its own state, as each has its own process when deployed.
+
+use crate::error::StartError;
+use aws_sdk_dynamodb::Client;
+use lambda_http::{Body, Request, Response};
+use shared::base::Base;
+use shared::clock::Clock;
+use shared::config::Config;
+use shared::store::Db;
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use template::Template;
+
+/// The five functions.
+#[derive(Debug)]
+pub struct Functions {
+    catalog: catalog::State,
+    cart: cart::State,
+    payments: payments::State,
+    content: content::State,
+    auth: auth::State,
+}
+
+impl Functions {
+    /// Sets the functions up with the environment that the template gives each, but for the table's name and the token
+    /// keys, which only a deploy would know.
+    ///
+    /// # Errors
+    /// [`StartError`] for the first function that cannot start.
+    pub fn new(
+        template: &Template,
+        client: &Client,
+        table: &str,
+        token_keys: &str,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, StartError> {
+        let base = |function: &str| {
+            let environment = template.environment(function)?;
+            let config = config(&environment, table, token_keys)
+                .map_err(|source| StartError::Function { function: function.to_owned(), source })?;
+            Ok::<_, StartError>(Base::new(Db::new(client.clone(), table), config, Arc::clone(clock)))
+        };
+        Ok(Self {
+            catalog: catalog::State::new(base("catalog")?),
+            cart: cart::State::new(base("cart")?),
+            payments: payments::State::new(base("payments")?),
+            content: content::State::new(base("content")?),
+            auth: auth::State::new(base("auth")?),
+        })
+    }
+
+    /// Passes a request to a function by its name; `None` where there is none of that name.
+    pub async fn call(&self, function: &str, request: Request) -> Option<Response<Body>> {
+        // Boxed, so that the five do not add up to one future that the compiler cannot lay out.
+        let answer: Pin<Box<dyn Future<Output = Response<Body>> + Send + '_>> = match function {
+            "catalog" => Box::pin(catalog::handle(&self.catalog, request)),
+            "cart" => Box::pin(cart::handle(&self.cart, request)),
+            "payments" => Box::pin(payments::handle(&self.payments, request)),
+            "content" => Box::pin(content::handle(&self.content, request)),
+            "auth" => Box::pin(auth::handle(&self.auth, request)),
+            _ => return None,
+        };
+        Some(answer.await)
+    }
+
+    /// The names that [`Functions::call`] takes.
+    pub const NAMES: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
+}
+
+fn config(
+    environment: &BTreeMap<String, String>,
+    table: &str,
+    token_keys: &str,
+) -> Result<Config, shared::config::ConfigError> {
+    Config::from_vars(|name| match name {
+        "TABLE_NAME" => Some(table.to_owned()),
+        "TOKEN_KEYS" => Some(token_keys.to_owned()),
+        name => environment.get(name).cloned(),
+    })
+}

@@ -1,0 +1,127 @@
+//! `cargo run`: the whole store on one port.
+
+use aws_sdk_dynamodb::Client;
+use clap::Parser;
+use local::engine::{Engine, ensure_table};
+use local::error::StartError;
+use local::functions::Functions;
+use local::gateway::Gateway;
+use local::options::Options;
+use local::ready::{Ready, Try, tokens};
+use local::store::Store;
+use local::{data, server};
+use shared::clock::{Clock, SystemClock};
+use shared::store::Db;
+use shared::token::TokenKeys;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use template::Template;
+use tracing::level_filters::LevelFilter;
+
+/// The SDK's variable for another database than the embedded one.
+const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let options = Options::parse();
+    // Requests are logged by the server itself; of the functions' own lines only trouble is of interest here.
+    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::ERROR);
+    lines.with_target(false).init();
+    match run(&options).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            _ = writeln!(std::io::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A database with the table in it.
+struct Database {
+    client: Client,
+    endpoint: String,
+    table: String,
+}
+
+async fn run(options: &Options) -> Result<(), StartError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let now = clock.seconds();
+    let template = Template::read(&options.template, &options.parameter_map())?;
+    let store = Store::read(&options.store, now)?;
+    let listener = server::listen(options.port).await?;
+    let token_keys = match &options.data {
+        Some(dir) => {
+            data::prepare(dir)?;
+            data::token_keys(dir)?
+        }
+        None => data::new_token_keys()?,
+    };
+    let database = open(options, &template).await?;
+    let db = Db::new(database.client.clone(), &database.table);
+    if is_here(&database.endpoint) {
+        ensure_table(&database.client, &database.table, &template.table()?).await?;
+        store.load_into_empty(&db, now).await?;
+    } else if publish::read_pointer(&db).await.map_err(publish::PublishError::Store)?.is_none() {
+        return Err(StartError::EmptyRemote(database.endpoint));
+    }
+    let functions = Functions::new(&template, &database.client, &database.table, &token_keys, &clock)?;
+    let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?);
+    let port = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?.port();
+    let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
+    let ready = Ready {
+        base_url: format!("http://127.0.0.1:{port}"),
+        dynamodb_endpoint: database.endpoint,
+        table: database.table,
+        tokens: tokens(&store.live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
+        r#try: Try::pick(&store.compiled, &store.live, now),
+        shown_user: store.live.users.first().map(|user| user.username.clone()),
+    };
+    announce(&ready, options.json);
+    server::serve(listener, gateway, clock, stopped()).await;
+    Ok(())
+}
+
+/// The embedded database, or the one that the environment names.
+async fn open(options: &Options, template: &Template) -> Result<Database, StartError> {
+    let definition = template.table()?;
+    match std::env::var(ENDPOINT).ok().filter(|endpoint| !endpoint.is_empty()) {
+        Some(endpoint) => {
+            let client = Client::new(&shared::store::client::aws_config().await);
+            let table = std::env::var("TABLE_NAME").unwrap_or(definition.logical_id);
+            Ok(Database { client, endpoint, table })
+        }
+        None => {
+            let engine = Engine::start(options.data.as_deref().map(data::table_file).as_deref()).await?;
+            let client = Client::from_conf(engine.client_config().build());
+            Ok(Database { client, endpoint: engine.endpoint().to_owned(), table: definition.logical_id })
+        }
+    }
+}
+
+/// Whether a database is on this machine: only such a one is filled by itself.
+fn is_here(endpoint: &str) -> bool {
+    let host = url::Url::parse(endpoint).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn announce(ready: &Ready, json: bool) {
+    let text = if json { serde_json::to_string(ready).unwrap_or_default() } else { ready.to_string() };
+    let mut out = std::io::stdout();
+    // Nobody may be reading.
+    _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// Resolves on Ctrl-C, and where there is such a thing on SIGTERM.
+async fn stopped() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            tokio::select! { _ = interrupted => {}, _ = terminated.recv() => {} }
+            return;
+        }
+    }
+    _ = interrupted.await;
+}

@@ -1,0 +1,76 @@
+//! The command line.
+
+use clap::Parser;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Where the template and the sample store lie in this repository.
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Runs the whole store on this machine: the five functions behind the routes of template.yaml, on an embedded
+/// DynamoDB with a sample store.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "local",
+    version,
+    after_help = "Examples:\n  cargo run                              the sample store on http://127.0.0.1:4010, gone on exit\n  \
+                  cargo run -- --port 0 --json           any free port; one line of JSON for scripts\n  \
+                  cargo run -- --data ./data             keep the table and the token key across restarts\n  \
+                  cargo run -- --store ./my-store        another store, see infra/docs/store-format.md\n  \
+                  cargo run -- --parameter AllowedOrigins=http://localhost:3000\n\n\
+                  With AWS_ENDPOINT_URL_DYNAMODB set, that database is used instead of the embedded one (table: TABLE_NAME)."
+)]
+pub struct Options {
+    /// Port to listen on, on 127.0.0.1; 0 picks one that is free.
+    #[arg(long, default_value_t = 4010)]
+    pub port: u16,
+    /// Directory that keeps the table and the token key across restarts; in memory where it is not given.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Directory of the store that is published on the first start; the repository's sample store where it is not given.
+    #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/sample-store"), hide_default_value = true)]
+    pub store: PathBuf,
+    /// Print one line of JSON when ready, and nothing else on standard output.
+    #[arg(long)]
+    pub json: bool,
+    /// Value of a parameter of the template, as at a deploy; may be given more than once.
+    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    pub parameters: Vec<(String, String)>,
+    /// The template; the repository's where it is not given.
+    #[arg(long, value_name = "FILE", default_value_os_t = repository().join("template.yaml"), hide_default_value = true)]
+    pub template: PathBuf,
+}
+
+impl Options {
+    /// The template's parameters; the last value of a name counts.
+    #[must_use]
+    pub fn parameter_map(&self) -> BTreeMap<String, String> {
+        self.parameters.iter().cloned().collect()
+    }
+}
+
+fn repository() -> PathBuf {
+    let path = PathBuf::from(REPOSITORY);
+    path.canonicalize().unwrap_or(path)
+}
+
+fn parse_parameter(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').ok_or("write it as NAME=VALUE, such as AllowedOrigins=http://localhost:3000")?;
+    Ok((pair.0.to_owned(), pair.1.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn a_parameter_without_a_value_is_refused() {
+        assert!(Options::try_parse_from(["local", "--parameter", "AllowedOrigins"]).is_err());
+    }
+}

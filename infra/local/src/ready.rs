@@ -1,0 +1,133 @@
+//! What the server says when it is ready: where it listens, who can log in, and what to try.
+
+use publish::Compiled;
+use publish::live::Live;
+use serde::Serialize;
+use shared::model::{Code, CodeKind, Discount, UserId};
+use shared::token::{SignError, TokenKeys};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How long the printed tokens are good for, in seconds.
+const TOKEN_SECONDS: i64 = 7 * 24 * 60 * 60;
+
+/// What the server says when it is ready.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ready {
+    /// Where the API listens.
+    pub base_url: String,
+    /// Where the database listens.
+    pub dynamodb_endpoint: String,
+    /// The table's name.
+    pub table: String,
+    /// A token for each user of the store, by name.
+    pub tokens: BTreeMap<String, String>,
+    /// Values of the store to try.
+    pub r#try: Try,
+    /// Whose token stands in the curl lines: the store's first user.
+    #[serde(skip)]
+    pub shown_user: Option<String>,
+}
+
+/// Values of the store to try; empty texts where it has none.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Try {
+    /// Url of a page.
+    pub page: String,
+    /// A coupon that can be used.
+    pub coupon: String,
+    /// A gift card with a balance.
+    pub gift: String,
+    /// A referral code that can be used.
+    pub referral: String,
+    /// Every order.
+    pub orders: Vec<TryOrder>,
+}
+
+/// An order to look up.
+#[derive(Debug, Clone, Serialize)]
+pub struct TryOrder {
+    /// The internal id.
+    pub id: String,
+    /// Name of the owner; `None` after a guest checkout.
+    pub owner: Option<String>,
+    /// Its state.
+    pub status: &'static str,
+}
+
+/// A token for each user, good for a week from `now`.
+///
+/// # Errors
+/// [`SignError`] where the JWT library refuses.
+pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String, String>, SignError> {
+    live.users.iter().map(|user| Ok((user.username.clone(), keys.sign(user.id, now, TOKEN_SECONDS)?))).collect()
+}
+
+impl Try {
+    /// Picks values from a store at `now`.
+    #[must_use]
+    pub fn pick(compiled: &Compiled, live: &Live, now: i64) -> Self {
+        let name = |id: UserId| live.users.iter().find(|user| user.id == id).map(|user| user.username.clone());
+        let code = |kind: CodeKind| {
+            let mut codes: Vec<&Code> =
+                live.codes.iter().filter(|code| code.kind() == kind && is_usable(code, now)).collect();
+            codes.sort_by_key(|code| conditions(code));
+            codes.first().map(|code| code.text().to_string()).unwrap_or_default()
+        };
+        let referral = live.referrals.iter().find(|referral| referral.active);
+        Self {
+            page: compiled.pages.first().map(|page| page.url.clone()).unwrap_or_default(),
+            coupon: code(CodeKind::Coupon),
+            gift: code(CodeKind::Gift),
+            referral: referral.map(|referral| referral.code.to_string()).unwrap_or_default(),
+            orders: live
+                .orders
+                .iter()
+                .map(|order| TryOrder {
+                    id: order.internal_id.to_string(),
+                    owner: order.owner.and_then(name),
+                    status: order.status.as_str(),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn is_usable(code: &Code, now: i64) -> bool {
+    shared::rules::code::usable(Some(code), 0, now).is_ok()
+}
+
+/// How many conditions a code has: the freest is the best to try.
+fn conditions(code: &Code) -> usize {
+    match code {
+        Code::Gift(_) => 0,
+        Code::Coupon(coupon) => {
+            usize::from(!coupon.scope.is_everything())
+                + usize::from(coupon.minimum.minor() > 0)
+                + usize::from(coupon.max_uses_per_user.is_some())
+                + usize::from(matches!(coupon.discount, Discount::Amount(_)))
+        }
+    }
+}
+
+impl fmt::Display for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "The store is open at {}", self.base_url)?;
+        writeln!(f, "Its database listens at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
+        writeln!(f, "Tokens, good for a week:")?;
+        for (name, token) in &self.tokens {
+            writeln!(f, "  {name}: {token}")?;
+        }
+        writeln!(f, "\nTry:")?;
+        writeln!(f, "  curl {}/categories/get", self.base_url)?;
+        if let Some(token) = self.shown_user.as_ref().and_then(|name| self.tokens.get(name)) {
+            writeln!(f, "  curl -X POST -H 'Authorization: Bearer {token}' {}/cart/get", self.base_url)?;
+        }
+        // An order without an owner can be looked up without a token.
+        if let Some(order) = self.r#try.orders.iter().find(|order| order.owner.is_none()) {
+            let body = serde_json::json!({ "order_id": order.id });
+            writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
+        }
+        write!(f, "\nCtrl-C ends it.")
+    }
+}

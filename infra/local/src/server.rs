@@ -1,0 +1,114 @@
+//! The listener: HTTP/1.1 connections in, one line of log per request out.
+
+use crate::error::StartError;
+use crate::gateway::{Gateway, LARGEST_BODY};
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use lambda_http::Body;
+use shared::clock::Clock;
+use std::convert::Infallible;
+use std::io::{ErrorKind, Write as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// How long a client may take for the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long open requests may take to end after Ctrl-C.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Listens on 127.0.0.1.
+///
+/// # Errors
+/// [`StartError`] where somebody else does, or it is not allowed.
+pub async fn listen(port: u16) -> Result<TcpListener, StartError> {
+    TcpListener::bind(("127.0.0.1", port)).await.map_err(|source| match source.kind() {
+        ErrorKind::AddrInUse => StartError::PortTaken(port),
+        _ => StartError::Listen { port, source },
+    })
+}
+
+/// Serves until `stop` resolves, then lets open requests end.
+pub async fn serve(
+    listener: TcpListener,
+    gateway: Arc<Gateway>,
+    clock: Arc<dyn Clock>,
+    stop: impl Future<Output = ()>,
+) {
+    let connections = hyper_util::server::graceful::GracefulShutdown::new();
+    tokio::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => accepted,
+        };
+        // Out of file descriptors, or a caller that is gone already: the next one may come through.
+        let Ok((stream, peer)) = accepted else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
+        let service = service_fn(move |request| {
+            let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
+            async move { Ok::<_, Infallible>(answer(&gateway, clock.as_ref(), request, peer).await) }
+        });
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+        let connection = connections.watch(builder.serve_connection(TokioIo::new(stream), service));
+        // A connection that breaks concerns nobody but its client.
+        tokio::spawn(async move { _ = connection.await });
+    }
+    _ = tokio::time::timeout(GRACE, connections.shutdown()).await;
+}
+
+async fn answer(
+    gateway: &Gateway,
+    clock: &dyn Clock,
+    request: Request<Incoming>,
+    peer: SocketAddr,
+) -> Response<Full<Bytes>> {
+    let started = clock.now();
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let response = match read(body).await {
+        Ok(body) => {
+            let source_ip = peer.ip().to_string();
+            let path_and_query = (path.as_str(), head.uri.query().unwrap_or_default());
+            gateway.respond(&head.method, path_and_query, &head.headers, &body, &source_ip).await
+        }
+        Err(status) => {
+            let mut response = shared::http::reply::message(status, "Request Entity Too Large");
+            *response.headers_mut() = HeaderMap::new();
+            response
+        }
+    };
+    let elapsed = clock.now().saturating_sub(started);
+    log(&head.method, &path, response.status(), elapsed);
+    let (head, body) = response.into_parts();
+    let bytes = match body {
+        Body::Text(text) => Bytes::from(text),
+        Body::Binary(bytes) => Bytes::from(bytes),
+        _ => Bytes::new(),
+    };
+    Response::from_parts(head, Full::new(bytes))
+}
+
+async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
+    match Limited::new(body, LARGEST_BODY).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => Err(StatusCode::BAD_REQUEST),
+    }
+}
+
+/// One line on standard error. The path is as sent, percent-encoded, so that it cannot break the line.
+fn log(method: &http::Method, path: &str, status: StatusCode, elapsed: Duration) {
+    let line = format!("{method} {path} {} {:.1?}\n", status.as_u16(), elapsed);
+    // Nobody may be reading.
+    _ = std::io::stderr().write_all(line.as_bytes());
+}

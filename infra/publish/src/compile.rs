@@ -1,0 +1,266 @@
+//! From files to what the endpoints read: every row of a version, and the hash that names it.
+
+use crate::fault::{Fault, Report};
+use crate::files::StoreFiles;
+use crate::lower::{self, Category, Lowered};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use shared::model::{
+    CategoryId, CategoryPath, CategoryShelf, Deals, Page, PageUrl, Patronage, Promotions, PublishedItem, Settings,
+    Staff, StoreConfig, Tree, TreeNode,
+};
+use shared::store::keys::{self, Key};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The largest published thing in bytes of JSON; an item of the table holds 400 KB (design, section 2.6).
+const LARGEST_ROW: usize = 350 * 1_024;
+/// What the hash begins with: a change in how rows are written changes every version's name.
+const ROWS: &str = "rows 1";
+/// Hex digits of a version's name: 80 bits.
+const VERSION_DIGITS: usize = 20;
+
+/// A store as it is published: visible categories alone, in the order in which they are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    /// Hash of everything below, in hex: the same store always has the same.
+    pub version: String,
+    /// What every function needs; travels in the pointer.
+    pub config: StoreConfig,
+    /// The settings.
+    pub settings: Settings,
+    /// The staff.
+    pub staff: Staff,
+    /// What is said of patrons.
+    pub patronage: Patronage,
+    /// The pages.
+    pub pages: Vec<Page>,
+    /// Visible top categories in order.
+    pub categories: Vec<CompiledCategory>,
+    /// The category list.
+    pub tree: Tree,
+    /// Every item of a visible category, inactive ones included: carts show them, unavailable.
+    pub items: Vec<PublishedItem>,
+    /// Featured items on sale, in catalog order.
+    pub deals: Deals,
+    /// Promoted items on sale, by the promotion's sorting, then by id.
+    pub promotions: Promotions,
+}
+
+/// A visible top category with its visible subcategories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompiledCategory {
+    /// The category and its own items.
+    pub shelf: CategoryShelf,
+    /// Its subcategories in order.
+    pub subcategories: Vec<CategoryShelf>,
+}
+
+/// One published thing, as it is written under its key.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
+pub enum Part<'a> {
+    /// The settings.
+    Settings(&'a Settings),
+    /// The staff.
+    Staff(&'a Staff),
+    /// What is said of patrons.
+    Patronage(&'a Patronage),
+    /// A page.
+    Page(&'a Page),
+    /// The category list.
+    Tree(&'a Tree),
+    /// The featured deals.
+    Deals(&'a Deals),
+    /// The promotions.
+    Promotions(&'a Promotions),
+    /// A category in its own partition or its parent's.
+    Shelf(&'a CategoryShelf),
+    /// An item.
+    Item(&'a PublishedItem),
+}
+
+/// Compiles a store.
+///
+/// # Errors
+/// Every fault of the store; nothing is compiled then.
+pub fn compile(files: &StoreFiles) -> Result<Compiled, Vec<Fault>> {
+    let mut report = Report::default();
+    let lowered = lower::lower(files, &mut report);
+    let (files, compiled) = assemble(lowered);
+    check_sizes(&files, &compiled, &mut report);
+    if report.is_empty() { Ok(compiled) } else { Err(report.into_faults()) }
+}
+
+/// Where the things that can grow too large come from, for the fault's sake.
+struct Origins {
+    store: PathBuf,
+    staff: PathBuf,
+    pages: Vec<PathBuf>,
+    categories: Vec<(CategoryId, PathBuf, Option<u64>)>,
+}
+
+fn assemble(lowered: Lowered) -> (Origins, Compiled) {
+    let Lowered { site, staff, pages, categories } = lowered;
+    let origin = |category: &&Category| (category.shelf.head.id, category.file.clone(), category.line);
+    let origins = Origins {
+        store: PathBuf::from("store.yaml"),
+        staff: PathBuf::from("staff.yaml"),
+        pages: pages.iter().map(|(path, _)| path.clone()).collect(),
+        categories: Category::all_of(&categories).iter().map(origin).collect(),
+    };
+    let visible = categories.into_iter().filter(|top| top.visible).map(|top| CompiledCategory {
+        shelf: top.shelf,
+        subcategories: top.subcategories.into_iter().filter(|inner| inner.visible).map(|inner| inner.shelf).collect(),
+    });
+    let categories: Vec<CompiledCategory> = visible.collect();
+    let items: Vec<PublishedItem> = categories.iter().flat_map(items_of).collect();
+    let deals = items.iter().filter(|entry| entry.item.active && entry.item.featured).cloned().collect();
+    let mut compiled = Compiled {
+        version: String::new(),
+        config: site.config,
+        settings: site.settings,
+        staff,
+        patronage: site.patronage,
+        pages: pages.into_iter().map(|(_, page)| page).collect(),
+        tree: Tree(categories.iter().map(node).collect()),
+        deals: Deals(deals),
+        promotions: promotions(&items),
+        items,
+        categories,
+    };
+    compiled.settings.is_featured_deal = !compiled.deals.0.is_empty();
+    compiled.version = fingerprint(&compiled);
+    (origins, compiled)
+}
+
+fn node(category: &CompiledCategory) -> TreeNode {
+    TreeNode {
+        head: category.shelf.head.clone(),
+        subcategories: category.subcategories.iter().map(|inner| inner.head.clone()).collect(),
+    }
+}
+
+/// A category's items in catalog order: its own, then those of its subcategories.
+fn items_of(category: &CompiledCategory) -> Vec<PublishedItem> {
+    let top = category.shelf.head.id;
+    let inner = category.subcategories.iter().map(|inner| (inner, Some(top)));
+    let shelves = std::iter::once((&category.shelf, None)).chain(inner);
+    let mut items = Vec::new();
+    for (shelf, parent) in shelves {
+        let ladder = shelf.ladder();
+        items.extend(shelf.items.iter().map(|item| PublishedItem {
+            item: item.clone(),
+            category: shelf.head.id,
+            parent,
+            ladder: ladder.clone(),
+        }));
+    }
+    items
+}
+
+fn promotions(items: &[PublishedItem]) -> Promotions {
+    let on_sale = items.iter().filter(|entry| entry.item.active);
+    let promoted = on_sale.filter_map(|entry| Some((entry.item.promotion.as_ref()?.sorting, entry)));
+    let mut promoted: Vec<(i64, &PublishedItem)> = promoted.collect();
+    promoted.sort_by_key(|(sorting, entry)| (*sorting, entry.item.id));
+    Promotions(promoted.into_iter().map(|(_, entry)| entry.clone()).collect())
+}
+
+impl Compiled {
+    /// Everything that is written for this store under a version's name, each under its key. Categories stand
+    /// under their slug and again under their id: first the category, then its subcategories in order.
+    #[must_use]
+    pub fn parts(&self, version: &str) -> Vec<(Key, Part<'_>)> {
+        let mut parts = vec![
+            (keys::settings(version), Part::Settings(&self.settings)),
+            (keys::staff(version), Part::Staff(&self.staff)),
+            (keys::patronage(version), Part::Patronage(&self.patronage)),
+            (keys::tree(version), Part::Tree(&self.tree)),
+            (keys::deals(version), Part::Deals(&self.deals)),
+            (keys::promotions(version), Part::Promotions(&self.promotions)),
+        ];
+        parts.extend(self.pages.iter().map(|page| (keys::page(version, &PageUrl::new(&page.url)), Part::Page(page))));
+        for category in &self.categories {
+            let shelves = std::iter::once(&category.shelf).chain(&category.subcategories);
+            partition(version, &shelves.collect::<Vec<_>>(), &mut parts);
+            for inner in &category.subcategories {
+                partition(version, &[inner], &mut parts);
+            }
+        }
+        parts.extend(self.items.iter().map(|entry| (keys::item(version, entry.item.id), Part::Item(entry))));
+        parts
+    }
+}
+
+/// The partitions of the first of these shelves, by slug and by id.
+fn partition<'a>(version: &str, shelves: &[&'a CategoryShelf], parts: &mut Vec<(Key, Part<'a>)>) {
+    let Some(first) = shelves.first() else { return };
+    for path in [CategoryPath::Slug(first.head.slug.clone()), CategoryPath::Id(first.head.id)] {
+        let row = |(place, shelf)| (keys::category_shelf(version, &path, place), Part::Shelf(shelf));
+        parts.extend(shelves.iter().copied().enumerate().map(row));
+    }
+}
+
+/// JSON of a model type, which always serialises.
+fn json<T: Serialize>(thing: &T) -> String {
+    serde_json::to_string(thing).unwrap_or_default()
+}
+
+/// The hash of the config and of every row, keys included.
+fn fingerprint(compiled: &Compiled) -> String {
+    let mut hash = Sha256::new();
+    let mut take = |text: &str| {
+        // Lengths keep neighbours apart: "ab" + "c" is not "a" + "bc".
+        hash.update(text.len().to_be_bytes());
+        hash.update(text.as_bytes());
+    };
+    take(ROWS);
+    take(&json(&compiled.config));
+    for (key, part) in compiled.parts("") {
+        take(&key.pk);
+        take(&key.sk);
+        take(&json(&part));
+    }
+    let mut version = String::with_capacity(VERSION_DIGITS);
+    for byte in hash.finalize().iter().take(VERSION_DIGITS / 2) {
+        // Writing to a String cannot fail.
+        let _ = write!(version, "{byte:02x}");
+    }
+    version
+}
+
+fn check_sizes(origins: &Origins, compiled: &Compiled, report: &mut Report) {
+    let mut pages = origins.pages.iter();
+    let mut told: Vec<CategoryId> = Vec::new();
+    for (_, part) in compiled.parts("") {
+        let page = if matches!(part, Part::Page(_)) { pages.next() } else { None };
+        let size = json(&part).len();
+        if size <= LARGEST_ROW {
+            continue;
+        }
+        let whole = |path: &Path| (path.to_path_buf(), None);
+        let ((file, line), what) = match part {
+            Part::Settings(_) => (whole(&origins.store), "the settings".to_owned()),
+            Part::Patronage(_) => (whole(&origins.store), "the patrons section".to_owned()),
+            Part::Staff(_) => (whole(&origins.staff), "the staff".to_owned()),
+            Part::Page(found) => (whole(page.unwrap_or(&origins.store)), format!("the page {}", found.url)),
+            Part::Tree(_) => (whole(Path::new("categories")), "the list of all categories".to_owned()),
+            Part::Deals(_) => (whole(Path::new("categories")), "the list of all featured items".to_owned()),
+            Part::Promotions(_) => (whole(Path::new("categories")), "the list of all promotions".to_owned()),
+            Part::Shelf(shelf) if told.contains(&shelf.head.id) => continue,
+            Part::Shelf(shelf) => {
+                told.push(shelf.head.id);
+                (origin(origins, shelf.head.id), format!("the category {} with its items", shelf.head.slug))
+            }
+            Part::Item(entry) => (origin(origins, entry.category), format!("item {}", entry.item.id)),
+        };
+        let problem = format!("{what} is {size} bytes when published; at most {LARGEST_ROW} fit");
+        report.push(Fault { file, line, field: String::new(), problem });
+    }
+}
+
+fn origin(origins: &Origins, id: CategoryId) -> (PathBuf, Option<u64>) {
+    let found = origins.categories.iter().find(|(known, _, _)| *known == id);
+    found.map_or_else(|| (PathBuf::from("categories"), None), |(_, file, line)| (file.clone(), *line))
+}

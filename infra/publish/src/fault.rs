@@ -1,0 +1,106 @@
+//! What is wrong with a store's files, and where.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// One fault of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, relative to the store's directory.
+    pub file: PathBuf,
+    /// The line, counted from 1; `None` where the fault belongs to the file as a whole.
+    pub line: Option<u64>,
+    /// The field as a path such as `items[12].price`: the number in brackets is the entry's id. Empty where the
+    /// fault is the file's syntax.
+    pub field: String,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, ", {}", self.field)?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+/// Collects faults; knows which file is being looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    file: PathBuf,
+    faults: Vec<Fault>,
+}
+
+impl Report {
+    /// From here on faults belong to this file.
+    pub(crate) fn enter(&mut self, file: &Path) {
+        file.clone_into(&mut self.file);
+    }
+
+    /// The file being looked at.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Notes a fault of the file being looked at.
+    pub(crate) fn fault(&mut self, line: Option<u64>, field: impl Into<String>, problem: impl Into<String>) {
+        let (field, problem) = (field.into(), problem.into());
+        self.faults.push(Fault { file: self.file.clone(), line, field, problem });
+    }
+
+    /// Notes a fault that somebody else put together.
+    pub(crate) fn push(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    /// How many faults were noted.
+    pub(crate) const fn len(&self) -> usize {
+        self.faults.len()
+    }
+
+    /// Whether nothing was noted.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// Every fault by file and line; within a line in the order in which they were found.
+    pub(crate) fn into_faults(self) -> Vec<Fault> {
+        let mut faults = self.faults;
+        faults.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        faults
+    }
+}
+
+/// Finds what is named twice, in one file or in two.
+#[derive(Debug)]
+pub(crate) struct Unique<K> {
+    what: &'static str,
+    seen: BTreeMap<K, (PathBuf, Option<u64>)>,
+}
+
+impl<K: Ord + fmt::Display> Unique<K> {
+    /// Looks for `what` ("item id") named twice.
+    pub(crate) const fn new(what: &'static str) -> Self {
+        Self { what, seen: BTreeMap::new() }
+    }
+
+    /// Takes a name; notes a fault where it was taken before.
+    pub(crate) fn take(&mut self, report: &mut Report, key: K, line: Option<u64>, field: &str) {
+        if let Some((file, first)) = self.seen.get(&key) {
+            let place = match first {
+                Some(first) => format!("{}, line {first}", file.display()),
+                None => file.display().to_string(),
+            };
+            report.fault(line, field, format!("{} {key} is already used in {place}", self.what));
+            return;
+        }
+        self.seen.insert(key, (report.file().to_path_buf(), line));
+    }
+}

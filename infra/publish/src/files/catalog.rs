@@ -1,0 +1,168 @@
+//! `categories/*.yaml`: one top category with its items and subcategories per file.
+
+use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use serde::{Deserialize, Serialize};
+use shared::model::ItemType;
+use std::collections::BTreeMap;
+
+/// A category or subcategory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CategoryFile {
+    /// Its id, unique among all categories.
+    pub id: At<u64>,
+    /// Its own segment of the url: `vip` of `/ranks/vip`.
+    pub slug: At<String>,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Image URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Order among its siblings, then by id.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sorting: i64,
+    /// Whether it is found at all.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub enabled: bool,
+    /// Whether it was given up; kept so that old orders can name its items.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub deleted: bool,
+    /// Whether a buyer pays the difference to what they own in it (ruling 6).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cumulative: bool,
+    /// Rows of its comparison table.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub comparison: Vec<ComparisonRow>,
+    /// The items that lie directly in it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub items: Vec<ItemFile>,
+    /// Its subcategories; a subcategory has none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub subcategories: Vec<CategoryFile>,
+}
+
+/// A row of a comparison table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComparisonRow {
+    /// Its id, unique inside the category.
+    pub id: At<u64>,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub description: String,
+    /// How its cells are to be read: `text` where it is left out.
+    #[serde(rename = "type", default = "text", skip_serializing_if = "is_text")]
+    pub kind: String,
+    /// Order among the rows, then by id.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sorting: i64,
+}
+
+fn text() -> String {
+    "text".to_owned()
+}
+
+fn is_text(kind: &str) -> bool {
+    kind == "text"
+}
+
+/// An item.
+#[expect(clippy::struct_excessive_bools, reason = "every one is a switch that its owner writes")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemFile {
+    /// Its id, unique among all items.
+    pub id: At<u64>,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Image path.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub image: String,
+    /// Regular price of one unit in major units. May be left out where the buyer names it (then it is `min_price`)
+    /// and where the item is sold for virtual currency alone (then it is 0).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Decimal>,
+    /// Amount taken off the regular price, in major units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discount: Option<Decimal>,
+    /// Whether it is on sale.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub active: bool,
+    /// `CMD` (delivered everywhere) or `CMD_SERVER` (delivered to the selected server).
+    #[serde(rename = "type", default, skip_serializing_if = "is_default")]
+    pub kind: ItemType,
+    /// Whether it is a subscription.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub subscription: bool,
+    /// Whether the buyer names the price.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub any_price: bool,
+    /// The least a buyer may name, in major units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_price: Option<Decimal>,
+    /// Units that may be sold in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global_limit: Option<At<u32>>,
+    /// Units that one user may buy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_limit: Option<At<u32>>,
+    /// Whether the buyer selects one of `servers`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub select_server: bool,
+    /// Ids of the servers it is delivered to.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub servers: Vec<At<u64>>,
+    /// Price of one unit in virtual currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_price: Option<Decimal>,
+    /// Whether it is sold for virtual currency alone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub virtual_only: bool,
+    /// Whether it is a featured deal.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub featured: bool,
+    /// Row of the category's comparison table to the item's cell.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub comparison: BTreeMap<u64, At<String>>,
+    /// What the buyer fills in.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub variables: Vec<VariableFile>,
+    /// The offer made for it inside the cart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<PromotionFile>,
+    /// Order inside the category, then by id.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sorting: i64,
+}
+
+/// Something the buyer fills in or chooses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VariableFile {
+    /// Its id, unique inside the item.
+    pub id: At<u64>,
+    /// Its name, as buyers see it.
+    pub name: String,
+    /// Values to choose from; any text where they are left out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub options: Vec<String>,
+}
+
+/// An offer made inside the cart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromotionFile {
+    /// What one unit costs when it is added from the promotion, in major units.
+    pub price: Decimal,
+    /// Order among all promotions, then by item id.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sorting: i64,
+}

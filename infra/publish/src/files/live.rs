@@ -1,0 +1,231 @@
+//! `live/*.yaml`: what is never published and lives beside the store. Loaded into an empty table alone.
+
+use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use serde::{Deserialize, Serialize};
+use shared::model::{OrderStatus, PaymentType};
+use std::collections::BTreeMap;
+
+/// Everything in `live/`; a file that is not there reads as an empty list, a broken one as `None`.
+#[derive(Debug, Default)]
+pub struct LiveFiles {
+    /// `users.yaml`.
+    pub users: Option<Vec<UserFile>>,
+    /// `carts.yaml`.
+    pub carts: Option<Vec<CartFile>>,
+    /// `coupons.yaml`.
+    pub coupons: Option<Vec<CouponFile>>,
+    /// `gift_cards.yaml`.
+    pub gift_cards: Option<Vec<GiftCardFile>>,
+    /// `referrals.yaml`.
+    pub referrals: Option<Vec<ReferralFile>>,
+    /// `orders.yaml`.
+    pub orders: Option<Vec<OrderFile>>,
+}
+
+/// A buyer's account. Times are written as [`crate::live::resolve`] reads them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserFile {
+    /// The id, `sub` of the user's tokens.
+    pub id: At<u64>,
+    /// Name in the game.
+    pub username: At<String>,
+    /// Image URL.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub avatar: String,
+    /// The game system the account belongs to.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub system: String,
+    /// The account's identifier in that system.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub identificator: String,
+    /// The account's UUID.
+    pub uuid: String,
+    /// When the account was made.
+    pub created_at: At<String>,
+    /// When it last changed; `created_at` where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<At<String>>,
+    /// Balance in virtual currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_currency: Option<Decimal>,
+    /// Tokens issued before this time are refused (ruling 2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_valid_after: Option<At<String>>,
+}
+
+/// A user's cart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CartFile {
+    /// Its owner.
+    pub user: At<u64>,
+    /// Its lines; their ids count up from 1.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lines: Vec<CartLineFile>,
+    /// The coupon or gift card on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<At<String>>,
+    /// The referral code on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub referral: Option<At<String>>,
+}
+
+/// A line of a cart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CartLineFile {
+    /// The item.
+    pub item: At<u64>,
+    /// Units; 1 where they are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<At<u32>>,
+    /// Variable to chosen value.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub variables: BTreeMap<u64, At<String>>,
+    /// The selected server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<At<u64>>,
+    /// The buyer's price for one unit of an any-price item, in major units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Decimal>,
+    /// `one_off`, `subscription` or `gift`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub payment_type: PaymentType,
+    /// Whether it was added from a promotion.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub promoted: bool,
+}
+
+/// A coupon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CouponFile {
+    /// Its id, unique among coupons and gift cards.
+    pub id: At<u64>,
+    /// Its text, at most 40 characters; case does not matter.
+    pub code: At<String>,
+    /// Percentage taken off every eligible line; either this or `amount`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<Decimal>,
+    /// Amount taken off the eligible lines, in major units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Decimal>,
+    /// Whether it may be used.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub active: bool,
+    /// From when it may be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_at: Option<At<String>>,
+    /// From when it may no longer be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<At<String>>,
+    /// What it applies to; everything where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopeFile>,
+    /// The least a cart must cost, in major units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Decimal>,
+    /// Times it may be used in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_uses: Option<At<u32>>,
+    /// Times one user may use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_uses_per_user: Option<At<u32>>,
+    /// Times it was used; the sum of `used_by` where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<At<u32>>,
+    /// User to times that user used it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub used_by: BTreeMap<u64, At<u32>>,
+}
+
+/// What a coupon applies to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScopeFile {
+    /// Categories, each with its subcategories.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub categories: Vec<At<u64>>,
+    /// Single items.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub items: Vec<At<u64>>,
+}
+
+/// A gift card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GiftCardFile {
+    /// Its id, unique among coupons and gift cards.
+    pub id: At<u64>,
+    /// Its text, at most 40 characters; case does not matter.
+    pub code: At<String>,
+    /// What is left on it, in major units.
+    pub balance: Decimal,
+    /// Whether it may be used.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub active: bool,
+    /// From when it may be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_at: Option<At<String>>,
+    /// From when it may no longer be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<At<String>>,
+}
+
+/// A referral code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReferralFile {
+    /// Its text; case does not matter.
+    pub code: At<String>,
+    /// Whose code it is.
+    pub owner: At<u64>,
+    /// Whether it may be used.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub active: bool,
+}
+
+/// An order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderFile {
+    /// Its running number.
+    pub id: At<u64>,
+    /// The id buyers use.
+    pub internal_id: At<String>,
+    /// What was charged, in major units of `currency` with the store's digits; the sum of the lines where it is
+    /// left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Decimal>,
+    /// Currency code; the store's where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// Its state.
+    pub status: OrderStatus,
+    /// Name of the payment gateway.
+    pub gateway: String,
+    /// When it was made.
+    pub created_at: At<String>,
+    /// Whose it is; nobody's after a guest checkout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<At<u64>>,
+    /// What was bought.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lines: Vec<OrderLineFile>,
+}
+
+/// A line of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderLineFile {
+    /// The item.
+    pub item: At<u64>,
+    /// Units; 1 where they are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<At<u32>>,
+    /// The line's total after coupon, in major units of the store's currency; what the item costs now, times
+    /// `count`, where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<Decimal>,
+}

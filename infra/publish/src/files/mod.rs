@@ -1,0 +1,49 @@
+//! The format in which owners write their stores; `infra/docs/store-format.md` explains it to them.
+//!
+//! These structs are what stands in the files and nothing else: unknown fields are refused, everything that can
+//! be left out has a default, and values that can be wrong remember their line. They write back what they read.
+
+mod catalog;
+mod content;
+mod live;
+mod scalar;
+mod store;
+
+pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
+pub use content::{PageFile, StaffEntry, StaffFile};
+pub use live::{
+    CartFile, CartLineFile, CouponFile, GiftCardFile, LiveFiles, OrderFile, OrderLineFile, ReferralFile, ScopeFile,
+    UserFile,
+};
+pub use scalar::{At, Decimal, DecimalError};
+pub use store::{
+    ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile, PatronsFile, RateFile,
+    ServerFile, StoreFile, VirtualCurrencyFile,
+};
+
+use std::path::PathBuf;
+
+/// The only format there is so far, `format` in `store.yaml`.
+pub const FORMAT: u32 = 1;
+
+/// What stands in one file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Source<T> {
+    /// The file, relative to the store's directory.
+    pub path: PathBuf,
+    /// What stands in it.
+    pub content: T,
+}
+
+/// A store as its owner wrote it: all that is published.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StoreFiles {
+    /// `store.yaml`.
+    pub store: Source<StoreFile>,
+    /// `categories/*.yaml`, by file name.
+    pub categories: Vec<Source<CategoryFile>>,
+    /// `pages/*.yaml`, by file name.
+    pub pages: Vec<Source<PageFile>>,
+    /// `staff.yaml`; empty where there is none.
+    pub staff: Source<StaffFile>,
+}

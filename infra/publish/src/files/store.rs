@@ -1,0 +1,215 @@
+//! `store.yaml`: the site and what holds for all of it.
+
+use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use serde::{Deserialize, Serialize};
+use shared::model::AuthType;
+use std::collections::BTreeMap;
+
+/// `store.yaml`.
+#[expect(clippy::struct_excessive_bools, reason = "every one is a switch that its owner writes")]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreFile {
+    /// Version of the file format, [`super::FORMAT`].
+    pub format: At<u32>,
+    /// The site's name.
+    pub name: String,
+    /// The site's description.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub description: String,
+    /// How buyers log in.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub auth_type: AuthType,
+    /// Code of the language shown first; the first of `languages` where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<At<String>>,
+    /// Languages of the site.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub languages: Vec<LanguageFile>,
+    /// The store's currency.
+    pub currency: CurrencyFile,
+    /// Currencies a buyer may pay in; the store's own where they are left out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub currencies: Vec<RateFile>,
+    /// Header links.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub header: Vec<LinkFile>,
+    /// Footer links.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub footer: Vec<LinkFile>,
+    /// The monitored game server.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub game_server: GameServerFile,
+    /// Donation goals.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub goals: Vec<GoalFile>,
+    /// Social network to URL.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub socials: BTreeMap<String, String>,
+    /// The chat platform.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub chat: ChatFile,
+    /// Whether referral codes are accepted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub referrals: bool,
+    /// Whether profiles are shown.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub profiles: bool,
+    /// Whether client data is collected through a form during checkout.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub details_form: bool,
+    /// The virtual currency.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub virtual_currency: VirtualCurrencyFile,
+    /// Whether pages and categories are shown without a token (ruling 2).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub guest_mode: bool,
+    /// The patrons list.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub patrons: PatronsFile,
+    /// Servers that items can be delivered to.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub servers: Vec<ServerFile>,
+}
+
+/// A language of the site.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LanguageFile {
+    /// Its code.
+    pub code: At<String>,
+    /// Its name in itself.
+    pub name: String,
+}
+
+/// The store's currency.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CurrencyFile {
+    /// Its code.
+    pub code: At<String>,
+    /// Digits after the point, 0 to 4; 2 where they are left out (ruling 5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digits: Option<At<u8>>,
+    /// What one unit is worth in US dollars, six digits; 1 where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_value: Option<Decimal>,
+}
+
+/// A currency that a buyer may pay in.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateFile {
+    /// Its code.
+    pub code: At<String>,
+    /// What one unit is worth in US dollars, six digits.
+    pub usd_value: Decimal,
+}
+
+/// A link.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkFile {
+    /// Its text.
+    pub name: String,
+    /// Where it leads.
+    pub url: String,
+}
+
+/// The monitored game server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GameServerFile {
+    /// Host name or address.
+    pub ip: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// A donation goal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoalFile {
+    /// Its id, under which it is counted.
+    pub id: At<u64>,
+    /// Its name.
+    pub name: String,
+    /// The sum to reach, in major units of the store's currency.
+    pub amount: Decimal,
+}
+
+/// The chat platform.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChatFile {
+    /// Whether buyers log in through it (`chat_sync`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sync: bool,
+    /// URL of the community.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub url: String,
+    /// Id of the community.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub id: String,
+    /// The store's OAuth client there.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub client: ChatClientFile,
+}
+
+/// An OAuth client at the chat platform (ruling 13). Nothing here is secret.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChatClientFile {
+    /// Client id.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub client_id: String,
+    /// Where the platform sends the buyer back to.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub redirect_url: At<String>,
+    /// Scopes to ask for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub scopes: Vec<String>,
+    /// The platform's authorize endpoint.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub authorize_url: At<String>,
+}
+
+/// The virtual currency.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VirtualCurrencyFile {
+    /// Whether it is used.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub enabled: bool,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub name: String,
+}
+
+/// The patrons list.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatronsFile {
+    /// Whether it is shown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub enabled: bool,
+    /// Currency of the amounts; the store's where it is left out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub currency_code: String,
+    /// What the page says above the list.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub description: String,
+    /// All-time sums for which patrons are listed, ascending, in major units.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub thresholds: Vec<Decimal>,
+}
+
+/// A server that items can be delivered to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerFile {
+    /// Its id, by which items name it.
+    pub id: At<u64>,
+    /// Its name, as buyers see it.
+    pub name: String,
+}

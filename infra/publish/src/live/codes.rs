@@ -1,0 +1,179 @@
+//! `live/coupons.yaml`, `live/gift_cards.yaml` and `live/referrals.yaml`.
+
+use super::{CodeUse, Desk};
+use crate::fault::Unique;
+use crate::files::{At, CouponFile, GiftCardFile, LiveFiles, ReferralFile};
+use crate::lower::{check_id, money};
+use shared::model::{
+    CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Money, Referral, Scope, UserId,
+};
+
+/// The longest coupon or gift card in characters (contract, Limits).
+const LONGEST_CODE: usize = 40;
+/// The longest referral code in characters (ruling 1).
+const LONGEST_REFERRAL: usize = 255;
+
+/// Reads coupons and gift cards, which share one space of ids and texts (ruling 9), and who used the coupons.
+pub(super) fn codes(written: &LiveFiles, desk: &mut Desk<'_>) -> (Vec<Code>, Vec<CodeUse>) {
+    let (mut ids, mut texts) = (Unique::new("code id"), Unique::new("code"));
+    let (mut codes, mut uses) = (Vec::new(), Vec::new());
+    let mut take = |id: &At<u64>, code: &At<String>, desk: &mut Desk<'_>| {
+        check_id(**id, id.line, "id", desk.report);
+        ids.take(desk.report, **id, id.line, "id");
+        let text = desk.code(code, LONGEST_CODE, &format!("[{}].code", **id));
+        if let Some(text) = &text {
+            texts.take(desk.report, text.clone(), code.line, &format!("[{}].code", **id));
+        }
+        text
+    };
+    desk.enter("coupons.yaml");
+    for file in written.coupons.iter().flatten() {
+        let text = take(&file.id, &file.code, desk);
+        let (coupon, by_users) = coupon(file, text, desk);
+        codes.extend(coupon.map(Code::Coupon));
+        uses.extend(by_users);
+    }
+    desk.enter("gift_cards.yaml");
+    for file in written.gift_cards.iter().flatten() {
+        let text = take(&file.id, &file.code, desk);
+        codes.extend(gift_card(file, text, desk).map(Code::Gift));
+    }
+    (codes, uses)
+}
+
+/// Reads the time in which a code may be used.
+fn period(
+    id: u64,
+    starts_at: Option<&At<String>>,
+    ends_at: Option<&At<String>>,
+    desk: &mut Desk<'_>,
+) -> (Option<i64>, Option<i64>) {
+    let starts = starts_at.map(|at| desk.time(at, &format!("[{id}].starts_at")));
+    let ends = ends_at.map(|at| desk.time(at, &format!("[{id}].ends_at")));
+    if let (Some(begin), Some(end)) = (starts, ends)
+        && end <= begin
+    {
+        let line = ends_at.and_then(|at| at.line);
+        desk.report.fault(line, format!("[{id}].ends_at"), "must be after starts_at");
+    }
+    (starts, ends)
+}
+
+fn coupon(file: &CouponFile, text: Option<CodeText>, desk: &mut Desk<'_>) -> (Option<Coupon>, Vec<CodeUse>) {
+    let id = *file.id;
+    let (starts_at, ends_at) = period(id, file.starts_at.as_ref(), file.ends_at.as_ref(), desk);
+    let discount = discount(file, desk);
+    let scope = scope(file, desk);
+    let digits = desk.digits;
+    let minimum = file.minimum.as_ref();
+    let minimum = minimum.map_or(Money::ZERO, |amount| money(amount, digits, &format!("[{id}].minimum"), desk.report));
+    for (limit, name) in [(&file.max_uses, "max_uses"), (&file.max_uses_per_user, "max_uses_per_user")] {
+        if let Some(limit) = limit.as_ref().filter(|limit| ***limit == 0) {
+            let problem = "must be at least 1; with 0 the coupon can never be used";
+            desk.report.fault(limit.line, format!("[{id}].{name}"), problem);
+        }
+    }
+    let Some(text) = text else { return (None, Vec::new()) };
+    let (uses, used_by) = uses(file, &text, desk);
+    let coupon = discount.map(|discount| Coupon {
+        id: CodeId::new(id),
+        code: text,
+        active: file.active,
+        starts_at,
+        ends_at,
+        discount,
+        scope,
+        minimum,
+        max_uses: file.max_uses.as_ref().map(|limit| **limit),
+        max_uses_per_user: file.max_uses_per_user.as_ref().map(|limit| **limit),
+        uses,
+    });
+    (coupon, used_by)
+}
+
+fn discount(file: &CouponFile, desk: &mut Desk<'_>) -> Option<Discount> {
+    let id = *file.id;
+    match (&file.percentage, &file.amount) {
+        (Some(percentage), None) => match percentage.percent() {
+            Ok(percent) => Some(Discount::Percentage(percent)),
+            Err(error) => {
+                desk.report.fault(percentage.line(), format!("[{id}].percentage"), error.to_string());
+                None
+            }
+        },
+        (None, Some(written)) => {
+            let field = format!("[{id}].amount");
+            let faults = desk.report.len();
+            let amount = money(written, desk.digits, &field, desk.report);
+            if amount == Money::ZERO && desk.report.len() == faults {
+                desk.report.fault(written.line(), field, "must be more than 0");
+            }
+            Some(Discount::Amount(amount))
+        }
+        _ => {
+            desk.report.fault(file.id.line, format!("[{id}]"), "needs either a percentage or an amount");
+            None
+        }
+    }
+}
+
+fn scope(file: &CouponFile, desk: &mut Desk<'_>) -> Scope {
+    let id = *file.id;
+    let Some(scope) = &file.scope else { return Scope::default() };
+    if scope.categories.is_empty() && scope.items.is_empty() {
+        let problem = "names nothing, so that the coupon could never be used; leave it out for everything";
+        desk.report.fault(file.id.line, format!("[{id}].scope"), problem);
+    }
+    for category in &scope.categories {
+        if !desk.categories.contains(&category.value) {
+            let problem = format!("there is no category {}", **category);
+            desk.report.fault(category.line, format!("[{id}].scope.categories"), problem);
+        }
+    }
+    for item in &scope.items {
+        desk.item(item, &format!("[{id}].scope.items"));
+    }
+    Scope {
+        categories: scope.categories.iter().map(|category| CategoryId::new(**category)).collect(),
+        items: scope.items.iter().map(|item| ItemId::new(**item)).collect(),
+    }
+}
+
+/// How often a coupon was used, in all and by whom.
+fn uses(file: &CouponFile, text: &CodeText, desk: &mut Desk<'_>) -> (u32, Vec<CodeUse>) {
+    let id = *file.id;
+    let mut used_by = Vec::with_capacity(file.used_by.len());
+    let mut sum = 0_u32;
+    for (user, uses) in &file.used_by {
+        desk.check_user(*user, uses.line, &format!("[{id}].used_by"));
+        sum = sum.saturating_add(**uses);
+        used_by.push(CodeUse { code: text.clone(), user: UserId::new(*user), uses: **uses });
+    }
+    let Some(written) = &file.uses else { return (sum, used_by) };
+    if **written < sum {
+        desk.report.fault(written.line, format!("[{id}].uses"), "must not be below the sum of used_by");
+    }
+    (**written, used_by)
+}
+
+fn gift_card(file: &GiftCardFile, text: Option<CodeText>, desk: &mut Desk<'_>) -> Option<GiftCard> {
+    let id = *file.id;
+    let (starts_at, ends_at) = period(id, file.starts_at.as_ref(), file.ends_at.as_ref(), desk);
+    let balance = money(&file.balance, desk.digits, &format!("[{id}].balance"), desk.report);
+    Some(GiftCard { id: CodeId::new(id), code: text?, active: file.active, starts_at, ends_at, balance })
+}
+
+/// Reads every referral code.
+pub(super) fn referrals(files: &[ReferralFile], desk: &mut Desk<'_>) -> Vec<Referral> {
+    let mut texts = Unique::new("referral code");
+    let mut referrals = Vec::with_capacity(files.len());
+    for file in files {
+        desk.check_user(*file.owner, file.owner.line, "owner");
+        let Some(code) = desk.code(&file.code, LONGEST_REFERRAL, "code") else { continue };
+        texts.take(desk.report, code.clone(), file.code.line, "code");
+        let name = desk.users.as_ref().and_then(|users| users.get(&file.owner.value).cloned());
+        let owner = UserId::new(*file.owner);
+        referrals.push(Referral { code, owner, owner_name: name.unwrap_or_default(), active: file.active });
+    }
+    referrals
+}

@@ -1,0 +1,124 @@
+//! What orders add up to. One pure function; only paid orders count, refunded ones count for nothing.
+
+use super::when::month;
+use shared::model::{
+    Donations, Donor, Goal, Holding, ItemId, Ledger, Money, Order, OrderStatus, RecentDonation, User, UserId,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything that follows from the orders.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Derived {
+    /// What every user has bought.
+    pub ledgers: BTreeMap<UserId, Ledger>,
+    /// Units sold in all, of items with a global limit, guests' included.
+    pub sold: BTreeMap<ItemId, u64>,
+    /// Goals, the month's top donators, recent donators.
+    pub donations: Donations,
+    /// Every user's all-time sum in the store's currency, where it is not nothing.
+    pub patrons: Vec<Donor>,
+}
+
+/// Adds up orders. `users` gives owners their names, `limited` are the items with a global limit, and `now` (seconds
+/// since 1970 UTC) says which month the top donators are of.
+#[must_use]
+pub fn derive(
+    orders: &[Order],
+    users: &BTreeMap<UserId, &User>,
+    goals: &[Goal],
+    limited: &BTreeSet<ItemId>,
+    now: i64,
+) -> Derived {
+    let paid: Vec<&Order> = orders.iter().filter(|order| order.status == OrderStatus::Paid).collect();
+    let this_month = month(now);
+    let of_month = paid.iter().copied().filter(|order| month(order.created_at) == this_month);
+    let mut top = donors(of_month, users);
+    top.sort_by_key(|donor| (Reverse(donor.amount), donor.user));
+    top.truncate(Donations::TOP);
+    let given: Money = paid.iter().map(|order| total(order)).sum();
+    Derived {
+        ledgers: ledgers(&paid),
+        sold: sold(&paid, limited),
+        donations: Donations {
+            goals: goals.iter().map(|goal| (goal.id.to_string(), given)).collect(),
+            month: this_month,
+            top,
+            recent: recent(&paid, users),
+        },
+        patrons: donors(paid.iter().copied(), users),
+    }
+}
+
+/// What an order's lines come to in the store's currency.
+fn total(order: &Order) -> Money {
+    order.lines.iter().map(|line| line.total).sum()
+}
+
+fn ledgers(paid: &[&Order]) -> BTreeMap<UserId, Ledger> {
+    let mut ledgers: BTreeMap<UserId, Ledger> = BTreeMap::new();
+    for order in paid {
+        let Some(owner) = order.owner else { continue };
+        let ledger = ledgers.entry(owner).or_default();
+        for line in &order.lines {
+            let holding: &mut Holding = ledger.entry(line.item);
+            holding.units = holding.units.saturating_add(line.count);
+            holding.paid = holding.paid + line.total;
+        }
+    }
+    ledgers
+}
+
+fn sold(paid: &[&Order], limited: &BTreeSet<ItemId>) -> BTreeMap<ItemId, u64> {
+    let mut sold = BTreeMap::new();
+    for line in paid.iter().flat_map(|order| &order.lines).filter(|line| limited.contains(&line.item)) {
+        *sold.entry(line.item).or_default() += u64::from(line.count);
+    }
+    sold
+}
+
+/// The owners of these orders with what they gave, by user; those who gave nothing are left out.
+fn donors<'a>(orders: impl Iterator<Item = &'a Order>, users: &BTreeMap<UserId, &User>) -> Vec<Donor> {
+    let mut sums: BTreeMap<UserId, Money> = BTreeMap::new();
+    for order in orders {
+        if let Some(owner) = order.owner {
+            let sum = sums.entry(owner).or_default();
+            *sum = *sum + total(order);
+        }
+    }
+    let given = sums.into_iter().filter(|(_, amount)| *amount > Money::ZERO);
+    let donor = |(user, amount)| {
+        let (username, avatar) = face(user, users);
+        Donor { user, username, avatar, amount }
+    };
+    given.map(donor).collect()
+}
+
+/// The last paid orders with an owner, newest first; of two in the same second the one with the larger number.
+fn recent(paid: &[&Order], users: &BTreeMap<UserId, &User>) -> Vec<RecentDonation> {
+    let mut owned: Vec<(&Order, UserId)> = paid.iter().filter_map(|order| Some((*order, order.owner?))).collect();
+    owned.sort_by_key(|(order, _)| Reverse((order.created_at, order.id)));
+    owned.truncate(Donations::RECENT);
+    let donation = |(order, user): (&Order, UserId)| {
+        let (username, avatar) = face(user, users);
+        RecentDonation {
+            order: order.internal_id.clone(),
+            user,
+            username,
+            avatar,
+            amount: order.price,
+            currency: order.currency.clone(),
+            at: order.created_at,
+        }
+    };
+    owned.into_iter().map(donation).collect()
+}
+
+/// A user's name and image; both empty for somebody unknown.
+fn face(id: UserId, users: &BTreeMap<UserId, &User>) -> (String, String) {
+    users.get(&id).map(|user| (user.username.clone(), user.avatar.clone())).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "derive_tests.rs"]
+mod tests;

@@ -1,0 +1,68 @@
+//! Writes what lives beside a store into an empty table, in the shape in which everything else reads it.
+
+use super::Live;
+use crate::write::write_all;
+use aws_sdk_dynamodb::types::AttributeValue;
+use shared::model::{Code, Ledger, UserId};
+use shared::store::codec::{self, Item};
+use shared::store::keys::{self, Key};
+use shared::store::{Db, StoreError};
+
+/// Kinds of integer ids that are counted up, see [`keys::sequence`].
+const USERS: &str = "user";
+const ORDERS: &str = "order";
+const CODES: &str = "code";
+
+/// Loads an empty table. What is there under the same keys is overwritten; nothing is removed.
+///
+/// # Errors
+/// Where the database does not take an item; what was written before stays.
+pub async fn seed(db: &Db, live: &Live) -> Result<(), StoreError> {
+    write_all(db, items(live).into_iter()).await
+}
+
+fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
+    let mut items: Vec<Result<Item, StoreError>> = Vec::new();
+    items.extend(live.users.iter().map(|user| codec::encode_live(&keys::user(user.id), user)));
+    items.extend(live.carts.iter().map(|cart| codec::encode_live(&keys::cart(cart.user), cart)));
+    items.extend(live.codes.iter().map(|code| codec::encode_live(&keys::code(code.text()), code)));
+    let uses = live.code_uses.iter();
+    items.extend(uses.map(|used| Ok(counter(&keys::code_use(&used.code, used.user), "uses", u64::from(used.uses)))));
+    items.extend(live.referrals.iter().map(|found| codec::encode_live(&keys::referral(&found.code), found)));
+    items.extend(live.orders.iter().map(|order| codec::encode_live(&keys::order(&order.internal_id), order)));
+    let derived = &live.derived;
+    items.extend(derived.ledgers.iter().map(|(user, ledger)| Ok(ledger_item(*user, ledger))));
+    items.extend(derived.sold.iter().map(|(item, sold)| Ok(counter(&keys::count(*item), "sold", *sold))));
+    items.push(codec::encode_live(&keys::donations(), &derived.donations));
+    items.extend(derived.patrons.iter().map(|donor| codec::encode_live(&keys::patron(donor.user), donor)));
+    items.extend(sequences(live).map(|(kind, next)| Ok(counter(&keys::sequence(kind), "next", next))));
+    items
+}
+
+/// An item with one number.
+fn counter(key: &Key, attribute: &str, number: u64) -> Item {
+    let mut item = codec::key_attributes(key);
+    item.insert(attribute.to_owned(), AttributeValue::N(number.to_string()));
+    item
+}
+
+/// A ledger: `u<item>` units and `p<item>` minor units paid, flat so that an order can ADD to them.
+fn ledger_item(user: UserId, ledger: &Ledger) -> Item {
+    let mut item = codec::key_attributes(&keys::ledger(user));
+    for (id, holding) in ledger.iter() {
+        item.insert(format!("u{id}"), AttributeValue::N(holding.units.to_string()));
+        item.insert(format!("p{id}"), AttributeValue::N(holding.paid.minor().to_string()));
+    }
+    item
+}
+
+/// For every kind of id the first number that is free.
+fn sequences(live: &Live) -> impl Iterator<Item = (&'static str, u64)> {
+    let next = |ids: &mut dyn Iterator<Item = u64>| ids.max().unwrap_or(0) + 1;
+    [
+        (USERS, next(&mut live.users.iter().map(|user| user.id.get()))),
+        (ORDERS, next(&mut live.orders.iter().map(|order| order.id.get()))),
+        (CODES, next(&mut live.codes.iter().map(Code::id).map(shared::model::CodeId::get))),
+    ]
+    .into_iter()
+}

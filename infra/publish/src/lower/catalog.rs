@@ -1,0 +1,170 @@
+//! Categories: slugs, ids, order and visibility.
+
+use super::item::{Shelf, item};
+use super::{Site, check_id};
+use crate::fault::{Report, Unique};
+use crate::files::{CategoryFile, Source};
+use shared::model::{CategoryHead, CategoryId, CategoryShelf, Comparison, Item, Slug};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The most subcategories: their places in the category's partition have four digits.
+const MOST_SUBCATEGORIES: usize = 9_999;
+
+/// A category with its subcategories, hidden ones included.
+#[derive(Debug)]
+pub(crate) struct Category {
+    /// The file it stands in.
+    pub(crate) file: PathBuf,
+    /// The line its id stands in.
+    pub(crate) line: Option<u64>,
+    /// Whether it is enabled and not deleted.
+    pub(crate) visible: bool,
+    /// Itself and its items in order.
+    pub(crate) shelf: CategoryShelf,
+    /// Its subcategories in order.
+    pub(crate) subcategories: Vec<Category>,
+    sorting: i64,
+}
+
+impl Category {
+    /// Every item of these categories, hidden ones included, by id.
+    pub(crate) fn items_of(categories: &[Self]) -> BTreeMap<u64, &Item> {
+        let shelves = Self::all_of(categories).into_iter().map(|category| &category.shelf);
+        shelves.flat_map(|shelf| &shelf.items).map(|item| (item.id.get(), item)).collect()
+    }
+
+    /// These categories and their subcategories.
+    pub(crate) fn all_of(categories: &[Self]) -> Vec<&Self> {
+        categories.iter().flat_map(|top| std::iter::once(top).chain(&top.subcategories)).collect()
+    }
+}
+
+/// What must not be named twice anywhere in the catalog.
+struct Names {
+    categories: Unique<u64>,
+    slugs: Unique<String>,
+    items: Unique<u64>,
+}
+
+/// Reads every category, in order: by sorting, then by id (ruling 7).
+pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: &mut Report) -> Vec<Category> {
+    let mut names =
+        Names { categories: Unique::new("category id"), slugs: Unique::new("slug"), items: Unique::new("item id") };
+    let mut categories = Vec::with_capacity(sources.len());
+    for source in sources {
+        report.enter(&source.path);
+        let top = category(&source.content, None, "", site, &mut names, report);
+        let mut subcategories = Vec::with_capacity(source.content.subcategories.len());
+        for inner in &source.content.subcategories {
+            let prefix = format!("subcategories[{}].", *inner.id);
+            if !inner.subcategories.is_empty() {
+                let field = format!("{prefix}subcategories");
+                report.fault(inner.id.line, field, "there are two levels: a subcategory has no subcategories");
+            }
+            let parent = Some(source.content.slug.as_str());
+            subcategories.extend(category(inner, parent, &prefix, site, &mut names, report));
+        }
+        if subcategories.len() > MOST_SUBCATEGORIES {
+            let problem = format!("a category has at most {MOST_SUBCATEGORIES} subcategories");
+            report.fault(source.content.id.line, "subcategories", problem);
+        }
+        subcategories.sort_by_key(|inner: &Category| (inner.sorting, inner.shelf.head.id));
+        categories.extend(top.map(|top| Category { subcategories, ..top }));
+    }
+    categories.sort_by_key(|top| (top.sorting, top.shelf.head.id));
+    categories
+}
+
+/// Reads one category without its subcategories; `prefix` is where its fields stand in the file. Nothing comes of
+/// one whose slug cannot be read, but its items have been looked at.
+fn category(
+    file: &CategoryFile,
+    parent: Option<&str>,
+    prefix: &str,
+    site: &Site,
+    names: &mut Names,
+    report: &mut Report,
+) -> Option<Category> {
+    let id_field = format!("{prefix}id");
+    check_id(*file.id, file.id.line, &id_field, report);
+    names.categories.take(report, *file.id, file.id.line, &id_field);
+    let slug = slug(file, parent, prefix, names, report);
+    let comparison = comparison(file, prefix, report);
+    let shelf = Shelf { prefix, rows: &comparison, site };
+    let mut items = Vec::with_capacity(file.items.len());
+    for entry in &file.items {
+        let field = format!("{prefix}items.id");
+        check_id(*entry.id, entry.id.line, &field, report);
+        names.items.take(report, *entry.id, entry.id.line, &field);
+        items.push((entry.sorting, item(entry, &shelf, report)));
+    }
+    items.sort_by_key(|(sorting, item)| (*sorting, item.id));
+    let head = CategoryHead {
+        id: CategoryId::new(*file.id),
+        slug: slug?,
+        name: file.name.clone(),
+        description: file.description.clone(),
+        image: file.image.clone(),
+    };
+    let items = items.into_iter().map(|(_, item)| item).collect();
+    Some(Category {
+        file: report.file().to_path_buf(),
+        line: file.id.line,
+        visible: file.enabled && !file.deleted,
+        shelf: CategoryShelf { head, comparison, cumulative: file.cumulative, items },
+        subcategories: Vec::new(),
+        sorting: file.sorting,
+    })
+}
+
+/// The full path of a category. A segment of digits alone is refused even below a parent: everywhere else such a
+/// text is an id.
+fn slug(
+    file: &CategoryFile,
+    parent: Option<&str>,
+    prefix: &str,
+    names: &mut Names,
+    report: &mut Report,
+) -> Option<Slug> {
+    let field = format!("{prefix}slug");
+    let segment = file.slug.trim().trim_start_matches('/');
+    if Slug::parse(segment).is_err() || segment.contains('/') {
+        let problem = "must be one segment of [a-z0-9._-], not digits alone, such as `ranks`";
+        report.fault(file.slug.line, field, problem);
+        return None;
+    }
+    let full = parent.map_or_else(|| segment.to_owned(), |parent| format!("{}/{segment}", parent.trim()));
+    match Slug::parse(&full) {
+        Ok(slug) => {
+            names.slugs.take(report, slug.to_string(), file.slug.line, &field);
+            Some(slug)
+        }
+        Err(_) if full.chars().count() > 255 => {
+            report.fault(file.slug.line, field, "the whole path must have at most 255 characters");
+            None
+        }
+        // The parent's own slug is at fault and was noted there.
+        Err(_) => None,
+    }
+}
+
+/// The rows of a comparison table by sorting, then by id.
+fn comparison(file: &CategoryFile, prefix: &str, report: &mut Report) -> Vec<Comparison> {
+    let mut ids = Unique::new("comparison row");
+    let field = format!("{prefix}comparison.id");
+    let mut rows = Vec::with_capacity(file.comparison.len());
+    for row in &file.comparison {
+        check_id(*row.id, row.id.line, &field, report);
+        ids.take(report, *row.id, row.id.line, &field);
+        rows.push(Comparison {
+            id: *row.id,
+            name: row.name.clone(),
+            description: row.description.clone(),
+            kind: row.kind.clone(),
+            sorting: row.sorting,
+        });
+    }
+    rows.sort_by_key(|row| (row.sorting, row.id));
+    rows
+}

@@ -1,0 +1,49 @@
+//! Pages and staff.
+
+use super::check_id;
+use crate::fault::{Report, Unique};
+use crate::files::{PageFile, Source, StaffFile};
+use shared::model::{Page, PageUrl, Staff, StaffMember};
+use std::path::PathBuf;
+
+/// Reads every page.
+pub(super) fn pages(sources: &[Source<PageFile>], report: &mut Report) -> Vec<(PathBuf, Page)> {
+    let (mut ids, mut urls) = (Unique::new("page id"), Unique::new("page url"));
+    let mut pages = Vec::with_capacity(sources.len());
+    for source in sources {
+        report.enter(&source.path);
+        let page = &source.content;
+        check_id(*page.id, page.id.line, "id", report);
+        ids.take(report, *page.id, page.id.line, "id");
+        let url = PageUrl::new(&page.url);
+        if url.as_str().is_empty() {
+            report.fault(page.url.line, "url", "must not be blank");
+        } else if page.url.chars().count() > PageUrl::LONGEST {
+            report.fault(page.url.line, "url", format!("must have at most {} characters", PageUrl::LONGEST));
+        }
+        urls.take(report, url, page.url.line, "url");
+        let (title, url, content) = (page.title.clone(), page.url.value.clone(), page.content.clone());
+        pages.push((source.path.clone(), Page { id: *page.id, title, url, content }));
+    }
+    pages
+}
+
+/// Reads the staff: members by sorting, then by name.
+pub(super) fn staff(file: &StaffFile, report: &mut Report) -> Staff {
+    let mut staff = Staff::default();
+    for (group, entries) in &file.0 {
+        let mut names = Unique::new("member");
+        for entry in entries {
+            names.take(report, entry.username.value.clone(), entry.username.line, &format!("{group}.username"));
+        }
+        let member = |entry: &crate::files::StaffEntry| StaffMember {
+            username: entry.username.value.clone(),
+            prefix: entry.prefix.clone(),
+            sorting: entry.sorting,
+        };
+        let mut members: Vec<StaffMember> = entries.iter().map(member).collect();
+        members.sort_by(|a, b| (a.sorting, &a.username).cmp(&(b.sorting, &b.username)));
+        staff.0.insert(group.clone(), members);
+    }
+    staff
+}

@@ -1,0 +1,176 @@
+//! Items: prices, limits and what they refer to.
+
+use super::{Site, money};
+use crate::fault::{Report, Unique};
+use crate::files::{At, Decimal, ItemFile};
+use shared::model::{Comparison, ComparisonValue, Item, ItemId, Money, Promotion, Server, ServerId, Variable};
+
+/// Where an item lies.
+pub(super) struct Shelf<'a> {
+    /// Where the category's fields stand in its file.
+    pub(super) prefix: &'a str,
+    /// Rows of the category's comparison table.
+    pub(super) rows: &'a [Comparison],
+    /// The store around it.
+    pub(super) site: &'a Site,
+}
+
+/// Notes faults of one item under its own name.
+struct Desk<'a> {
+    file: &'a ItemFile,
+    shelf: &'a Shelf<'a>,
+    report: &'a mut Report,
+}
+
+impl Desk<'_> {
+    fn field(&self, name: &str) -> String {
+        format!("{}items[{}].{name}", self.shelf.prefix, *self.file.id)
+    }
+
+    fn fault(&mut self, line: Option<u64>, name: &str, problem: &str) {
+        let field = self.field(name);
+        self.report.fault(line.or(self.file.id.line), field, problem);
+    }
+
+    fn money(&mut self, amount: Option<&Decimal>, name: &str) -> Money {
+        let (field, digits) = (self.field(name), self.shelf.site.config.digits);
+        amount.map_or(Money::ZERO, |amount| money(amount, digits, &field, self.report))
+    }
+
+    fn limit(&mut self, limit: Option<&At<u32>>, name: &str) -> Option<u32> {
+        if let Some(limit) = limit.filter(|limit| ***limit == 0) {
+            self.fault(limit.line, name, "must be at least 1; leave it out for no limit");
+        }
+        limit.map(|limit| **limit)
+    }
+}
+
+/// Reads one item.
+pub(super) fn item(file: &ItemFile, shelf: &Shelf<'_>, report: &mut Report) -> Item {
+    let mut desk = Desk { file, shelf, report };
+    let prices = prices(&mut desk);
+    let virtual_price = virtual_price(&mut desk);
+    Item {
+        id: ItemId::new(*file.id),
+        name: file.name.clone(),
+        description: file.description.clone(),
+        image: file.image.clone(),
+        price: prices.price,
+        discount: prices.discount,
+        active: file.active,
+        kind: file.kind,
+        is_subscription: file.subscription,
+        any_price: file.any_price,
+        min_price: prices.min_price,
+        global_limit: desk.limit(file.global_limit.as_ref(), "global_limit"),
+        user_limit: desk.limit(file.user_limit.as_ref(), "user_limit"),
+        allow_select_server: file.select_server,
+        servers: servers(&mut desk),
+        virtual_price,
+        virtual_only: file.virtual_only,
+        featured: file.featured,
+        comparison: cells(&mut desk),
+        variables: variables(&mut desk),
+        promotion: prices.promotion,
+    }
+}
+
+/// What an item costs.
+struct Prices {
+    price: Money,
+    discount: Money,
+    min_price: Money,
+    promotion: Option<Promotion>,
+}
+
+fn prices(desk: &mut Desk<'_>) -> Prices {
+    let file = desk.file;
+    let min_price = desk.money(file.min_price.as_ref(), "min_price");
+    let price = match &file.price {
+        Some(price) => desk.money(Some(price), "price"),
+        None if file.any_price => min_price,
+        None if file.virtual_only => Money::ZERO,
+        None => {
+            desk.fault(None, "price", "is missing; a free item has price 0");
+            return Prices { price: Money::ZERO, discount: Money::ZERO, min_price, promotion: None };
+        }
+    };
+    if file.any_price && price < min_price {
+        desk.fault(file.price.as_ref().and_then(Decimal::line), "price", "must not be below min_price");
+    }
+    if let (false, Some(written)) = (file.any_price, &file.min_price) {
+        desk.fault(written.line(), "min_price", "is for items with any_price: true");
+    }
+    let discount = desk.money(file.discount.as_ref(), "discount");
+    if discount > price {
+        desk.fault(file.discount.as_ref().and_then(Decimal::line), "discount", "must not exceed price");
+    }
+    let promotion = file.promotion.as_ref().map(|promotion| {
+        let promoted = desk.money(Some(&promotion.price), "promotion.price");
+        if promoted > price {
+            desk.fault(promotion.price.line(), "promotion.price", "must not be above price");
+        }
+        Promotion { price: promoted, sorting: promotion.sorting }
+    });
+    Prices { price, discount, min_price, promotion }
+}
+
+fn virtual_price(desk: &mut Desk<'_>) -> Money {
+    let file = desk.file;
+    if file.virtual_only && file.virtual_price.is_none() {
+        desk.fault(None, "virtual_only", "needs a virtual_price");
+    }
+    if file.virtual_only && !desk.shelf.site.config.is_virtual_currency {
+        desk.fault(None, "virtual_only", "needs virtual_currency.enabled: true in store.yaml");
+    }
+    desk.money(file.virtual_price.as_ref(), "virtual_price")
+}
+
+fn servers(desk: &mut Desk<'_>) -> Vec<Server> {
+    let file = desk.file;
+    if file.select_server && file.servers.is_empty() {
+        desk.fault(None, "select_server", "needs servers to select from");
+    }
+    let mut servers = Vec::with_capacity(file.servers.len());
+    for id in &file.servers {
+        match desk.shelf.site.servers.get(&id.value) {
+            None => desk.fault(id.line, "servers", &format!("there is no server {} in store.yaml", **id)),
+            Some(_) if servers.iter().any(|known: &Server| known.id == ServerId::new(**id)) => {
+                desk.fault(id.line, "servers", &format!("server {} is named twice", **id));
+            }
+            Some(server) => servers.push(server.clone()),
+        }
+    }
+    servers
+}
+
+/// The item's cells in the order of the table's rows.
+fn cells(desk: &mut Desk<'_>) -> Vec<ComparisonValue> {
+    let file = desk.file;
+    for (row, cell) in &file.comparison {
+        if !desk.shelf.rows.iter().any(|known| known.id == *row) {
+            desk.fault(cell.line, "comparison", &format!("the category has no comparison row {row}"));
+        }
+    }
+    let cell = |row: &Comparison| {
+        let value = file.comparison.get(&row.id)?.value.clone();
+        Some(ComparisonValue { comparison_id: row.id, value })
+    };
+    desk.shelf.rows.iter().filter_map(cell).collect()
+}
+
+fn variables(desk: &mut Desk<'_>) -> Vec<Variable> {
+    let file = desk.file;
+    let mut ids = Unique::new("variable");
+    let field = desk.field("variables.id");
+    for variable in &file.variables {
+        super::check_id(*variable.id, variable.id.line, &field, desk.report);
+        ids.take(desk.report, *variable.id, variable.id.line, &field);
+    }
+    let variable = |variable: &crate::files::VariableFile| Variable {
+        id: *variable.id,
+        name: variable.name.clone(),
+        options: variable.options.clone(),
+    };
+    file.variables.iter().map(variable).collect()
+}

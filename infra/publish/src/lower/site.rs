@@ -1,0 +1,203 @@
+//! `store.yaml` as settings, config and patronage.
+
+use super::{check_id, money};
+use crate::fault::{Report, Unique};
+use crate::files::{ChatFile, Decimal, FORMAT, LanguageFile, LinkFile, PatronsFile, StoreFile};
+use oauth2::{AuthUrl, RedirectUrl};
+use shared::model::{
+    ChatLogin, Currency, GameServer, Goal, Language, Link, Patronage, Rate, Server, ServerId, Settings, StoreConfig,
+};
+use std::collections::BTreeMap;
+
+/// Digits of a currency's minor unit where its owner says nothing (ruling 5).
+const USUAL_DIGITS: u8 = 2;
+/// The most digits a currency may have.
+const MOST_DIGITS: u8 = 4;
+/// One US dollar in US dollars.
+const PAR: Rate = Rate::from_millionths(1_000_000);
+
+/// What `store.yaml` says.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// The settings; whether a deal exists is not known yet.
+    pub(crate) settings: Settings,
+    /// What every function needs.
+    pub(crate) config: StoreConfig,
+    /// What is said of patrons.
+    pub(crate) patronage: Patronage,
+    /// Servers by id.
+    pub(crate) servers: BTreeMap<u64, Server>,
+}
+
+/// Reads `store.yaml`.
+pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
+    if *file.format != FORMAT {
+        report.fault(file.format.line, "format", format!("must be {FORMAT}, the only format there is"));
+    }
+    let digits = digits(file, report);
+    check_currencies(file, report);
+    let system_currency = Currency {
+        name: file.currency.code.value.clone(),
+        value: file.currency.usd_value.as_ref().map_or(PAR, |value| rate(value, "currency.usd_value", report)),
+    };
+    let listed = file.currencies.iter().map(|listed| Currency {
+        name: listed.code.value.clone(),
+        value: rate(&listed.usd_value, &format!("currencies[{}].usd_value", *listed.code), report),
+    });
+    let listed: Vec<Currency> = listed.collect();
+    let currencies = if listed.is_empty() { vec![system_currency.clone()] } else { listed };
+    let (languages, system_language) = languages(file, report);
+    let settings = Settings {
+        auth_type: file.auth_type,
+        header: links(&file.header),
+        footer: links(&file.footer),
+        website_name: file.name.clone(),
+        website_description: file.description.clone(),
+        server: GameServer { ip: file.game_server.ip.clone(), port: file.game_server.port },
+        is_featured_deal: false,
+        details: file.details_form,
+        goals: goals(file, digits, report),
+        chat_url: file.chat.url.clone(),
+        chat_id: file.chat.id.clone(),
+        is_profile_enabled: file.profiles,
+        socials: file.socials.clone(),
+        virtual_currency: file.virtual_currency.name.clone(),
+        system_currency,
+        currencies,
+        languages,
+        system_language,
+        is_patrons_enabled: file.patrons.enabled,
+    };
+    let config = StoreConfig {
+        digits,
+        guest_mode_enabled: file.guest_mode,
+        is_ref: file.referrals,
+        is_virtual_currency: file.virtual_currency.enabled,
+        chat_sync: file.chat.sync,
+        chat: chat(&file.chat, report),
+    };
+    let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
+    Site { settings, config, patronage, servers: servers(file, report) }
+}
+
+fn digits(file: &StoreFile, report: &mut Report) -> u8 {
+    match &file.currency.digits {
+        Some(digits) if **digits > MOST_DIGITS => {
+            report.fault(digits.line, "currency.digits", format!("must be from 0 to {MOST_DIGITS}"));
+            USUAL_DIGITS
+        }
+        Some(digits) => **digits,
+        None => USUAL_DIGITS,
+    }
+}
+
+fn check_currencies(file: &StoreFile, report: &mut Report) {
+    if file.currency.code.trim().is_empty() {
+        report.fault(file.currency.code.line, "currency.code", "must not be blank");
+    }
+    let mut codes = Unique::new("currency");
+    for currency in &file.currencies {
+        codes.take(report, currency.code.value.clone(), currency.code.line, "currencies.code");
+    }
+}
+
+fn rate(value: &Decimal, field: &str, report: &mut Report) -> Rate {
+    value.rate().unwrap_or_else(|error| {
+        report.fault(value.line(), field, error.to_string());
+        PAR
+    })
+}
+
+fn languages(file: &StoreFile, report: &mut Report) -> (Vec<Language>, Language) {
+    let mut codes = Unique::new("language");
+    let known = |entry: &LanguageFile| Language { code: entry.code.value.clone(), name: entry.name.clone() };
+    let languages: Vec<Language> = file.languages.iter().map(known).collect();
+    for entry in &file.languages {
+        codes.take(report, entry.code.value.clone(), entry.code.line, "languages.code");
+    }
+    let Some(wanted) = &file.language else {
+        let first = languages.first().cloned().unwrap_or_default();
+        return (languages, first);
+    };
+    let found = languages.iter().find(|language| language.code == wanted.value).cloned();
+    if found.is_none() {
+        report.fault(wanted.line, "language", format!("{} is not among the languages", wanted.value));
+    }
+    (languages, found.unwrap_or_default())
+}
+
+fn links(links: &[LinkFile]) -> Vec<Link> {
+    links.iter().map(|link| Link { name: link.name.clone(), url: link.url.clone() }).collect()
+}
+
+fn goals(file: &StoreFile, digits: u8, report: &mut Report) -> Vec<Goal> {
+    let mut ids = Unique::new("goal id");
+    let mut goals = Vec::with_capacity(file.goals.len());
+    for goal in &file.goals {
+        check_id(*goal.id, goal.id.line, "goals.id", report);
+        ids.take(report, *goal.id, goal.id.line, "goals.id");
+        let field = format!("goals[{}].amount", *goal.id);
+        let goal_amount = money(&goal.amount, digits, &field, report);
+        goals.push(Goal { id: *goal.id, name: goal.name.clone(), goal_amount });
+    }
+    goals
+}
+
+fn servers(file: &StoreFile, report: &mut Report) -> BTreeMap<u64, Server> {
+    let mut ids = Unique::new("server id");
+    let mut servers = BTreeMap::new();
+    for server in &file.servers {
+        check_id(*server.id, server.id.line, "servers.id", report);
+        ids.take(report, *server.id, server.id.line, "servers.id");
+        servers.insert(*server.id, Server { id: ServerId::new(*server.id), name: server.name.clone() });
+    }
+    servers
+}
+
+/// The chat platform's client. Parts may be missing (then auth/chat says so); what is there must be a URL as
+/// soon as buyers are sent to it (ruling 13).
+fn chat(file: &ChatFile, report: &mut Report) -> ChatLogin {
+    let client = &file.client;
+    if file.sync {
+        let authorize = AuthUrl::new(client.authorize_url.value.clone()).map(|url| is_web(url.url().scheme()));
+        let redirect = RedirectUrl::new(client.redirect_url.value.clone()).map(|url| is_web(url.url().scheme()));
+        let fields = [
+            ("chat.client.authorize_url", &client.authorize_url, authorize),
+            ("chat.client.redirect_url", &client.redirect_url, redirect),
+        ];
+        for (field, text, parsed) in fields {
+            if !text.is_empty() && !parsed.is_ok_and(|web| web) {
+                report.fault(text.line, field, "must be a URL such as https://chat.example/oauth2/authorize");
+            }
+        }
+    }
+    ChatLogin {
+        client_id: client.client_id.clone(),
+        redirect_url: client.redirect_url.value.clone(),
+        scopes: client.scopes.clone(),
+        authorize_url: client.authorize_url.value.clone(),
+    }
+}
+
+fn is_web(scheme: &str) -> bool {
+    matches!(scheme, "https" | "http")
+}
+
+fn patronage(file: &PatronsFile, currency: &str, digits: u8, report: &mut Report) -> Patronage {
+    const FIELD: &str = "patrons.thresholds";
+    let mut thresholds = Vec::with_capacity(file.thresholds.len());
+    for threshold in &file.thresholds {
+        let amount = money(threshold, digits, FIELD, report);
+        if thresholds.last().is_some_and(|last| *last >= amount) {
+            report.fault(threshold.line(), FIELD, "must ascend");
+        }
+        thresholds.push(amount);
+    }
+    let named = Some(&file.currency_code).filter(|code| !code.is_empty());
+    Patronage {
+        enabled: file.enabled,
+        currency_code: named.map_or_else(|| currency.to_owned(), String::clone),
+        description: file.description.clone(),
+        thresholds,
+    }
+}

@@ -1,0 +1,176 @@
+//! What is compiled from a store's files.
+
+use crate::support::{STORE, store, write};
+use publish::{Compiled, Part, compile, read};
+use shared::model::{CategoryId, CategoryPath, ItemId};
+use shared::store::keys;
+use std::collections::BTreeSet;
+use tempfile::TempDir;
+
+const RANKS: &str = "\
+id: 1
+slug: ranks
+name: Ranks
+sorting: 2
+cumulative: true
+items:
+  - {id: 11, name: High, price: 20, sorting: 2, featured: true}
+  - {id: 10, name: Low, price: 10, sorting: 1, active: false, featured: true, promotion: {price: 1}}
+  - {id: 12, name: Pass, price: 3, sorting: 3, subscription: true}
+subcategories:
+  - {id: 3, slug: late, name: Late, sorting: 5, items: [{id: 30, name: L, price: 1, promotion: {price: 1, sorting: 2}}]}
+  - {id: 2, slug: vip, name: Vip, items: [{id: 20, name: V, price: 1, promotion: {price: 1, sorting: 1}}]}
+  - {id: 4, slug: gone, name: Gone, enabled: false, items: [{id: 40, name: G, price: 1, featured: true}]}
+";
+const HIDDEN: &str = "\
+id: 5
+slug: hidden
+name: Hidden
+enabled: false
+items: [{id: 50, name: H, price: 1, featured: true}]
+subcategories: [{id: 6, slug: inner, name: Inner, items: [{id: 60, name: I, price: 1, promotion: {price: 1}}]}]
+";
+const FIRST: &str = "id: 9\nslug: first\nname: First\nsorting: 1\n";
+
+fn sample() -> TempDir {
+    store(&[
+        ("store.yaml", STORE),
+        ("categories/a.yaml", RANKS),
+        ("categories/b.yaml", HIDDEN),
+        ("categories/c.yaml", FIRST),
+        ("pages/rules.yaml", "id: 1\ntitle: Rules\nurl: /rules\n"),
+    ])
+}
+
+fn compiled(dir: &TempDir) -> Compiled {
+    compile(&read(dir.path()).unwrap()).unwrap()
+}
+
+#[test]
+fn the_same_store_always_has_the_same_version() {
+    let (one, other) = (sample(), sample());
+    let version = compiled(&one).version;
+    assert_eq!(version, compiled(&other).version);
+    assert!(version.len() >= 16 && version.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    // Neither comments nor the files' names nor what is hidden are part of what is published.
+    write(one.path(), "categories/c.yaml", &format!("# a word\n{FIRST}"));
+    write(one.path(), "categories/b.yaml", &HIDDEN.replace("price: 1,", "price: 2,"));
+    std::fs::rename(one.path().join("categories/a.yaml"), one.path().join("categories/z.yaml")).unwrap();
+    assert_eq!(version, compiled(&one).version);
+}
+
+#[test]
+fn every_published_change_changes_the_version() {
+    let mut versions = BTreeSet::from([compiled(&sample()).version]);
+    for (path, text) in [
+        ("store.yaml", STORE.replace("Test", "Toast")),
+        ("store.yaml", format!("{STORE}guest_mode: true\n")),
+        ("store.yaml", format!("{STORE}patrons: {{description: Thanks}}\n")),
+        ("staff.yaml", "keepers: [{username: Ann}]\n".to_owned()),
+        ("pages/rules.yaml", "id: 1\ntitle: Rules\nurl: rules\n".to_owned()),
+        ("categories/a.yaml", RANKS.replace("price: 20", "price: 21")),
+        ("categories/a.yaml", RANKS.replace("sorting: 2\ncum", "sorting: 0\ncum")),
+        ("categories/b.yaml", HIDDEN.replace("enabled: false", "enabled: true")),
+    ] {
+        let dir = sample();
+        write(dir.path(), path, &text);
+        assert!(versions.insert(compiled(&dir).version), "{path}: {text}");
+    }
+}
+
+#[test]
+fn hidden_categories_are_published_nowhere() {
+    let dir = sample();
+    let compiled = compiled(&dir);
+    let tops: Vec<u64> = compiled.tree.0.iter().map(|top| top.head.id.get()).collect();
+    assert_eq!(tops, [9, 1]);
+    let items: BTreeSet<u64> = compiled.items.iter().map(|entry| entry.item.id.get()).collect();
+    assert_eq!(items, BTreeSet::from([10, 11, 12, 20, 30]));
+    let keys: Vec<String> = compiled.parts("v").into_iter().map(|(key, _)| format!("{} {}", key.pk, key.sk)).collect();
+    for hidden in ["hidden", "inner", "gone", "#5 ", "#6 ", "#4 ", "#40 ", "#50 ", "#60 "] {
+        assert!(keys.iter().all(|key| !key.contains(hidden)), "{hidden}");
+    }
+}
+
+#[test]
+fn a_category_stands_under_its_slug_and_its_id_with_its_subcategories_in_order() {
+    let dir = sample();
+    let compiled = compiled(&dir);
+    for path in [CategoryPath::parse("ranks").unwrap(), CategoryPath::parse("1").unwrap()] {
+        let partition = keys::category("v", &path);
+        let parts = compiled.parts("v");
+        let shelves = parts.iter().filter(|(key, _)| key.pk == partition).map(|(key, part)| match part {
+            Part::Shelf(shelf) => (key.sk.as_str(), shelf.head.slug.as_str()),
+            other => panic!("{other:?}"),
+        });
+        let expected = [("0000", "/ranks"), ("0001", "/ranks/vip"), ("0002", "/ranks/late")];
+        assert_eq!(shelves.collect::<Vec<_>>(), expected);
+    }
+    let inner = keys::category("v", &CategoryPath::parse("/ranks/vip").unwrap());
+    assert_eq!(compiled.parts("v").iter().filter(|(key, _)| key.pk == inner).count(), 1);
+}
+
+#[test]
+fn items_are_sorted_by_sorting_then_id_and_inactive_ones_stay() {
+    let dir = sample();
+    let compiled = compiled(&dir);
+    let ranks = &compiled.categories[1].shelf;
+    assert_eq!(ranks.items.iter().map(|item| item.id.get()).collect::<Vec<_>>(), [10, 11, 12]);
+    assert!(!ranks.items[0].active);
+}
+
+#[test]
+fn a_ladder_has_every_item_of_its_category_but_subscriptions() {
+    let dir = sample();
+    let compiled = compiled(&dir);
+    let entry = |id| compiled.items.iter().find(|entry| entry.item.id == ItemId::new(id)).unwrap();
+    let rungs: Vec<(u64, i64)> = entry(11).ladder.iter().map(|rung| (rung.item.get(), rung.price.minor())).collect();
+    assert_eq!(rungs, [(10, 1_000), (11, 2_000)]);
+    assert!(entry(20).ladder.is_empty());
+    assert_eq!(entry(20).parent, Some(CategoryId::new(1)));
+    assert_eq!(entry(11).parent, None);
+}
+
+#[test]
+fn deals_and_promotions_are_on_sale_and_in_order() {
+    let dir = sample();
+    let compiled = compiled(&dir);
+    assert_eq!(compiled.deals.0.iter().map(|entry| entry.item.id.get()).collect::<Vec<_>>(), [11]);
+    assert_eq!(compiled.promotions.0.iter().map(|entry| entry.item.id.get()).collect::<Vec<_>>(), [20, 30]);
+    assert!(compiled.settings.is_featured_deal);
+}
+
+#[test]
+fn a_store_without_a_featured_item_says_so() {
+    let dir = store(&[("store.yaml", STORE), ("categories/c.yaml", FIRST)]);
+    assert!(!compiled(&dir).settings.is_featured_deal);
+}
+
+#[test]
+fn what_is_left_out_of_store_yaml_has_its_default() {
+    let dir = store(&[("store.yaml", STORE)]);
+    let compiled = compiled(&dir);
+    assert_eq!(compiled.config.digits, 2);
+    assert!(!compiled.config.guest_mode_enabled && !compiled.config.is_ref && !compiled.config.chat_sync);
+    assert!(compiled.settings.is_profile_enabled && !compiled.settings.details);
+    assert_eq!(compiled.settings.currencies, std::slice::from_ref(&compiled.settings.system_currency));
+    assert_eq!(compiled.settings.system_currency.value.millionths(), 1_000_000);
+    assert_eq!(compiled.patronage.currency_code, "EUR");
+}
+
+#[test]
+fn files_write_back_what_they_read() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-store");
+    let files = read(&dir).unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    write(copy.path(), &path(&files.store.path), &serde_saphyr::to_string(&files.store.content).unwrap());
+    write(copy.path(), &path(&files.staff.path), &serde_saphyr::to_string(&files.staff.content).unwrap());
+    for category in &files.categories {
+        write(copy.path(), &path(&category.path), &serde_saphyr::to_string(&category.content).unwrap());
+    }
+    for page in &files.pages {
+        write(copy.path(), &path(&page.path), &serde_saphyr::to_string(&page.content).unwrap());
+    }
+    assert_eq!(read(copy.path()).unwrap(), files);
+}

@@ -1,0 +1,76 @@
+//! The page that explains the format names every field there is, and its examples are a store without faults.
+
+use crate::support::{lines, store};
+use publish::live::read_live;
+use publish::{check, files, read};
+use serde::de::DeserializeOwned;
+
+const PAGE: &str = include_str!("../../../docs/store-format.md");
+
+/// What stands under the heading of one file.
+fn section(heading: &str) -> &'static str {
+    let (_, rest) = PAGE.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no heading {heading}"));
+    rest.split_once("\n## ").map_or(rest, |(section, _)| section)
+}
+
+/// The fields of a part of the format, as its parser names them when it meets one that it does not know.
+fn fields<T: DeserializeOwned>() -> Vec<&'static str> {
+    let Err(error) = serde_saphyr::from_str::<T>("no such field: 1") else { panic!("an unknown field was taken") };
+    match error.without_snippet() {
+        serde_saphyr::Error::SerdeUnknownField { expected, .. } => expected.clone(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn the_page_names_every_field_under_its_file() {
+    let all = [
+        ("store.yaml", fields::<files::StoreFile>()),
+        ("store.yaml", fields::<files::LanguageFile>()),
+        ("store.yaml", fields::<files::CurrencyFile>()),
+        ("store.yaml", fields::<files::RateFile>()),
+        ("store.yaml", fields::<files::LinkFile>()),
+        ("store.yaml", fields::<files::GameServerFile>()),
+        ("store.yaml", fields::<files::GoalFile>()),
+        ("store.yaml", fields::<files::ChatFile>()),
+        ("store.yaml", fields::<files::ChatClientFile>()),
+        ("store.yaml", fields::<files::VirtualCurrencyFile>()),
+        ("store.yaml", fields::<files::PatronsFile>()),
+        ("store.yaml", fields::<files::ServerFile>()),
+        ("categories/*.yaml", fields::<files::CategoryFile>()),
+        ("categories/*.yaml", fields::<files::ComparisonRow>()),
+        ("categories/*.yaml", fields::<files::ItemFile>()),
+        ("categories/*.yaml", fields::<files::VariableFile>()),
+        ("categories/*.yaml", fields::<files::PromotionFile>()),
+        ("pages/*.yaml", fields::<files::PageFile>()),
+        ("staff.yaml", fields::<files::StaffEntry>()),
+        ("live/users.yaml", fields::<files::UserFile>()),
+        ("live/carts.yaml", fields::<files::CartFile>()),
+        ("live/carts.yaml", fields::<files::CartLineFile>()),
+        ("live/coupons.yaml", fields::<files::CouponFile>()),
+        ("live/coupons.yaml", fields::<files::ScopeFile>()),
+        ("live/gift_cards.yaml", fields::<files::GiftCardFile>()),
+        ("live/referrals.yaml", fields::<files::ReferralFile>()),
+        ("live/orders.yaml", fields::<files::OrderFile>()),
+        ("live/orders.yaml", fields::<files::OrderLineFile>()),
+    ];
+    for (heading, fields) in all {
+        for field in fields {
+            assert!(section(heading).contains(&format!("`{field}`")), "{heading} does not explain {field}");
+        }
+    }
+}
+
+#[test]
+fn the_examples_are_a_store_without_faults() {
+    let examples = PAGE.split("```yaml\n# ").skip(1).map(|rest| {
+        let (path, rest) = rest.split_once('\n').unwrap();
+        (path, rest.split_once("```").unwrap().0)
+    });
+    let dir = store(&examples.collect::<Vec<_>>());
+    let files = read(dir.path()).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
+    assert_eq!(lines(&check(&files)), "");
+    let live = read_live(dir.path(), &files, 1_931_342_400).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
+    assert!(!live.users.is_empty() && !live.carts.is_empty() && !live.codes.is_empty());
+    assert!(!live.referrals.is_empty() && !live.orders.is_empty());
+}

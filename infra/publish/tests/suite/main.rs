@@ -1,0 +1,11 @@
+//! The crate from outside: faults, compiling, publishing on a real engine, the sample store.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
+
+mod compiling;
+mod faults;
+mod format_page;
+mod live_faults;
+mod publishing;
+mod sample_store;
+mod support;

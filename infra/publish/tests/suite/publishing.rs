@@ -1,0 +1,165 @@
+//! Publishing on a real engine: atomic, resumable, and never two publishers at once.
+
+use crate::support::{STORE, Table, store, table};
+use aws_sdk_dynamodb::config::ConfigBag;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use publish::{Compiled, PublishError, Published, compile, publish, read, read_pointer, read_version};
+use shared::store::{Db, codec};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+
+/// 2031-03-15T12:00:00Z.
+const NOW: i64 = 1_931_342_400;
+
+/// A store of 60 items with this name, which makes several batches.
+fn compiled(name: &str) -> Compiled {
+    let mut category = String::from("id: 1\nslug: a\nname: A\nitems:\n");
+    for id in 1..=60 {
+        writeln!(category, "  - {{id: {id}, name: {name} {id}, price: {id}, featured: true}}").unwrap();
+    }
+    let dir = store(&[("store.yaml", &STORE.replace("Test", name)), ("categories/a.yaml", &category)]);
+    compile(&read(dir.path()).unwrap()).unwrap()
+}
+
+/// Everything of a store is in the table, as it was compiled.
+async fn assert_whole(db: &Db, compiled: &Compiled) {
+    for (key, part) in compiled.parts(&compiled.version) {
+        let item = db.get(&key, true).await.unwrap().unwrap_or_else(|| panic!("{} {}", key.pk, key.sk));
+        let expected = codec::encode_published(&key, &part).unwrap();
+        assert_eq!(item, expected);
+    }
+}
+
+async fn published(table: &Table) -> Option<String> {
+    read_pointer(&table.db).await.unwrap().map(|pointer| pointer.version)
+}
+
+#[tokio::test]
+async fn what_is_published_is_pointed_to_and_whole() {
+    let table = table().await;
+    let store = compiled("One");
+    let outcome = publish(&table.db, &store, NOW).await.unwrap();
+    assert_eq!(outcome, Published::Switched { previous: None, rows: store.parts("").len() });
+    let pointer = read_pointer(&table.db).await.unwrap().unwrap();
+    assert_eq!((pointer.version.as_str(), &pointer.config), (store.version.as_str(), &store.config));
+    assert_whole(&table.db, &store).await;
+    let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
+    assert_eq!((record.published_at, record.config), (NOW, store.config));
+}
+
+#[tokio::test]
+async fn an_unchanged_store_writes_nothing() {
+    let table = table().await;
+    let store = compiled("One");
+    publish(&table.db, &store, NOW).await.unwrap();
+    let counted = Arc::new(AtomicUsize::new(0));
+    let db = table.through(Writes { let_through: usize::MAX, seen: counted.clone() });
+    assert_eq!(publish(&db, &store, NOW + 60).await.unwrap(), Published::Unchanged);
+    assert_eq!(counted.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_second_store_replaces_the_first_and_leaves_it_whole() {
+    let table = table().await;
+    let (one, two) = (compiled("One"), compiled("Two"));
+    publish(&table.db, &one, NOW).await.unwrap();
+    let outcome = publish(&table.db, &two, NOW).await.unwrap();
+    assert_eq!(outcome, Published::Switched { previous: Some(one.version.clone()), rows: two.parts("").len() });
+    assert_whole(&table.db, &one).await;
+    assert_whole(&table.db, &two).await;
+}
+
+/// Refuses every write after the first few.
+#[derive(Debug)]
+struct Writes {
+    let_through: usize,
+    seen: Arc<AtomicUsize>,
+}
+
+impl Intercept for Writes {
+    fn name(&self) -> &'static str {
+        "Writes"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
+        let writes = ["BatchWriteItem", "PutItem"].iter().any(|operation| target.ends_with(operation));
+        if writes && self.seen.fetch_add(1, Ordering::Relaxed) >= self.let_through {
+            return Err("the line was cut".into());
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn cut_off_at_any_write_the_old_store_stays_and_the_next_run_completes() {
+    let (one, two) = (compiled("One"), compiled("Two"));
+    // Batches of rows, then the record, then the pointer.
+    let writes = two.parts("").len().div_ceil(25) + 2;
+    for let_through in 0..writes {
+        let table = table().await;
+        publish(&table.db, &one, NOW).await.unwrap();
+        let cut = table.through(Writes { let_through, seen: Arc::default() });
+        assert!(matches!(publish(&cut, &two, NOW).await, Err(PublishError::Store(_))), "write {let_through}");
+        assert_eq!(published(&table).await.as_ref(), Some(&one.version), "write {let_through}");
+        assert_whole(&table.db, &one).await;
+        let resumed = publish(&table.db, &two, NOW).await.unwrap();
+        assert!(matches!(resumed, Published::Switched { .. }), "write {let_through}");
+        assert_whole(&table.db, &two).await;
+    }
+}
+
+/// Holds every publisher back before it moves the pointer until all have come that far.
+#[derive(Debug)]
+struct Meeting(Arc<Barrier>);
+
+impl Intercept for Meeting {
+    fn name(&self) -> &'static str {
+        "Meeting"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
+        if target.ends_with(".PutItem") {
+            tokio::task::block_in_place(|| self.0.wait());
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_publishers_at_once_one_wins_and_the_other_is_told_who() {
+    let table = table().await;
+    let meeting = Arc::new(Barrier::new(2));
+    let race = ["One", "Two"].map(|name| {
+        let (db, store) = (table.through(Meeting(meeting.clone())), compiled(name));
+        tokio::spawn(async move { (publish(&db, &store, NOW).await, store.version) })
+    });
+    let outcomes = futures_util::future::join_all(race).await.into_iter().map(Result::unwrap);
+    let winner = published(&table).await.unwrap();
+    let (won, lost): (Vec<_>, Vec<_>) = outcomes.partition(|(_, version)| *version == winner);
+    assert!(matches!(won[..], [(Ok(Published::Switched { previous: None, .. }), _)]), "{won:?}");
+    assert!(matches!(&lost[..], [(Err(PublishError::Raced { winner: named }), _)] if *named == winner), "{lost:?}");
+}
+
+#[tokio::test]
+async fn two_publishers_of_the_same_store_both_have_what_they_wanted() {
+    let table = table().await;
+    let store = compiled("One");
+    let both = tokio::join!(publish(&table.db, &store, NOW), publish(&table.db, &store, NOW));
+    assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
+    assert_eq!(published(&table).await, Some(store.version));
+}

@@ -1,0 +1,108 @@
+//! The sample store is whole: it reads, checks, compiles, publishes and seeds.
+
+use crate::support;
+use publish::live::{read_live, seed};
+use publish::{check, compile, read};
+use shared::model::{Code, OrderStatus, UserId};
+use shared::store::{codec, keys};
+use std::path::{Path, PathBuf};
+
+/// 2031-03-15T12:00:00Z.
+const NOW: i64 = 1_931_342_400;
+
+fn sample_store() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-store")
+}
+
+#[test]
+fn the_sample_store_has_no_faults() {
+    let files = read(&sample_store()).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
+    let faults = check(&files);
+    assert!(faults.is_empty(), "{}", support::lines(&faults));
+    read_live(&sample_store(), &files, NOW).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
+}
+
+#[test]
+fn the_sample_store_shows_every_kind_of_thing() {
+    let compiled = compile(&read(&sample_store()).unwrap()).unwrap();
+    let items: Vec<_> = compiled.items.iter().map(|entry| &entry.item).collect();
+    assert!(compiled.tree.0.len() >= 5 && items.len() >= 30);
+    assert!(compiled.tree.0.iter().any(|top| !top.subcategories.is_empty()));
+    assert!(compiled.items.iter().any(|entry| entry.ladder.len() >= 4));
+    assert!(!compiled.deals.0.is_empty() && !compiled.promotions.0.is_empty());
+    assert!(items.iter().any(|item| !item.active));
+    assert!(items.iter().any(|item| item.any_price));
+    assert!(items.iter().any(|item| item.is_subscription));
+    assert!(items.iter().any(|item| item.virtual_only));
+    assert!(items.iter().any(|item| item.global_limit.is_some() && item.user_limit.is_some()));
+    assert!(items.iter().any(|item| item.allow_select_server));
+    assert!(compiled.config.chat_sync && compiled.config.chat.is_complete());
+    assert!(compiled.settings.is_featured_deal);
+}
+
+#[test]
+fn the_sample_stores_buyers_are_in_different_states() {
+    let files = read(&sample_store()).unwrap();
+    let live = read_live(&sample_store(), &files, NOW).unwrap();
+    assert!(live.users.len() >= 3);
+    assert!(live.users.iter().any(|user| user.tokens_valid_after.is_some_and(|after| after > NOW)));
+    assert!(live.users.iter().any(|user| live.carts.iter().all(|cart| cart.user != user.id)));
+    for status in OrderStatus::ALL {
+        let mut of_status = live.orders.iter().filter(|order| order.status == status);
+        assert!(of_status.clone().any(|order| order.owner.is_some()), "{status:?}");
+        assert!(of_status.any(|order| order.owner.is_none()), "{status:?}");
+    }
+    assert_eq!(live.derived.donations.recent.len(), 10);
+    assert!(!live.derived.donations.top.is_empty());
+    assert!(live.codes.iter().any(|code| matches!(code, Code::Gift(card) if card.balance.minor() == 0)));
+    let compiled = compile(&files).unwrap();
+    let sold_out = compiled.items.iter().map(|entry| &entry.item).filter(|item| {
+        let sold = live.derived.sold.get(&item.id).copied().unwrap_or_default();
+        item.global_limit.is_some_and(|limit| sold >= u64::from(limit))
+    });
+    assert_eq!(sold_out.map(|item| item.name.as_str()).collect::<Vec<_>>(), ["Eclipse Key"]);
+}
+
+#[tokio::test]
+async fn the_sample_store_is_seeded_in_the_shape_that_is_read() {
+    let table = support::table().await;
+    let files = read(&sample_store()).unwrap();
+    publish::publish(&table.db, &compile(&files).unwrap(), NOW).await.unwrap();
+    let live = read_live(&sample_store(), &files, NOW).unwrap();
+    seed(&table.db, &live).await.unwrap();
+    let thornwick = UserId::new(1);
+    let ledger = table.db.get(&keys::ledger(thornwick), true).await.unwrap().unwrap();
+    assert_eq!(ledger["u102"].as_n().unwrap(), "1");
+    assert_eq!(ledger["p102"].as_n().unwrap(), "500");
+    let used = keys::code_use(&shared::model::CodeText::parse("ONCEONLY").unwrap(), thornwick);
+    assert_eq!(table.db.get(&used, true).await.unwrap().unwrap()["uses"].as_n().unwrap(), "1");
+    let eclipse = keys::count(shared::model::ItemId::new(204));
+    assert_eq!(table.db.get(&eclipse, true).await.unwrap().unwrap()["sold"].as_n().unwrap(), "5");
+    let key = keys::donations();
+    let donations = table.db.get(&key, true).await.unwrap().unwrap();
+    assert_eq!(codec::decode_live::<shared::model::Donations>(&key, donations).unwrap(), live.derived.donations);
+    for user in &live.users {
+        let key = keys::user(user.id);
+        let stored = table.db.get(&key, true).await.unwrap().unwrap();
+        assert_eq!(&codec::decode_live::<shared::model::User>(&key, stored).unwrap(), user);
+    }
+    for code in &live.codes {
+        let key = keys::code(code.text());
+        let stored = table.db.get(&key, true).await.unwrap().unwrap();
+        assert_eq!(&codec::decode_live::<Code>(&key, stored).unwrap(), code);
+    }
+    for cart in &live.carts {
+        let key = keys::cart(cart.user);
+        let stored = table.db.get(&key, true).await.unwrap().unwrap();
+        assert_eq!(&codec::decode_live::<shared::model::Cart>(&key, stored).unwrap(), cart);
+    }
+    for order in &live.orders {
+        let key = keys::order(&order.internal_id);
+        let stored = table.db.get(&key, true).await.unwrap().unwrap();
+        assert_eq!(&codec::decode_live::<shared::model::Order>(&key, stored).unwrap(), order);
+    }
+    let orders = table.db.get(&keys::sequence("order"), true).await.unwrap().unwrap();
+    assert_eq!(orders["next"].as_n().unwrap(), "28");
+    let patrons = table.db.query(&keys::patrons()).await.unwrap();
+    assert_eq!(patrons.len(), live.derived.patrons.len());
+}

@@ -1,0 +1,45 @@
+//! What every function holds for as long as its process lives.
+
+use crate::clock::{Clock, SystemClock};
+use crate::config::{Config, ConfigError};
+use crate::store::Db;
+use crate::store::client::aws_config;
+use crate::store::published::Published;
+use std::sync::Arc;
+
+/// Connection, configuration, clock and the pointer. Every function's own state adds the caches it needs.
+#[derive(Debug)]
+pub struct Base {
+    /// The table.
+    pub db: Db,
+    /// What the environment says.
+    pub config: Config,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// What is published.
+    pub published: Published,
+}
+
+impl Base {
+    /// A base on a table that is reached already.
+    #[must_use]
+    pub fn new(db: Db, config: Config, clock: Arc<dyn Clock>) -> Self {
+        let published = Published::new(db.clone(), Arc::clone(&clock), config.cache);
+        Self { db, config, clock, published }
+    }
+
+    /// A base as the process's environment says, with the pointer read: that opens the connection while the sandbox
+    /// starts. A failed read fails nothing; the first request tries again.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where the environment is incomplete.
+    pub async fn from_env() -> Result<Self, ConfigError> {
+        let config = Config::from_env()?;
+        let client = aws_sdk_dynamodb::Client::new(&aws_config().await);
+        let base = Self::new(Db::new(client, &config.table), config, Arc::new(SystemClock));
+        if let Err(error) = base.published.pointer().await {
+            tracing::warn!(error = %error, "the pointer could not be read during init");
+        }
+        Ok(base)
+    }
+}

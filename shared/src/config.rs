@@ -1,0 +1,116 @@
+//! What a function is told by its environment (template.yaml, `Environment`).
+
+use crate::token::{KeysError, TokenKeys};
+use ipnet::IpNet;
+use std::time::Duration;
+
+/// How long a pointer is trusted where `CACHE_SECONDS` is not set (design, section 2.4).
+const CACHE_SECONDS: u64 = 5;
+
+/// A function's configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Name of the table (`TABLE_NAME`).
+    pub table: String,
+    /// How long the pointer and what is counted live are trusted before they are read again (`CACHE_SECONDS`).
+    pub cache: Duration,
+    /// The keys that tokens are verified with (`TOKEN_KEYS`).
+    pub keys: TokenKeys,
+    /// Networks whose `X-Forwarded-For` is believed (`TRUSTED_PROXIES`, CIDRs joined by commas; ruling 3).
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// An environment that a function cannot start with.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A variable is missing or empty.
+    #[error("the environment variable {0} is not set")]
+    Missing(&'static str),
+    /// A variable does not read as what it should be.
+    #[error("the environment variable {name} is {problem}")]
+    Invalid {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong with it; never its value.
+        problem: String,
+    },
+    /// The token keys cannot be used.
+    #[error("the environment variable TOKEN_KEYS cannot be used")]
+    Keys(#[source] KeysError),
+}
+
+impl Config {
+    /// Reads the process's environment.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first variable that is missing or wrong.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_vars(|name| std::env::var(name).ok())
+    }
+
+    /// Reads variables through `var`, as they stand in template.yaml.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first variable that is missing or wrong.
+    pub fn from_vars(var: impl Fn(&'static str) -> Option<String>) -> Result<Self, ConfigError> {
+        let set = |name| var(name).filter(|value| !value.trim().is_empty());
+        let keys = set("TOKEN_KEYS").ok_or(ConfigError::Missing("TOKEN_KEYS"))?;
+        Ok(Self {
+            table: set("TABLE_NAME").ok_or(ConfigError::Missing("TABLE_NAME"))?,
+            cache: set("CACHE_SECONDS").map_or(Ok(Duration::from_secs(CACHE_SECONDS)), |text| seconds(&text))?,
+            keys: TokenKeys::parse(&keys).map_err(ConfigError::Keys)?,
+            trusted_proxies: set("TRUSTED_PROXIES").map_or(Ok(Vec::new()), |text| networks(&text))?,
+        })
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, ConfigError> {
+    text.trim()
+        .parse()
+        .map(Duration::from_secs)
+        .map_err(|_| ConfigError::Invalid { name: "CACHE_SECONDS", problem: "no whole number of seconds".to_owned() })
+}
+
+fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            part.parse().map_err(|_| ConfigError::Invalid {
+                name: "TRUSTED_PROXIES",
+                problem: format!("no list of CIDRs: {part:?} is none (such as 203.0.113.0/24)"),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: &str = r#"{"k1":"0123456789abcdef0123456789abcdef"}"#;
+
+    fn read(extra: &[(&str, &str)]) -> Result<Config, String> {
+        let vars = |name: &'static str| match extra.iter().find(|(key, _)| *key == name) {
+            Some((_, value)) => Some((*value).to_owned()),
+            None if name == "TABLE_NAME" => Some("t".to_owned()),
+            None if name == "TOKEN_KEYS" => Some(KEYS.to_owned()),
+            None => None,
+        };
+        Config::from_vars(vars).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_table_and_keys_are_enough() {
+        let config = read(&[]).unwrap();
+        assert_eq!(config.cache, Duration::from_secs(5));
+        assert!(config.trusted_proxies.is_empty());
+    }
+
+    #[test]
+    fn every_wrong_variable_is_named() {
+        assert_eq!(read(&[("TABLE_NAME", " ")]).unwrap_err(), "the environment variable TABLE_NAME is not set");
+        assert!(read(&[("CACHE_SECONDS", "soon")]).unwrap_err().contains("CACHE_SECONDS"));
+        assert!(read(&[("TRUSTED_PROXIES", "10.0.0.0/8, host")]).unwrap_err().contains("\"host\""));
+        assert!(read(&[("TOKEN_KEYS", "{}")]).unwrap_err().contains("TOKEN_KEYS"));
+    }
+}

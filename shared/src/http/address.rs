@@ -1,0 +1,100 @@
+//! The client's address, as the limiter counts it (ruling 3).
+
+use ipnet::IpNet;
+use lambda_http::http::HeaderMap;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The header in which proxies write whom they speak for.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// The text under which a caller is counted: the address, an IPv6 one by its /64. `source_ip` is what the gateway saw;
+/// `X-Forwarded-For` counts only behind a trusted proxy, from right to left.
+#[must_use]
+pub fn counted_as(source_ip: &str, headers: &HeaderMap, trusted: &[IpNet]) -> String {
+    parse(source_ip).map_or_else(|| "unknown".to_owned(), |source| group(client(source, headers, trusted)))
+}
+
+fn client(source: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
+    let values: Vec<&str> =
+        headers.get_all(FORWARDED_FOR).iter().map(|value| value.to_str().unwrap_or_default()).collect();
+    let mut entries = values.iter().rev().flat_map(|value| value.rsplit(','));
+    let mut last_known = source;
+    while is_trusted(last_known) {
+        match entries.next().and_then(parse) {
+            Some(address) => last_known = address,
+            None => break,
+        }
+    }
+    last_known
+}
+
+/// Reads an address with or without brackets, port and zone.
+fn parse(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    let bare = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?.0,
+        // One colon separates a port from an IPv4 address; more are an IPv6 address without brackets.
+        None if text.matches(':').count() == 1 => text.split_once(':')?.0,
+        None => text,
+    };
+    let bare = bare.split_once('%').map_or(bare, |(address, _zone)| address);
+    bare.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+}
+
+fn group(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lambda_http::http::HeaderValue;
+
+    fn counted(source: &str, forwarded: &[&str], trusted: &[&str]) -> String {
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append(FORWARDED_FOR, HeaderValue::from_str(value).unwrap());
+        }
+        let trusted: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
+        counted_as(source, &headers, &trusted)
+    }
+
+    #[test]
+    fn without_a_trusted_proxy_nobody_chooses_their_own_address() {
+        assert_eq!(counted("198.51.100.7", &["203.0.113.9"], &[]), "198.51.100.7");
+        assert_eq!(counted("198.51.100.7", &["203.0.113.9"], &["10.0.0.0/8"]), "198.51.100.7");
+    }
+
+    #[test]
+    fn the_right_most_address_that_is_no_proxy_is_the_client() {
+        let trusted = ["10.0.0.0/8"];
+        assert_eq!(counted("10.0.0.1", &["1.1.1.1, 203.0.113.9, 10.0.0.2"], &trusted), "203.0.113.9");
+        assert_eq!(counted("10.0.0.1", &["1.1.1.1", "203.0.113.9:443"], &trusted), "203.0.113.9");
+        assert_eq!(counted("10.0.0.1", &["[2001:db8::1]:443"], &trusted), "2001:db8::/64");
+    }
+
+    #[test]
+    fn an_entry_that_is_no_address_ends_the_walk_at_the_last_address_known() {
+        let trusted = ["10.0.0.0/8"];
+        assert_eq!(counted("10.0.0.1", &[], &trusted), "10.0.0.1");
+        assert_eq!(counted("10.0.0.1", &[""], &trusted), "10.0.0.1");
+        assert_eq!(counted("10.0.0.1", &["203.0.113.9, who, 10.0.0.2"], &trusted), "10.0.0.2");
+        assert_eq!(counted("10.0.0.1", &["10.0.0.3, 10.0.0.2"], &trusted), "10.0.0.3");
+    }
+
+    #[test]
+    fn ipv6_callers_share_their_64_and_mapped_addresses_are_ipv4() {
+        assert_eq!(counted("2001:db8:1:2:3:4:5:6", &[], &[]), "2001:db8:1:2::/64");
+        assert_eq!(counted("::ffff:198.51.100.7", &[], &[]), "198.51.100.7");
+        assert_eq!(counted("::ffff:10.0.0.1", &["203.0.113.9"], &["10.0.0.0/8"]), "203.0.113.9");
+        assert_eq!(counted("fe80::1%eth0", &[], &[]), "fe80::/64");
+        assert_eq!(counted("garbage", &[], &[]), "unknown");
+    }
+}

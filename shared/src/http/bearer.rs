@@ -1,0 +1,83 @@
+//! Who is calling, by the `Authorization` header alone (ruling 2).
+
+use crate::token::{Claim, TokenKeys};
+use lambda_http::http::HeaderMap;
+use lambda_http::http::header::AUTHORIZATION;
+
+/// Who the header says is calling. Whether that user exists is known once the user was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// No token: the header is absent or empty, or `Bearer` is followed by nothing, `undefined` or `null`, as real
+    /// clients send it while nobody is logged in.
+    Nobody,
+    /// Something that is no token of ours, or no longer.
+    Invalid,
+    /// A token that verifies.
+    Claimed(Claim),
+}
+
+impl Caller {
+    /// Reads the header; `now` in seconds since 1970 UTC.
+    #[must_use]
+    pub fn of(headers: &HeaderMap, keys: &TokenKeys, now: i64) -> Self {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let Some(value) = values.next() else { return Self::Nobody };
+        if values.next().is_some() {
+            return Self::Invalid;
+        }
+        let Ok(value) = value.to_str() else { return Self::Invalid };
+        match token(value) {
+            Presented::Nothing => Self::Nobody,
+            Presented::Garbage => Self::Invalid,
+            Presented::Token(token) => keys.verify(token, now).map_or(Self::Invalid, Self::Claimed),
+        }
+    }
+
+    /// The claim of a token that verifies.
+    #[must_use]
+    pub const fn claim(self) -> Option<Claim> {
+        match self {
+            Self::Claimed(claim) => Some(claim),
+            Self::Nobody | Self::Invalid => None,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Presented<'a> {
+    Nothing,
+    Garbage,
+    Token(&'a str),
+}
+
+fn token(header: &str) -> Presented<'_> {
+    let header = header.trim();
+    let (scheme, rest) = header.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((header, ""));
+    let rest = rest.trim();
+    match rest {
+        _ if header.is_empty() => Presented::Nothing,
+        _ if !scheme.eq_ignore_ascii_case("bearer") => Presented::Garbage,
+        "" | "undefined" | "null" => Presented::Nothing,
+        token => Presented::Token(token),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clients_send_while_logged_out_is_no_token() {
+        for header in ["", "  ", "Bearer", "Bearer ", "bearer undefined", "Bearer null", "BEARER   undefined "] {
+            assert_eq!(token(header), Presented::Nothing, "{header:?}");
+        }
+    }
+
+    #[test]
+    fn other_schemes_are_invalid_and_tokens_are_taken_whole() {
+        assert_eq!(token("Basic abc"), Presented::Garbage);
+        assert_eq!(token("undefined"), Presented::Garbage);
+        assert_eq!(token("Bearer  a.b.c "), Presented::Token("a.b.c"));
+        assert_eq!(token("Bearer a.b.c, Bearer d"), Presented::Token("a.b.c, Bearer d"));
+    }
+}

@@ -1,0 +1,196 @@
+//! Answers: status, headers, body. Every body is JSON; everything that is not one of the four cached GETs is
+//! `no-store` (ruling 12).
+
+use super::body::BodyFault;
+use super::entity_tag;
+use lambda_http::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+};
+use lambda_http::http::{HeaderMap, StatusCode};
+use lambda_http::{Body, Response};
+use serde::Serialize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What browsers and networks in between may keep, in seconds: `max-age` 30, then 60 more while they ask again.
+const PUBLIC: HeaderValue = HeaderValue::from_static("public, max-age=30, stale-while-revalidate=60");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Seconds after which a caller may try again when the database was away.
+const RETRY_SECONDS: u64 = 1;
+
+/// A body with nothing but a text for people.
+#[derive(Debug, Serialize)]
+pub struct Message<'a> {
+    /// The text.
+    pub message: &'a str,
+}
+
+/// The body of a refused token (ruling 1).
+#[derive(Debug, Serialize)]
+pub struct Unauthorized<'a> {
+    /// Always false.
+    pub status: bool,
+    /// The text.
+    pub message: &'a str,
+}
+
+/// The body of an outcome told by the flag `success`.
+#[derive(Debug, Serialize)]
+pub struct Outcome<'a> {
+    /// Whether it worked.
+    pub success: bool,
+    /// The text.
+    pub message: &'a str,
+}
+
+/// An answer that nobody keeps.
+#[must_use]
+pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
+    serde_json::to_string(body).map_or_else(
+        // Reply structs hold strings, numbers and each other; none of them fails to serialise.
+        |_| text(StatusCode::INTERNAL_SERVER_ERROR, String::from(r#"{"message":"Internal error."}"#)),
+        |body| text(status, body),
+    )
+}
+
+/// 200 with a body that nobody keeps.
+#[must_use]
+pub fn ok(body: &impl Serialize) -> Response<Body> {
+    json(StatusCode::OK, body)
+}
+
+fn text(status: StatusCode, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::Text(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
+    response
+}
+
+/// `{message}` with a status.
+#[must_use]
+pub fn message(status: StatusCode, message: &str) -> Response<Body> {
+    json(status, &Message { message })
+}
+
+/// The gateway's own answer to an unknown route or a wrong method.
+#[must_use]
+pub fn no_route() -> Response<Body> {
+    message(StatusCode::NOT_FOUND, "Not Found")
+}
+
+/// 401 in the shape of every endpoint but checkStatus.
+#[must_use]
+pub fn unauthorized() -> Response<Body> {
+    let body = Unauthorized { status: false, message: "Unauthorized: a valid access token is required." };
+    challenge(json(StatusCode::UNAUTHORIZED, &body))
+}
+
+/// Adds the challenge that belongs to a 401.
+#[must_use]
+pub fn challenge(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+/// 503: nothing is half written, and the caller may come back.
+#[must_use]
+pub fn unavailable() -> Response<Body> {
+    let body = "The store is busy at the moment. Please try again shortly.";
+    let mut response = message(StatusCode::SERVICE_UNAVAILABLE, body);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
+    response
+}
+
+/// 500 with the request's id and nothing else of the inside.
+#[must_use]
+pub fn internal(request_id: &str) -> Response<Body> {
+    let text = format!("Internal error. If it happens again, name the request {request_id}.");
+    message(StatusCode::INTERNAL_SERVER_ERROR, &text)
+}
+
+/// The status of a body that is not looked at further.
+#[must_use]
+pub const fn body_status(fault: &BodyFault) -> StatusCode {
+    match fault {
+        BodyFault::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        BodyFault::NotJson
+        | BodyFault::NotAnObject
+        | BodyFault::Required(_)
+        | BodyFault::NotAString(_)
+        | BodyFault::TooLong { .. } => StatusCode::BAD_REQUEST,
+    }
+}
+
+/// Sets a header whose value is a number.
+pub fn set_number(response: &mut Response<Body>, name: HeaderName, value: u64) {
+    response.headers_mut().insert(name, HeaderValue::from(value));
+}
+
+/// A rendered body with its tag: made once, sent often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    body: String,
+    tag: String,
+}
+
+impl Rendered {
+    /// Renders a body.
+    #[must_use]
+    pub fn new(body: &impl Serialize) -> Self {
+        // As in `json`: reply structs do not fail to serialise.
+        let body = serde_json::to_string(body).unwrap_or_default();
+        let tag = entity_tag::of(&body);
+        Self { body, tag }
+    }
+
+    /// 200 with the body, or 304 where the caller has it already. Both may be kept (ruling 12).
+    #[must_use]
+    pub fn reply(&self, request: &HeaderMap) -> Response<Body> {
+        let mut response = if entity_tag::matches(request, &self.tag) {
+            let mut response = Response::new(Body::Empty);
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            text(StatusCode::OK, self.body.clone())
+        };
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, PUBLIC);
+        headers.insert(VARY, HeaderValue::from_static("Origin"));
+        if let Ok(tag) = HeaderValue::from_str(&self.tag) {
+            headers.insert(ETAG, tag);
+        }
+        response
+    }
+}
+
+/// The body rendered last, and what it was rendered from: a body is rendered again only when that changes.
+#[derive(Debug)]
+pub struct RenderedOnce<K>(Mutex<Option<(K, Arc<Rendered>)>>);
+
+impl<K: PartialEq> RenderedOnce<K> {
+    /// Nothing rendered yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// The body for `key`, rendered by `render` where the last one was for another.
+    pub fn get<B: Serialize>(&self, key: K, render: impl FnOnce() -> B) -> Arc<Rendered> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match slot.as_ref().filter(|(last, _)| *last == key) {
+            Some((_, rendered)) => Arc::clone(rendered),
+            None => {
+                let rendered = Arc::new(Rendered::new(&render()));
+                *slot = Some((key, Arc::clone(&rendered)));
+                rendered
+            }
+        }
+    }
+}
+
+impl<K: PartialEq> Default for RenderedOnce<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,41 @@
+//! Around every endpoint: a panic becomes a 500, and every request leaves one line in the log.
+
+use super::{reply, route};
+use crate::clock::Clock;
+use futures_util::FutureExt;
+use lambda_http::{Body, Request, Response};
+use std::panic::AssertUnwindSafe;
+
+/// Runs `endpoint` on a request and logs what became of it. `name` is the endpoint's name; nothing that the caller
+/// sent stands in the line.
+pub async fn endpoint<F>(clock: &dyn Clock, request: &Request, name: &'static str, endpoint: F) -> Response<Body>
+where
+    F: Future<Output = Response<Body>>,
+{
+    let started = clock.millis();
+    let request_id = route::request_id(request);
+    // The state behind an endpoint is read-only or behind locks that recover from poisoning.
+    let response = AssertUnwindSafe(endpoint).catch_unwind().await.unwrap_or_else(|panic| {
+        tracing::error!(request_id, endpoint = name, panic = panic_text(&*panic), "the endpoint panicked");
+        reply::internal(&request_id)
+    });
+    let duration_ms = clock.millis().saturating_sub(started);
+    tracing::info!(request_id, endpoint = name, status = response.status().as_u16(), duration_ms, "request");
+    response
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text")
+}
+
+/// Logs an error with everything it was caused by. A refusal is no error and is not logged here.
+pub fn log_fault(request_id: &str, error: &dyn std::error::Error) {
+    let mut causes = Vec::new();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        causes.push(source.to_string());
+        cause = source.source();
+    }
+    tracing::error!(request_id, error = %error, causes = causes.join(": "), "the request failed");
+}

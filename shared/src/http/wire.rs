@@ -1,0 +1,114 @@
+//! Numbers on their way out: the one place where binary floating point occurs (ruling 5). An integer of up to 15
+//! significant digits divided by a power of ten prints exactly.
+
+#![expect(clippy::disallowed_types, reason = "JSON numbers are floating point; nothing is calculated with them here")]
+
+use crate::model::{Money, Percent, Rate};
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// A decimal number: `unscaled` / 10^`digits`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decimal {
+    unscaled: i64,
+    digits: u8,
+}
+
+/// How money prints: minor units with the store's number of digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wire {
+    digits: u8,
+}
+
+impl Wire {
+    /// Money of a currency with `digits` digits in its minor unit.
+    #[must_use]
+    pub const fn new(digits: u8) -> Self {
+        Self { digits }
+    }
+
+    /// An amount of money.
+    #[must_use]
+    pub const fn money(self, money: Money) -> Decimal {
+        Decimal { unscaled: money.minor(), digits: self.digits }
+    }
+}
+
+/// A percentage, 12.5 for 12.5 %.
+#[must_use]
+pub fn percent(percent: Percent) -> Decimal {
+    Decimal { unscaled: i64::from(percent.hundredths()), digits: 2 }
+}
+
+/// A currency's value.
+#[must_use]
+pub const fn rate(rate: Rate) -> Decimal {
+    Decimal { unscaled: rate.millionths(), digits: 6 }
+}
+
+/// Nothing, where a number does not apply.
+pub const ZERO: Decimal = Decimal { unscaled: 0, digits: 0 };
+
+impl fmt::Display for Decimal {
+    /// As people write it, with every digit: `5.00`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scale = self.scale();
+        let sign = if self.unscaled < 0 { "-" } else { "" };
+        let (whole, part) = (self.unscaled / scale, self.unscaled % scale);
+        write!(f, "{sign}{}", whole.abs())?;
+        if self.digits > 0 { write!(f, ".{:0width$}", part.abs(), width = usize::from(self.digits)) } else { Ok(()) }
+    }
+}
+
+impl Decimal {
+    fn scale(self) -> i64 {
+        10_i64.pow(u32::from(self.digits.min(9)))
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let scale = self.scale();
+        if self.unscaled % scale == 0 {
+            return serializer.serialize_i64(self.unscaled / scale);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "amounts stay below 10^15, see Money::LARGEST")]
+        let number = self.unscaled as f64 / scale as f64;
+        serializer.serialize_f64(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(minor: i64, digits: u8) -> String {
+        serde_json::to_string(&Wire::new(digits).money(Money::from_minor(minor))).unwrap()
+    }
+
+    #[test]
+    fn money_prints_exactly() {
+        assert_eq!(print(1999, 2), "19.99");
+        assert_eq!(print(10, 2), "0.1");
+        assert_eq!(print(1000, 2), "10");
+        assert_eq!(print(-5, 2), "-0.05");
+        assert_eq!(print(123, 0), "123");
+        assert_eq!(print(1, 3), "0.001");
+        assert_eq!(print(999_999_999_999_999, 2), "9999999999999.99");
+    }
+
+    #[test]
+    fn people_read_every_digit() {
+        assert_eq!(Wire::new(2).money(Money::from_minor(-505)).to_string(), "-5.05");
+        assert_eq!(Wire::new(0).money(Money::from_minor(7)).to_string(), "7");
+    }
+
+    #[test]
+    fn every_cent_up_to_a_thousand_prints_as_it_is_written() {
+        for minor in 0..100_000 {
+            let text = format!("{}.{:02}", minor / 100, minor % 100);
+            let printed = print(minor, 2);
+            assert_eq!(printed, text.trim_end_matches('0').trim_end_matches('.'), "{minor}");
+        }
+    }
+}

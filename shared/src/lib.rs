@@ -1,0 +1,14 @@
+//! What more than one function of the storefront needs.
+//!
+//! Arrows go one way: functions → [`store`] and [`rules`] → [`model`]. `rules` knows neither table nor HTTP
+//! nor time.
+
+pub mod base;
+pub mod clock;
+pub mod config;
+pub mod http;
+pub mod model;
+pub mod rules;
+pub mod store;
+pub mod telemetry;
+pub mod token;

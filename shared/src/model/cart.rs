@@ -1,0 +1,106 @@
+//! A user's cart as it is stored: what was chosen, never what it costs.
+
+use super::{CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
+use serde::{Deserialize, Serialize};
+
+/// The most lines a cart holds (ruling 8).
+pub const MAX_LINES: usize = 50;
+
+/// How a line is bought (ruling 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PaymentType {
+    /// Once.
+    #[default]
+    OneOff,
+    /// As a subscription.
+    Subscription,
+    /// Once, for somebody else.
+    Gift,
+}
+
+impl PaymentType {
+    /// The number on the wire.
+    #[must_use]
+    pub const fn wire(self) -> u8 {
+        match self {
+            Self::OneOff => 0,
+            Self::Subscription => 1,
+            Self::Gift => 2,
+        }
+    }
+}
+
+/// What the buyer chose for a variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineVariable {
+    /// The variable, see [`super::Variable`].
+    pub id: u64,
+    /// The chosen value.
+    pub value: String,
+}
+
+/// A line of a cart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// The line's id (`cid`), counted up inside the cart.
+    pub id: LineId,
+    /// The catalog item.
+    pub item: ItemId,
+    /// Units.
+    pub count: u32,
+    /// Chosen variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<LineVariable>,
+    /// Selected server, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerId>,
+    /// The buyer's price for one unit of an any-price item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Money>,
+    /// How it is bought.
+    #[serde(default)]
+    pub payment_type: PaymentType,
+    /// Whether it was added from a promotion (ruling 6).
+    #[serde(default)]
+    pub promoted: bool,
+}
+
+/// The code on a cart: one coupon or one gift card (ruling 8).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedCode {
+    /// The code's text.
+    pub code: CodeText,
+    /// The code's id when it was applied; a code issued anew under the same text is another one.
+    pub id: CodeId,
+    /// Coupon or gift card.
+    pub kind: CodeKind,
+}
+
+/// A user's cart. Every user has exactly one; before its first write it reads as [`Cart::empty`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cart {
+    /// Its owner, whose id is also the cart's.
+    pub user: UserId,
+    /// Counted up by every write; 0 before the first. Every write is conditional on it (ruling 8).
+    pub version: u64,
+    /// The id of the next line.
+    pub next_line: u64,
+    /// Its lines, at most [`MAX_LINES`].
+    #[serde(default)]
+    pub lines: Vec<Line>,
+    /// The coupon or gift card on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<AppliedCode>,
+    /// The referral code on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub referral: Option<CodeText>,
+}
+
+impl Cart {
+    /// The cart of a user who has not put anything in it yet.
+    #[must_use]
+    pub const fn empty(user: UserId) -> Self {
+        Self { user, version: 0, next_line: 1, lines: Vec::new(), code: None, referral: None }
+    }
+}

@@ -1,0 +1,80 @@
+//! Categories as they are published.
+
+use super::{CategoryId, Item, Rung, Slug};
+use serde::{Deserialize, Serialize};
+
+/// A row of the table in which a category's items are compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Its id, unique inside the category.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: String,
+    /// How its cells are to be read, such as `text` or `boolean`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Order among the rows.
+    pub sorting: i64,
+}
+
+/// What a category is called and how it looks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CategoryHead {
+    /// Its id.
+    pub id: CategoryId,
+    /// Its full path.
+    pub slug: Slug,
+    /// Its name.
+    pub name: String,
+    /// Its description, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Image URL, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+}
+
+/// A category with the items that lie directly in it: the unit in which the catalog is stored and read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CategoryShelf {
+    /// Its head.
+    pub head: CategoryHead,
+    /// The rows of its comparison table, by sorting.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparison: Vec<Comparison>,
+    /// Whether a buyer pays the difference to what they own in it (ruling 6).
+    #[serde(default)]
+    pub cumulative: bool,
+    /// Its items by sorting, inactive ones included: what was bought of them still counts on a ladder.
+    #[serde(default)]
+    pub items: Vec<Item>,
+}
+
+impl CategoryShelf {
+    /// The category's ladder: its items but subscriptions where it is cumulative, else empty (ruling 6).
+    #[must_use]
+    pub fn ladder(&self) -> Vec<Rung> {
+        if !self.cumulative {
+            return Vec::new();
+        }
+        let rungs = self.items.iter().filter(|item| !item.is_subscription);
+        rungs.map(|item| Rung { item: item.id, price: item.price }).collect()
+    }
+}
+
+/// An entry of the category list; all are enabled and none lies under a hidden parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeNode {
+    /// What the category is called.
+    pub head: CategoryHead,
+    /// Its subcategories in order; a subcategory has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subcategories: Vec<CategoryHead>,
+}
+
+/// The category list: top categories in order (ruling 7: `sorting`, then id).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Tree(pub Vec<TreeNode>);

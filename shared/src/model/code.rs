@@ -1,0 +1,194 @@
+//! Coupons, gift cards and referral codes.
+
+use super::{CategoryId, CodeId, ItemId, Money, Percent, UserId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A code as it is looked up: trimmed and lower-cased (ruling 9), never empty.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CodeText(String);
+
+/// A text that is blank once trimmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a code must not be blank")]
+pub struct BlankCode;
+
+impl CodeText {
+    /// Normalises a code as a buyer or an owner writes it.
+    ///
+    /// # Errors
+    /// [`BlankCode`] where nothing is left.
+    pub fn parse(text: &str) -> Result<Self, BlankCode> {
+        let text = text.trim();
+        if text.is_empty() { Err(BlankCode) } else { Ok(Self(text.to_lowercase())) }
+    }
+
+    /// The normalised text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CodeText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which of the two kinds a code is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CodeKind {
+    /// A coupon.
+    Coupon,
+    /// A gift card.
+    Gift,
+}
+
+/// What a coupon takes off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discount {
+    /// A share of every eligible line.
+    Percentage(Percent),
+    /// An amount, at most what the eligible lines cost.
+    Amount(Money),
+}
+
+/// What a coupon applies to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Scope {
+    /// Categories, each with its subcategories.
+    #[serde(default)]
+    pub categories: Vec<CategoryId>,
+    /// Single items.
+    #[serde(default)]
+    pub items: Vec<ItemId>,
+}
+
+impl Scope {
+    /// Whether the coupon applies to everything.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.categories.is_empty() && self.items.is_empty()
+    }
+}
+
+/// A coupon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coupon {
+    /// Its id.
+    pub id: CodeId,
+    /// Its text.
+    pub code: CodeText,
+    /// Whether it may be used.
+    pub active: bool,
+    /// First second at which it may be used, since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_at: Option<i64>,
+    /// First second at which it may no longer be used, since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<i64>,
+    /// What it takes off.
+    pub discount: Discount,
+    /// What it applies to.
+    #[serde(default)]
+    pub scope: Scope,
+    /// The least `clear_price` of a cart.
+    #[serde(default)]
+    pub minimum: Money,
+    /// Times it may be used in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_uses: Option<u32>,
+    /// Times one user may use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_uses_per_user: Option<u32>,
+    /// Times it was used: counted when an order is paid.
+    #[serde(default)]
+    pub uses: u32,
+}
+
+/// A gift card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GiftCard {
+    /// Its id.
+    pub id: CodeId,
+    /// Its text.
+    pub code: CodeText,
+    /// Whether it may be used.
+    pub active: bool,
+    /// First second at which it may be used, since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_at: Option<i64>,
+    /// First second at which it may no longer be used, since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<i64>,
+    /// What is left on it: taken when an order is paid.
+    pub balance: Money,
+}
+
+/// A coupon or a gift card: both live in one key space (ruling 9).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Code {
+    /// A coupon.
+    Coupon(Coupon),
+    /// A gift card.
+    Gift(GiftCard),
+}
+
+impl Code {
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> CodeId {
+        match self {
+            Self::Coupon(coupon) => coupon.id,
+            Self::Gift(gift) => gift.id,
+        }
+    }
+
+    /// Its text.
+    #[must_use]
+    pub const fn text(&self) -> &CodeText {
+        match self {
+            Self::Coupon(coupon) => &coupon.code,
+            Self::Gift(gift) => &gift.code,
+        }
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> CodeKind {
+        match self {
+            Self::Coupon(_) => CodeKind::Coupon,
+            Self::Gift(_) => CodeKind::Gift,
+        }
+    }
+}
+
+/// A referral code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Referral {
+    /// Its text.
+    pub code: CodeText,
+    /// Whose code it is.
+    pub owner: UserId,
+    /// The owner's name, as carts show it.
+    pub owner_name: String,
+    /// Whether it may be used.
+    pub active: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_trimmed_and_lower_cased_never_upper_cased() {
+        assert_eq!(CodeText::parse("  SUMMER ").unwrap().as_str(), "summer");
+        assert_eq!(CodeText::parse("Straße").unwrap().as_str(), "straße");
+        assert_eq!(CodeText::parse(" \t\n"), Err(BlankCode));
+    }
+}

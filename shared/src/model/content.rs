@@ -1,0 +1,79 @@
+//! Pages, staff and patronage as they are published.
+
+use super::Money;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A page's url: its text without leading slashes. `rules` and `/rules` are the same page (ruling 12).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PageUrl(String);
+
+impl PageUrl {
+    /// The longest url in characters (ruling 1).
+    pub const LONGEST: usize = 255;
+
+    /// Takes a url as a caller or an owner writes it. Any text names a page that may exist or not.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().trim_start_matches('/').to_owned())
+    }
+
+    /// The url without a leading slash.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PageUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A custom page (contract, Page).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// Its id.
+    pub id: u64,
+    /// Its title.
+    pub title: String,
+    /// Its slug, as the owner wrote it.
+    pub url: String,
+    /// Its text, ready to show.
+    pub content: String,
+}
+
+/// A member of the staff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaffMember {
+    /// The member's name.
+    pub username: String,
+    /// What stands before the name in the game.
+    pub prefix: String,
+    /// Order inside the group.
+    pub sorting: i64,
+}
+
+/// The staff: player group to members by sorting.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Staff(pub BTreeMap<String, Vec<StaffMember>>);
+
+/// What an owner says of patrons; who they are is counted live, see [`super::Donor`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Patronage {
+    /// Whether patrons are shown at all.
+    pub enabled: bool,
+    /// Currency of the amounts.
+    #[serde(default)]
+    pub currency_code: String,
+    /// What the page says above the list.
+    #[serde(default)]
+    pub description: String,
+    /// All-time sums for which patrons are listed, ascending, in minor units.
+    #[serde(default)]
+    pub thresholds: Vec<Money>,
+}

@@ -1,0 +1,152 @@
+//! Catalog items as they are published.
+
+use super::{CategoryId, ItemId, Money, ServerId};
+use serde::{Deserialize, Serialize};
+
+/// What is delivered for an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ItemType {
+    /// Commands run on every server the item belongs to.
+    #[default]
+    Cmd,
+    /// Commands run on the server that the buyer selects (contract, getSelectServers).
+    CmdServer,
+}
+
+/// A game server that a buyer may choose for an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// Its id.
+    pub id: ServerId,
+    /// Its name, as buyers see it.
+    pub name: String,
+}
+
+/// Something the buyer fills in or chooses for an item, such as a colour. Variables carry no price (ruling 6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variable {
+    /// Its id, unique inside the item.
+    pub id: u64,
+    /// Its name, as buyers see it.
+    pub name: String,
+    /// The values a buyer may choose from; empty where any text may be entered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+/// An item's value in one row of its category's comparison table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComparisonValue {
+    /// The row, see [`super::Comparison`].
+    pub comparison_id: u64,
+    /// The cell's text.
+    pub value: String,
+}
+
+/// An offer made inside the cart (contract, getPromoted).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promotion {
+    /// What one unit costs when it is added from the promotion.
+    pub price: Money,
+    /// Order among the promotions.
+    pub sorting: i64,
+}
+
+/// A catalog item as its owner published it. The same for every caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its id.
+    pub id: ItemId,
+    /// Its name.
+    pub name: String,
+    /// Its description, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Image path, empty when unset.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub image: String,
+    /// Regular price of one unit, before any discount.
+    pub price: Money,
+    /// Amount taken off the regular price.
+    #[serde(default)]
+    pub discount: Money,
+    /// Whether it is on sale. Inactive items stay published: carts show them and ladders count them.
+    pub active: bool,
+    /// What is delivered.
+    #[serde(default)]
+    pub kind: ItemType,
+    /// Whether it is a subscription.
+    #[serde(default)]
+    pub is_subscription: bool,
+    /// Whether the buyer names the price.
+    #[serde(default)]
+    pub any_price: bool,
+    /// The least a buyer may name; nothing where the price is fixed.
+    #[serde(default)]
+    pub min_price: Money,
+    /// Units that may be sold in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global_limit: Option<u32>,
+    /// Units that one user may buy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_limit: Option<u32>,
+    /// Whether the buyer selects a server.
+    #[serde(default)]
+    pub allow_select_server: bool,
+    /// The servers to select from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<Server>,
+    /// Price of one unit in virtual currency.
+    #[serde(default)]
+    pub virtual_price: Money,
+    /// Whether it is sold for virtual currency alone.
+    #[serde(default)]
+    pub virtual_only: bool,
+    /// Whether it is a featured deal.
+    #[serde(default)]
+    pub featured: bool,
+    /// Its cells in the category's comparison table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparison: Vec<ComparisonValue>,
+    /// What the buyer fills in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<Variable>,
+    /// The offer made for it inside the cart, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<Promotion>,
+}
+
+/// One step of a cumulative category: what an item of it costs regularly (ruling 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rung {
+    /// The item.
+    pub item: ItemId,
+    /// Its regular price.
+    pub price: Money,
+}
+
+/// An item with what a reader must know of the category it lies in, so that a cart costs its own lines alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedItem {
+    /// The item.
+    pub item: Item,
+    /// The category it lies in.
+    pub category: CategoryId,
+    /// That category's parent, where it has one. A coupon for the parent covers the subcategory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<CategoryId>,
+    /// Every item of a cumulative category that is no subscription; empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ladder: Vec<Rung>,
+}
+
+/// The featured deals: active items of reachable categories, in catalog order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Deals(pub Vec<PublishedItem>);
+
+/// The promoted items: active items of reachable categories with a promotion, by its sorting.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Promotions(pub Vec<PublishedItem>);

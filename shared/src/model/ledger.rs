@@ -1,0 +1,35 @@
+//! What a user has bought so far.
+
+use super::{ItemId, Money};
+use std::collections::BTreeMap;
+
+/// What a user holds of one item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Holding {
+    /// Units bought, less units refunded.
+    pub units: u32,
+    /// Line totals after coupon, less refunds (ruling 6).
+    pub paid: Money,
+}
+
+/// A user's ledger: one entry per distinct item bought, however often (design, section 2.2).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ledger(BTreeMap<ItemId, Holding>);
+
+impl Ledger {
+    /// What the user holds of an item; nothing where it was never bought.
+    #[must_use]
+    pub fn of(&self, item: ItemId) -> Holding {
+        self.0.get(&item).copied().unwrap_or_default()
+    }
+
+    /// The entry of an item, made where it is missing.
+    pub fn entry(&mut self, item: ItemId) -> &mut Holding {
+        self.0.entry(item).or_default()
+    }
+
+    /// Every entry, by item.
+    pub fn iter(&self) -> impl Iterator<Item = (ItemId, Holding)> {
+        self.0.iter().map(|(item, holding)| (*item, *holding))
+    }
+}

@@ -1,0 +1,35 @@
+//! What a store is made of: plain structs, no behaviour beyond parsing and printing themselves.
+//!
+//! Knows nothing of the table, of HTTP, of time or of any rule. Two families live here: what an
+//! owner *publishes* (settings, pages, categories, items) and what happens *live* beside it
+//! (users, carts, codes, ledgers, orders, statistics). A publish never touches the second.
+
+mod cart;
+mod category;
+mod code;
+mod content;
+mod id;
+mod item;
+mod ledger;
+mod money;
+mod order;
+mod pointer;
+mod settings;
+mod slug;
+mod statistics;
+mod user;
+
+pub use cart::{AppliedCode, Cart, Line, LineVariable, MAX_LINES, PaymentType};
+pub use category::{CategoryHead, CategoryShelf, Comparison, Tree, TreeNode};
+pub use code::{Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
+pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
+pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
+pub use item::{ComparisonValue, Deals, Item, ItemType, Promotion, Promotions, PublishedItem, Rung, Server, Variable};
+pub use ledger::{Holding, Ledger};
+pub use money::{Money, Percent, Rate};
+pub use order::{InternalId, Order, OrderLine, OrderStatus};
+pub use pointer::{ChatLogin, Pointer, StoreConfig};
+pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
+pub use slug::{CategoryPath, Slug};
+pub use statistics::{Donations, Donor, RecentDonation};
+pub use user::User;

@@ -1,0 +1,139 @@
+//! Money, percentages and exchange rates as integers (design: no binary floating point in any
+//! calculation with money). The one place that turns them into JSON numbers is [`crate::http::wire`].
+
+use serde::{Deserialize, Serialize};
+use std::iter::Sum;
+use std::ops::{Add, Sub};
+
+/// An amount in minor units (cents where the store has two digits). Virtual currency alike.
+///
+/// Sums saturate instead of wrapping; the published format keeps every amount below
+/// [`Money::LARGEST`], so that no real store comes near.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Money(i64);
+
+impl Money {
+    /// Nothing to pay.
+    pub const ZERO: Self = Self(0);
+    /// The largest amount a store may name: every sum over a full cart still prints exactly.
+    pub const LARGEST: Self = Self(1_000_000_000_000);
+
+    /// An amount of `minor` minor units.
+    #[must_use]
+    pub const fn from_minor(minor: i64) -> Self {
+        Self(minor)
+    }
+
+    /// The amount in minor units.
+    #[must_use]
+    pub const fn minor(self) -> i64 {
+        self.0
+    }
+
+    /// This amount `count` times.
+    #[must_use]
+    pub const fn times(self, count: u32) -> Self {
+        Self(self.0.saturating_mul(count as i64))
+    }
+
+    /// `self - other`, never below nothing.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0).max(0))
+    }
+
+    /// The given share of this amount, half up to the minor unit (ruling 5).
+    #[must_use]
+    pub fn share(self, percent: Percent) -> Self {
+        let product = i128::from(self.0) * i128::from(percent.hundredths());
+        let whole = i128::from(Percent::WHOLE.hundredths());
+        let rounded = (product * 2 + whole).div_euclid(whole * 2);
+        Self(i64::try_from(rounded).unwrap_or(i64::MAX))
+    }
+}
+
+impl Add for Money {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Money {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+/// A percentage in hundredths of a percent: 12.5 % is 1250.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Percent(u32);
+
+impl Percent {
+    /// 100 %.
+    pub const WHOLE: Self = Self(10_000);
+
+    /// A percentage of `hundredths` hundredths of a percent; more than 100 % counts as 100 %.
+    #[must_use]
+    pub fn from_hundredths(hundredths: u32) -> Self {
+        Self(hundredths.min(Self::WHOLE.0))
+    }
+
+    /// The percentage in hundredths of a percent.
+    #[must_use]
+    pub const fn hundredths(self) -> u32 {
+        self.0
+    }
+}
+
+/// A currency's value relative to the US dollar, in millionths. Only ever shown, never calculated with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rate(i64);
+
+impl Rate {
+    /// A rate of `millionths` millionths.
+    #[must_use]
+    pub const fn from_millionths(millionths: i64) -> Self {
+        Self(millionths)
+    }
+
+    /// The rate in millionths.
+    #[must_use]
+    pub const fn millionths(self) -> i64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_rounded_half_up_to_the_minor_unit() {
+        let half = Percent::from_hundredths(5_000);
+        assert_eq!(Money::from_minor(101).share(half), Money::from_minor(51));
+        assert_eq!(Money::from_minor(100).share(half), Money::from_minor(50));
+        assert_eq!(Money::from_minor(999).share(Percent::from_hundredths(1_250)), Money::from_minor(125));
+        assert_eq!(Money::from_minor(333).share(Percent::from_hundredths(1_000)), Money::from_minor(33));
+    }
+
+    #[test]
+    fn a_percentage_never_exceeds_the_whole() {
+        assert_eq!(Percent::from_hundredths(20_000), Percent::WHOLE);
+    }
+
+    #[test]
+    fn less_stops_at_nothing() {
+        assert_eq!(Money::from_minor(3).less(Money::from_minor(5)), Money::ZERO);
+    }
+}

@@ -1,0 +1,106 @@
+//! The site's settings as they are published (contract, Settings record).
+
+use super::{Money, Rate};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How buyers log in (ruling 12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuthType {
+    /// By user name.
+    #[default]
+    Username,
+    /// In the game.
+    Ingame,
+}
+
+/// A link of the header or the footer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its text.
+    pub name: String,
+    /// Where it leads.
+    pub url: String,
+}
+
+/// The game server whose state the site shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GameServer {
+    /// Host name or address.
+    pub ip: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// A donation goal. What was given so far is counted live, see [`super::Donations`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goal {
+    /// Its id, under which it is counted.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// The sum to reach.
+    pub goal_amount: Money,
+}
+
+/// A currency and its value relative to the US dollar.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Currency {
+    /// Its code.
+    pub name: String,
+    /// Its value.
+    pub value: Rate,
+}
+
+/// A language of the site.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Language {
+    /// Its code.
+    pub code: String,
+    /// Its name in itself.
+    pub name: String,
+}
+
+/// The settings; what other functions need of them too stands in [`super::StoreConfig`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Settings {
+    /// How buyers log in.
+    pub auth_type: AuthType,
+    /// Header links.
+    pub header: Vec<Link>,
+    /// Footer links.
+    pub footer: Vec<Link>,
+    /// The site's name.
+    pub website_name: String,
+    /// The site's description.
+    pub website_description: String,
+    /// The monitored game server.
+    pub server: GameServer,
+    /// Whether a featured deal exists; set when the store is compiled.
+    pub is_featured_deal: bool,
+    /// Whether client data is collected through a form during checkout.
+    pub details: bool,
+    /// Active donation goals.
+    pub goals: Vec<Goal>,
+    /// URL of the chat community.
+    pub chat_url: String,
+    /// Id of the chat community.
+    pub chat_id: String,
+    /// Whether profiles are shown.
+    pub is_profile_enabled: bool,
+    /// Social network to URL.
+    pub socials: BTreeMap<String, String>,
+    /// Name of the virtual currency.
+    pub virtual_currency: String,
+    /// The store's currency.
+    pub system_currency: Currency,
+    /// Currencies a buyer may pay in.
+    pub currencies: Vec<Currency>,
+    /// Languages of the site.
+    pub languages: Vec<Language>,
+    /// The language shown first.
+    pub system_language: Language,
+    /// Whether the patrons list is shown (ruling 12).
+    pub is_patrons_enabled: bool,
+}

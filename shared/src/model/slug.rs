@@ -1,0 +1,120 @@
+//! Category slugs, and what a caller may write for one.
+
+use super::{CategoryId, ParseIdError};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A category's full path: `/ranks`, `/ranks/vip`. Segments of `[a-z0-9._-]`, never digits alone (ruling 7).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Slug(String);
+
+/// A text that is no category path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a category's url is segments of [a-z0-9._-] joined by slashes, never digits alone, at most 255 characters")]
+pub struct ParseSlugError;
+
+/// The longest `{url}` that is looked at, in characters (ruling 7).
+const LONGEST: usize = 255;
+
+impl Slug {
+    /// Reads a path with or without leading, trailing and repeated slashes.
+    ///
+    /// # Errors
+    /// [`ParseSlugError`] for any other character, for `.` and `..`, for digits alone and for overlong paths.
+    pub fn parse(text: &str) -> Result<Self, ParseSlugError> {
+        if text.chars().count() > LONGEST {
+            return Err(ParseSlugError);
+        }
+        let mut path = String::with_capacity(text.len() + 1);
+        for segment in text.split('/').filter(|segment| !segment.is_empty()) {
+            let plain = segment
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte));
+            if !plain || segment == "." || segment == ".." {
+                return Err(ParseSlugError);
+            }
+            path.push('/');
+            path.push_str(segment);
+        }
+        if path.bytes().skip(1).all(|byte| byte.is_ascii_digit()) {
+            return Err(ParseSlugError);
+        }
+        Ok(Self(path))
+    }
+
+    /// The full path with its leading slash.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Slug {
+    type Error = ParseSlugError;
+    fn try_from(text: String) -> Result<Self, ParseSlugError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Slug> for String {
+    fn from(slug: Slug) -> Self {
+        slug.0
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How a caller names a category: by its slug or by its numeric id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CategoryPath {
+    /// By the full path.
+    Slug(Slug),
+    /// By the id.
+    Id(CategoryId),
+}
+
+impl CategoryPath {
+    /// Reads the path parameter `{url}`, percent-decoded.
+    ///
+    /// # Errors
+    /// [`ParseSlugError`] where it can name no category; the caller is answered 404 without a read.
+    pub fn parse(text: &str) -> Result<Self, ParseSlugError> {
+        if text.chars().count() > LONGEST {
+            return Err(ParseSlugError);
+        }
+        let id: Result<CategoryId, ParseIdError> = text.trim_matches('/').parse();
+        id.map_or_else(|_| Slug::parse(text).map(Self::Slug), |id| Ok(Self::Id(id)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_around_and_between_segments_do_not_matter() {
+        for text in ["ranks/vip", "/ranks/vip", "//ranks//vip//", "ranks/vip/"] {
+            assert_eq!(Slug::parse(text).unwrap().as_str(), "/ranks/vip");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_slug_is_refused() {
+        let overlong = "a".repeat(256);
+        for text in ["", "/", "Ranks", "a b", "..", "ranks/../vip", "ranks/.", "12", "a%20", "é", "a\0", &overlong] {
+            assert_eq!(Slug::parse(text), Err(ParseSlugError), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn digits_alone_are_an_id() {
+        assert_eq!(CategoryPath::parse("/12/"), Ok(CategoryPath::Id(CategoryId::new(12))));
+        assert_eq!(CategoryPath::parse("12/34").map(|_| ()), Ok(()));
+        assert!(CategoryPath::parse("012").is_err());
+    }
+}

@@ -1,0 +1,62 @@
+//! What paid orders add up to: goals, donators and patrons. Counted live, beside what is published.
+
+use super::{InternalId, Money, UserId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A user and a sum.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Donor {
+    /// The user.
+    pub user: UserId,
+    /// The user's name when the sum last changed.
+    pub username: String,
+    /// The user's image URL then.
+    #[serde(default)]
+    pub avatar: String,
+    /// The sum in the store's currency, less refunds.
+    pub amount: Money,
+}
+
+/// A recent paid order with an owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecentDonation {
+    /// The order.
+    pub order: InternalId,
+    /// Its owner.
+    pub user: UserId,
+    /// The owner's name.
+    pub username: String,
+    /// The owner's image URL.
+    pub avatar: String,
+    /// What was charged.
+    pub amount: Money,
+    /// Currency code of the amount.
+    pub currency: String,
+    /// When the order was made, seconds since 1970 UTC.
+    pub at: i64,
+}
+
+/// The one item of statistics that settings/get shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Donations {
+    /// Goal id as text to the sum given so far.
+    #[serde(default)]
+    pub goals: BTreeMap<String, Money>,
+    /// The month that `top` belongs to, `YYYY-MM` in UTC (ruling 12).
+    #[serde(default)]
+    pub month: String,
+    /// That month's largest donors, largest first.
+    #[serde(default)]
+    pub top: Vec<Donor>,
+    /// The last paid orders with an owner, newest first, at most [`Donations::RECENT`].
+    #[serde(default)]
+    pub recent: Vec<RecentDonation>,
+}
+
+impl Donations {
+    /// How many recent donations are kept and shown (ruling 12).
+    pub const RECENT: usize = 10;
+    /// How many top donors are kept, so that a refund finds the next one without a search.
+    pub const TOP: usize = 10;
+}

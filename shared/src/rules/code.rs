@@ -1,0 +1,124 @@
+//! Whether a coupon or gift card applies to a cart, and what it takes off (ruling 9).
+
+use super::cart::{PricedLine, sums};
+use crate::model::{Code, Coupon, Discount, GiftCard, Money, PublishedItem, Scope};
+
+/// Why a code does not apply, in the order in which the reasons are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No such code.
+    #[error("unknown code")]
+    Unknown,
+    /// Switched off, not begun yet, or over.
+    #[error("code not valid now")]
+    NotValidNow,
+    /// Used as often as it may be, in all or by this user.
+    #[error("code used up")]
+    UsedUp,
+    /// A gift card with nothing left on it.
+    #[error("gift card without balance")]
+    NoBalance,
+    /// There is no line in the cart.
+    #[error("the cart is empty")]
+    EmptyCart,
+    /// The cart costs less than the coupon asks for.
+    #[error("below the coupon's minimum")]
+    BelowMinimum {
+        /// The least `clear_price`.
+        minimum: Money,
+    },
+    /// No line that the code applies to.
+    #[error("nothing in the cart that the code applies to")]
+    NothingEligible,
+}
+
+/// What an applied code takes off a cart as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied<'a> {
+    /// The code.
+    pub code: &'a Code,
+    /// The amount taken off; never more than the eligible lines cost.
+    pub sum: Money,
+}
+
+/// Judges a code against a cart: `uses_by_user` is how often the cart's owner used it in paid orders, `now` the
+/// second it is.
+///
+/// # Errors
+/// The first [`Refusal`] in the order of ruling 9.
+pub fn judge<'a>(
+    code: Option<&'a Code>,
+    uses_by_user: u32,
+    lines: &[PricedLine<'_>],
+    now: i64,
+) -> Result<Applied<'a>, Refusal> {
+    let code = usable(code, uses_by_user, now)?;
+    if lines.is_empty() {
+        return Err(Refusal::EmptyCart);
+    }
+    let sum = match code {
+        Code::Coupon(coupon) => judge_coupon(coupon, lines)?,
+        Code::Gift(gift) => judge_gift(gift, lines)?,
+    };
+    Ok(Applied { code, sum })
+}
+
+/// Judges a code by itself: the part of [`judge`] for which no cart has to be priced.
+///
+/// # Errors
+/// The first [`Refusal`] in the order of ruling 9.
+pub fn usable(code: Option<&Code>, uses_by_user: u32, now: i64) -> Result<&Code, Refusal> {
+    let code = code.ok_or(Refusal::Unknown)?;
+    match code {
+        Code::Coupon(coupon) => {
+            valid_now(coupon.active, coupon.starts_at, coupon.ends_at, now)?;
+            let full = |limit: Option<u32>, uses: u32| limit.is_some_and(|limit| uses >= limit);
+            if full(coupon.max_uses, coupon.uses) || full(coupon.max_uses_per_user, uses_by_user) {
+                return Err(Refusal::UsedUp);
+            }
+        }
+        Code::Gift(gift) => {
+            valid_now(gift.active, gift.starts_at, gift.ends_at, now)?;
+            if gift.balance <= Money::ZERO {
+                return Err(Refusal::NoBalance);
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn judge_coupon(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Result<Money, Refusal> {
+    if sums(lines).clear_price < coupon.minimum {
+        return Err(Refusal::BelowMinimum { minimum: coupon.minimum });
+    }
+    let eligible = || lines.iter().filter(|line| line.is_payable() && covers(&coupon.scope, line.published));
+    if eligible().next().is_none() {
+        return Err(Refusal::NothingEligible);
+    }
+    Ok(match coupon.discount {
+        Discount::Percentage(percent) => eligible().map(|line| line.total().share(percent)).sum(),
+        Discount::Amount(amount) => amount.min(eligible().map(PricedLine::total).sum()),
+    })
+}
+
+fn judge_gift(gift: &GiftCard, lines: &[PricedLine<'_>]) -> Result<Money, Refusal> {
+    if !lines.iter().any(PricedLine::is_payable) {
+        return Err(Refusal::NothingEligible);
+    }
+    Ok(gift.balance.min(sums(lines).clear_price))
+}
+
+/// A code is valid from its first second on, and no longer at its last.
+fn valid_now(active: bool, starts_at: Option<i64>, ends_at: Option<i64>, now: i64) -> Result<(), Refusal> {
+    let begun = starts_at.is_none_or(|start| start <= now);
+    let over = ends_at.is_some_and(|end| end <= now);
+    if active && begun && !over { Ok(()) } else { Err(Refusal::NotValidNow) }
+}
+
+/// Whether a coupon of this scope applies to an item. A category covers its subcategories.
+fn covers(scope: &Scope, published: &PublishedItem) -> bool {
+    scope.is_everything()
+        || scope.items.contains(&published.item.id)
+        || scope.categories.contains(&published.category)
+        || published.parent.is_some_and(|parent| scope.categories.contains(&parent))
+}

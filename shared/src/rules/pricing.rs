@@ -1,0 +1,108 @@
+//! What an item costs a caller, and whether it can be had: the one answer that the catalog, the deals, the
+//! promotions and the cart all give (rulings 5 and 6).
+
+use crate::model::{Item, ItemId, Ledger, Money, Rung};
+use std::collections::HashMap;
+
+/// Units sold in all, by item; what is not in it was never sold.
+pub type Sold = HashMap<ItemId, u64>;
+
+/// What one unit of an item costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quote {
+    /// What the buyer pays now.
+    pub price: Money,
+    /// The amount taken off.
+    pub discount: Money,
+}
+
+impl Quote {
+    /// `price` + `discount` (ruling 5).
+    #[must_use]
+    pub fn original_price(self) -> Money {
+        self.price + self.discount
+    }
+}
+
+/// How far an item's limits are used up. A current value is there exactly where its limit is; both user fields
+/// are absent for a caller who is not logged in (ruling 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Units that may be sold in all.
+    pub global: Option<u32>,
+    /// Units sold in all.
+    pub global_current: Option<u64>,
+    /// Units the caller may buy.
+    pub user: Option<u32>,
+    /// Units the caller bought.
+    pub user_current: Option<u64>,
+}
+
+impl Limits {
+    /// The limits of an item for a caller.
+    #[must_use]
+    pub fn of(item: &Item, sold: &Sold, buyer: Option<&Ledger>) -> Self {
+        let user = item.user_limit.filter(|_| buyer.is_some());
+        let bought = buyer.map(|ledger| u64::from(ledger.of(item.id).units));
+        Self {
+            global: item.global_limit,
+            global_current: item.global_limit.map(|_| sold.get(&item.id).copied().unwrap_or_default()),
+            user,
+            user_current: user.and(bought),
+        }
+    }
+
+    /// Whether either limit is reached.
+    #[must_use]
+    pub fn reached(self) -> bool {
+        let full = |limit: Option<u32>, current: Option<u64>| {
+            limit.zip(current).is_some_and(|(limit, current)| current >= u64::from(limit))
+        };
+        full(self.global, self.global_current) || full(self.user, self.user_current)
+    }
+}
+
+/// How an item stands for a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// What one unit costs.
+    pub quote: Quote,
+    /// How far its limits are used up.
+    pub limits: Limits,
+    /// Whether it cannot be bought: inactive, a limit reached, or owned already on a ladder (rulings 5 and 6).
+    pub unavailable: bool,
+}
+
+/// How `item` stands for a caller: `ladder` is that of its category (empty where that is not cumulative) and
+/// `buyer` the ledger of a logged-in caller.
+#[must_use]
+pub fn standing(item: &Item, ladder: &[Rung], sold: &Sold, buyer: Option<&Ledger>) -> Standing {
+    let limits = Limits::of(item, sold, buyer);
+    let sale = item.price.less(item.discount);
+    let climbing = buyer.filter(|_| is_cumulative(item, ladder));
+    let price = climbing.map_or(sale, |ledger| sale.less(paid_on(ladder, ledger)));
+    let owned = climbing.is_some_and(|ledger| owns_as_much(item, ladder, ledger));
+    Standing {
+        quote: Quote { price, discount: item.price.less(price) },
+        limits,
+        unavailable: !item.active || limits.reached() || owned,
+    }
+}
+
+/// Whether an item is sold cumulatively: at most one unit, for the difference. Subscriptions never are, and an
+/// any-price item has the buyer's price (ruling 6).
+#[must_use]
+pub fn is_cumulative(item: &Item, ladder: &[Rung]) -> bool {
+    !ladder.is_empty() && !item.is_subscription && !item.any_price
+}
+
+/// What the caller paid for the items of a ladder, less refunds.
+fn paid_on(ladder: &[Rung], ledger: &Ledger) -> Money {
+    ladder.iter().map(|rung| ledger.of(rung.item).paid).sum()
+}
+
+/// Whether the caller owns the item, or one of its ladder whose regular price is not lower.
+fn owns_as_much(item: &Item, ladder: &[Rung], ledger: &Ledger) -> bool {
+    let not_lower = |rung: &&Rung| rung.item == item.id || rung.price >= item.price;
+    ladder.iter().filter(not_lower).any(|rung| ledger.of(rung.item).units > 0)
+}

@@ -1,0 +1,27 @@
+//! Which promotions a cart is offered (ruling 11).
+
+use super::pricing::{Sold, Standing, standing};
+use crate::model::{Cart, Ledger, Promotion, Promotions, PublishedItem};
+
+/// A promotion offered to a caller.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer<'a> {
+    /// The item.
+    pub published: &'a PublishedItem,
+    /// The offer made for it.
+    pub promotion: &'a Promotion,
+    /// How the item stands for the caller, at its catalog price.
+    pub standing: Standing,
+}
+
+/// The promotions of active, available items that are not in the cart, in published order.
+#[must_use]
+pub fn offers<'a>(promotions: &'a Promotions, cart: &Cart, sold: &Sold, ledger: &Ledger) -> Vec<Offer<'a>> {
+    let offers = promotions.0.iter().filter_map(|published| {
+        let promotion = published.item.promotion.as_ref()?;
+        let standing = standing(&published.item, &published.ladder, sold, Some(ledger));
+        let in_cart = cart.lines.iter().any(|line| line.item == published.item.id);
+        (!standing.unavailable && !in_cart).then_some(Offer { published, promotion, standing })
+    });
+    offers.collect()
+}

@@ -1,0 +1,39 @@
+//! What happens to the referral code on a cart (ruling 10).
+
+use crate::model::{CodeText, Referral, UserId};
+
+/// What setReferral does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetReferral {
+    /// Unknown or disabled code, or referrals are switched off.
+    NotValid,
+    /// The caller's own code.
+    OwnCode,
+    /// Another code is on the cart; it has to be removed first.
+    AnotherIsSet,
+    /// The same code is on the cart already; nothing to write.
+    AlreadySet,
+    /// The code is to be written.
+    Apply,
+}
+
+/// Decides about a referral code: `on_cart` is the one the cart has, `switched_on` the store's `is_ref`.
+#[must_use]
+pub fn set(referral: Option<&Referral>, on_cart: Option<&CodeText>, caller: UserId, switched_on: bool) -> SetReferral {
+    let Some(referral) = in_force(referral, switched_on) else { return SetReferral::NotValid };
+    if referral.owner == caller {
+        return SetReferral::OwnCode;
+    }
+    match on_cart {
+        Some(code) if *code == referral.code => SetReferral::AlreadySet,
+        Some(_) => SetReferral::AnotherIsSet,
+        None => SetReferral::Apply,
+    }
+}
+
+/// The referral where it counts: known, active, and referrals are switched on. A code on a cart that is no longer
+/// in force counts as not applied (ruling 8).
+#[must_use]
+pub fn in_force(referral: Option<&Referral>, switched_on: bool) -> Option<&Referral> {
+    referral.filter(|referral| switched_on && referral.active)
+}

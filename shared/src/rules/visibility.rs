@@ -1,0 +1,28 @@
+//! Who may see an order (ruling 4).
+
+use crate::model::{Order, UserId};
+
+/// What a caller learns of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight<'a> {
+    /// The order itself.
+    Shown(&'a Order),
+    /// It belongs to somebody and the caller is nobody.
+    Unauthorized,
+    /// It belongs to somebody else.
+    Forbidden,
+    /// There is none.
+    NotFound,
+}
+
+/// Decides what a caller learns of an order; `caller` is `None` without a token and with an invalid one.
+#[must_use]
+pub fn sight(order: Option<&Order>, caller: Option<UserId>) -> Sight<'_> {
+    let Some(order) = order else { return Sight::NotFound };
+    match (order.owner, caller) {
+        (None, _) => Sight::Shown(order),
+        (Some(_), None) => Sight::Unauthorized,
+        (Some(owner), Some(caller)) if owner == caller => Sight::Shown(order),
+        (Some(_), Some(_)) => Sight::Forbidden,
+    }
+}

@@ -1,0 +1,92 @@
+//! Units sold in all, by item: shown and used to accept a code for up to a few seconds after they were read
+//! (design, section 2.4). Whatever records an order guards the limit inside its write and reads nothing here.
+
+use super::StoreError;
+use super::client::{Db, Rows};
+use super::codec::Item;
+use super::keys::{self, Key};
+use crate::model::ItemId;
+use crate::rules::pricing::Sold;
+use quick_cache::sync::Cache;
+use std::time::Duration;
+
+/// The attribute that is counted.
+pub const SOLD: &str = "sold";
+/// How many counters are remembered.
+const REMEMBERED: usize = 10_000;
+
+/// Counters with the time they were read.
+#[derive(Debug)]
+pub struct Counters {
+    lifetime_millis: u64,
+    cache: Cache<ItemId, (u64, u64)>,
+}
+
+/// What is known of some counters already, and what has to be read.
+#[derive(Debug)]
+pub struct CounterPlan {
+    now: u64,
+    known: Sold,
+    stale: Vec<(ItemId, Key)>,
+}
+
+impl Counters {
+    /// Counters that are trusted for `lifetime`.
+    #[must_use]
+    pub fn new(lifetime: Duration) -> Self {
+        let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+        Self { lifetime_millis, cache: Cache::new(REMEMBERED) }
+    }
+
+    /// Looks the counters of `ids` up at `now` (milliseconds).
+    #[must_use]
+    pub fn plan(&self, ids: impl Iterator<Item = ItemId>, now: u64) -> CounterPlan {
+        let mut plan = CounterPlan { now, known: Sold::new(), stale: Vec::new() };
+        for id in ids {
+            let trusted = |read_at: u64| read_at <= now && now - read_at < self.lifetime_millis;
+            match self.cache.get(&id).filter(|(read_at, _)| trusted(*read_at)) {
+                Some((_, sold)) => _ = plan.known.insert(id, sold),
+                None if plan.stale.iter().any(|(other, _)| *other == id) => {}
+                None => plan.stale.push((id, keys::count(id))),
+            }
+        }
+        plan
+    }
+
+    /// The counters of a plan, once its keys were read into `rows`. What was never sold counts nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] for the first counter that is no number.
+    pub fn complete(&self, mut plan: CounterPlan, rows: &mut Rows) -> Result<Sold, StoreError> {
+        for (id, key) in plan.stale {
+            let sold = rows.take(&key).map_or(Ok(0), |item| decode(&key, &item))?;
+            self.cache.insert(id, (plan.now, sold));
+            plan.known.insert(id, sold);
+        }
+        Ok(plan.known)
+    }
+
+    /// The counters of `ids`, read where they are stale.
+    ///
+    /// # Errors
+    /// [`StoreError`] where they cannot be read.
+    pub async fn read(&self, db: &Db, ids: impl Iterator<Item = ItemId>, now: u64) -> Result<Sold, StoreError> {
+        let plan = self.plan(ids, now);
+        let mut rows =
+            if plan.stale.is_empty() { Rows::default() } else { db.batch_get(plan.keys().collect()).await? };
+        self.complete(plan, &mut rows)
+    }
+}
+
+impl CounterPlan {
+    /// The keys to read.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.stale.iter().map(|(_, key)| key.clone())
+    }
+}
+
+fn decode(key: &Key, item: &Item) -> Result<u64, StoreError> {
+    let number = item.get(SOLD).and_then(|value| value.as_n().ok()).and_then(|text| text.parse::<i64>().ok());
+    let number = number.ok_or_else(|| StoreError::unreadable(key, SOLD))?;
+    Ok(u64::try_from(number).unwrap_or_default())
+}

@@ -1,0 +1,84 @@
+//! How the table can fail a caller, sorted by what the caller can do about it.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use std::error::Error;
+
+type Source = Box<dyn Error + Send + Sync + 'static>;
+
+/// A failed read or write.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Throttled, timed out or away: the same request may pass in a moment.
+    #[error("the database is unavailable ({operation})")]
+    Unavailable {
+        /// The operation that failed.
+        operation: &'static str,
+        /// Why.
+        #[source]
+        source: Option<Source>,
+    },
+    /// The database understood the request and refused it: a bug, a missing table or a missing permission.
+    #[error("the database refused {operation}")]
+    Refused {
+        /// The operation that was refused.
+        operation: &'static str,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+    /// An item is there and does not read as what it should be.
+    #[error("the {kind} item is unreadable at {attribute}")]
+    Unreadable {
+        /// The kind of item, see [`super::keys::Key`]'s display.
+        kind: String,
+        /// The attribute, or what is wrong with the whole.
+        attribute: String,
+        /// Why, where a decoder said so.
+        #[source]
+        source: Option<Source>,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn unavailable(operation: &'static str) -> Self {
+        Self::Unavailable { operation, source: None }
+    }
+
+    pub(crate) fn unreadable(key: &super::keys::Key, attribute: &str) -> Self {
+        Self::Unreadable { kind: key.to_string(), attribute: attribute.to_owned(), source: None }
+    }
+
+    /// Sorts an SDK error that is no failed condition.
+    pub fn from_sdk<E, R>(operation: &'static str, error: SdkError<E, R>) -> Self
+    where
+        E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+        R: std::fmt::Debug + Send + Sync + 'static,
+    {
+        let passing = match &error {
+            SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => true,
+            SdkError::ServiceError(service) => service.err().code().is_none_or(is_passing),
+            _ => false,
+        };
+        if passing {
+            Self::Unavailable { operation, source: Some(Box::new(error)) }
+        } else {
+            Self::Refused { operation, source: Box::new(error) }
+        }
+    }
+}
+
+/// Whether an error code of the database says "not now" rather than "not so".
+fn is_passing(code: &str) -> bool {
+    matches!(
+        code,
+        "ProvisionedThroughputExceededException"
+            | "ThrottlingException"
+            | "Throttling"
+            | "RequestLimitExceeded"
+            | "InternalServerError"
+            | "InternalFailure"
+            | "ServiceUnavailable"
+            | "TransactionConflictException"
+            | "TransactionInProgressException"
+    )
+}

@@ -1,0 +1,82 @@
+//! The published items of a cart.
+
+use super::StoreError;
+use super::client::Rows;
+use super::codec::decode_published;
+use super::keys::{self, Key};
+use super::shelf::Shelf;
+use crate::model::{Cart, ItemId, PublishedItem};
+use crate::rules::cart::Items;
+use std::sync::Arc;
+
+/// Published items by version and id. Absence is kept as well: it is as immutable as the rest, and ids come from
+/// carts, never from a caller's text.
+#[derive(Debug, Default)]
+pub struct ItemShelf(Shelf<Option<Arc<PublishedItem>>>);
+
+/// What is known of some items already, and what has to be read.
+#[derive(Debug)]
+pub struct ItemPlan {
+    known: Items,
+    missing: Vec<(ItemId, Key)>,
+}
+
+impl ItemShelf {
+    /// Looks `ids` up at `version`.
+    #[must_use]
+    pub fn plan(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> ItemPlan {
+        let mut plan = ItemPlan { known: Items::new(), missing: Vec::new() };
+        for id in ids {
+            let key = keys::item(version, id);
+            match self.0.peek(&key) {
+                Some(thing) => plan.know(id, thing.as_ref().as_ref()),
+                None if plan.missing.iter().any(|(other, _)| *other == id) => {}
+                None => plan.missing.push((id, key)),
+            }
+        }
+        plan
+    }
+
+    /// The cart without the lines whose item is known not to be published. Reads nothing: a write that does not price the
+    /// cart must not cost a read for it (ruling 8: such a line is left out, and removed at the next write).
+    #[must_use]
+    pub fn without_unpublished(&self, version: &str, mut cart: Cart) -> Cart {
+        let gone = |id: ItemId| self.0.peek(&keys::item(version, id)).is_some_and(|thing| thing.is_none());
+        cart.lines.retain(|line| !gone(line.item));
+        cart
+    }
+
+    /// The items of a plan, once its keys were read into `rows`. What is no longer published is missing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] for the first item that does not decode.
+    pub fn complete(&self, mut plan: ItemPlan, rows: &mut Rows) -> Result<Items, StoreError> {
+        for (id, key) in std::mem::take(&mut plan.missing) {
+            let read = rows.take(&key).map(|item| decode_published(&key, &item)).transpose()?;
+            let (thing, bytes) = read.map_or((None, 0), |(thing, bytes)| (Some(Arc::new(thing)), bytes));
+            let thing = Arc::new(thing);
+            self.0.insert(key, Arc::clone(&thing), bytes);
+            plan.know(id, thing.as_ref().as_ref());
+        }
+        Ok(plan.known)
+    }
+}
+
+impl ItemPlan {
+    /// The item where it is known already to be published.
+    #[must_use]
+    pub fn known(&self, id: ItemId) -> Option<&PublishedItem> {
+        self.known.get(&id).map(Arc::as_ref)
+    }
+
+    /// The keys to read.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.missing.iter().map(|(_, key)| key.clone())
+    }
+
+    fn know(&mut self, id: ItemId, thing: Option<&Arc<PublishedItem>>) {
+        if let Some(published) = thing {
+            self.known.insert(id, Arc::clone(published));
+        }
+    }
+}

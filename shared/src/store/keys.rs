@@ -1,0 +1,217 @@
+//! Every key of the table, and nothing else builds one.
+//!
+//! One table, `pk` + `sk`. What a caller sends stands in `pk`, never in `sk`: 255 characters can be
+//! 1,020 bytes, and a sort key holds 1,024. Every `pk` begins with the word that an IAM policy's
+//! `dynamodb:LeadingKeys` names, so that a role reads its own kinds alone.
+//!
+//! | access pattern | pk | sk | operation |
+//! |---|---|---|---|
+//! | which version is published, and its config | `STORE` | `POINTER` | Get |
+//! | versions still in the table | `VERSIONS` | *version* | Query |
+//! | settings, staff, patronage of a version | `CONTENT#v#SETTINGS` … | `DATA` | Get |
+//! | a page of a version by its url | `PAGE#v#url` | `DATA` | Get |
+//! | category list, deals, promotions of a version | `CATALOG#v#TREE` … | `DATA` | Get |
+//! | a category with its subcategories, by slug or id | `CATALOG#v#/slug`, `CATALOG#v#id` | `0000`, then `0001` … | Query |
+//! | items of a cart | `ITEM#v#id` | `DATA` | BatchGet |
+//! | a user | `USER#id` | `USER` | BatchGet |
+//! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
+//! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
+//! | a coupon or gift card by its text | `CODE#code` | `CODE` | BatchGet, Update |
+//! | how often a user used a coupon | `USE#code#user` | `USE` | BatchGet, Update |
+//! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
+//! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
+//! | requests of an address in its window | `RATE#address` | `RATE` | Update |
+//! | units of an item sold in all | `COUNT#item` | `COUNT` | BatchGet, Update |
+//! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
+//! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Update |
+//! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
+
+use crate::model::{CategoryPath, CodeText, InternalId, ItemId, PageUrl, UserId};
+use std::fmt;
+
+/// Attribute name of the partition key.
+pub const PK: &str = "pk";
+/// Attribute name of the sort key.
+pub const SK: &str = "sk";
+/// Attribute name of the time to live, seconds since 1970 UTC.
+pub const TTL: &str = "expires_at";
+
+/// The key of one item.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Partition key.
+    pub pk: String,
+    /// Sort key.
+    pub sk: String,
+}
+
+impl fmt::Display for Key {
+    /// The kind of item alone (what stands before the first `#`): a log line never holds a code or an address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.pk.split('#').next().unwrap_or_default())
+    }
+}
+
+fn key(pk: String, sk: &str) -> Key {
+    Key { pk, sk: sk.to_owned() }
+}
+
+/// The pointer to the published version.
+#[must_use]
+pub fn pointer() -> Key {
+    key("STORE".to_owned(), "POINTER")
+}
+
+/// The record of a version that was written to the table.
+#[must_use]
+pub fn version(version: &str) -> Key {
+    key(versions(), version)
+}
+
+/// Partition of the versions' records.
+#[must_use]
+pub fn versions() -> String {
+    "VERSIONS".to_owned()
+}
+
+/// A version's settings.
+#[must_use]
+pub fn settings(version: &str) -> Key {
+    key(format!("CONTENT#{version}#SETTINGS"), "DATA")
+}
+
+/// A version's staff.
+#[must_use]
+pub fn staff(version: &str) -> Key {
+    key(format!("CONTENT#{version}#STAFF"), "DATA")
+}
+
+/// What a version says of patrons.
+#[must_use]
+pub fn patronage(version: &str) -> Key {
+    key(format!("CONTENT#{version}#PATRONAGE"), "DATA")
+}
+
+/// A version's page.
+#[must_use]
+pub fn page(version: &str, url: &PageUrl) -> Key {
+    key(format!("PAGE#{version}#{url}"), "DATA")
+}
+
+/// A version's category list.
+#[must_use]
+pub fn tree(version: &str) -> Key {
+    key(format!("CATALOG#{version}#TREE"), "DATA")
+}
+
+/// A version's featured deals.
+#[must_use]
+pub fn deals(version: &str) -> Key {
+    key(format!("CATALOG#{version}#DEALS"), "DATA")
+}
+
+/// A version's promotions.
+#[must_use]
+pub fn promotions(version: &str) -> Key {
+    key(format!("CATALOG#{version}#PROMOTIONS"), "DATA")
+}
+
+/// Partition of a version's category: the category itself first, then its subcategories in order. A slug begins
+/// with a slash and an id with a digit, so that neither meets another kind of page.
+#[must_use]
+pub fn category(version: &str, path: &CategoryPath) -> String {
+    match path {
+        CategoryPath::Slug(slug) => format!("CATALOG#{version}#{slug}"),
+        CategoryPath::Id(id) => format!("CATALOG#{version}#{id}"),
+    }
+}
+
+/// The `place`-th shelf of a category's partition: 0 is the category itself.
+#[must_use]
+pub fn category_shelf(version: &str, path: &CategoryPath, place: usize) -> Key {
+    key(category(version, path), &format!("{place:04}"))
+}
+
+/// A version's item.
+#[must_use]
+pub fn item(version: &str, id: ItemId) -> Key {
+    key(format!("ITEM#{version}#{id}"), "DATA")
+}
+
+/// A user.
+#[must_use]
+pub fn user(id: UserId) -> Key {
+    key(format!("USER#{id}"), "USER")
+}
+
+/// What a user has bought.
+#[must_use]
+pub fn ledger(user: UserId) -> Key {
+    key(format!("LEDGER#{user}"), "LEDGER")
+}
+
+/// A user's cart.
+#[must_use]
+pub fn cart(user: UserId) -> Key {
+    key(format!("CART#{user}"), "CART")
+}
+
+/// A coupon or a gift card.
+#[must_use]
+pub fn code(code: &CodeText) -> Key {
+    key(format!("CODE#{code}"), "CODE")
+}
+
+/// How often a user used a coupon. The user stands last: an id holds no `#`, a code may.
+#[must_use]
+pub fn code_use(code: &CodeText, user: UserId) -> Key {
+    key(format!("USE#{code}#{user}"), "USE")
+}
+
+/// A referral code.
+#[must_use]
+pub fn referral(code: &CodeText) -> Key {
+    key(format!("REFERRAL#{code}"), "REFERRAL")
+}
+
+/// An order.
+#[must_use]
+pub fn order(id: &InternalId) -> Key {
+    key(format!("ORDER#{id}"), "ORDER")
+}
+
+/// The requests counted for a client address (ruling 3).
+#[must_use]
+pub fn rate(address: &str) -> Key {
+    key(format!("RATE#{address}"), "RATE")
+}
+
+/// Units of an item sold in all.
+#[must_use]
+pub fn count(item: ItemId) -> Key {
+    key(format!("COUNT#{item}"), "COUNT")
+}
+
+/// Goals, top donators and recent donators.
+#[must_use]
+pub fn donations() -> Key {
+    key("STATS".to_owned(), "DONATIONS")
+}
+
+/// Partition of the patrons' all-time sums.
+#[must_use]
+pub fn patrons() -> String {
+    "PATRONS".to_owned()
+}
+
+/// A user's all-time sum.
+#[must_use]
+pub fn patron(user: UserId) -> Key {
+    key(patrons(), &format!("USER#{user}"))
+}
+
+/// The counter from which a kind's integer ids are taken.
+#[must_use]
+pub fn sequence(kind: &str) -> Key {
+    key(format!("SEQ#{kind}"), "SEQ")
+}

@@ -1,0 +1,16 @@
+//! Orders, as buyers look them up.
+
+use super::StoreError;
+use super::client::Rows;
+use super::codec::decode_live;
+use super::keys;
+use crate::model::{InternalId, Order};
+
+/// Takes an order out of what was read.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] where it does not decode.
+pub fn take(rows: &mut Rows, id: &InternalId) -> Result<Option<Order>, StoreError> {
+    let key = keys::order(id);
+    rows.take(&key).map(|item| decode_live(&key, item)).transpose()
+}

@@ -1,0 +1,56 @@
+//! A value that is read again once it is older than a few seconds.
+
+use super::StoreError;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One value with the time it was read. Callers that find it stale at once share one read.
+#[derive(Debug)]
+pub struct Timed<T> {
+    lifetime_millis: u64,
+    slot: Mutex<Option<(u64, Arc<T>)>>,
+    flight: tokio::sync::Mutex<()>,
+}
+
+impl<T> Timed<T> {
+    /// A value that is trusted for `lifetime`.
+    #[must_use]
+    pub fn new(lifetime: std::time::Duration) -> Self {
+        let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+        Self { lifetime_millis, slot: Mutex::new(None), flight: tokio::sync::Mutex::new(()) }
+    }
+
+    fn slot(&self) -> Option<(u64, Arc<T>)> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The value where it is not older than its lifetime at `now` (milliseconds).
+    #[must_use]
+    pub fn fresh(&self, now: u64) -> Option<Arc<T>> {
+        // A value from the future was read before a clock was set back: not trusted.
+        let trusted = |read_at: u64| read_at <= now && now - read_at < self.lifetime_millis;
+        self.slot().filter(|(read_at, _)| trusted(*read_at)).map(|(_, value)| value)
+    }
+
+    /// The value last read, however old.
+    #[must_use]
+    pub fn last_known(&self) -> Option<Arc<T>> {
+        self.slot().map(|(_, value)| value)
+    }
+
+    /// The value, read by `load` where it is stale.
+    ///
+    /// # Errors
+    /// What `load` answers; the old value stays then.
+    pub async fn get(&self, now: u64, load: impl Future<Output = Result<T, StoreError>>) -> Result<Arc<T>, StoreError> {
+        if let Some(value) = self.fresh(now) {
+            return Ok(value);
+        }
+        let _flight = self.flight.lock().await;
+        if let Some(value) = self.fresh(now) {
+            return Ok(value);
+        }
+        let value = Arc::new(load.await?);
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&value)));
+        Ok(value)
+    }
+}

@@ -1,0 +1,20 @@
+//! Users, and whether a verified token still speaks for one (ruling 2).
+
+use super::StoreError;
+use super::client::Rows;
+use super::codec::decode_live;
+use super::keys;
+use crate::model::User;
+use crate::token::Claim;
+
+/// Takes the user a token speaks for out of what was read; `None` where there is no such user, or where the token
+/// was issued before the user's tokens became valid.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] where the user's item does not decode.
+pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> {
+    let key = keys::user(claim.user);
+    let user: Option<User> = rows.take(&key).map(|item| decode_live(&key, item)).transpose()?;
+    let valid = |user: &User| user.tokens_valid_after.is_none_or(|after| claim.issued_at >= after);
+    Ok(user.filter(valid))
+}

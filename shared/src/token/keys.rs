@@ -1,0 +1,136 @@
+//! The list of keys that tokens are signed and verified with.
+
+use super::provider::Hs256;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use std::fmt;
+
+/// The shortest secret in bytes (ruling 2).
+pub const MIN_SECRET: usize = 32;
+
+/// Keys in order: the first signs, all verify, so that a key can be rotated without logging anybody out (ruling 2).
+#[derive(Clone)]
+pub struct TokenKeys(Vec<TokenKey>);
+
+/// One key; its secret is never printed.
+#[derive(Clone)]
+pub(super) struct TokenKey {
+    kid: String,
+    secret: Vec<u8>,
+    state_secret: Vec<u8>,
+}
+
+/// A text that holds no usable keys. Says what is wrong and never what stands there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeysError {
+    /// Not a JSON object of texts.
+    #[error("the token keys are no JSON object of kid to secret")]
+    NotAnObject,
+    /// An empty object.
+    #[error("there is no token key")]
+    Empty,
+    /// A kid twice.
+    #[error("the token key {0:?} stands twice")]
+    Twice(String),
+    /// A secret that is too short.
+    #[error("the secret of token key {0:?} is shorter than 32 bytes")]
+    Short(String),
+}
+
+impl TokenKeys {
+    /// Reads a JSON object of kid to secret; the order in the text is the order of the keys.
+    ///
+    /// # Errors
+    /// [`KeysError`] for the first thing that is wrong.
+    pub fn parse(text: &str) -> Result<Self, KeysError> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let pairs = json.deserialize_map(Pairs).map_err(|_| KeysError::NotAnObject)?;
+        json.end().map_err(|_| KeysError::NotAnObject)?;
+        let mut keys: Vec<TokenKey> = Vec::with_capacity(pairs.len());
+        for (kid, secret) in pairs {
+            if keys.iter().any(|key| key.kid == kid) {
+                return Err(KeysError::Twice(kid));
+            }
+            if secret.len() < MIN_SECRET {
+                return Err(KeysError::Short(kid));
+            }
+            // HMAC-SHA256 of the key over "chat-state" (ruling 13).
+            let mac = Hs256::new(secret.as_bytes()).map_err(|_| KeysError::Short(kid.clone()))?;
+            let state_secret = mac.digest(b"chat-state");
+            keys.push(TokenKey { kid, secret: secret.into_bytes(), state_secret });
+        }
+        if keys.is_empty() { Err(KeysError::Empty) } else { Ok(Self(keys)) }
+    }
+
+    pub(super) fn first(&self) -> &TokenKey {
+        // `parse` is the only way to make a list, and refuses an empty one.
+        &self.0[0]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &TokenKey> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Debug for TokenKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|key| &key.kid)).finish()
+    }
+}
+
+impl TokenKey {
+    pub(super) fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    pub(super) fn secret(&self) -> &[u8] {
+        &self.secret
+    }
+
+    /// The key that chat states are signed with.
+    pub(super) fn state_secret(&self) -> &[u8] {
+        &self.state_secret
+    }
+}
+
+struct Pairs;
+
+impl<'de> Visitor<'de> for Pairs {
+    type Value = Vec<(String, String)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of kid to secret")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn the_order_of_the_text_is_the_order_of_the_keys() {
+        let keys = TokenKeys::parse(&format!(r#"{{"z":"{SECRET}","a":"{SECRET}"}}"#)).unwrap();
+        assert_eq!(format!("{keys:?}"), r#"["z", "a"]"#);
+    }
+
+    #[test]
+    fn unusable_keys_are_refused_without_showing_them() {
+        let parse = |text: &str| TokenKeys::parse(text).unwrap_err();
+        assert_eq!(parse("[]"), KeysError::NotAnObject);
+        assert_eq!(parse("{}x"), KeysError::NotAnObject);
+        assert_eq!(parse(r#"{"a":1}"#), KeysError::NotAnObject);
+        assert_eq!(parse("{}"), KeysError::Empty);
+        assert_eq!(parse(r#"{"a":"short"}"#), KeysError::Short("a".to_owned()));
+        assert_eq!(parse(&format!(r#"{{"a":"{SECRET}","a":"{SECRET}"}}"#)), KeysError::Twice("a".to_owned()));
+        assert!(!parse(r#"{"a":"short"}"#).to_string().contains("short\""));
+    }
+}

@@ -1,0 +1,227 @@
+//! Access tokens and chat states: JWT, HS256 alone (rulings 2 and 13). Knows no table: whether a token's user
+//! exists or was revoked is decided where the user is read, see [`crate::store::users`].
+
+mod keys;
+mod provider;
+
+pub use keys::{KeysError, MIN_SECRET, TokenKeys};
+
+use crate::model::UserId;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// `iss` of every access token.
+pub const ISSUER: &str = "storefront";
+/// `iss` of every chat state.
+pub const STATE_ISSUER: &str = "storefront/chat-state";
+/// How many seconds a clock may be wrong (ruling 2).
+pub const LEEWAY: i64 = 60;
+/// The longest token in bytes (ruling 2).
+pub const LONGEST: usize = 4096;
+/// How long a chat state is valid, in seconds (ruling 13).
+pub const STATE_SECONDS: i64 = 600;
+
+/// The claims of an access token (ruling 2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Claims {
+    sub: String,
+    iat: i64,
+    exp: i64,
+    iss: String,
+}
+
+/// The claims of a chat state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct StateClaims {
+    nonce: String,
+    iat: i64,
+    exp: i64,
+    iss: String,
+}
+
+/// A verified token: who is calling, and since when the token is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// The user.
+    pub user: UserId,
+    /// When the token was issued, seconds since 1970 UTC.
+    pub issued_at: i64,
+}
+
+/// A token that is not one of ours, or no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("invalid token")]
+pub struct InvalidToken;
+
+/// A token or state could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("the token could not be signed")]
+pub struct SignError(#[from] jsonwebtoken::errors::Error);
+
+impl TokenKeys {
+    /// Signs an access token with the first key, good for `ttl` seconds from `now`.
+    ///
+    /// # Errors
+    /// [`SignError`] where the JWT library refuses, which no key of the right length causes.
+    pub fn sign(&self, user: UserId, now: i64, ttl: i64) -> Result<String, SignError> {
+        let exp = now.saturating_add(ttl);
+        let claims = Claims { sub: user.to_string(), iat: now, exp, iss: ISSUER.to_owned() };
+        let first = self.first();
+        encode(Some(first.kid()), &claims, first.secret())
+    }
+
+    /// Verifies an access token: signature by any key, `iss`, and `exp` with [`LEEWAY`].
+    ///
+    /// # Errors
+    /// [`InvalidToken`], and no reason why: a caller learns nothing from it.
+    pub fn verify(&self, token: &str, now: i64) -> Result<Claim, InvalidToken> {
+        if token.len() > LONGEST {
+            return Err(InvalidToken);
+        }
+        let header = jsonwebtoken::decode_header(token).map_err(|_| InvalidToken)?;
+        let known = |key: &&keys::TokenKey| header.kid.as_deref().is_none_or(|kid| kid == key.kid());
+        let mut candidates = self.iter().filter(known);
+        let claims: Claims = candidates.find_map(|key| decode(token, key.secret(), ISSUER).ok()).ok_or(InvalidToken)?;
+        if now > claims.exp.saturating_add(LEEWAY) {
+            return Err(InvalidToken);
+        }
+        let user = claims.sub.parse().map_err(|_| InvalidToken)?;
+        Ok(Claim { user, issued_at: claims.iat })
+    }
+
+    /// Makes the `state` of a chat login, good for [`STATE_SECONDS`]. It is signed with a key of its own, so that a
+    /// state is never accepted as a token nor a token as a state.
+    ///
+    /// # Errors
+    /// [`SignError`] where the JWT library refuses.
+    pub fn sign_state(&self, nonce: &str, now: i64) -> Result<String, SignError> {
+        let exp = now.saturating_add(STATE_SECONDS);
+        let claims = StateClaims { nonce: nonce.to_owned(), iat: now, exp, iss: STATE_ISSUER.to_owned() };
+        encode(None, &claims, self.first().state_secret())
+    }
+
+    /// Verifies a `state` as whoever receives the callback must; any key of the list will do.
+    ///
+    /// # Errors
+    /// [`InvalidToken`] where it is not ours or expired.
+    pub fn verify_state(&self, state: &str, now: i64) -> Result<(), InvalidToken> {
+        let mut found = self.iter().filter_map(|key| decode(state, key.state_secret(), STATE_ISSUER).ok());
+        let claims: StateClaims = found.next().ok_or(InvalidToken)?;
+        if now > claims.exp { Err(InvalidToken) } else { Ok(()) }
+    }
+}
+
+fn encode(kid: Option<&str>, claims: &impl Serialize, secret: &[u8]) -> Result<String, SignError> {
+    provider::install();
+    let header = Header { kid: kid.map(str::to_owned), ..Header::new(Algorithm::HS256) };
+    Ok(jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(secret))?)
+}
+
+/// Checks signature, algorithm and issuer. `exp` must be there; its value is the caller's to check, who holds the clock.
+fn decode<T: DeserializeOwned>(token: &str, secret: &[u8], issuer: &str) -> jsonwebtoken::errors::Result<T> {
+    provider::install();
+    let mut validation = Validation::new(Algorithm::HS256);
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    validation.set_required_spec_claims(&["exp", "iss"]);
+    validation.set_issuer(&[issuer]);
+    Ok(jsonwebtoken::decode(token, &DecodingKey::from_secret(secret), &validation)?.claims)
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.user.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000;
+    const OLD: &str = r#"{"old":"0123456789abcdef0123456789abcdef"}"#;
+    const ROTATED: &str = r#"{"new":"fedcba9876543210fedcba9876543210","old":"0123456789abcdef0123456789abcdef"}"#;
+
+    fn keys(text: &str) -> TokenKeys {
+        TokenKeys::parse(text).unwrap()
+    }
+
+    fn user() -> UserId {
+        UserId::new(7)
+    }
+
+    #[test]
+    fn a_token_names_its_user_until_it_expires() {
+        let token = keys(OLD).sign(user(), NOW, 60).unwrap();
+        assert_eq!(keys(OLD).verify(&token, NOW), Ok(Claim { user: user(), issued_at: NOW }));
+        assert!(keys(OLD).verify(&token, NOW + 60 + LEEWAY).is_ok());
+        assert_eq!(keys(OLD).verify(&token, NOW + 61 + LEEWAY), Err(InvalidToken));
+    }
+
+    #[test]
+    fn a_rotated_key_logs_nobody_out() {
+        let token = keys(OLD).sign(user(), NOW, 60).unwrap();
+        assert!(keys(ROTATED).verify(&token, NOW).is_ok());
+        let token = keys(ROTATED).sign(user(), NOW, 60).unwrap();
+        assert_eq!(jsonwebtoken::decode_header(&token).unwrap().kid.as_deref(), Some("new"));
+        assert_eq!(keys(OLD).verify(&token, NOW), Err(InvalidToken));
+    }
+
+    #[test]
+    fn a_state_is_no_token_and_a_token_no_state() {
+        let keys = keys(OLD);
+        let state = keys.sign_state("n", NOW).unwrap();
+        assert_eq!(keys.verify(&state, NOW), Err(InvalidToken));
+        assert!(keys.verify_state(&state, NOW + STATE_SECONDS).is_ok());
+        assert_eq!(keys.verify_state(&state, NOW + STATE_SECONDS + 1), Err(InvalidToken));
+        let token = keys.sign(user(), NOW, 60).unwrap();
+        assert_eq!(keys.verify_state(&token, NOW), Err(InvalidToken));
+    }
+
+    fn forge(header: serde_json::Value, claims: serde_json::Value, secret: &[u8]) -> String {
+        use base64::Engine;
+        use jsonwebtoken::signature::Signer;
+        let part = |value: serde_json::Value| base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+        let text = format!("{}.{}", part(header), part(claims));
+        let signature = provider::Hs256::new(secret).unwrap().sign(text.as_bytes());
+        format!("{text}.{}", base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    #[test]
+    fn what_is_not_exactly_ours_is_invalid() {
+        use serde_json::json;
+        let secret = b"0123456789abcdef0123456789abcdef";
+        let good = || json!({"sub": "7", "iat": NOW, "exp": NOW + 60, "iss": ISSUER});
+        let with = |name: &str, value: serde_json::Value| {
+            let mut claims = good();
+            claims[name] = value;
+            claims
+        };
+        let header = json!({"alg": "HS256", "kid": "old"});
+        let verify = |token: &str| keys(OLD).verify(token, NOW);
+        assert!(verify(&forge(header.clone(), good(), secret)).is_ok());
+        assert!(verify(&forge(json!({"alg": "HS256"}), good(), secret)).is_ok(), "kid is not required");
+        let mut no_exp = good();
+        no_exp.as_object_mut().unwrap().remove("exp");
+        let invalid = [
+            forge(json!({"alg": "none"}), good(), secret),
+            forge(json!({"alg": "HS384"}), good(), secret),
+            forge(json!({"alg": "HS256", "kid": "other"}), good(), secret),
+            forge(header.clone(), no_exp, secret),
+            forge(header.clone(), with("iss", json!("else")), secret),
+            forge(header.clone(), with("iss", json!([ISSUER])), secret),
+            forge(header.clone(), with("sub", json!("07")), secret),
+            forge(header.clone(), with("sub", json!(7)), secret),
+            forge(header.clone(), with("exp", json!("soon")), secret),
+            forge(header.clone(), good(), b"another secret, thirty-two bytes"),
+            "a.b.c".to_owned(),
+            String::new(),
+            forge(header, with("pad", json!("x".repeat(LONGEST))), secret),
+        ];
+        for token in invalid {
+            assert_eq!(verify(&token), Err(InvalidToken), "{token}");
+        }
+    }
+}
