@@ -10,9 +10,9 @@ use shared::http::bearer::Caller;
 use shared::http::wire::{Decimal, Wire};
 use shared::http::{body, reply, route};
 use shared::model::{
-    CategoryId, CategoryPath, CategoryShelf, Comparison, ComparisonValue, Item, ItemId, Ledger, Pointer, Server,
+    CategoryId, CategoryPath, CategoryShelf, Comparison, ComparisonValue, Item, ItemId, Ledger, Pointer, Server, Sold,
 };
-use shared::rules::pricing::{Sold, Standing, standing};
+use shared::rules::pricing::{Standing, standing};
 use shared::store::{StoreError, keys, ledgers, users};
 use shared::token::Claim;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 
 use super::{CategoryId, ItemId, Money, ServerId};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What is delivered for an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -150,3 +152,9 @@ pub struct Deals(pub Vec<PublishedItem>);
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Promotions(pub Vec<PublishedItem>);
+
+/// Published items by id. An item that is no longer published is missing.
+pub type Items = HashMap<ItemId, Arc<PublishedItem>>;
+
+/// Units sold in all, by item; what is not in it was never sold.
+pub type Sold = HashMap<ItemId, u64>;

@@ -24,7 +24,9 @@ pub use category::{CategoryHead, CategoryShelf, Comparison, Tree, TreeNode};
 pub use code::{Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
-pub use item::{ComparisonValue, Deals, Item, ItemType, Promotion, Promotions, PublishedItem, Rung, Server, Variable};
+pub use item::{
+    ComparisonValue, Deals, Item, ItemType, Items, Promotion, Promotions, PublishedItem, Rung, Server, Sold, Variable,
+};
 pub use ledger::{Holding, Ledger};
 pub use money::{Money, Percent, Rate};
 pub use order::{InternalId, Order, OrderLine, OrderStatus};

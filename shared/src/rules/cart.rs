@@ -1,12 +1,7 @@
 //! What a cart costs: its lines as they are now, and the sums over them (rulings 6 and 8).
 
-use super::pricing::{Sold, Standing, is_cumulative, standing};
-use crate::model::{Item, ItemId, Ledger, Line, Money, PublishedItem};
-use std::collections::HashMap;
-use std::sync::Arc;
-
-/// Published items by id. An item that is no longer published is missing.
-pub type Items = HashMap<ItemId, Arc<PublishedItem>>;
+use super::pricing::{Standing, is_cumulative, standing};
+use crate::model::{Item, Items, Ledger, Line, Money, PublishedItem, Sold};
 
 /// A line of a cart as it stands now.
 #[derive(Debug, Clone)]

@@ -1,11 +1,7 @@
 //! What an item costs a caller, and whether it can be had: the one answer that the catalog, the deals, the
 //! promotions and the cart all give (rulings 5 and 6).
 
-use crate::model::{Item, ItemId, Ledger, Money, Rung};
-use std::collections::HashMap;
-
-/// Units sold in all, by item; what is not in it was never sold.
-pub type Sold = HashMap<ItemId, u64>;
+use crate::model::{Item, Ledger, Money, Rung, Sold};
 
 /// What one unit of an item costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Which promotions a cart is offered (ruling 11).
 
-use super::pricing::{Sold, Standing, standing};
-use crate::model::{Cart, Ledger, Promotion, Promotions, PublishedItem};
+use super::pricing::{Standing, standing};
+use crate::model::{Cart, Ledger, Promotion, Promotions, PublishedItem, Sold};
 
 /// A promotion offered to a caller.
 #[derive(Debug, Clone, Copy)]

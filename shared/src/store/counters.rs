@@ -5,8 +5,7 @@ use super::StoreError;
 use super::client::{Db, Rows};
 use super::codec::Item;
 use super::keys::{self, Key};
-use crate::model::ItemId;
-use crate::rules::pricing::Sold;
+use crate::model::{ItemId, Sold};
 use quick_cache::sync::Cache;
 use std::time::Duration;
 

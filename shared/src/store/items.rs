@@ -5,8 +5,7 @@ use super::client::Rows;
 use super::codec::decode_published;
 use super::keys::{self, Key};
 use super::shelf::Shelf;
-use crate::model::{Cart, ItemId, PublishedItem};
-use crate::rules::cart::Items;
+use crate::model::{Cart, ItemId, Items, PublishedItem};
 use std::sync::Arc;
 
 /// Published items by version and id. Absence is kept as well: it is as immutable as the rest, and ids come from

@@ -1,0 +1,296 @@
+//! Properties that every rule keeps, whatever store, cart and buyer it meets.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use shared::model::{
+    CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, Item, ItemId, Items, Ledger, Line, LineId, Money,
+    PaymentType, Percent, Promotion, PublishedItem, Rung, Scope, Sold,
+};
+use shared::rules::cart::{PricedLine, price_lines, sums};
+use shared::rules::code::{Refusal, judge, usable};
+use shared::rules::pricing::standing;
+use std::sync::Arc;
+
+const NOW: i64 = 1_000;
+
+fn item(id: u64, price: i64, discount: i64) -> Item {
+    let item = serde_json::json!({ "id": id, "name": "", "price": price, "discount": discount, "active": true });
+    serde_json::from_value(item).unwrap()
+}
+
+/// Items 0..8 in two categories, the first of them a ladder.
+fn arb_items() -> impl Strategy<Value = Items> {
+    let one = (0_i64..10_000, 0_u32..=100, any::<[bool; 5]>(), option::of(0_u32..4), option::of(0_u32..4));
+    vec(one, 8).prop_map(|rows| {
+        let mut published: Vec<PublishedItem> = rows
+            .iter()
+            .zip(0..)
+            .map(|((price, percent, flags, global, user), id)| {
+                let [active, subscription, any_price, virtual_only, promoted] = *flags;
+                let mut item = item(id, *price, price * i64::from(*percent) / 100);
+                item.active = active || id % 2 == 0;
+                item.is_subscription = subscription && id % 3 == 0;
+                item.any_price = any_price && id % 3 == 1;
+                item.virtual_only = virtual_only && id % 4 == 0;
+                item.virtual_price = Money::from_minor(price * 3);
+                (item.global_limit, item.user_limit) = (*global, *user);
+                item.promotion = promoted.then_some(Promotion { price: Money::from_minor(price / 2), sorting: 0 });
+                let category = CategoryId::new(u64::from(id >= 4));
+                PublishedItem { item, category, parent: None, ladder: Vec::new() }
+            })
+            .collect();
+        let ladder: Vec<Rung> = published[..4]
+            .iter()
+            .filter(|published| !published.item.is_subscription)
+            .map(|published| Rung { item: published.item.id, price: published.item.price })
+            .collect();
+        published[..4].iter_mut().for_each(|published| published.ladder.clone_from(&ladder));
+        published.into_iter().map(|published| (published.item.id, Arc::new(published))).collect()
+    })
+}
+
+fn arb_lines() -> impl Strategy<Value = Vec<Line>> {
+    // Ids up to 9: some lines are of items that are no longer published.
+    let one = (0_u64..10, 1_u32..5, option::of(0_i64..20_000), any::<bool>());
+    vec(one, 0..12).prop_map(|rows| {
+        let line = |((item, count, price, promoted), id)| Line {
+            id: LineId::new(id),
+            item: ItemId::new(item),
+            count,
+            variables: Vec::new(),
+            server: None,
+            price: Option::map(price, Money::from_minor),
+            payment_type: PaymentType::OneOff,
+            promoted,
+        };
+        rows.into_iter().zip(1..).map(line).collect()
+    })
+}
+
+fn arb_ledger() -> impl Strategy<Value = Ledger> {
+    vec((0_u64..8, 0_u32..3, 0_i64..10_000), 0..6).prop_map(|rows| {
+        let mut ledger = Ledger::default();
+        for (id, units, paid) in rows {
+            let holding = ledger.entry(ItemId::new(id));
+            holding.units = units;
+            holding.paid = Money::from_minor(if units == 0 { 0 } else { paid });
+        }
+        ledger
+    })
+}
+
+fn arb_sold() -> impl Strategy<Value = Sold> {
+    vec((0_u64..8, 0_u64..5), 0..8).prop_map(|rows| rows.into_iter().map(|(id, n)| (ItemId::new(id), n)).collect())
+}
+
+fn arb_scope() -> impl Strategy<Value = Scope> {
+    (vec(0_u64..2, 0..2), vec(0_u64..8, 0..3)).prop_map(|(categories, items)| Scope {
+        categories: categories.into_iter().map(CategoryId::new).collect(),
+        items: items.into_iter().map(ItemId::new).collect(),
+    })
+}
+
+fn arb_discount() -> impl Strategy<Value = Discount> {
+    prop_oneof![
+        (0_u32..=10_000).prop_map(|hundredths| Discount::Percentage(Percent::from_hundredths(hundredths))),
+        (0_i64..50_000).prop_map(|minor| Discount::Amount(Money::from_minor(minor))),
+    ]
+}
+
+fn coupon(discount: Discount, scope: Scope) -> Coupon {
+    Coupon {
+        id: CodeId::new(1),
+        code: CodeText::parse("code").unwrap(),
+        active: true,
+        starts_at: None,
+        ends_at: None,
+        discount,
+        scope,
+        minimum: Money::ZERO,
+        max_uses: None,
+        max_uses_per_user: None,
+        uses: 0,
+    }
+}
+
+fn gift(balance: i64) -> GiftCard {
+    GiftCard {
+        id: CodeId::new(2),
+        code: CodeText::parse("gift").unwrap(),
+        active: true,
+        starts_at: None,
+        ends_at: None,
+        balance: Money::from_minor(balance),
+    }
+}
+
+fn off(code: &Code, lines: &[PricedLine<'_>]) -> Option<Money> {
+    judge(Some(code), 0, lines, NOW).ok().map(|applied| applied.sum)
+}
+
+proptest! {
+    #[test]
+    fn a_price_is_never_negative_and_its_parts_add_up(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
+    ) {
+        for published in items.values() {
+            let standing = standing(&published.item, &published.ladder, &sold, logged_in.then_some(&ledger));
+            prop_assert!(standing.quote.price >= Money::ZERO);
+            prop_assert!(standing.quote.discount >= Money::ZERO);
+            prop_assert_eq!(standing.quote.original_price(), published.item.price);
+        }
+    }
+
+    #[test]
+    fn a_limit_is_shown_with_its_current_value_or_not_at_all(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
+    ) {
+        for published in items.values() {
+            let limits = standing(&published.item, &[], &sold, logged_in.then_some(&ledger)).limits;
+            prop_assert_eq!(limits.global, published.item.global_limit);
+            prop_assert_eq!(limits.global.is_some(), limits.global_current.is_some());
+            prop_assert_eq!(limits.user.is_some(), limits.user_current.is_some());
+            prop_assert_eq!(limits.user.is_some(), logged_in && published.item.user_limit.is_some());
+        }
+    }
+
+    #[test]
+    fn owning_more_of_a_ladder_never_makes_it_dearer(items in arb_items(), ledger in arb_ledger()) {
+        let sold = Sold::new();
+        for published in items.values() {
+            let before = standing(&published.item, &published.ladder, &sold, Some(&Ledger::default()));
+            let after = standing(&published.item, &published.ladder, &sold, Some(&ledger));
+            prop_assert!(after.quote.price <= before.quote.price);
+            prop_assert!(after.unavailable || !before.unavailable);
+        }
+    }
+
+    #[test]
+    fn the_order_of_lines_changes_no_sum(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
+        discount in arb_discount(), scope in arb_scope(),
+    ) {
+        let reversed: Vec<Line> = lines.iter().rev().cloned().collect();
+        let one = price_lines(&lines, &items, &sold, &ledger);
+        let other = price_lines(&reversed, &items, &sold, &ledger);
+        prop_assert_eq!(sums(&one), sums(&other));
+        let coupon = Code::Coupon(coupon(discount, scope));
+        prop_assert_eq!(off(&coupon, &one), off(&coupon, &other));
+    }
+
+    #[test]
+    fn a_code_never_takes_off_more_than_there_is_to_pay(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
+        discount in arb_discount(), scope in arb_scope(), balance in 0_i64..100_000,
+    ) {
+        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let clear = sums(&priced).clear_price;
+        prop_assert!(clear >= Money::ZERO);
+        for code in [Code::Coupon(coupon(discount, scope)), Code::Gift(gift(balance))] {
+            let sum = off(&code, &priced).unwrap_or(Money::ZERO);
+            prop_assert!(sum >= Money::ZERO && sum <= clear, "{:?} of {:?}", sum, clear);
+        }
+        if let Some(sum) = off(&Code::Gift(gift(balance)), &priced) {
+            prop_assert_eq!(sum, Money::from_minor(balance).min(clear));
+        }
+    }
+
+    #[test]
+    fn a_narrower_scope_never_takes_off_more(
+        items in arb_items(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(), scope in arb_scope(),
+    ) {
+        let priced = price_lines(&lines, &items, &Sold::new(), &ledger);
+        let wide = off(&Code::Coupon(coupon(discount, Scope::default())), &priced).unwrap_or(Money::ZERO);
+        let narrow = off(&Code::Coupon(coupon(discount, scope)), &priced).unwrap_or(Money::ZERO);
+        prop_assert!(narrow <= wide);
+    }
+
+    #[test]
+    fn lines_that_cannot_be_bought_count_in_no_sum(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(),
+    ) {
+        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let available: Vec<PricedLine<'_>> = priced.iter().filter(|line| !line.standing.unavailable).cloned().collect();
+        let (all, some) = (sums(&priced), sums(&available));
+        prop_assert_eq!((all.clear_price, all.virtual_price), (some.clear_price, some.virtual_price));
+        let coupon = Code::Coupon(coupon(discount, Scope::default()));
+        prop_assert_eq!(off(&coupon, &priced), off(&coupon, &available));
+    }
+
+    #[test]
+    fn a_line_costs_what_the_catalog_says_unless_the_buyer_or_a_promotion_says_otherwise(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
+    ) {
+        for line in price_lines(&lines, &items, &sold, &ledger) {
+            let item = line.item();
+            let catalog = standing(item, &line.published.ladder, &sold, Some(&ledger)).quote.price;
+            let expected = match (&item.promotion, line.line.price) {
+                (Some(promotion), _) if line.line.promoted => promotion.price,
+                (_, Some(named)) if item.any_price => named.max(item.min_price),
+                _ => catalog,
+            };
+            prop_assert_eq!(line.unit_price, expected);
+        }
+    }
+
+    #[test]
+    fn a_percentage_is_rounded_line_by_line(
+        prices in vec(0_i64..100_000, 1..10), hundredths in 0_u32..=10_000,
+    ) {
+        let items: Items = prices
+            .iter()
+            .zip(0..)
+            .map(|(price, id)| {
+                let item = item(id, *price, 0);
+                let category = CategoryId::new(1);
+                (ItemId::new(id), Arc::new(PublishedItem { item, category, parent: None, ladder: Vec::new() }))
+            })
+            .collect();
+        let lines: Vec<Line> = (0..prices.len() as u64)
+            .map(|id| serde_json::from_value(serde_json::json!({ "id": id, "item": id, "count": 1 })).unwrap())
+            .collect();
+        let priced = price_lines(&lines, &items, &Sold::new(), &Ledger::default());
+        let percentage = Discount::Percentage(Percent::from_hundredths(hundredths));
+        let half_up = |price: &i64| (price * i64::from(hundredths) + 5_000).div_euclid(10_000);
+        let expected = Money::from_minor(prices.iter().map(half_up).sum());
+        prop_assert_eq!(off(&Code::Coupon(coupon(percentage, Scope::default())), &priced), Some(expected));
+    }
+}
+
+#[test]
+fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
+    let published = |item: Item| {
+        (item.id, Arc::new(PublishedItem { item, category: CategoryId::new(1), parent: None, ladder: Vec::new() }))
+    };
+    let items: Items = [published(item(1, 1_000, 0))].into();
+    let lines: Vec<Line> = vec![serde_json::from_value(serde_json::json!({ "id": 1, "item": 1, "count": 1 })).unwrap()];
+    let cart = price_lines(&lines, &items, &Sold::new(), &Ledger::default());
+    // Everything is wrong with this one; each step mends the reason that was given.
+    let mut worst =
+        coupon(Discount::Amount(Money::from_minor(1)), Scope { categories: vec![], items: vec![ItemId::new(9)] });
+    worst.active = false;
+    (worst.max_uses, worst.uses, worst.max_uses_per_user) = (Some(1), 1, Some(1));
+    worst.minimum = Money::from_minor(2_000);
+    let refusal = |coupon: &Coupon, uses, lines: &[PricedLine<'_>]| {
+        judge(Some(&Code::Coupon(coupon.clone())), uses, lines, NOW).unwrap_err()
+    };
+    assert_eq!(judge(None, 0, &cart, NOW).unwrap_err(), Refusal::Unknown);
+    assert_eq!(refusal(&worst, 1, &[]), Refusal::NotValidNow);
+    worst.active = true;
+    worst.starts_at = Some(NOW + 1);
+    assert_eq!(refusal(&worst, 1, &[]), Refusal::NotValidNow);
+    (worst.starts_at, worst.ends_at) = (Some(NOW), Some(NOW));
+    assert_eq!(refusal(&worst, 1, &[]), Refusal::NotValidNow);
+    worst.ends_at = Some(NOW + 1);
+    assert_eq!(refusal(&worst, 1, &[]), Refusal::UsedUp);
+    worst.uses = 0;
+    assert_eq!(refusal(&worst, 1, &[]), Refusal::UsedUp);
+    assert_eq!(refusal(&worst, 0, &[]), Refusal::EmptyCart);
+    assert_eq!(refusal(&worst, 0, &cart), Refusal::BelowMinimum { minimum: worst.minimum });
+    worst.minimum = Money::from_minor(1_000);
+    assert_eq!(refusal(&worst, 0, &cart), Refusal::NothingEligible);
+    worst.scope.items.push(ItemId::new(1));
+    assert_eq!(off(&Code::Coupon(worst), &cart), Some(Money::from_minor(1)));
+    assert_eq!(usable(Some(&Code::Gift(gift(0))), 0, NOW), Err(Refusal::NoBalance));
+}
