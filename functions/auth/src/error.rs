@@ -47,9 +47,3 @@ impl From<StoreError> for Error {
         Self::Store(error)
     }
 }
-
-impl From<BodyFault> for Error {
-    fn from(fault: BodyFault) -> Self {
-        Self::Body(fault)
-    }
-}

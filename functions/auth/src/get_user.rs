@@ -31,7 +31,10 @@ struct Reply<'a> {
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
     let caller = Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds());
     let claim = caller.claim().ok_or(Error::Unauthorized)?;
-    body::check_size(request)?;
+    if let Err(fault) = body::check_size(request) {
+        let admitted = users::is_admitted(&state.base.db, claim).await?;
+        return Err(if admitted { Error::Body(fault) } else { Error::Unauthorized });
+    }
     let read = state.base.db.batch_get(vec![keys::user(claim.user)]);
     let (pointer, rows) = tokio::join!(state.base.published.pointer(), read);
     let user = users::admit(&mut rows?, claim)?.ok_or(Error::Unauthorized)?;

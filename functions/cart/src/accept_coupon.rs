@@ -35,9 +35,16 @@ struct Reply<'a> {
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
     let claim = visit::claim(state, request)?;
-    let text = body::required_text(request, FIELD, LONGEST)?;
-    let code = CodeText::parse(&text).map_err(|_| BodyFault::Required(FIELD))?;
+    let code = match code(request) {
+        Ok(code) => code,
+        Err(fault) => return Err(visit::refuse(state, claim, fault).await),
+    };
     write::with_retries(state, || attempt(state, claim, &code)).await
+}
+
+fn code(request: &Request) -> Result<CodeText, BodyFault> {
+    let text = body::required_text(request, FIELD, LONGEST)?;
+    CodeText::parse(&text).map_err(|_| BodyFault::Required(FIELD))
 }
 
 async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt, Error> {

@@ -88,7 +88,9 @@ struct ServerBody<'a> {
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
     let claim = visit::claim(state, request)?;
-    body::check_size(request)?;
+    if let Err(fault) = body::check_size(request) {
+        return Err(visit::refuse(state, claim, fault).await);
+    }
     let visit = visit::begin(state, claim, []).await?;
     let codes_on_cart = visit.cart.code.iter();
     let code_keys = codes_on_cart.flat_map(|code| [keys::code(&code.code), keys::code_use(&code.code, visit.user)]);

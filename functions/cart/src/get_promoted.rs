@@ -38,7 +38,9 @@ struct OfferBody<'a> {
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
     let claim = visit::claim(state, request)?;
-    body::check_size(request)?;
+    if let Err(fault) = body::check_size(request) {
+        return Err(visit::refuse(state, claim, fault).await);
+    }
     let published = state.base.published.at_current(|pointer| promotions(state, pointer));
     let rows = state.base.db.batch_get(visit::own_keys(claim.user));
     let (published, rows) = tokio::join!(published, rows);

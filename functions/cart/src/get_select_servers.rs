@@ -19,7 +19,9 @@ struct ServerBody<'a> {
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
     let claim = visit::claim(state, request)?;
-    body::check_size(request)?;
+    if let Err(fault) = body::check_size(request) {
+        return Err(visit::refuse(state, claim, fault).await);
+    }
     let visit = visit::begin(state, claim, []).await?;
     let goods = visit::goods(state, &visit, []).await?;
     let items = goods.items.values().map(|published| &published.item);

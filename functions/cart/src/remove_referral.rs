@@ -12,7 +12,9 @@ use shared::token::Claim;
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
     let claim = visit::claim(state, request)?;
-    body::check_size(request)?;
+    if let Err(fault) = body::check_size(request) {
+        return Err(visit::refuse(state, claim, fault).await);
+    }
     write::with_retries(state, || attempt(state, claim)).await
 }
 

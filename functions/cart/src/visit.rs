@@ -5,6 +5,7 @@ use crate::State;
 use crate::error::Error;
 use lambda_http::Request;
 use shared::http::bearer::Caller;
+use shared::http::body::BodyFault;
 use shared::model::{Cart, ItemId, Items, Ledger, Pointer, Sold, UserId};
 use shared::store::keys::{self, Key};
 use shared::store::{Rows, carts, ledgers, users};
@@ -39,6 +40,16 @@ pub struct Goods {
 pub fn claim(state: &State, request: &Request) -> Result<Claim, Error> {
     let caller = Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds());
     caller.claim().ok_or(Error::Unauthorized)
+}
+
+/// What a caller learns whose body is not looked at further: first whether their token still speaks for a user, then
+/// what is wrong with the body (ruling 1, order of refusals).
+pub async fn refuse(state: &State, claim: Claim, fault: BodyFault) -> Error {
+    match users::is_admitted(&state.base.db, claim).await {
+        Ok(true) => Error::Body(fault),
+        Ok(false) => Error::Unauthorized,
+        Err(error) => Error::Store(error),
+    }
 }
 
 /// The keys of a caller, their cart and their ledger.

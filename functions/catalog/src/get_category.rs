@@ -89,7 +89,10 @@ pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>,
                 (pointer, page, None)
             }
             Caller::Claimed(claim) => {
-                body::check_size(request)?;
+                if let Err(fault) = body::check_size(request) {
+                    let admitted = users::is_admitted(&state.base.db, claim).await?;
+                    return Err(if admitted { Error::Body(fault) } else { Error::Unauthorized });
+                }
                 let path = path.as_ref().ok_or(Error::UnknownCategory)?;
                 let (pointer, page, ledger) = load_for(state, claim, path).await?;
                 (pointer, page, Some(ledger))

@@ -1,4 +1,4 @@
-//! GET and POST /categories/get: the category list (contract 13; ruling 7).
+//! GET and POST /categories/get: the category list (contract 13; ruling 7). Only the answer to GET may be kept (ruling 12).
 
 use crate::State;
 use crate::error::Error;
@@ -29,7 +29,8 @@ struct HeadBody<'a> {
 
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    if request.method() == Method::POST {
+    let posted = request.method() == Method::POST;
+    if posted {
         body::check_size(request)?;
     }
     let load = |pointer: std::sync::Arc<shared::model::Pointer>| async move {
@@ -40,7 +41,7 @@ pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>,
     let rendered = state
         .category_list
         .get(pointer.version.clone(), || -> Vec<EntryBody<'_>> { tree.0.iter().map(entry).collect() });
-    Ok(rendered.reply(request.headers()))
+    Ok(if posted { rendered.reply_unkept() } else { rendered.reply(request.headers()) })
 }
 
 fn entry(node: &TreeNode) -> EntryBody<'_> {

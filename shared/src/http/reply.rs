@@ -144,6 +144,12 @@ impl Rendered {
         Self { body, tag }
     }
 
+    /// 200 with a body that nobody keeps.
+    #[must_use]
+    pub fn reply_unkept(&self) -> Response<Body> {
+        text(StatusCode::OK, self.body.clone())
+    }
+
     /// 200 with the body, or 304 where the caller has it already. Both may be kept (ruling 12).
     #[must_use]
     pub fn reply(&self, request: &HeaderMap) -> Response<Body> {

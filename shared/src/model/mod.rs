@@ -33,5 +33,5 @@ pub use order::{InternalId, Order, OrderLine, OrderStatus};
 pub use pointer::{ChatLogin, Pointer, StoreConfig};
 pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, Slug};
-pub use statistics::{Donations, Donor, RecentDonation};
+pub use statistics::{Donations, Donor, MonthSum, PaidOrder, RecentDonation};
 pub use user::User;

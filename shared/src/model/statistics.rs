@@ -37,6 +37,30 @@ pub struct RecentDonation {
     pub at: i64,
 }
 
+/// A paid order with an owner as it is found by time. Without a name: it outlives its owner's account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaidOrder {
+    /// The order.
+    pub order: InternalId,
+    /// Its owner.
+    pub user: UserId,
+    /// What was charged.
+    pub amount: Money,
+    /// Currency code of the amount.
+    pub currency: String,
+    /// When the order was made, seconds since 1970 UTC.
+    pub at: i64,
+}
+
+/// What a user gave in one month, from which the month's largest donors are found again after a refund.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MonthSum {
+    /// The user.
+    pub user: UserId,
+    /// The sum in the store's currency, less refunds.
+    pub amount: Money,
+}
+
 /// The one item of statistics that settings/get shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Donations {

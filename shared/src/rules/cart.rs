@@ -63,7 +63,7 @@ fn unit_price(line: &Line, item: &Item, standing: Standing) -> Money {
 /// The sums that no code changes (ruling 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sums {
-    /// Σ count over all shown lines.
+    /// Σ count over available lines: an unavailable one counts in no sum.
     pub items: u64,
     /// Σ price × count over available lines paid in money.
     pub clear_price: Money,
@@ -77,7 +77,7 @@ pub fn sums(lines: &[PricedLine<'_>]) -> Sums {
     let available = || lines.iter().filter(|line| !line.standing.unavailable);
     let virtual_lines = available().filter(|line| line.item().virtual_only);
     Sums {
-        items: lines.iter().map(|line| u64::from(line.count)).sum(),
+        items: available().map(|line| u64::from(line.count)).sum(),
         clear_price: lines.iter().filter(|line| line.is_payable()).map(PricedLine::total).sum(),
         virtual_price: virtual_lines.map(|line| line.item().virtual_price.times(line.count)).sum(),
     }

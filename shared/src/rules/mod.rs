@@ -3,6 +3,7 @@
 
 pub mod cart;
 pub mod code;
+pub mod order;
 pub mod pricing;
 pub mod promotion;
 pub mod referral;

@@ -24,9 +24,12 @@
 //! | units of an item sold in all | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Update |
+//! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, BatchGet, Put |
+//! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
+//! | a restore that has begun | `RESTORE` | `RESTORE` | Get, Put |
 
-use crate::model::{CategoryPath, CodeText, InternalId, ItemId, PageUrl, UserId};
+use crate::model::{CategoryPath, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId};
 use std::fmt;
 
 /// Attribute name of the partition key.
@@ -210,8 +213,52 @@ pub fn patron(user: UserId) -> Key {
     key(patrons(), &format!("USER#{user}"))
 }
 
+/// Partition of a month's sums; `month` is `YYYY-MM` in UTC.
+#[must_use]
+pub fn month(month: &str) -> String {
+    format!("MONTH#{month}")
+}
+
+/// A user's sum of a month.
+#[must_use]
+pub fn month_sum(month: &str, user: UserId) -> Key {
+    key(self::month(month), &format!("USER#{user}"))
+}
+
+/// Partition of the paid orders with an owner.
+#[must_use]
+pub fn paid() -> String {
+    "PAID".to_owned()
+}
+
+/// A paid order with an owner, sorted by the second it was made and then by its number.
+#[must_use]
+pub fn paid_order(created_at: i64, number: OrderNumber) -> Key {
+    key(paid(), &format!("{:012}#{:016}", created_at.max(0), number.get()))
+}
+
 /// The counter from which a kind's integer ids are taken.
 #[must_use]
 pub fn sequence(kind: &str) -> Key {
     key(format!("SEQ#{kind}"), "SEQ")
+}
+
+/// The mark of a restore that has begun and is not done.
+#[must_use]
+pub fn restore() -> Key {
+    key("RESTORE".to_owned(), "RESTORE")
+}
+
+/// What the partition keys of a kind begin with, for the ops tool, which looks through the whole table.
+pub mod prefix {
+    /// Users.
+    pub const USER: &str = "USER#";
+    /// Coupons and gift cards.
+    pub const CODE: &str = "CODE#";
+    /// Referral codes.
+    pub const REFERRAL: &str = "REFERRAL#";
+    /// Requests of an address, which nobody needs to keep.
+    pub const RATE: &str = "RATE#";
+    /// How often users used coupons.
+    pub const USE: &str = "USE#";
 }

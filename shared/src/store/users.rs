@@ -1,7 +1,7 @@
 //! Users, and whether a verified token still speaks for one (ruling 2).
 
 use super::StoreError;
-use super::client::Rows;
+use super::client::{Db, Rows};
 use super::codec::decode_live;
 use super::keys;
 use crate::model::User;
@@ -17,4 +17,14 @@ pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> 
     let user: Option<User> = rows.take(&key).map(|item| decode_live(&key, item)).transpose()?;
     let valid = |user: &User| user.tokens_valid_after.is_none_or(|after| claim.issued_at >= after);
     Ok(user.filter(valid))
+}
+
+/// Reads whether a token still speaks for a user, where nothing else has to be read: a body that is refused is refused
+/// only to a caller whose token was looked at first (ruling 1, order of refusals).
+///
+/// # Errors
+/// [`StoreError`] where the user can be neither read nor decoded.
+pub async fn is_admitted(db: &Db, claim: Claim) -> Result<bool, StoreError> {
+    let mut rows = db.batch_get(vec![keys::user(claim.user)]).await?;
+    Ok(admit(&mut rows, claim)?.is_some())
 }

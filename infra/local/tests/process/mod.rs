@@ -1,0 +1,170 @@
+//! The server in a process of its own, as people start it: its output, its HTTP, and how it ends.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives up on it.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// A process whose lines are read as they come. It is killed when a test lets go of it.
+pub struct Process {
+    child: Child,
+    out: Receiver<String>,
+    err: Receiver<String>,
+}
+
+/// How a process ended, with the lines that nobody had read.
+pub struct End {
+    pub status: ExitStatus,
+    pub out: Vec<String>,
+    pub err: Vec<String>,
+}
+
+impl Process {
+    /// Starts the server with these arguments.
+    pub fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Whatever the machine is set up for: the embedded database, and a backtrace where there would be one.
+        command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("TABLE_NAME").env("RUST_BACKTRACE", "1");
+        let mut child = command.spawn().unwrap();
+        let (out, err) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
+        Self { child, out, err }
+    }
+
+    /// The next line of standard output.
+    pub fn line(&self) -> String {
+        self.out
+            .recv_timeout(DEADLINE)
+            .unwrap_or_else(|_| panic!("no line; on standard error: {:?}", self.all_errors()))
+    }
+
+    /// The next line of standard error.
+    pub fn error_line(&self) -> String {
+        self.err.recv_timeout(DEADLINE).unwrap()
+    }
+
+    fn all_errors(&self) -> Vec<String> {
+        self.err.try_iter().collect()
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits until the process has ended by itself.
+    pub fn end(mut self) -> End {
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(started.elapsed() < DEADLINE, "it does not end: {:?}", self.all_errors());
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        // Both pipes end with the process, and the channels with them.
+        End { status, out: self.out.iter().collect(), err: self.err.iter().collect() }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Fails where it has ended already.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        BufReader::new(pipe).lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())
+    });
+    receiver
+}
+
+/// A server that said where it listens.
+pub struct Server {
+    pub process: Process,
+    /// The line it printed.
+    pub ready: Value,
+    agent: ureq::Agent,
+}
+
+/// An answer over HTTP.
+pub struct Answer {
+    pub status: u16,
+    pub headers: ureq::http::HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+}
+
+impl Server {
+    /// Starts a server on a free port and waits until it is ready.
+    pub fn start(arguments: &[&str]) -> Self {
+        let process = Process::start(&[&["--port", "0", "--json"], arguments].concat());
+        let ready = serde_json::from_str(&process.line()).unwrap();
+        let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None);
+        let agent = config.timeout_global(Some(DEADLINE)).build().into();
+        Self { process, ready, agent }
+    }
+
+    /// A text of the ready line, by its JSON pointer.
+    pub fn said(&self, pointer: &str) -> &str {
+        self.ready.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("{pointer}: {}", self.ready))
+    }
+
+    /// The token of a user of the store.
+    pub fn token(&self, username: &str) -> &str {
+        self.said(&format!("/tokens/{username}"))
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        answer(self.agent.get(format!("{}{path}", self.said("/base_url"))).call())
+    }
+
+    /// POST with these headers and a body.
+    pub fn send(&self, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let request = headers.iter().fold(self.agent.post(url), |request, (name, value)| request.header(*name, *value));
+        answer(request.send(body))
+    }
+
+    /// POST with a user's token, where there is one, and a JSON body.
+    pub fn post(&self, path: &str, user: Option<&str>, body: &Value) -> Answer {
+        let authorization = user.map(|user| format!("Bearer {}", self.token(user))).unwrap_or_default();
+        let url = format!("{}{path}", self.said("/base_url"));
+        self.send(&url, &[("authorization", authorization.as_str())], body.to_string().as_bytes())
+    }
+
+    /// What comes back to bytes that no HTTP client would send.
+    pub fn raw(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(self.said("/base_url").trim_start_matches("http://")).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// Ends the server as Ctrl-C does.
+    pub fn stop(self) -> End {
+        self.process.signal("INT");
+        self.process.end()
+    }
+}
+
+fn answer(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer {
+    let (head, mut body) = response.unwrap().into_parts();
+    Answer { status: head.status.as_u16(), headers: head.headers, text: body.read_to_string().unwrap() }
+}

@@ -1,0 +1,322 @@
+//! The local server from outside: what it prints, what it serves, how it ends, and what it says when it cannot start.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
+
+mod process;
+
+use process::{End, Process, Server};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn keys(object: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn the_ready_line_names_everything_and_nothing_else_is_printed() {
+    let server = Server::start(&[]);
+    assert_eq!(keys(&server.ready), ["base_url", "dynamodb_endpoint", "table", "tokens", "try"]);
+    assert_eq!(keys(&server.ready["tokens"]), ["Grimble", "Pebble", "Quillfeather", "Thornwick"]);
+    assert_eq!(keys(&server.ready["try"]), ["coupon", "gift", "orders", "page", "referral"]);
+    let orders = server.ready["try"]["orders"].as_array().unwrap();
+    for order in orders {
+        assert_eq!(keys(order), ["id", "owner", "status"]);
+    }
+    let mut states: Vec<&str> = orders.iter().map(|order| order["status"].as_str().unwrap()).collect();
+    states.sort_unstable();
+    states.dedup();
+    assert_eq!(states, ["CANCELLED", "FAILED", "PAID", "PENDING", "REFUNDED"]);
+    assert!(orders.iter().any(|order| order["owner"].is_null()));
+    assert!(server.said("/base_url").starts_with("http://127.0.0.1:"));
+    let end = server.stop();
+    assert_eq!((end.status.code(), end.out, end.err), (Some(0), Vec::new(), Vec::new()));
+}
+
+#[test]
+fn every_value_to_try_works() {
+    let server = Server::start(&[]);
+    let value = |name: &str| server.said(&format!("/try/{name}")).to_owned();
+    let page = server.post("/pages/get", Some("Thornwick"), &json!({"url": value("page")})).json();
+    assert_eq!(page["success"], true);
+    for (name, kind) in [("coupon", "coupon"), ("gift", "gift")] {
+        let body = json!({"coupon": value(name)});
+        let applied = server.post("/cart/acceptCoupon", Some("Thornwick"), &body).json();
+        assert_eq!((&applied["success"], &applied["type"]), (&json!(true), &json!(kind)), "{applied}");
+    }
+    let referral = server.post("/cart/setReferral", Some("Pebble"), &json!({"ref_code": value("referral")})).json();
+    assert_eq!(referral["success"], true, "{referral}");
+    for user in ["Thornwick", "Quillfeather", "Pebble"] {
+        assert_eq!(server.post("/user", Some(user), &json!({})).json()["username"], user);
+    }
+    assert_eq!(server.post("/user", Some("Grimble"), &json!({})).status, 401, "every token of this user is revoked");
+}
+
+#[test]
+fn every_order_can_be_looked_up_by_its_owner() {
+    // Behind a proxy, so that every lookup has an address of its own and none is one too many.
+    let server = Server::start(&["--parameter", "TrustedProxies=127.0.0.0/8"]);
+    let url = format!("{}/payments/checkStatus", server.said("/base_url"));
+    for (place, order) in server.ready["try"]["orders"].as_array().unwrap().iter().enumerate() {
+        let address = format!("203.0.113.{place}");
+        let owner = order["owner"].as_str();
+        let authorization = owner.map(|owner| format!("Bearer {}", server.token(owner))).unwrap_or_default();
+        let headers = [("x-forwarded-for", address.as_str()), ("authorization", authorization.as_str())];
+        let answer = server.send(&url, &headers, json!({"order_id": order["id"]}).to_string().as_bytes());
+        if owner == Some("Grimble") {
+            assert_eq!((answer.status, &answer.json()["status"]), (401, &json!("error")));
+            continue;
+        }
+        let body = answer.json();
+        assert_eq!((answer.status, &body["status"]), (200, &json!("success")), "{order}: {body}");
+        assert_eq!(body["order_data"]["internal_id"], order["id"]);
+        assert_eq!(body["order_data"]["status"], order["status"]);
+    }
+}
+
+#[test]
+fn the_database_listens_where_the_line_says() {
+    let server = Server::start(&[]);
+    let credential =
+        "AWS4-HMAC-SHA256 Credential=local/20260101/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0";
+    let headers = [
+        ("x-amz-target", "DynamoDB_20120810.DescribeTable"),
+        ("content-type", "application/x-amz-json-1.0"),
+        ("authorization", credential),
+        ("x-amz-date", "20260101T000000Z"),
+    ];
+    let body = json!({"TableName": server.said("/table")}).to_string();
+    let answer = server.send(server.said("/dynamodb_endpoint"), &headers, body.as_bytes());
+    assert_eq!((answer.status, &answer.json()["Table"]["TableName"]), (200, &server.ready["table"]), "{}", answer.text);
+}
+
+#[test]
+fn every_request_leaves_one_line_with_status_and_time_on_standard_error() {
+    let server = Server::start(&[]);
+    assert_eq!(server.get("/staff").status, 200);
+    assert_eq!(server.get("/nowhere?secret=1").status, 404);
+    assert_eq!(server.get("/a%0Ab%20c").status, 404);
+    assert_eq!(server.post("/user", None, &json!({})).status, 401);
+    let expected = ["GET /staff 200", "GET /nowhere 404", "GET /a%0Ab%20c 404", "POST /user 401"];
+    for expected in expected {
+        let line = server.process.error_line();
+        let time = line.strip_prefix(expected).unwrap_or_else(|| panic!("{line}")).trim_start();
+        assert!(time.starts_with(|c: char| c.is_ascii_digit()) && time.ends_with('s'), "{line}");
+    }
+    let token = server.token("Thornwick").to_owned();
+    let end = server.stop();
+    assert_eq!((end.out.len(), end.err.len()), (0, 0), "{:?}", end.err);
+    assert!(!token.is_empty());
+}
+
+#[test]
+fn what_the_gateway_answers_itself_it_answers_here_too() {
+    let server = Server::start(&[]);
+    let missing = server.get("/cart/get");
+    assert_eq!((missing.status, missing.json()), (404, json!({"message": "Not Found"})));
+    let host = server.raw("GET /staff HTTP/1.1\r\nHost: [\r\nConnection: close\r\n\r\n");
+    assert!(host.starts_with("HTTP/1.1 400 ") && host.ends_with(r#"{"message":"Bad Request"}"#), "{host}");
+    let climb = "POST /categories/get/../../pages/get HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    assert!(server.raw(climb).starts_with("HTTP/1.1 401 "), "it stays a category");
+    assert_eq!(server.get("/staff").status, 200, "it still serves");
+}
+
+#[test]
+fn a_body_over_ten_megabytes_is_refused_in_the_gateways_words() {
+    let server = Server::start(&[]);
+    let url = format!("{}/user", server.said("/base_url"));
+    let large = server.send(&url, &[], &vec![b'x'; 10 * 1024 * 1024 + 1]);
+    assert_eq!((large.status, large.json()), (413, json!({"message": "Request Entity Too Large"})));
+    assert_eq!(large.headers.get("content-type").map(|value| value.as_bytes()), Some(&b"application/json"[..]));
+    assert!(large.headers.get("cache-control").is_none());
+}
+
+#[test]
+fn a_body_that_breaks_off_is_a_bad_request() {
+    let server = Server::start(&[]);
+    let chunks = "POST /user HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\nzz\r\n";
+    let broken = server.raw(chunks);
+    assert!(broken.starts_with("HTTP/1.1 400 ") && broken.ends_with(r#"{"message":"Bad Request"}"#), "{broken}");
+}
+
+#[test]
+fn two_servers_on_any_port_do_not_meet() {
+    let (one, other) = (Server::start(&[]), Server::start(&[]));
+    assert_ne!(one.ready["base_url"], other.ready["base_url"]);
+    assert_ne!(one.ready["dynamodb_endpoint"], other.ready["dynamodb_endpoint"]);
+    let body = json!({"ref_code": "lantern"});
+    assert_eq!(one.post("/cart/setReferral", Some("Pebble"), &body).json()["success"], true);
+    assert_eq!(other.post("/cart/get", Some("Pebble"), &json!({})).json()["cart"]["referral_code"], "");
+    let foreign = format!("Bearer {}", one.token("Pebble"));
+    let url = format!("{}/user", other.said("/base_url"));
+    assert_eq!(other.send(&url, &[("authorization", &foreign)], b"").status, 401, "each has a key of its own");
+}
+
+#[test]
+fn a_data_directory_keeps_the_table_and_the_token_key() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("new/data");
+    let data = ["--data", dir.to_str().unwrap()];
+    let server = Server::start(&data);
+    let bearer = format!("Bearer {}", server.token("Pebble"));
+    let set = server.post("/cart/setReferral", Some("Pebble"), &json!({"ref_code": "lantern"})).json();
+    assert_eq!(set["success"], true);
+    let keys_file = dir.join("token-keys.json");
+    let keys = std::fs::read(&keys_file).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&keys_file), mode(&dir)), (0o600, 0o700));
+    }
+    assert_eq!(server.stop().status.code(), Some(0));
+    let server = Server::start(&data);
+    assert_eq!(std::fs::read(&keys_file).unwrap(), keys);
+    let url = format!("{}/cart/get", server.said("/base_url"));
+    let cart = server.send(&url, &[("authorization", &bearer)], b"");
+    assert_eq!((cart.status, &cart.json()["cart"]["referral_code"]), (200, &json!("lantern")), "{}", cart.text);
+    let log = server.process.error_line();
+    assert!(!log.contains("lantern") && !log.contains(&bearer), "{log}");
+}
+
+#[test]
+fn both_signals_end_it_cleanly_within_seconds() {
+    for signal in ["INT", "TERM"] {
+        let server = Server::start(&[]);
+        // Leaves a connection open, as browsers do.
+        assert_eq!(server.get("/staff").status, 200);
+        let asked = Instant::now();
+        server.process.signal(signal);
+        let end = server.process.end();
+        assert_eq!((end.status.code(), end.out.len()), (Some(0), 0), "{signal}: {:?}", end.err);
+        assert!(asked.elapsed() < Duration::from_secs(8), "{signal}");
+    }
+}
+
+#[test]
+fn people_are_told_what_to_try() {
+    let process = Process::start(&["--port", "0"]);
+    let mut lines = vec![process.line()];
+    while !lines.last().is_some_and(|line| line.contains("Ctrl-C")) {
+        lines.push(process.line());
+    }
+    let base = lines[0].split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    let curls: Vec<&String> = lines.iter().filter(|line| line.trim_start().starts_with("curl ")).collect();
+    assert_eq!(curls.len(), 3);
+    assert!(curls.iter().all(|curl| curl.contains(&base)), "{curls:?}");
+    for word in ["Thornwick", "Quillfeather", "Pebble", "Grimble", "database"] {
+        assert!(lines.iter().any(|line| line.contains(word)), "{word}");
+    }
+    process.signal("INT");
+    assert_eq!(process.end().status.code(), Some(0));
+}
+
+#[test]
+fn help_explains_every_option() {
+    let End { status, out, err } = Process::start(&["--help"]).end();
+    let help = out.join("\n");
+    assert_eq!((status.code(), err.len()), (Some(0), 0));
+    for word in
+        ["--port", "--data", "--store", "--json", "--parameter", "--template", "4010", "AWS_ENDPOINT_URL_DYNAMODB"]
+    {
+        assert!(help.contains(word), "{word}\n{help}");
+    }
+}
+
+/// What a start with these arguments fails with: one sentence, no panic, nothing on standard output.
+#[track_caller]
+fn refusal(arguments: &[&str]) -> String {
+    let End { status, out, err } = Process::start(&[&["--port", "0"], arguments].concat()).end();
+    let text = err.join("\n");
+    assert!(status.code().is_some_and(|code| code != 0), "{status}: {text}");
+    assert!(out.is_empty(), "{out:?}");
+    assert!(text.starts_with("error: "), "{text}");
+    for word in ["panicked", "backtrace", "RUST_BACKTRACE", "StartError", "Os {"] {
+        assert!(!text.contains(word), "{text}");
+    }
+    text
+}
+
+/// One sentence is one line.
+#[track_caller]
+fn sentence(arguments: &[&str]) -> String {
+    let text = refusal(arguments);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn a_taken_port_is_said_to_be_taken() {
+    let server = Server::start(&[]);
+    let port = server.said("/base_url").rsplit(':').next().unwrap().to_owned();
+    let End { status, out, err } = Process::start(&["--port", &port]).end();
+    assert_eq!((status.code(), out.len(), err.len()), (Some(1), 0, 1), "{err:?}");
+    assert!(err[0].contains(&port) && err[0].contains("taken") && err[0].contains("--port"), "{err:?}");
+    assert_eq!(server.get("/staff").status, 200, "whoever was first serves on");
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_named_with_file_and_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_str().unwrap();
+    assert!(refusal(&["--store", path]).contains("store.yaml"));
+    let missing = dir.path().join("missing");
+    assert!(refusal(&["--store", missing.to_str().unwrap()]).contains("missing"));
+    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: Test\ncurrency: {code: EUR\n").unwrap();
+    let text = refusal(&["--store", path]);
+    assert!(text.contains("store.yaml, line 3"), "{text}");
+    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: Test\ncurrency: {code: EUR}\ncolour: red\n")
+        .unwrap();
+    let text = refusal(&["--store", path]);
+    assert!(text.contains("store.yaml, line 4") && text.contains("colour"), "{text}");
+    std::fs::write(dir.path().join("store.yaml"), b"format: 1\nname: \xff\n").unwrap();
+    assert!(refusal(&["--store", path]).contains("store.yaml"));
+    let file = dir.path().join("store.yaml");
+    assert!(refusal(&["--store", file.to_str().unwrap()]).contains("store.yaml"));
+}
+
+#[test]
+fn a_template_that_cannot_be_used_is_one_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing.yaml");
+    assert!(sentence(&["--template", missing.to_str().unwrap()]).contains("missing.yaml"));
+    let file = dir.path().join("template.yaml");
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, "Resources: {a: [\n").unwrap();
+    assert!(sentence(&["--template", path]).contains("line"));
+    for text in ["", "[]", "Resources: {}\n", "\0", "Resources:\n  Table:\n    Type: AWS::DynamoDB::Table\n"] {
+        std::fs::write(&file, text).unwrap();
+        sentence(&["--template", path]);
+    }
+}
+
+#[test]
+fn parameters_are_checked_as_at_a_deploy() {
+    assert!(sentence(&["--parameter", "Colour=red"]).contains("Colour"));
+    assert!(sentence(&["--parameter", "CacheSeconds=61"]).contains("CacheSeconds"));
+    assert!(sentence(&["--parameter", "AllowedOrigins=https://a.example/path"]).contains("AllowedOrigins"));
+    assert!(refusal(&["--parameter", "CacheSeconds"]).contains("NAME=VALUE"));
+    let port = Process::start(&["--port", "65536"]).end();
+    assert!(port.status.code() == Some(2) && port.err[0].contains("65536"), "{:?}", port.err);
+    assert!(refusal(&["--colour"]).contains("--colour"));
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_one_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    assert!(sentence(&["--data", file.to_str().unwrap()]).contains("file"));
+    let keys = dir.path().join("token-keys.json");
+    for text in ["", "{}", r#"{"local":"too short, and secret"}"#] {
+        std::fs::write(&keys, text).unwrap();
+        let text = sentence(&["--data", dir.path().to_str().unwrap()]);
+        assert!(text.contains("token-keys.json") && !text.contains("too short, and secret"), "{text}");
+    }
+    std::fs::write(&keys, format!(r#"{{"local":"{}"}}"#, "k".repeat(32))).unwrap();
+    std::fs::write(dir.path().join("table.db"), "no database, and longer than any header that would be one".repeat(50))
+        .unwrap();
+    assert!(sentence(&["--data", dir.path().to_str().unwrap()]).contains("database"));
+}

@@ -1,0 +1,152 @@
+//! GET /auth/chat.
+
+use crate::support::{configure, fields, republish};
+use shared::model::ChatLogin;
+use shared::token::STATE_SECONDS;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tests::{Call, Reply, TestStore, repository};
+use url::Url;
+
+fn call() -> Call {
+    Call::get("/auth/chat")
+}
+
+async fn login(store: &TestStore) -> Url {
+    let reply = store.send(call()).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let body = reply.json();
+    assert_eq!(fields(&body), ["success", "url"]);
+    assert_eq!(body["success"], true);
+    Url::parse(body["url"].as_str().unwrap_or_default()).expect("the answer is a URL")
+}
+
+fn state(url: &Url) -> String {
+    url.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn the_url_asks_the_platform_for_an_authorization_code() {
+    let store = TestStore::open().await;
+    let url = login(&store).await;
+    assert_eq!(url.as_str().split('?').next(), Some("https://chat.example/oauth2/authorize"));
+    let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+    let query: BTreeMap<&str, &str> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(query.len(), pairs.len(), "every parameter stands once: {url}");
+    let expected = BTreeMap::from([
+        ("response_type", "code"),
+        ("client_id", "418203377561042001"),
+        ("redirect_uri", "https://store.emberfall.example/auth/callback"),
+        ("scope", "identify guilds.join"),
+        ("state", query["state"]),
+    ]);
+    assert_eq!(query, expected);
+    assert!(!query["state"].is_empty());
+}
+
+#[tokio::test]
+async fn the_state_is_signed_fresh_every_time_and_expires_after_ten_minutes() {
+    let store = TestStore::open().await;
+    let now = tests::NOW;
+    let states = [state(&login(&store).await), state(&login(&store).await)];
+    assert_ne!(states[0], states[1]);
+    for state in states {
+        assert!(store.keys.verify_state(&state, now).is_ok());
+        assert!(store.keys.verify_state(&state, now + 600).is_ok());
+        assert!(store.keys.verify_state(&state, now + 601).is_err());
+        assert!(store.keys.verify_state(&format!("{state}x"), now).is_err());
+    }
+    assert_eq!(STATE_SECONDS, 600);
+    store.clock.advance(Duration::from_secs(700));
+    assert!(store.keys.verify_state(&state(&login(&store).await), now + 700).is_ok());
+}
+
+#[tokio::test]
+async fn a_state_is_no_token_and_a_token_no_state() {
+    let store = TestStore::open().await;
+    let state = state(&login(&store).await);
+    assert!(store.keys.verify(&state, tests::NOW).is_err());
+    assert_eq!(store.send(Call::post("/user").token(&state)).await.status, 401);
+    assert!(store.keys.verify_state(&store.token("Thornwick"), tests::NOW).is_err());
+}
+
+#[tokio::test]
+async fn no_secret_stands_in_the_url() {
+    let store = TestStore::open().await;
+    let reply = store.send(call()).await;
+    let keys = std::fs::read_to_string(repository().join("events/token-keys.json")).unwrap();
+    let keys: BTreeMap<String, String> = serde_json::from_str(&keys).unwrap();
+    for secret in keys.values() {
+        assert!(!reply.text.contains(secret.as_str()));
+    }
+    assert!(!reply.text.contains("secret"), "{}", reply.text);
+}
+
+fn assert_failure(reply: &Reply, status: u16) -> String {
+    assert_eq!(reply.status.as_u16(), status, "{}", reply.text);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let body = reply.json();
+    assert_eq!(fields(&body), ["success", "error"]);
+    assert_eq!(body["success"], false);
+    body["error"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_store_without_the_integration_says_so() {
+    let store = TestStore::open().await;
+    republish(&store, |files| files.store.content.chat.sync = false).await;
+    for store in [store, TestStore::empty().await] {
+        let text = assert_failure(&store.send(call()).await, 200);
+        assert!(text.contains("disabled") && text.contains("not configured"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn every_part_of_the_client_must_be_set() {
+    let store = TestStore::open().await;
+    let remove: [fn(&mut ChatLogin); 4] = [
+        |chat| chat.client_id.clear(),
+        |chat| chat.redirect_url.clear(),
+        |chat| chat.scopes.clear(),
+        |chat| chat.authorize_url.clear(),
+    ];
+    let whole = publish::read_pointer(&store.db).await.unwrap().unwrap().config.chat;
+    for remove in remove {
+        let mut chat = whole.clone();
+        remove(&mut chat);
+        configure(&store, |config| config.chat = chat).await;
+        let text = assert_failure(&store.send(call()).await, 200);
+        assert!(text.contains("not configured"), "{text}");
+    }
+    configure(&store, |config| config.chat = whole).await;
+    login(&store).await;
+}
+
+#[tokio::test]
+async fn a_url_that_cannot_be_built_is_the_contracts_failure() {
+    let store = TestStore::open().await;
+    let whole = publish::read_pointer(&store.db).await.unwrap().unwrap().config.chat;
+    let breaks: [fn(&mut ChatLogin); 3] = [
+        |chat| "not a url".clone_into(&mut chat.authorize_url),
+        |chat| "//chat.example".clone_into(&mut chat.authorize_url),
+        |chat| "https://".clone_into(&mut chat.redirect_url),
+    ];
+    for break_it in breaks {
+        let mut chat = whole.clone();
+        break_it(&mut chat);
+        configure(&store, |config| config.chat = chat).await;
+        let text = assert_failure(&store.send(call()).await, 500);
+        let reason = text.strip_prefix("Failed to generate auth URL: ").unwrap_or_default();
+        assert!(!reason.is_empty(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_authorize_endpoint_with_a_query_of_its_own_keeps_it() {
+    let store = TestStore::open().await;
+    configure(&store, |config| config.chat.authorize_url.push_str("?prompt=none")).await;
+    let url = login(&store).await;
+    assert!(url.query_pairs().any(|(name, value)| name == "prompt" && value == "none"), "{url}");
+    assert!(!state(&url).is_empty());
+}

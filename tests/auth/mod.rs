@@ -1,0 +1,4 @@
+//! The auth function.
+
+mod chat;
+mod user;

@@ -1,0 +1,57 @@
+//! POST /user.
+
+use crate::support::{assert_message, assert_unauthorized, configure, fields};
+use serde_json::Value;
+use tests::{Call, TestStore};
+
+async fn user(store: &TestStore, name: &str) -> Value {
+    let reply = store.send(Call::post("/user").token(&store.token(name))).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    reply.json()
+}
+
+const FIELDS: [&str; 8] = ["id", "username", "avatar", "system", "identificator", "uuid", "created_at", "updated_at"];
+
+#[tokio::test]
+async fn a_user_sees_their_own_account() {
+    let store = TestStore::open().await;
+    for name in ["Thornwick", "Quillfeather", "Pebble"] {
+        let user = user(&store, name).await;
+        assert_eq!(fields(&user)[..8], FIELDS);
+        insta::assert_json_snapshot!(name, user);
+    }
+}
+
+#[tokio::test]
+async fn times_are_iso_8601_in_utc_with_z() {
+    let store = TestStore::open().await;
+    let pebble = user(&store, "Pebble").await;
+    assert_eq!(pebble["created_at"], "2026-06-15T11:50:00Z");
+    assert_eq!(pebble["updated_at"], pebble["created_at"]);
+    assert_eq!(user(&store, "Thornwick").await["updated_at"], "2026-06-15T09:00:00Z");
+}
+
+#[tokio::test]
+async fn the_balance_is_there_exactly_when_the_store_uses_virtual_currency() {
+    let store = TestStore::open().await;
+    assert_eq!(user(&store, "Thornwick").await["virtual_currency"], 1250);
+    assert_eq!(user(&store, "Pebble").await["virtual_currency"], 0);
+    configure(&store, |config| config.is_virtual_currency = false).await;
+    assert_eq!(fields(&user(&store, "Thornwick").await), FIELDS);
+    configure(&store, |config| config.is_virtual_currency = true).await;
+    assert_eq!(user(&store, "Thornwick").await["virtual_currency"], 1250);
+}
+
+#[tokio::test]
+async fn a_body_is_not_read_but_never_larger_than_sixteen_kibibytes() {
+    let store = TestStore::open().await;
+    let call = |body: &str| Call::post("/user").token(&store.token("Pebble")).bytes(body);
+    for body in ["", "{", "[]", "\0", "{\"id\":1}"] {
+        let reply = store.send(call(body)).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["id"]), (200, &Value::from(3)), "{body:?}");
+    }
+    let overlong = "x".repeat(16 * 1024 + 1);
+    assert_message(&store.send(call(&overlong)).await, 413);
+    assert_unauthorized(&store.send(Call::post("/user").bytes(overlong)).await);
+}

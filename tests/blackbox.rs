@@ -1,0 +1,17 @@
+//! Black-box tests by function and endpoint, and what spans all of them.
+
+mod access;
+mod auth;
+mod bodies;
+mod budget;
+mod caching;
+mod cart;
+mod catalog;
+mod content;
+mod coverage;
+mod events;
+mod faults;
+mod gateway;
+mod payments;
+mod races;
+mod support;

@@ -1,0 +1,336 @@
+//! POST /cart/acceptCoupon.
+
+use super::support::{
+    NEW, RICH, WORN, amount, cart_of, coupon, gift, outcome, percent, put_cart, put_code, sample_code, stored, tell,
+    text, with_code,
+};
+use crate::bodies::Reader;
+use serde_json::{Value, json};
+use shared::model::{Cart, CategoryId, Code, Coupon, GiftCard, ItemId, Money, UserId};
+use std::collections::BTreeSet;
+use tests::{Call, NOW, Reply, TestStore};
+
+const PATH: &str = "/cart/acceptCoupon";
+
+async fn accept(store: &TestStore, name: &str, code: &str) -> Reply {
+    tell(store, PATH, name, "coupon", code).await
+}
+
+fn on_cart(cart: &Cart) -> Option<&str> {
+    cart.code.as_ref().map(|code| code.code.as_str())
+}
+
+/// Refused with `success` and `message` alone, nothing written; the message.
+async fn refusal(store: &TestStore, name: &str, code: &str) -> String {
+    let before = stored(store, name).await;
+    store.calls.clear();
+    let reply = accept(store, name, code).await;
+    let (success, message) = outcome(&reply);
+    assert!(!success, "{code}: {}", reply.text);
+    assert_eq!(reply.json().as_object().unwrap().len(), 2, "{code}: {}", reply.text);
+    assert_eq!(store.calls.writes(), 0, "{code}");
+    assert_eq!(stored(store, name).await, before, "{code}");
+    message
+}
+
+#[tokio::test]
+async fn a_percentage_is_applied() {
+    let store = TestStore::open().await;
+    let reply = accept(&store, RICH, "EIGHTH").await;
+    insta::assert_json_snapshot!(reply.json());
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let cart = stored(&store, RICH).await.unwrap();
+    assert_eq!(on_cart(&cart), Some("eighth"));
+    assert_eq!(cart.version, 2);
+}
+
+#[tokio::test]
+async fn an_amount_is_applied() {
+    let store = TestStore::open().await;
+    insta::assert_json_snapshot!(accept(&store, RICH, "THREEBACK").await.json());
+}
+
+#[tokio::test]
+async fn a_gift_card_is_applied() {
+    let store = TestStore::open().await;
+    insta::assert_json_snapshot!(accept(&store, RICH, "GLOW-7QXM-2K4D").await.json());
+}
+
+#[tokio::test]
+async fn a_code_on_a_cart_without_one_is_applied_and_replaces_nothing() {
+    let store = TestStore::open().await;
+    for code in ["HEARTH10", "WARM-4CFY-6TGS"] {
+        put_cart(&store, &cart_of(NEW, &[(301, 1)])).await;
+        let (success, message) = outcome(&accept(&store, NEW, code).await);
+        assert!(success && !message.contains("replace"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_code_that_is_on_the_cart_already_succeeds_and_writes_nothing() {
+    let store = TestStore::open().await;
+    let reply = accept(&store, RICH, "hearth10").await;
+    insta::assert_json_snapshot!(reply.json());
+    assert_eq!(store.calls.writes(), 0);
+    let reply = accept(&store, WORN, "WARM-4CFY-6TGS").await;
+    assert_eq!([&reply.json()["success"], &reply.json()["sum"]], [&json!(true), &json!(9.49)]);
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_second_code_replaces_the_first_and_the_message_says_so() {
+    let store = TestStore::open().await;
+    for code in ["THREEBACK", "GLOW-7QXM-2K4D", "ASH-3NTV-8WRC", "HEARTH10"] {
+        let (success, message) = outcome(&accept(&store, RICH, code).await);
+        assert!(success && message.contains("replaces"), "{message}");
+        assert_eq!(on_cart(&stored(&store, RICH).await.unwrap()), Some(text(code).as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_code_that_was_issued_anew_is_another_code() {
+    let store = TestStore::open().await;
+    let Code::Coupon(old) = sample_code("HEARTH10") else { unreachable!("a coupon") };
+    let new = Code::Coupon(Coupon { id: shared::model::CodeId::new(77), ..old });
+    put_code(&store, &new).await;
+    assert!(outcome(&accept(&store, RICH, "HEARTH10").await).0);
+    assert_eq!(stored(&store, RICH).await.unwrap().code.unwrap().id, new.id());
+}
+
+#[tokio::test]
+async fn every_refusal_has_a_message_of_its_own() {
+    let store = TestStore::open().await;
+    let refused = [
+        (RICH, "NOSUCHCODE"),
+        (RICH, "MIDWINTER"),
+        (RICH, "ONCEONLY"),
+        (RICH, "COLD-5HJP-9ZLB"),
+        (NEW, "HEARTH10"),
+        (RICH, "DRAGONHOARD"),
+        (WORN, "RANKUP"),
+    ];
+    let mut messages = BTreeSet::new();
+    for (name, code) in refused {
+        messages.insert(refusal(&store, name, code).await);
+    }
+    assert_eq!(messages.len(), refused.len(), "{messages:?}");
+    for code in ["HEARTH10", "EIGHTH"] {
+        assert!(messages.insert(outcome(&accept(&store, RICH, code).await).1), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn codes_that_are_not_valid_now_are_refused_alike() {
+    let store = TestStore::open().await;
+    let message = refusal(&store, RICH, "MIDWINTER").await;
+    for code in ["MIDSUMMER", "STAFFONLY", "DUST-6MWK-1RQX", "SOOT-8VBN-3FDJ"] {
+        assert_eq!(refusal(&store, RICH, code).await, message, "{code}");
+    }
+    let used_up = refusal(&store, RICH, "ONCEONLY").await;
+    assert_eq!(refusal(&store, RICH, "FIRSTHUNDRED").await, used_up);
+    assert!(outcome(&accept(&store, WORN, "ONCEONLY").await).0, "another user may still use it");
+}
+
+#[tokio::test]
+async fn a_code_begins_with_its_first_second_and_ends_before_its_last() {
+    let store = TestStore::open().await;
+    for (starts_at, ends_at, valid) in
+        [(Some(NOW), None, true), (Some(NOW + 1), None, false), (None, Some(NOW + 1), true), (None, Some(NOW), false)]
+    {
+        put_code(&store, &Code::Coupon(Coupon { starts_at, ends_at, ..coupon("edge", percent(100)) })).await;
+        assert_eq!(outcome(&accept(&store, RICH, "edge").await).0, valid, "{starts_at:?} {ends_at:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_reasons_are_looked_for_in_their_order() {
+    let store = TestStore::open().await;
+    let mut messages = Vec::new();
+    for (name, code) in [(RICH, "MIDWINTER"), (RICH, "ONCEONLY"), (RICH, "COLD-5HJP-9ZLB"), (NEW, "HEARTH10")] {
+        messages.push(refusal(&store, name, code).await);
+    }
+    let nothing_eligible = refusal(&store, WORN, "RANKUP").await;
+    // From the worst coupon to the best: each has every fault that is looked for later.
+    let mut worst = Coupon { active: false, max_uses: Some(1), uses: 1, ..coupon("worst", percent(100)) };
+    worst.minimum = Money::from_minor(99_900);
+    worst.scope.items.push(ItemId::new(1));
+    let empty_card = GiftCard { active: false, ..gift("card", 0) };
+    put_cart(&store, &cart_of(NEW, &[])).await;
+    let mut told = Vec::new();
+    put_code(&store, &Code::Coupon(worst.clone())).await;
+    told.push(refusal(&store, NEW, "worst").await);
+    put_code(&store, &Code::Gift(empty_card.clone())).await;
+    assert_eq!(refusal(&store, NEW, "card").await, messages[0]);
+    put_code(&store, &Code::Coupon(Coupon { active: true, ..worst.clone() })).await;
+    told.push(refusal(&store, NEW, "worst").await);
+    put_code(&store, &Code::Gift(GiftCard { active: true, ..empty_card })).await;
+    told.push(refusal(&store, NEW, "card").await);
+    let unused = Coupon { active: true, uses: 0, ..worst };
+    put_code(&store, &Code::Coupon(unused.clone())).await;
+    told.push(refusal(&store, NEW, "worst").await);
+    assert_eq!(told, messages);
+    put_cart(&store, &cart_of(NEW, &[(302, 1)])).await;
+    let below_minimum = refusal(&store, NEW, "worst").await;
+    assert!(below_minimum.contains("999"), "{below_minimum}");
+    // Also where the code is on the cart already.
+    let unscoped = Code::Coupon(Coupon { minimum: Money::ZERO, ..unused });
+    put_code(&store, &unscoped).await;
+    put_cart(&store, &with_code(cart_of(NEW, &[(302, 1)]), &unscoped)).await;
+    assert_eq!(refusal(&store, NEW, "worst").await, nothing_eligible);
+}
+
+#[tokio::test]
+async fn only_available_lines_paid_in_money_count_for_a_code() {
+    let store = TestStore::open().await;
+    let nothing_eligible = refusal(&store, WORN, "RANKUP").await;
+    // Virtual currency alone; sold out; owned.
+    for item in [511, 204, 101] {
+        put_cart(&store, &cart_of(RICH, &[(item, 1)])).await;
+        assert_eq!(refusal(&store, RICH, "HEARTH10").await, nothing_eligible, "{item}");
+        assert_eq!(refusal(&store, RICH, "GLOW-7QXM-2K4D").await, nothing_eligible, "{item}");
+    }
+    put_cart(&store, &cart_of(RICH, &[(801, 1)])).await;
+    let empty = refusal(&store, RICH, "HEARTH10").await;
+    assert_eq!(empty, refusal(&store, NEW, "HEARTH10").await, "a cart of lines that are gone is empty");
+}
+
+#[tokio::test]
+async fn the_minimum_is_met_by_a_cart_that_costs_exactly_that() {
+    let store = TestStore::open().await;
+    for (minimum, met) in [(300, true), (301, false)] {
+        let minimum = Money::from_minor(minimum);
+        put_code(&store, &Code::Coupon(Coupon { minimum, ..coupon("least", amount(100)) })).await;
+        put_cart(&store, &cart_of(NEW, &[(302, 1), (511, 9), (204, 1)])).await;
+        assert_eq!(outcome(&accept(&store, NEW, "least").await).0, met);
+    }
+}
+
+#[tokio::test]
+async fn a_coupon_for_a_category_covers_its_subcategories_and_nothing_else() {
+    let store = TestStore::open().await;
+    let mut scoped = coupon("companions", percent(5_000));
+    scoped.scope.categories.push(CategoryId::new(3));
+    scoped.scope.items.push(ItemId::new(402));
+    put_code(&store, &Code::Coupon(scoped)).await;
+    put_cart(&store, &cart_of(NEW, &[(302, 1), (311, 2), (402, 1), (401, 1)])).await;
+    // Half of 3.00, of 16.00 and of 2.99.
+    assert_eq!(accept(&store, NEW, "companions").await.json()["amount"], 11.0);
+}
+
+#[tokio::test]
+async fn codes_are_trimmed_and_lower_cased_and_never_upper_cased() {
+    let store = TestStore::open().await;
+    put_code(&store, &Code::Coupon(coupon("straße", percent(100)))).await;
+    for code in ["straße", " STRAßE\t", "Straẞe", "\u{a0}straße\n"] {
+        assert!(outcome(&accept(&store, RICH, code).await).0, "{code:?}");
+    }
+    let unknown = refusal(&store, RICH, "nosuchcode").await;
+    assert_eq!(refusal(&store, RICH, "strasse").await, unknown);
+    assert_eq!(refusal(&store, RICH, "STRASSE").await, unknown);
+    assert_eq!(refusal(&store, RICH, "stra ße").await, unknown);
+}
+
+#[tokio::test]
+async fn a_code_has_at_most_forty_characters_as_sent() {
+    let store = TestStore::open().await;
+    put_code(&store, &Code::Coupon(coupon(&"💎".repeat(40), percent(100)))).await;
+    assert!(outcome(&accept(&store, RICH, &"💎".repeat(40)).await).0);
+    for code in ["💎".repeat(41), "x".repeat(41), format!("{:41}", "HEARTH10")] {
+        let reply = accept(&store, RICH, &code).await;
+        assert_eq!(reply.status, 400, "{code}");
+        assert_eq!(reply.json()["success"], false);
+    }
+    assert!(outcome(&accept(&store, RICH, &format!("{:40}", "HEARTH10")).await).0);
+}
+
+#[tokio::test]
+async fn lines_that_are_no_longer_published_go_with_the_write_and_the_others_stay() {
+    let store = TestStore::open().await;
+    let before = stored(&store, WORN).await.unwrap();
+    assert!(outcome(&accept(&store, WORN, "HEARTH10").await).0);
+    let after = stored(&store, WORN).await.unwrap();
+    let kept: Vec<_> = before.lines.into_iter().filter(|line| line.item != ItemId::new(801)).collect();
+    assert_eq!(after.lines, kept);
+    assert_eq!(after.next_line, before.next_line, "no line ever gets the id of one that is gone");
+}
+
+#[tokio::test]
+async fn applying_takes_neither_uses_nor_balance() {
+    let store = TestStore::open().await;
+    for code in ["ASH-3NTV-8WRC", "HEARTH10"] {
+        let key = shared::store::keys::code(&text(code));
+        let before = store.db.get(&key, true).await.unwrap();
+        assert!(outcome(&accept(&store, RICH, code).await).0);
+        assert_eq!(store.db.get(&key, true).await.unwrap(), before);
+    }
+    assert!(store.calls.operations().iter().filter(|name| *name == "UpdateItem").count() == 2);
+}
+
+fn reader() -> Reader {
+    Reader {
+        path: PATH,
+        field: "coupon",
+        good: "EIGHTH",
+        longest: 40,
+        refused: json!({ "success": false }),
+        admit: |store, call| call.token(&store.token(RICH)),
+    }
+}
+
+fn is_applied(body: &Value) -> bool {
+    body["success"] == true && body["percent"] == 12.5
+}
+
+#[tokio::test]
+async fn malformed_bodies_are_refused_and_nothing_is_written() {
+    let store = TestStore::open().await;
+    reader().refuses_malformed_bodies(&store, 0).await;
+    assert_eq!(on_cart(&stored(&store, RICH).await.unwrap()), Some("hearth10"));
+}
+
+#[tokio::test]
+async fn odd_texts_are_unknown_codes() {
+    let store = TestStore::open().await;
+    reader().takes_odd_texts_for_what_they_are(&store, |body| body["success"] == false).await;
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn any_json_with_a_code_is_read() {
+    let store = TestStore::open().await;
+    reader().reads_whatever_is_json(&store, is_applied).await;
+}
+
+#[tokio::test]
+async fn a_number_in_an_unknown_field_is_ignored_however_large() {
+    let store = TestStore::open().await;
+    reader().ignores_numbers_that_nobody_reads(&store, is_applied).await;
+}
+
+#[tokio::test]
+async fn a_body_of_more_than_16_kib_is_refused() {
+    let store = TestStore::open().await;
+    reader().refuses_one_byte_more_than_16_kib(&store).await;
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn the_token_is_looked_at_before_the_body() {
+    let store = TestStore::open().await;
+    for body in ["{", "{}", &"x".repeat(17 * 1024)] {
+        let call = || Call::post(PATH).bytes(body);
+        assert_eq!(store.send(call()).await.status, 401);
+        assert_eq!(store.send(call().token("forged")).await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn a_token_without_a_user_behind_it_is_refused_before_the_body_is_looked_at() {
+    let store = TestStore::open().await;
+    for token in [store.token("Grimble"), store.token_of(UserId::new(9_999))] {
+        for body in ["{", "{}", &"x".repeat(17 * 1024)] {
+            let reply = store.send(Call::post(PATH).bytes(body).token(&token)).await;
+            assert_eq!(reply.status, 401, "{body:.5}: {}", reply.text);
+        }
+    }
+}

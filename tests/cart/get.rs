@@ -1,0 +1,288 @@
+//! POST /cart/get.
+
+use super::support::{
+    NEW, RICH, WORN, amount, cart_of, cents, coupon, gift, line_of, percent, put_cart, put_code, put_referral,
+    republish, sample_code, sample_referral, stored, tell, text, user, view, with_code,
+};
+use serde_json::{Value, json};
+use shared::model::{Cart, Code, CodeId, Coupon, GiftCard, ItemId, Money};
+use shared::store::keys;
+use std::time::Duration;
+use tests::{Call, NOW, TestStore};
+
+/// What every cart adds up to, whatever is in it.
+fn assert_adds_up(view: &Value) {
+    let (cart, lines) = (&view["cart"], view["items"].as_array().unwrap());
+    let counted = || lines.iter().filter(|line| line["is_unavailable"] == false);
+    let times = |line: &Value, field: &str| cents(&line[field]) * line["count"].as_i64().unwrap();
+    let money = counted().filter(|line| line["is_virtual_currency_only"] == false);
+    let money: i64 = money.map(|line| times(line, "price")).sum();
+    let embers = counted().filter(|line| line["is_virtual_currency_only"] == true);
+    let embers: i64 = embers.map(|line| times(line, "virtual_price")).sum();
+    assert_eq!(cents(&cart["clear_price"]), money, "{cart}");
+    assert_eq!(cents(&cart["virtual_price"]), embers, "{cart}");
+    let taken_off = cents(&cart["coupon_sum"]) + cents(&cart["gift_sum"]);
+    assert_eq!(cents(&cart["price"]), money - taken_off, "{cart}");
+    assert!(cents(&cart["price"]) >= 0, "{cart}");
+    assert!(cart["coupon_id"].is_null() || cart["gift_id"].is_null(), "{cart}");
+}
+
+fn assert_without_code(cart: &Value) {
+    let code = ["coupon_id", "gift_id", "coupon_code", "gift_code", "coupon_type", "coupon_sum", "gift_sum"];
+    let shown: Vec<&Value> = code.iter().map(|field| &cart[*field]).collect();
+    assert_eq!(json!(shown), json!([null, null, "", "", "", 0, 0]), "{cart}");
+    assert_eq!(cart["coupon_value"], 0);
+    assert_eq!(cart["price"], cart["clear_price"]);
+}
+
+#[tokio::test]
+async fn a_full_cart_is_shown_with_what_it_costs() {
+    let store = TestStore::open().await;
+    insta::assert_json_snapshot!(view(&store, RICH).await);
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_cart_with_lines_that_cannot_be_bought_is_shown_with_a_gift_card() {
+    let store = TestStore::open().await;
+    insta::assert_json_snapshot!(view(&store, WORN).await);
+}
+
+#[tokio::test]
+async fn a_user_without_a_cart_sees_an_empty_one_and_none_is_made() {
+    let store = TestStore::open().await;
+    insta::assert_json_snapshot!(view(&store, NEW).await);
+    assert_eq!(store.calls.writes(), 0);
+    assert_eq!(stored(&store, NEW).await, None);
+}
+
+#[tokio::test]
+async fn every_cart_adds_up_with_any_code_on_it() {
+    let store = TestStore::open().await;
+    for name in [RICH, WORN, NEW] {
+        for code in ["EIGHTH", "THREEBACK", "FIVEOFF", "RANKUP", "FOXDEN", "GLOW-7QXM-2K4D", "ASH-3NTV-8WRC"] {
+            tell(&store, "/cart/acceptCoupon", name, "coupon", code).await;
+            assert_adds_up(&view(&store, name).await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_body_does_not_matter_but_its_size_does() {
+    let store = TestStore::open().await;
+    let call = || Call::post("/cart/get").token(&store.token(RICH));
+    assert_eq!(store.send(call().bytes("[{")).await.json(), view(&store, RICH).await);
+    assert_eq!(store.send(call().bytes("x".repeat(16 * 1024))).await.status, 200);
+    let reply = store.send(call().bytes("x".repeat(16 * 1024 + 1))).await;
+    assert_eq!(reply.status, 413);
+    assert!(reply.json()["message"].is_string());
+    assert_eq!(reply.header("cache-control"), "no-store");
+}
+
+#[tokio::test]
+async fn an_unavailable_line_is_shown_and_counts_in_no_sum_and_for_no_code() {
+    let store = TestStore::open().await;
+    // Sold out, inactive, owned, and the caller's limit reached.
+    for item in [204, 205, 101, 303] {
+        let code = Code::Coupon(coupon("all", percent(10_000)));
+        put_code(&store, &code).await;
+        put_cart(&store, &with_code(cart_of(RICH, &[(item, 1), (302, 1)]), &code)).await;
+        let view = view(&store, RICH).await;
+        assert_eq!(line_of(&view, item)["is_unavailable"], true, "{item}");
+        assert_eq!(view["cart"]["clear_price"], 3, "{item}");
+        assert_eq!(view["cart"]["coupon_sum"], 3, "{item}");
+        assert_adds_up(&view);
+    }
+}
+
+#[tokio::test]
+async fn a_line_whose_item_is_no_longer_published_is_left_out_of_lines_and_count() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(RICH, &[(801, 7), (999, 7), (302, 1)])).await;
+    let view = view(&store, RICH).await;
+    assert_eq!(view["items"].as_array().unwrap().len(), 1);
+    assert_eq!(view["cart"]["items"], 1);
+    assert_eq!(stored(&store, RICH).await.unwrap().lines.len(), 3, "reading writes nothing");
+}
+
+#[tokio::test]
+async fn a_percentage_is_rounded_half_up_line_by_line() {
+    let store = TestStore::open().await;
+    let code = sample_code("EIGHTH");
+    put_cart(&store, &with_code(cart_of(RICH, &[(302, 1), (301, 1)]), &code)).await;
+    let cart = view(&store, RICH).await["cart"].clone();
+    // 12.5 % of 3.00 and of 5.00 are 0.375 and 0.625; of the 8.00 together they would be 1.00.
+    assert_eq!([&cart["coupon_sum"], &cart["price"]], [&json!(1.01), &json!(6.99)]);
+    assert_eq!(cart["coupon_value"], 12.5);
+}
+
+#[tokio::test]
+async fn a_cumulative_line_counts_once_at_the_difference() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(RICH, &[(103, 5), (112, 2)])).await;
+    let view = view(&store, RICH).await;
+    let line = line_of(&view, 103);
+    assert_eq!([&line["count"], &line["price"]], [&json!(1), &json!(10)]);
+    // The guild's ladder is another one, of which nothing is owned.
+    assert_eq!(line_of(&view, 112)["price"], 14.5);
+    assert_eq!(view["cart"]["items"], 2);
+    assert_eq!(view["cart"]["clear_price"], 24.5);
+}
+
+#[tokio::test]
+async fn an_any_price_line_has_the_buyers_price_and_never_less_than_the_least() {
+    let store = TestStore::open().await;
+    for (named, shown) in [(Some(350), json!(3.5)), (Some(1), json!(1)), (None, json!(5))] {
+        let mut cart = cart_of(RICH, &[(601, 2)]);
+        cart.lines[0].price = named.map(Money::from_minor);
+        put_cart(&store, &cart).await;
+        let view = view(&store, RICH).await;
+        assert_eq!(line_of(&view, 601)["price"], shown, "{named:?}");
+        assert_eq!(cents(&view["cart"]["clear_price"]), 2 * cents(&shown));
+    }
+}
+
+#[tokio::test]
+async fn a_named_price_means_nothing_where_the_price_is_fixed() {
+    let store = TestStore::open().await;
+    let mut cart = cart_of(RICH, &[(301, 1)]);
+    cart.lines[0].price = Some(Money::from_minor(1));
+    put_cart(&store, &cart).await;
+    assert_eq!(line_of(&view(&store, RICH).await, 301)["price"], 5);
+}
+
+#[tokio::test]
+async fn a_promoted_line_keeps_its_price_while_the_promotion_is_published() {
+    let store = TestStore::open().await;
+    assert_eq!(line_of(&view(&store, WORN).await, 212)["price"], 1.5);
+    republish(&store, |compiled| {
+        let mut promoted = compiled.items.iter_mut().filter(|entry| entry.item.id == ItemId::new(212));
+        promoted.next().unwrap().item.promotion = None;
+    })
+    .await;
+    assert_eq!(line_of(&view(&store, WORN).await, 212)["price"], 1.99);
+}
+
+#[tokio::test]
+async fn a_line_that_was_not_added_from_the_promotion_costs_what_the_catalog_says() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(RICH, &[(212, 1)])).await;
+    assert_eq!(line_of(&view(&store, RICH).await, 212)["price"], 1.99);
+}
+
+#[tokio::test]
+async fn a_gift_card_pays_no_more_than_is_left_to_pay() {
+    let store = TestStore::open().await;
+    let code = Code::Gift(gift("card", 400));
+    put_code(&store, &code).await;
+    for (item, gift_sum, price) in [(302, 3, 0), (301, 4, 1)] {
+        put_cart(&store, &with_code(cart_of(RICH, &[(item, 1)]), &code)).await;
+        let cart = view(&store, RICH).await["cart"].clone();
+        assert_eq!([&cart["gift_sum"], &cart["price"]], [&json!(gift_sum), &json!(price)]);
+        assert_eq!(
+            [&cart["gift_id"], &cart["gift_code"], &cart["coupon_id"]],
+            [&json!(901), &json!("card"), &json!(null)]
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_amount_never_exceeds_the_lines_it_applies_to() {
+    let store = TestStore::open().await;
+    let mut big = coupon("big", amount(10_000));
+    big.scope.items.push(ItemId::new(302));
+    let code = Code::Coupon(big);
+    put_code(&store, &code).await;
+    put_cart(&store, &with_code(cart_of(RICH, &[(302, 2), (301, 1)]), &code)).await;
+    let cart = view(&store, RICH).await["cart"].clone();
+    assert_eq!([&cart["coupon_sum"], &cart["price"]], [&json!(6), &json!(5)]);
+    assert_eq!([&cart["coupon_type"], &cart["coupon_value"]], [&json!("amount"), &json!(100)]);
+}
+
+#[tokio::test]
+async fn a_code_that_can_no_longer_be_used_counts_as_not_applied() {
+    let store = TestStore::open().await;
+    let plain = || coupon("late", percent(1_000));
+    let good = Code::Coupon(plain());
+    let changed = [
+        Coupon { ends_at: Some(NOW), ..plain() },
+        Coupon { starts_at: Some(NOW + 1), ..plain() },
+        Coupon { active: false, ..plain() },
+        Coupon { max_uses: Some(3), uses: 3, ..plain() },
+        Coupon { minimum: Money::from_minor(301), ..plain() },
+        Coupon { scope: shared::model::Scope { items: vec![ItemId::new(301)], categories: Vec::new() }, ..plain() },
+        // Issued anew under the same text: another code.
+        Coupon { id: CodeId::new(77), ..plain() },
+    ];
+    put_cart(&store, &with_code(cart_of(RICH, &[(302, 1)]), &good)).await;
+    put_code(&store, &good).await;
+    assert_eq!(view(&store, RICH).await["cart"]["coupon_sum"], json!(0.3));
+    for coupon in changed {
+        put_code(&store, &Code::Coupon(coupon)).await;
+        assert_without_code(&view(&store, RICH).await["cart"]);
+    }
+    let card = || gift("late", 500);
+    for gift in [GiftCard { balance: Money::ZERO, ..card() }, GiftCard { active: false, ..card() }] {
+        put_cart(&store, &with_code(cart_of(RICH, &[(302, 1)]), &Code::Gift(card()))).await;
+        put_code(&store, &Code::Gift(gift)).await;
+        assert_without_code(&view(&store, RICH).await["cart"]);
+    }
+}
+
+#[tokio::test]
+async fn a_code_ends_at_its_last_second_while_it_is_on_a_cart() {
+    let store = TestStore::open().await;
+    let code = Code::Coupon(Coupon { ends_at: Some(NOW + 10), ..coupon("soon", percent(1_000)) });
+    put_code(&store, &code).await;
+    put_cart(&store, &with_code(cart_of(RICH, &[(302, 1)]), &code)).await;
+    store.clock.advance(Duration::from_secs(9));
+    assert_eq!(view(&store, RICH).await["cart"]["coupon_id"], 900);
+    store.clock.advance(Duration::from_secs(1));
+    assert_without_code(&view(&store, RICH).await["cart"]);
+}
+
+#[tokio::test]
+async fn a_code_that_this_user_has_used_up_since_counts_as_not_applied() {
+    let store = TestStore::open().await;
+    let code = sample_code("ONCEONLY");
+    for name in [RICH, NEW] {
+        put_cart(&store, &with_code(cart_of(name, &[(302, 1)]), &code)).await;
+    }
+    assert_without_code(&view(&store, RICH).await["cart"]);
+    assert_eq!(view(&store, NEW).await["cart"]["coupon_sum"], json!(0.75));
+}
+
+#[tokio::test]
+async fn a_referral_that_is_no_longer_in_force_counts_as_not_applied() {
+    let store = TestStore::open().await;
+    let shown = |view: Value| [view["cart"]["referral"].clone(), view["cart"]["referral_code"].clone()];
+    assert_eq!(shown(view(&store, RICH).await), [json!(WORN), json!("lantern")]);
+    put_referral(&store, &shared::model::Referral { active: false, ..sample_referral("lantern") }).await;
+    assert_eq!(shown(view(&store, RICH).await), [json!(null), json!("")]);
+    put_referral(&store, &sample_referral("lantern")).await;
+    republish(&store, |compiled| compiled.config.is_ref = false).await;
+    assert_eq!(shown(view(&store, RICH).await), [json!(null), json!("")]);
+}
+
+#[tokio::test]
+async fn a_server_that_the_item_no_longer_has_is_not_selected() {
+    let store = TestStore::open().await;
+    let mut cart = cart_of(RICH, &[(401, 1), (405, 1)]);
+    for line in &mut cart.lines {
+        line.server = Some(shared::model::ServerId::new(4));
+    }
+    put_cart(&store, &cart).await;
+    let view = view(&store, RICH).await;
+    assert_eq!(line_of(&view, 401)["selected_server"], json!(null));
+    assert_eq!(line_of(&view, 405)["selected_server"], json!(null), "nothing can be selected for it");
+}
+
+#[tokio::test]
+async fn the_cart_is_read_as_it_was_just_written() {
+    let store = TestStore::open().await;
+    put_cart(&store, &Cart { referral: Some(text("toadmail")), ..cart_of(NEW, &[(302, 1)]) }).await;
+    assert_eq!(view(&store, NEW).await["cart"]["referral"], "Grimble");
+    let key = shared::store::codec::key_attributes(&keys::cart(user(NEW)));
+    store.db.client().delete_item().table_name(store.db.table()).set_key(Some(key)).send().await.unwrap();
+    assert_eq!(view(&store, NEW).await["items"], json!([]));
+}

@@ -1,0 +1,83 @@
+//! POST /cart/getPromoted.
+
+use super::support::{NEW, RICH, WORN, ask, cart_of, put_cart, republish};
+use serde_json::Value;
+use shared::model::ItemId;
+use tests::{Call, TestStore};
+
+const PATH: &str = "/cart/getPromoted";
+
+async fn offered(store: &TestStore, name: &str) -> Vec<u64> {
+    let reply = ask(store, PATH, name).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    let ids = reply.json().as_array().unwrap().iter().map(|offer| offer["id"].as_u64().unwrap()).collect();
+    assert_eq!(store.calls.writes(), 0);
+    ids
+}
+
+#[tokio::test]
+async fn the_promotions_are_shown_in_their_order() {
+    let store = TestStore::open().await;
+    let reply = ask(&store, PATH, RICH).await;
+    insta::assert_json_snapshot!(reply.json());
+    assert_eq!(reply.header("cache-control"), "no-store");
+}
+
+#[tokio::test]
+async fn a_user_without_a_cart_is_offered_all_of_them() {
+    let store = TestStore::open().await;
+    assert_eq!(offered(&store, NEW).await, [404, 212, 302]);
+}
+
+#[tokio::test]
+async fn what_is_in_the_cart_is_not_offered() {
+    let store = TestStore::open().await;
+    assert_eq!(offered(&store, WORN).await, [404, 302], "212 is in the cart");
+    put_cart(&store, &cart_of(NEW, &[(404, 1), (302, 1), (212, 1)])).await;
+    assert_eq!(ask(&store, PATH, NEW).await.json(), Value::Array(Vec::new()));
+}
+
+#[tokio::test]
+async fn what_the_caller_cannot_buy_is_not_offered() {
+    let store = TestStore::open().await;
+    // The rich user bought two of these and is at a limit of two; a newcomer is not.
+    republish(&store, |compiled| {
+        for entry in compiled.promotions.0.iter_mut().filter(|entry| entry.item.id == ItemId::new(404)) {
+            entry.item.user_limit = Some(2);
+        }
+        for entry in compiled.promotions.0.iter_mut().filter(|entry| entry.item.id == ItemId::new(302)) {
+            entry.item.active = false;
+        }
+    })
+    .await;
+    assert_eq!(offered(&store, RICH).await, [212]);
+    assert_eq!(offered(&store, NEW).await, [404, 212]);
+}
+
+#[tokio::test]
+async fn what_is_sold_out_is_offered_to_nobody() {
+    let store = TestStore::open().await;
+    republish(&store, |compiled| {
+        let sold_out = compiled.items.iter().find(|entry| entry.item.id == ItemId::new(204)).unwrap().clone();
+        let promotion = compiled.promotions.0[0].item.promotion.clone();
+        compiled.promotions.0.insert(0, sold_out);
+        compiled.promotions.0[0].item.promotion = promotion;
+    })
+    .await;
+    assert_eq!(offered(&store, NEW).await, [404, 212, 302]);
+}
+
+#[tokio::test]
+async fn a_store_without_promotions_offers_none() {
+    let store = TestStore::open().await;
+    republish(&store, |compiled| compiled.promotions.0.clear()).await;
+    assert_eq!(ask(&store, PATH, RICH).await.json(), Value::Array(Vec::new()));
+}
+
+#[tokio::test]
+async fn the_body_does_not_matter_but_its_size_does() {
+    let store = TestStore::open().await;
+    let call = || Call::post(PATH).token(&store.token(RICH));
+    assert_eq!(store.send(call().bytes("[[[")).await.json(), ask(&store, PATH, RICH).await.json());
+    assert_eq!(store.send(call().bytes("x".repeat(16 * 1024 + 1))).await.status, 413);
+}

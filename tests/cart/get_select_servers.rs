@@ -1,0 +1,76 @@
+//! POST /cart/getSelectServers.
+
+use super::support::{NEW, RICH, WORN, ask, cart_of, put_cart, republish, view};
+use serde_json::{Value, json};
+use shared::model::{ItemId, ItemType};
+use tests::{Call, TestStore};
+
+const PATH: &str = "/cart/getSelectServers";
+
+#[tokio::test]
+async fn the_servers_of_items_that_let_the_buyer_select_one_are_shown() {
+    let store = TestStore::open().await;
+    let reply = ask(&store, PATH, RICH).await;
+    insta::assert_json_snapshot!(reply.json());
+    assert_eq!(reply.header("cache-control"), "no-store");
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_cart_without_such_items_is_an_empty_object() {
+    let store = TestStore::open().await;
+    assert_eq!(ask(&store, PATH, NEW).await.text, "{}");
+    // Selectable but delivered everywhere; delivered to one server that nobody selects; not published.
+    put_cart(&store, &cart_of(RICH, &[(403, 1), (405, 1), (801, 1)])).await;
+    assert_eq!(ask(&store, PATH, RICH).await.text, "{}");
+}
+
+#[tokio::test]
+async fn the_servers_are_told_in_the_words_of_the_cart() {
+    let store = TestStore::open().await;
+    let servers = ask(&store, PATH, WORN).await.json();
+    let lines = view(&store, WORN).await;
+    let line = lines["items"].as_array().unwrap().iter().find(|line| line["id"] == 402).unwrap();
+    assert_eq!(servers, json!({ "402": line["allowed_servers"] }));
+}
+
+#[tokio::test]
+async fn an_item_that_stands_on_two_lines_is_shown_once() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(RICH, &[(401, 1), (401, 2), (402, 1)])).await;
+    let servers = ask(&store, PATH, RICH).await.json();
+    assert_eq!(servers.as_object().unwrap().keys().collect::<Vec<_>>(), ["401", "402"]);
+}
+
+#[tokio::test]
+async fn what_the_owner_changes_is_seen() {
+    let store = TestStore::open().await;
+    assert_ne!(ask(&store, PATH, RICH).await.json(), Value::Object(serde_json::Map::new()));
+    republish(&store, |compiled| {
+        for entry in compiled.items.iter_mut().filter(|entry| entry.item.id == ItemId::new(401)) {
+            entry.item.kind = ItemType::Cmd;
+        }
+    })
+    .await;
+    assert_eq!(ask(&store, PATH, RICH).await.text, "{}");
+}
+
+#[tokio::test]
+async fn a_missing_or_invalid_token_gets_the_contracts_body() {
+    let store = TestStore::open().await;
+    for call in [Call::post(PATH), Call::post(PATH).token("undefined"), Call::post(PATH).token("a.b.c")] {
+        let reply = store.send(call).await;
+        assert_eq!(reply.status, 401);
+        assert_eq!(reply.header("www-authenticate"), "Bearer");
+        assert_eq!(reply.json()["status"], false);
+        assert!(reply.json()["message"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn the_body_does_not_matter_but_its_size_does() {
+    let store = TestStore::open().await;
+    let call = || Call::post(PATH).token(&store.token(RICH));
+    assert_eq!(store.send(call().bytes("[[[")).await.json(), ask(&store, PATH, RICH).await.json());
+    assert_eq!(store.send(call().bytes("x".repeat(16 * 1024 + 1))).await.status, 413);
+}

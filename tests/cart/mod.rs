@@ -1,0 +1,11 @@
+//! The cart function.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod accept_coupon;
+mod get;
+mod get_promoted;
+mod get_select_servers;
+mod remove_referral;
+mod set_referral;
+pub mod support;

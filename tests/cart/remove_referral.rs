@@ -1,0 +1,69 @@
+//! POST /cart/removeReferral.
+
+use super::support::{NEW, RICH, WORN, ask, outcome, put_referral, republish, sample_referral, stored, tell, view};
+use serde_json::json;
+use shared::model::Referral;
+use tests::{Call, TestStore};
+
+const PATH: &str = "/cart/removeReferral";
+
+#[tokio::test]
+async fn the_code_is_removed() {
+    let store = TestStore::open().await;
+    let before = stored(&store, RICH).await.unwrap();
+    let reply = ask(&store, PATH, RICH).await;
+    insta::assert_json_snapshot!(reply.json());
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let after = stored(&store, RICH).await.unwrap();
+    assert_eq!(after, shared::model::Cart { referral: None, version: before.version + 1, ..before });
+    let cart = view(&store, RICH).await["cart"].clone();
+    assert_eq!([&cart["referral"], &cart["referral_code"]], [&json!(null), &json!("")]);
+}
+
+#[tokio::test]
+async fn where_none_is_set_the_message_says_so_and_nothing_is_written() {
+    let store = TestStore::open().await;
+    for name in [WORN, NEW] {
+        let reply = ask(&store, PATH, name).await;
+        assert_eq!(reply.json(), json!({ "success": false, "message": "No referral code is set." }));
+    }
+    assert_eq!(store.calls.writes(), 0);
+    assert_eq!(stored(&store, NEW).await, None);
+}
+
+#[tokio::test]
+async fn it_is_removed_once_and_another_can_be_set_then() {
+    let store = TestStore::open().await;
+    assert!(outcome(&ask(&store, PATH, RICH).await).0);
+    assert!(!outcome(&ask(&store, PATH, RICH).await).0);
+    assert!(outcome(&tell(&store, "/cart/setReferral", RICH, "ref_code", "toadmail").await).0);
+    assert_eq!(view(&store, RICH).await["cart"]["referral"], "Grimble");
+}
+
+#[tokio::test]
+async fn a_code_that_is_no_longer_in_force_can_still_be_removed() {
+    let store = TestStore::open().await;
+    put_referral(&store, &Referral { active: false, ..sample_referral("lantern") }).await;
+    republish(&store, |compiled| compiled.config.is_ref = false).await;
+    assert!(outcome(&ask(&store, PATH, RICH).await).0);
+    assert_eq!(stored(&store, RICH).await.unwrap().referral, None);
+}
+
+#[tokio::test]
+async fn a_line_that_is_known_to_be_unpublished_goes_with_the_write() {
+    let store = TestStore::open().await;
+    assert!(outcome(&tell(&store, "/cart/setReferral", WORN, "ref_code", "toadmail").await).0);
+    view(&store, WORN).await;
+    assert!(outcome(&ask(&store, PATH, WORN).await).0);
+    assert_eq!(stored(&store, WORN).await.unwrap().lines.len(), 5);
+}
+
+#[tokio::test]
+async fn the_body_does_not_matter_but_its_size_does() {
+    let store = TestStore::open().await;
+    let call = || Call::post(PATH).token(&store.token(RICH));
+    let reply = store.send(call().bytes("x".repeat(16 * 1024 + 1))).await;
+    assert_eq!(reply.status, 413);
+    assert_eq!(store.calls.writes(), 0);
+    assert!(outcome(&store.send(call().bytes("{{{\0")).await).0);
+}

@@ -1,0 +1,161 @@
+//! What the cart's tests do with a store, in the words of a buyer or an owner.
+
+use publish::Compiled;
+use serde_json::{Value, json};
+use shared::model::{
+    AppliedCode, Cart, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Line, LineId, Money, PaymentType,
+    Percent, Referral, Scope, UserId,
+};
+use shared::store::codec::{Item, decode_live, encode_live};
+use shared::store::keys;
+use std::time::Duration;
+use tests::{Call, NOW, Reply, TestStore};
+
+/// A user with a full cart: ten euros of rank, a coupon, a referral code.
+pub const RICH: &str = "Thornwick";
+/// A user whose cart has lines that cannot be bought, a gift card and no referral code.
+pub const WORN: &str = "Quillfeather";
+/// A user who never had a cart.
+pub const NEW: &str = "Pebble";
+
+pub fn user(name: &str) -> UserId {
+    let user = TestStore::sample().live.users.iter().find(|user| user.username == name);
+    user.expect("a sample user").id
+}
+
+/// POSTs without a body.
+pub async fn ask(store: &TestStore, path: &str, name: &str) -> Reply {
+    store.send(Call::post(path).token(&store.token(name))).await
+}
+
+/// POSTs one field.
+pub async fn tell(store: &TestStore, path: &str, name: &str, field: &str, value: &str) -> Reply {
+    let call = Call::post(path).token(&store.token(name));
+    store.send(call.json(&json!({ field: value }))).await
+}
+
+/// What cart/get says.
+pub async fn view(store: &TestStore, name: &str) -> Value {
+    let reply = ask(store, "/cart/get", name).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+/// The line of an item in what cart/get says.
+pub fn line_of(view: &Value, item: u64) -> &Value {
+    let mut lines = view["items"].as_array().expect("lines").iter();
+    lines.find(|line| line["id"] == item).expect("a line of that item")
+}
+
+/// An amount in cents.
+pub fn cents(amount: &Value) -> i64 {
+    let text = amount.to_string();
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+    format!("{whole}{part:0<2}").parse().expect("an amount with two digits")
+}
+
+/// Where a success with a message ends: whether it is one, and the message.
+pub fn outcome(reply: &Reply) -> (bool, String) {
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    let body = reply.json();
+    (body["success"].as_bool().expect("a flag"), body["message"].as_str().expect("a message").to_owned())
+}
+
+async fn put(store: &TestStore, item: Item) {
+    let put = store.db.client().put_item().table_name(store.db.table()).set_item(Some(item));
+    put.send().await.expect("a write that succeeds");
+}
+
+pub async fn put_cart(store: &TestStore, cart: &Cart) {
+    put(store, encode_live(&keys::cart(cart.user), cart).unwrap()).await;
+}
+
+pub async fn put_code(store: &TestStore, code: &Code) {
+    put(store, encode_live(&keys::code(code.text()), code).unwrap()).await;
+}
+
+pub async fn put_referral(store: &TestStore, referral: &Referral) {
+    put(store, encode_live(&keys::referral(&referral.code), referral).unwrap()).await;
+}
+
+/// The cart as it stands in the table.
+pub async fn stored(store: &TestStore, name: &str) -> Option<Cart> {
+    let key = keys::cart(user(name));
+    let item = store.db.get(&key, true).await.unwrap();
+    item.map(|item| decode_live(&key, item).unwrap())
+}
+
+/// A cart of lines, each an item and how often.
+pub fn cart_of(name: &str, lines: &[(u64, u32)]) -> Cart {
+    let line = |(place, (item, count)): (usize, &(u64, u32))| Line {
+        id: LineId::new(place as u64 + 1),
+        item: ItemId::new(*item),
+        count: *count,
+        variables: Vec::new(),
+        server: None,
+        price: None,
+        payment_type: PaymentType::OneOff,
+        promoted: false,
+    };
+    let lines: Vec<Line> = lines.iter().enumerate().map(line).collect();
+    Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user(name)) }
+}
+
+/// The same with a code on it.
+pub fn with_code(cart: Cart, code: &Code) -> Cart {
+    Cart { code: Some(AppliedCode { code: code.text().clone(), id: code.id(), kind: code.kind() }), ..cart }
+}
+
+pub fn text(code: &str) -> CodeText {
+    CodeText::parse(code).unwrap()
+}
+
+/// A coupon that applies to everything, for ever.
+pub fn coupon(code: &str, discount: Discount) -> Coupon {
+    Coupon {
+        id: CodeId::new(900),
+        code: text(code),
+        active: true,
+        starts_at: None,
+        ends_at: None,
+        discount,
+        scope: Scope::default(),
+        minimum: Money::ZERO,
+        max_uses: None,
+        max_uses_per_user: None,
+        uses: 0,
+    }
+}
+
+pub fn percent(hundredths: u32) -> Discount {
+    Discount::Percentage(Percent::from_hundredths(hundredths))
+}
+
+pub fn amount(cents: i64) -> Discount {
+    Discount::Amount(Money::from_minor(cents))
+}
+
+pub fn gift(code: &str, cents: i64) -> GiftCard {
+    let balance = Money::from_minor(cents);
+    GiftCard { id: CodeId::new(901), code: text(code), active: true, starts_at: None, ends_at: None, balance }
+}
+
+/// A code of the sample store.
+pub fn sample_code(code: &str) -> Code {
+    let codes = &TestStore::sample().live.codes;
+    codes.iter().find(|known| *known.text() == text(code)).expect("a sample code").clone()
+}
+
+pub fn sample_referral(code: &str) -> Referral {
+    let referrals = &TestStore::sample().live.referrals;
+    referrals.iter().find(|known| known.code == text(code)).expect("a sample referral code").clone()
+}
+
+/// The sample store published again with a change in it, and the caches out of date.
+pub async fn republish(store: &TestStore, change: impl FnOnce(&mut Compiled)) {
+    let mut compiled = TestStore::sample().compiled.clone();
+    change(&mut compiled);
+    compiled.version = format!("{}changed", compiled.version);
+    publish::publish(&store.db, &compiled, NOW).await.unwrap();
+    store.clock.advance(Duration::from_secs(6));
+}

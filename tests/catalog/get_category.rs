@@ -1,0 +1,282 @@
+//! POST /categories/get/{url}: what it says of items, and what they cost. How a category is found stands in
+//! `get_category_lookup`.
+
+use crate::support::{
+    STALE, all, assert_message, assert_unauthorized, by_id, fields, fill_cart, item, open_to_guests, republish,
+};
+use serde_json::{Value, json};
+use tests::{Call, TestStore};
+
+async fn detail(store: &TestStore, user: &str, url: &str) -> Value {
+    let reply = store.send(Call::post(&format!("/categories/get/{url}")).token(&store.token(user))).await;
+    assert_eq!(reply.status, 200, "{url}: {}", reply.text);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    reply.json()
+}
+
+const VISIBLE: [&str; 8] =
+    ["ranks", "ranks/guild", "crates", "companions/mounts", "boosts", "embers/bazaar", "support", "companions"];
+
+#[tokio::test]
+async fn every_visible_category_is_shown_in_full() {
+    let store = TestStore::open().await;
+    for url in VISIBLE {
+        insta::assert_json_snapshot!(
+            format!("{}_for_thornwick", url.replace('/', "_")),
+            detail(&store, "Thornwick", url).await
+        );
+    }
+    insta::assert_json_snapshot!("ranks_for_somebody_new", detail(&store, "Pebble", "ranks").await);
+}
+
+#[tokio::test]
+async fn every_field_of_the_contract_is_there_and_only_the_rulings_are_added() {
+    let store = TestStore::open().await;
+    let body = detail(&store, "Thornwick", "ranks").await;
+    assert_eq!(fields(&body), ["category", "items", "subcategories"]);
+    let category = ["id", "name", "comparison", "url", "description", "img"];
+    assert_eq!(fields(&body["category"]), category);
+    assert_eq!(fields(&body["category"]["comparison"][0]), ["id", "name", "description", "type", "sorting"]);
+    assert_eq!(fields(&body["subcategories"][0]), ["category", "items"]);
+    assert_eq!(fields(&body["subcategories"][0]["category"]), category);
+    let mut names = fields(&body["items"][0]);
+    names.sort_unstable();
+    let mut wanted = vec![
+        "id",
+        "name",
+        "price",
+        "discount",
+        "active",
+        "is_subs",
+        "custom_price",
+        "min_price",
+        "quantityGlobalLimit",
+        "quantityGlobalCurrentLimit",
+        "quantityUserLimit",
+        "quantityUserCurrentLimit",
+        "is_unavailable",
+        "allow_select_server",
+        "allowed_servers",
+        "virtual_price",
+        "is_virtual_currency_only",
+        "image",
+        "featured",
+        "comparison",
+        "description",
+        "original_price",
+    ];
+    wanted.sort_unstable();
+    assert_eq!(names, wanted);
+    assert_eq!(fields(&body["items"][0]["comparison"][0]), ["comparison_id", "value"]);
+    let boosts = detail(&store, "Thornwick", "boosts").await;
+    assert_eq!(
+        boosts["items"][0]["allowed_servers"],
+        json!([{"id": 1, "name": "Hearth"}, {"id": 2, "name": "Ashlands"}])
+    );
+}
+
+fn offer(item: &Value) -> Value {
+    json!([item["price"], item["discount"], item["original_price"], item["is_unavailable"]])
+}
+
+#[tokio::test]
+async fn a_buyer_pays_the_difference_to_what_they_own_on_the_ladder() {
+    let store = TestStore::open().await;
+    // Paid 4.99 for the first rank and 5.00 for the second.
+    let owner = detail(&store, "Thornwick", "ranks").await;
+    for (id, expected) in [
+        (101, json!([0, 4.99, 4.99, true])),
+        (102, json!([0, 9.99, 9.99, true])),
+        (103, json!([10, 9.99, 19.99, false])),
+        (104, json!([25, 14.99, 39.99, false])),
+        (105, json!([60, 9.99, 69.99, false])),
+    ] {
+        assert_eq!(offer(by_id(&owner["items"], id)), expected, "{id}");
+    }
+    for other in ["Pebble", "Quillfeather"] {
+        let other = detail(&store, other, "ranks").await;
+        assert_eq!(offer(by_id(&other["items"], 101)), json!([4.99, 0, 4.99, false]));
+        assert_eq!(offer(by_id(&other["items"], 104)), json!([34.99, 5, 39.99, false]));
+    }
+}
+
+#[tokio::test]
+async fn a_ladder_counts_what_was_paid_in_its_own_category_alone() {
+    let store = TestStore::open().await;
+    let owner = detail(&store, "Quillfeather", "ranks/guild").await;
+    let offers: Vec<Value> = owner["items"].as_array().unwrap().iter().map(offer).collect();
+    assert_eq!(offers, [json!([0, 7.5, 7.5, true]), json!([7, 7.5, 14.5, false]), json!([22, 7.5, 29.5, false])]);
+    // The ladder of the category above has nothing to do with it, read on its own or together with it.
+    let above = detail(&store, "Thornwick", "ranks").await;
+    assert_eq!(all(&above["subcategories"][0]["items"], "price"), [7.5, 14.5, 29.5]);
+    assert_eq!(by_id(&detail(&store, "Quillfeather", "ranks").await["items"], 101)["price"], 4.99);
+}
+
+#[tokio::test]
+async fn a_rank_below_one_that_is_owned_is_unavailable() {
+    let store = TestStore::open().await;
+    republish(&store, |files| item(files, 103).price = item(files, 101).price.clone()).await;
+    // Owns a rank whose regular price is the same as this one's now.
+    assert_eq!(by_id(&detail(&store, "Thornwick", "ranks").await["items"], 103)["is_unavailable"], true);
+    assert_eq!(by_id(&detail(&store, "Pebble", "ranks").await["items"], 103)["is_unavailable"], false);
+}
+
+#[tokio::test]
+async fn a_subscription_stands_beside_the_ladder() {
+    let store = TestStore::open().await;
+    let pass = detail(&store, "Thornwick", "ranks").await;
+    let pass = by_id(&pass["items"], 106);
+    assert_eq!(pass["is_subs"], true);
+    assert_eq!(offer(pass), json!([3.99, 0, 3.99, false]));
+}
+
+fn limits(item: &Value) -> Value {
+    json!([
+        item["quantityGlobalLimit"],
+        item["quantityGlobalCurrentLimit"],
+        item["quantityUserLimit"],
+        item["quantityUserCurrentLimit"],
+        item["is_unavailable"]
+    ])
+}
+
+#[tokio::test]
+async fn limits_are_null_where_they_are_unset_and_current_values_are_what_was_bought() {
+    let store = TestStore::open().await;
+    let crates = detail(&store, "Thornwick", "crates").await;
+    assert_eq!(limits(by_id(&crates["items"], 201)), json!([null, null, null, null, false]));
+    assert_eq!(limits(by_id(&crates["items"], 203)), json!([null, null, 3, 2, false]));
+    assert_eq!(limits(by_id(&crates["items"], 204)), json!([5, 5, null, null, true]), "sold out");
+    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 211)), json!([200, 4, 20, 0, false]));
+    let crates = detail(&store, "Quillfeather", "crates").await;
+    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 211)), json!([200, 4, 20, 4, false]));
+    let companions = detail(&store, "Thornwick", "companions").await;
+    assert_eq!(limits(by_id(&companions["items"], 303)), json!([null, null, 1, 1, true]), "bought once, the most");
+    let companions = detail(&store, "Pebble", "companions").await;
+    assert_eq!(limits(by_id(&companions["items"], 303)), json!([null, null, 1, 0, false]));
+}
+
+#[tokio::test]
+async fn a_guest_sees_regular_prices_and_no_limits_of_users() {
+    let store = open_to_guests().await;
+    let guest = |url: &'static str| store.send(Call::post(&format!("/categories/get/{url}")));
+    let ranks = guest("ranks").await.json();
+    assert_eq!(offer(by_id(&ranks["items"], 104)), json!([34.99, 5, 39.99, false]));
+    let crates = guest("crates").await.json();
+    assert_eq!(limits(by_id(&crates["items"], 203)), json!([null, null, null, null, false]));
+    assert_eq!(limits(by_id(&crates["items"], 204)), json!([5, 5, null, null, true]));
+    insta::assert_json_snapshot!("crates_for_a_guest", crates);
+    // A user still sees their own.
+    assert_eq!(by_id(&detail(&store, "Thornwick", "ranks").await["items"], 104)["price"], 25);
+}
+
+#[tokio::test]
+async fn guest_mode_lets_no_token_in_and_no_rejected_one() {
+    let store = TestStore::open().await;
+    let call = || Call::post("/categories/get/ranks");
+    assert_unauthorized(&store.send(call()).await);
+    republish(&store, |files| files.store.content.guest_mode = true).await;
+    for logged_out in ["", "Bearer", "Bearer undefined", "Bearer null"] {
+        assert_eq!(store.send(call().header("authorization", logged_out)).await.status, 200, "{logged_out:?}");
+    }
+    assert_eq!(store.send(call()).await.status, 200);
+    assert_unauthorized(&store.send(call().token("a.b.c")).await);
+    assert_unauthorized(&store.send(call().token(&store.token("Grimble"))).await);
+    republish(&store, |_| ()).await;
+    assert_unauthorized(&store.send(call()).await);
+}
+
+#[tokio::test]
+async fn inactive_items_are_not_listed() {
+    let store = TestStore::open().await;
+    assert_eq!(all(&detail(&store, "Thornwick", "crates").await["items"], "id"), [201, 202, 203, 204]);
+    republish(&store, |files| item(files, 202).active = false).await;
+    let crates = detail(&store, "Thornwick", "crates").await;
+    assert_eq!(all(&crates["items"], "id"), [201, 203, 204]);
+    assert!(all(&crates["items"], "active").iter().all(|active| **active == true));
+}
+
+#[tokio::test]
+async fn a_rank_that_is_no_longer_on_sale_still_counts_on_the_ladder() {
+    let store = TestStore::open().await;
+    republish(&store, |files| item(files, 102).active = false).await;
+    let ranks = detail(&store, "Thornwick", "ranks").await;
+    assert_eq!(all(&ranks["items"], "id"), [101, 103, 104, 105, 106]);
+    assert_eq!(by_id(&ranks["items"], 103)["price"], 10);
+}
+
+#[tokio::test]
+async fn comparison_rows_stand_in_the_order_of_their_sorting_and_cells_name_them() {
+    let store = TestStore::open().await;
+    let ranks = detail(&store, "Pebble", "ranks").await;
+    let rows = &ranks["category"]["comparison"];
+    assert_eq!(all(rows, "id"), [1, 2, 3, 4]);
+    assert_eq!(all(rows, "type"), ["text", "text", "boolean", "text"]);
+    let knight = &by_id(&ranks["items"], 102)["comparison"];
+    assert_eq!(all(knight, "comparison_id"), [1, 2, 3, 4]);
+    assert_eq!(all(knight, "value"), ["4", "25", "true", "By the window"]);
+    assert_eq!(by_id(&ranks["items"], 106)["comparison"], json!([]));
+    assert_eq!(detail(&store, "Pebble", "crates").await["category"]["comparison"], json!([]));
+}
+
+/// Ruling 6: all else has the same price, to the cent.
+#[tokio::test]
+async fn category_deals_and_cart_agree_on_every_price() {
+    const FEATURED: [(u64, &str); 6] = [
+        (104, "ranks"),
+        (112, "ranks/guild"),
+        (202, "crates"),
+        (204, "crates"),
+        (312, "companions/mounts"),
+        (503, "embers"),
+    ];
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        for id in [112, 204] {
+            item(files, id).featured = true;
+        }
+    })
+    .await;
+    for (id, user) in [(1, "Thornwick"), (2, "Quillfeather"), (3, "Pebble")] {
+        fill_cart(&store, id, &FEATURED.map(|(item, _)| item)).await;
+        let token = store.token(user);
+        let cart = store.send(Call::post("/cart/get").token(&token)).await.json();
+        let deals = store.send(Call::post("/items/getFeaturedDeals").token(&token)).await.json();
+        for (item, url) in FEATURED {
+            let shelf = detail(&store, user, url).await;
+            let (shown, deal, line) = (by_id(&shelf["items"], item), by_id(&deals, item), by_id(&cart["items"], item));
+            assert_eq!(offer(shown), offer(deal), "{user}, {item}");
+            assert_eq!(limits(shown), limits(deal), "{user}, {item}");
+            assert_eq!(limits(shown), limits(line), "{user}, {item}");
+            assert_eq!(shown["price"], line["price"], "{user}, {item}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_bought_since_is_seen_at_once_by_the_buyer() {
+    let store = TestStore::open().await;
+    assert_eq!(by_id(&detail(&store, "Pebble", "ranks").await["items"], 101)["is_unavailable"], false);
+    let ledger = shared::store::keys::ledger(shared::model::UserId::new(3));
+    let thornwick = shared::store::keys::ledger(shared::model::UserId::new(1));
+    let mut bought = store.db.get(&thornwick, true).await.unwrap().unwrap();
+    bought.extend(shared::store::codec::key_attributes(&ledger));
+    crate::support::put(&store, bought).await;
+    let ranks = detail(&store, "Pebble", "ranks").await;
+    assert_eq!(offer(by_id(&ranks["items"], 103)), json!([10, 9.99, 19.99, false]));
+    store.clock.advance(STALE);
+    assert_eq!(detail(&store, "Pebble", "ranks").await, ranks);
+}
+
+#[tokio::test]
+async fn a_body_is_not_needed_and_not_read_but_never_larger_than_sixteen_kibibytes() {
+    let store = TestStore::open().await;
+    let call = || Call::post("/categories/get/ranks").token(&store.token("Pebble"));
+    let plain = store.send(call()).await;
+    for body in ["{", "[]", "{\"url\":\"/crates\"}"] {
+        assert_eq!(store.send(call().bytes(body)).await.text, plain.text, "{body}");
+    }
+    assert_message(&store.send(call().bytes("x".repeat(16 * 1024 + 1))).await, 413);
+    let without = Call::post("/categories/get/ranks").bytes("x".repeat(16 * 1024 + 1));
+    assert_unauthorized(&store.send(without).await);
+}

@@ -1,0 +1,96 @@
+//! GET and POST /categories/get.
+
+use crate::support::{all, assert_message, category, fields, republish};
+use serde_json::{Value, json};
+use tests::{Call, Reply, TestStore};
+
+async fn list(store: &TestStore) -> Value {
+    let reply = store.send(Call::get("/categories/get")).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+#[tokio::test]
+async fn the_list_shows_every_visible_category_in_two_levels() {
+    let store = TestStore::open().await;
+    let list = list(&store).await;
+    insta::assert_json_snapshot!(list);
+    for entry in list.as_array().unwrap() {
+        assert_eq!(fields(entry), ["idx", "name", "active", "description", "url", "img", "subcategories"]);
+        for sub in entry["subcategories"].as_array().unwrap() {
+            assert_eq!(fields(sub), ["idx", "name", "active", "description", "url", "img"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn hidden_and_deleted_categories_and_what_lies_in_them_are_absent() {
+    let store = TestStore::open().await;
+    let list = list(&store).await;
+    assert_eq!(all(&list, "idx"), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(all(&list[0]["subcategories"], "idx"), [11]);
+    for hidden in ["anniversary", "keepsakes", "lost-and-found", "founders"] {
+        assert!(!list.to_string().contains(hidden), "{hidden}");
+    }
+}
+
+#[tokio::test]
+async fn categories_of_the_same_sorting_stand_in_the_order_of_their_ids() {
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        files.categories.reverse();
+        for source in &mut files.categories {
+            source.content.sorting = 5;
+        }
+        category(files, 6).sorting = -1;
+    })
+    .await;
+    assert_eq!(all(&list(&store).await, "idx"), [6, 1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn a_category_that_is_switched_off_goes_with_its_subcategories() {
+    let store = TestStore::open().await;
+    assert!(list(&store).await.to_string().contains("/companions/mounts"));
+    republish(&store, |files| category(files, 3).enabled = false).await;
+    let list = list(&store).await;
+    assert!(!list.to_string().contains("/companions"), "{list}");
+}
+
+#[tokio::test]
+async fn an_empty_store_has_an_empty_list() {
+    let store = TestStore::empty().await;
+    assert_eq!(list(&store).await, json!([]));
+}
+
+async fn post(store: &TestStore) -> Reply {
+    store.send(Call::post("/categories/get")).await
+}
+
+#[tokio::test]
+async fn post_answers_with_the_body_of_get() {
+    let store = TestStore::open().await;
+    let reply = post(&store).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.text, store.send(Call::get("/categories/get")).await.text);
+    let with_body = store.send(Call::post("/categories/get").bytes("no json at all")).await;
+    assert_eq!((with_body.status, with_body.text), (reply.status, reply.text));
+}
+
+/// Ruling 12: the GET is cached; everything else is not.
+#[tokio::test]
+async fn post_is_kept_by_nobody_and_never_answered_304() {
+    let store = TestStore::open().await;
+    assert_eq!(post(&store).await.header("cache-control"), "no-store");
+    assert_eq!(post(&store).await.header("etag"), "");
+    let reply = store.send(Call::post("/categories/get").header("if-none-match", "*")).await;
+    assert_eq!(reply.status, 200);
+}
+
+#[tokio::test]
+async fn post_with_more_than_sixteen_kibibytes_is_refused() {
+    let store = TestStore::open().await;
+    let largest = store.send(Call::post("/categories/get").bytes("x".repeat(16 * 1024))).await;
+    assert_eq!(largest.status, 200);
+    assert_message(&store.send(Call::post("/categories/get").bytes("x".repeat(16 * 1024 + 1))).await, 413);
+}

@@ -1,0 +1,6 @@
+//! The catalog function.
+
+mod get_category;
+mod get_category_lookup;
+mod get_featured_deals;
+mod list_categories;

@@ -1,0 +1,165 @@
+//! GET /settings/get.
+
+use crate::support::{all, fields, item, republish};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tests::{Call, TestStore};
+
+async fn settings(store: &TestStore) -> Value {
+    let reply = store.send(Call::get("/settings/get")).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+/// Contract, Settings record; the last two are additions (rulings 2 and 12).
+const KEYS: [&str; 25] = [
+    "auth_type",
+    "header",
+    "footer",
+    "website_name",
+    "website_description",
+    "server",
+    "is_featuredDeal",
+    "details",
+    "goals",
+    "top",
+    "recentDonators",
+    "chat_url",
+    "chat_id",
+    "is_ref",
+    "is_profile_enabled",
+    "chat_sync",
+    "socials",
+    "is_virtual_currency",
+    "virtual_currency",
+    "system_currency",
+    "currencies",
+    "languages",
+    "system_language",
+    "is_patrons_enabled",
+    "guest_mode_enabled",
+];
+
+#[tokio::test]
+async fn the_settings_are_shown_in_full() {
+    let store = TestStore::open().await;
+    let settings = settings(&store).await;
+    insta::assert_json_snapshot!("sample", settings);
+    assert_eq!(fields(&settings), KEYS);
+    assert_eq!(fields(&settings["server"]), ["ip", "port"]);
+    assert_eq!(fields(&settings["top"]), ["avatar", "username"]);
+    assert_eq!(fields(&settings["goals"][0]), ["name", "current_amount", "goal_amount"]);
+    assert_eq!(fields(&settings["recentDonators"][0]), ["username", "avatar", "amount", "currency"]);
+    assert_eq!(fields(&settings["system_currency"]), ["name", "value"]);
+    assert_eq!(fields(&settings["system_language"]), ["code", "name"]);
+}
+
+#[tokio::test]
+async fn an_empty_store_has_every_key_with_nothing_in_it() {
+    let settings = settings(&TestStore::empty().await).await;
+    assert_eq!(fields(&settings), KEYS);
+    insta::assert_json_snapshot!("empty", settings);
+}
+
+#[tokio::test]
+async fn the_least_a_store_can_be_has_every_key_too() {
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        let currency = files.store.content.currency.clone();
+        let format = files.store.content.format.clone();
+        files.store.content =
+            publish::files::StoreFile { format, currency, name: "Bare".to_owned(), ..Default::default() };
+        files.categories.clear();
+    })
+    .await;
+    let settings = settings(&store).await;
+    assert_eq!(fields(&settings), KEYS);
+    assert_eq!(settings["system_language"], json!({"code": "", "name": ""}));
+    for (key, nothing) in
+        [("header", json!([])), ("goals", json!([])), ("languages", json!([])), ("socials", json!({}))]
+    {
+        assert_eq!(settings[key], nothing, "{key}");
+    }
+    for (key, unset) in [
+        ("is_featuredDeal", json!(false)),
+        ("chat_sync", json!(0)),
+        ("is_virtual_currency", json!(false)),
+        ("virtual_currency", json!("")),
+    ] {
+        assert_eq!(settings[key], unset, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn every_paid_order_counts_towards_every_goal() {
+    let store = TestStore::open().await;
+    let settings = settings(&store).await;
+    // The sum of the lines of every paid order in live/orders.yaml, guests' included.
+    assert_eq!(all(&settings["goals"], "current_amount"), [311.79, 311.79]);
+    assert_eq!(all(&settings["goals"], "goal_amount"), [750, 120]);
+}
+
+#[tokio::test]
+async fn the_last_ten_paid_orders_with_an_owner_are_shown_newest_first() {
+    let store = TestStore::open().await;
+    let settings = settings(&store).await;
+    let recent = &settings["recentDonators"];
+    let names = all(recent, "username");
+    let quill = "Quillfeather";
+    assert_eq!(
+        names,
+        [quill, "Thornwick", quill, "Thornwick", "Grimble", quill, "Thornwick", quill, "Grimble", "Thornwick"]
+    );
+    assert_eq!(json!(all(recent, "amount")), json!([1.5, 10.99, 2, 7.99, 6, 10.84, 8.98, 9.96, 25, 9]));
+    let currencies = ["EUR", "EUR", "EUR", "EUR", "EUR", "USD", "EUR", "EUR", "EUR", "EUR"];
+    assert_eq!(all(recent, "currency"), currencies);
+}
+
+#[tokio::test]
+async fn the_top_donator_is_the_months_and_the_next_month_begins_without_one() {
+    let store = TestStore::open().await;
+    let top = settings(&store).await["top"].clone();
+    assert_eq!(top, json!({"avatar": "/img/avatars/thornwick.png", "username": "Thornwick"}));
+    // Noon of the 15th of June to the last second of the 30th, in UTC.
+    store.clock.advance(Duration::from_secs(15 * 86_400 + 43_199));
+    assert_eq!(settings(&store).await["top"], top);
+    store.clock.advance(Duration::from_secs(1));
+    let july = settings(&store).await;
+    assert_eq!(july["top"], json!({"avatar": "", "username": ""}));
+    assert_eq!(all(&july["goals"], "current_amount"), [311.79, 311.79]);
+    assert_eq!(july["recentDonators"].as_array().unwrap().len(), 10);
+}
+
+#[tokio::test]
+async fn switches_are_shown_as_they_are_published() {
+    let store = TestStore::open().await;
+    let before = settings(&store).await;
+    republish(&store, |files| {
+        let site = &mut files.store.content;
+        site.auth_type = shared::model::AuthType::Ingame;
+        site.referrals = false;
+        site.profiles = false;
+        site.details_form = true;
+        site.chat.sync = false;
+        site.guest_mode = true;
+        site.patrons.enabled = false;
+        for id in [104, 202, 312, 503] {
+            item(files, id).featured = false;
+        }
+    })
+    .await;
+    let after = settings(&store).await;
+    let switches = [
+        ("auth_type", json!("username"), json!("ingame")),
+        ("is_ref", json!(true), json!(false)),
+        ("is_profile_enabled", json!(true), json!(false)),
+        ("details", json!(false), json!(true)),
+        ("chat_sync", json!(1), json!(0)),
+        ("guest_mode_enabled", json!(false), json!(true)),
+        ("is_patrons_enabled", json!(true), json!(false)),
+        ("is_featuredDeal", json!(true), json!(false)),
+    ];
+    for (key, was, is) in switches {
+        assert_eq!((&before[key], &after[key]), (&was, &is), "{key}");
+    }
+}

@@ -1,0 +1,6 @@
+//! The content function.
+
+mod get_page;
+mod get_settings;
+mod list_patrons;
+mod list_staff;

@@ -1,0 +1,230 @@
+//! A database that throttles, hangs, is away or refuses: the answers of ruling 1, and nothing half written.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::json;
+use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryShelf, Item, ItemId, Slug, UserId};
+use shared::store::{codec, keys};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tests::{Call, Fault, Reply, TestStore};
+
+/// One request per endpoint, each of which has to ask the database.
+fn requests(store: &TestStore) -> Vec<(&'static str, Call)> {
+    let token = store.token("Thornwick");
+    let post = |path: &str| Call::post(path).token(&token);
+    vec![
+        ("pages/get", post("/pages/get").json(&json!({ "url": "/rules" }))),
+        ("auth/chat", Call::get("/auth/chat")),
+        ("acceptCoupon", post("/cart/acceptCoupon").json(&json!({ "coupon": "THREEBACK" }))),
+        ("setReferral", post("/cart/setReferral").json(&json!({ "ref_code": "lantern" }))),
+        ("removeReferral", post("/cart/removeReferral")),
+        ("checkStatus", post("/payments/checkStatus").json(&json!({ "order_id": "4mjyi2i34hbzt6b6" }))),
+        ("a category", post("/categories/get/ranks")),
+        ("deals", post("/items/getFeaturedDeals")),
+        ("cart/get", post("/cart/get")),
+        ("getPromoted", post("/cart/getPromoted")),
+        ("getSelectServers", post("/cart/getSelectServers")),
+        ("user", post("/user")),
+        ("categories/get", Call::get("/categories/get")),
+        ("staff", Call::get("/staff")),
+        ("settings/get", Call::get("/settings/get")),
+        ("patrons/get", Call::get("/patrons/get")),
+    ]
+}
+
+async fn cart_of(store: &TestStore, user: u64) -> Option<codec::Item> {
+    store.db.get(&keys::cart(UserId::new(user)), true).await.unwrap()
+}
+
+async fn every_endpoint_under(fault: Fault, check: impl Fn(&str, &Reply)) {
+    let store = TestStore::open().await;
+    let before = cart_of(&store, 1).await;
+    store.faults.inject(move |_| Some(fault));
+    for (what, call) in requests(&store) {
+        check(what, &store.send(call).await);
+    }
+    store.faults.clear();
+    assert_eq!(cart_of(&store, 1).await, before, "nothing was written");
+    for (what, call) in requests(&store) {
+        assert!(store.send(call).await.status.is_success(), "{what} works again once the database does");
+    }
+}
+
+fn is_busy(what: &str, reply: &Reply) {
+    assert_eq!(reply.status, 503, "{what}: {}", reply.text);
+    assert!(reply.header("retry-after").parse::<u32>().unwrap() > 0, "{what}");
+    assert_eq!(reply.header("cache-control"), "no-store", "{what}");
+    let body = reply.json();
+    assert!(body["message"].is_string() && body.as_object().unwrap().len() == 1, "{what}: {body}");
+}
+
+#[tokio::test]
+async fn a_throttling_database_is_answered_503() {
+    every_endpoint_under(Fault::Throttled, is_busy).await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_away_is_answered_503() {
+    every_endpoint_under(Fault::Away, is_busy).await;
+}
+
+#[tokio::test]
+async fn a_database_that_fails_is_answered_503() {
+    every_endpoint_under(Fault::Internal, is_busy).await;
+}
+
+#[tokio::test]
+async fn a_missing_table_is_a_500_that_names_the_request_and_nothing_of_the_inside() {
+    every_endpoint_under(Fault::NoTable, |what, reply| {
+        assert_eq!(reply.status, 500, "{what}: {}", reply.text);
+        let message = reply.json()["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("local-"), "{what}: {message}");
+        for inside in ["table", "Resource", "DynamoDB", "injected", "GetItem"] {
+            assert!(!message.contains(inside), "{what}: {message}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_database_that_hangs_is_given_up() {
+    let store = TestStore::open().await;
+    store.faults.inject(|_| Some(Fault::Hanging));
+    is_busy("user", &store.send(Call::post("/user").token(&store.token("Thornwick"))).await);
+}
+
+#[tokio::test]
+async fn throttling_that_passes_is_not_noticed() {
+    let store = TestStore::open().await;
+    for (what, call) in requests(&store) {
+        let failures = AtomicUsize::new(0);
+        store.faults.inject(move |_| (failures.fetch_add(1, Ordering::SeqCst) < 2).then_some(Fault::Throttled));
+        assert!(store.send(call).await.status.is_success(), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn unprocessed_keys_are_asked_for_again_and_then_given_up() {
+    let store = TestStore::open().await;
+    let user = || Call::post("/user").token(&store.token("Thornwick"));
+    let batches = AtomicUsize::new(0);
+    store.faults.inject(move |operation| {
+        let first_two = operation == "BatchGetItem" && batches.fetch_add(1, Ordering::SeqCst) < 2;
+        first_two.then_some(Fault::Unprocessed)
+    });
+    assert_eq!(store.send(user()).await.status, 200);
+    store.faults.inject(|operation| (operation == "BatchGetItem").then_some(Fault::Unprocessed));
+    is_busy("user", &store.send(user()).await);
+}
+
+#[tokio::test]
+async fn a_write_that_keeps_colliding_asks_the_buyer_to_try_again() {
+    for collision in [Fault::ConditionFailed, Fault::TransactionConflict] {
+        let store = TestStore::open().await;
+        let before = cart_of(&store, 1).await;
+        store.faults.inject(move |operation| (operation == "UpdateItem").then_some(collision));
+        let token = store.token("Thornwick");
+        for call in [
+            Call::post("/cart/acceptCoupon").json(&json!({ "coupon": "THREEBACK" })),
+            Call::post("/cart/removeReferral"),
+        ] {
+            let reply = store.send(call.token(&token)).await;
+            assert_eq!(reply.status, 200);
+            assert_eq!(reply.json()["success"], false);
+            assert!(reply.json()["message"].as_str().unwrap().contains("try again"), "{}", reply.text);
+        }
+        assert_eq!(cart_of(&store, 1).await, before);
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_collides_three_times_still_lands() {
+    let store = TestStore::open().await;
+    let collisions = AtomicUsize::new(0);
+    store.faults.inject(move |operation| {
+        let collides = operation == "UpdateItem" && collisions.fetch_add(1, Ordering::SeqCst) < 3;
+        collides.then_some(Fault::ConditionFailed)
+    });
+    let reply = store.send(Call::post("/cart/removeReferral").token(&store.token("Thornwick"))).await;
+    assert_eq!(reply.json()["success"], true, "{}", reply.text);
+    let cart = cart_of(&store, 1).await.unwrap();
+    assert!(!cart.contains_key("referral"));
+}
+
+#[tokio::test]
+async fn a_limiter_that_finds_no_way_in_answers_503() {
+    let store = TestStore::open().await;
+    store.faults.inject(|operation| (operation == "UpdateItem").then_some(Fault::ConditionFailed));
+    let call = Call::post("/payments/checkStatus").json(&json!({ "order_id": "ska237syhxydekce" }));
+    let reply = store.send(call).await;
+    is_busy("checkStatus", &reply);
+    assert_eq!(reply.header("ratelimit-limit"), "", "the request was not counted");
+}
+
+#[tokio::test]
+async fn a_failed_lookup_still_says_where_the_address_stands() {
+    let store = TestStore::open().await;
+    store.faults.inject(|operation| (operation == "BatchGetItem").then_some(Fault::Throttled));
+    let call = Call::post("/payments/checkStatus").json(&json!({ "order_id": "ska237syhxydekce" }));
+    let reply = store.send(call).await;
+    is_busy("checkStatus", &reply);
+    assert_eq!(reply.header("ratelimit-remaining"), "17");
+}
+
+#[tokio::test]
+async fn an_unreadable_item_is_a_500_and_leaves_the_rest_alone() {
+    let store = TestStore::open().await;
+    let mut user = store.db.get(&keys::user(UserId::new(1)), true).await.unwrap().unwrap();
+    user.insert("created_at".to_owned(), AttributeValue::S("yesterday".to_owned()));
+    put(&store, user).await;
+    let broken = store.send(Call::post("/user").token(&store.token("Thornwick"))).await;
+    assert_eq!(broken.status, 500);
+    assert!(!broken.text.contains("created_at") && !broken.text.contains("yesterday"), "{}", broken.text);
+    assert_eq!(store.send(Call::post("/user").token(&store.token("Pebble"))).await.status, 200);
+}
+
+async fn put(store: &TestStore, item: codec::Item) {
+    store.db.client().put_item().table_name(store.db.table()).set_item(Some(item)).send().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_category_of_more_than_one_page_is_read_whole() {
+    let store = TestStore::open().await;
+    let pointer = publish::read_pointer(&store.db).await.unwrap().unwrap();
+    let slug = Slug::parse("/large").unwrap();
+    // A query answers with one megabyte at a time.
+    for place in 0..5_usize {
+        let id = 10_000 + place as u64;
+        let description = Some("x".repeat(300_000));
+        let item: Item = serde_json::from_value(json!({
+            "id": ItemId::new(id), "name": format!("Item {place}"), "description": description, "price": 100, "active": true
+        }))
+        .unwrap();
+        let head = CategoryHead {
+            id: CategoryId::new(id),
+            slug: if place == 0 { slug.clone() } else { Slug::parse(&format!("/large/s{place}")).unwrap() },
+            name: format!("Shelf {place}"),
+            description: None,
+            image: None,
+        };
+        let shelf = CategoryShelf { head, comparison: Vec::new(), cumulative: false, items: vec![item] };
+        let key = keys::category_shelf(&pointer.version, &CategoryPath::Slug(slug.clone()), place);
+        put(&store, codec::encode_published(&key, &shelf).unwrap()).await;
+    }
+    let reply = store.send(Call::post("/categories/get/large").token(&store.token("Pebble"))).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.json()["subcategories"].as_array().unwrap().len(), 4);
+    let queries = store.calls.operations().iter().filter(|operation| *operation == "Query").count();
+    assert!(queries > 1, "the test needs more than one page");
+}
+
+#[tokio::test]
+async fn a_failed_refresh_of_the_pointer_is_tried_again_by_the_next_request() {
+    let store = TestStore::open().await;
+    assert_eq!(store.send(Call::get("/staff")).await.status, 200);
+    store.clock.advance(Duration::from_secs(6));
+    store.faults.inject(|_| Some(Fault::Throttled));
+    is_busy("staff", &store.send(Call::get("/staff")).await);
+    store.faults.clear();
+    assert_eq!(store.send(Call::get("/staff")).await.status, 200);
+}

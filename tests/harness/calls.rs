@@ -1,0 +1,87 @@
+//! A tap on the SDK: which operations were called, and how many round trips they make.
+
+use aws_sdk_dynamodb::config::interceptors::{BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef};
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use std::sync::{Arc, Mutex};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Entry {
+    Begin(String),
+    End,
+}
+
+/// Every call to the database since the last [`Calls::clear`].
+#[derive(Debug, Clone, Default)]
+pub struct Calls(Arc<Mutex<Vec<Entry>>>);
+
+impl Calls {
+    fn push(&self, entry: Entry) {
+        self.0.lock().expect("no test panics here").push(entry);
+    }
+
+    /// Forgets what was called so far.
+    pub fn clear(&self) {
+        self.0.lock().expect("no test panics here").clear();
+    }
+
+    /// The operations, in the order in which they were sent; one that is tried again stands twice.
+    #[must_use]
+    pub fn operations(&self) -> Vec<String> {
+        let entries = self.0.lock().expect("no test panics here");
+        let begun = entries.iter().filter_map(|entry| match entry {
+            Entry::Begin(operation) => Some(operation.clone()),
+            Entry::End => None,
+        });
+        begun.collect()
+    }
+
+    /// How many of the operations write.
+    #[must_use]
+    pub fn writes(&self) -> usize {
+        let reads = ["GetItem", "BatchGetItem", "Query", "Scan"];
+        self.operations().iter().filter(|operation| !reads.contains(&operation.as_str())).count()
+    }
+
+    /// Round trips, one after the other: calls side by side count once. A new round begins with the first call that is
+    /// sent after one of the round before has come back.
+    #[must_use]
+    pub fn round_trips(&self) -> usize {
+        let (mut rounds, mut one_came_back) = (0, true);
+        for entry in self.0.lock().expect("no test panics here").iter() {
+            match entry {
+                Entry::Begin(_) if one_came_back => (rounds, one_came_back) = (rounds + 1, false),
+                Entry::Begin(_) => {}
+                Entry::End => one_came_back = true,
+            }
+        }
+        rounds
+    }
+}
+
+impl Intercept for Calls {
+    fn name(&self) -> &'static str {
+        "Calls"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
+        self.push(Entry::Begin(target.rsplit('.').next().unwrap_or_default().to_owned()));
+        Ok(())
+    }
+
+    fn read_after_attempt(
+        &self,
+        _: &FinalizerInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.push(Entry::End);
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! A database that misbehaves: calls are sent elsewhere before they reach the engine, so that nothing is half done.
+
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextMut;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The database throttles.
+    Throttled,
+    /// Nobody listens.
+    Away,
+    /// Nobody answers before the client's timeout.
+    Hanging,
+    /// The database's own 500.
+    Internal,
+    /// A batch comes back with nothing done.
+    Unprocessed,
+    /// The table is not there.
+    NoTable,
+    /// Another transaction holds the item.
+    TransactionConflict,
+    /// The condition of a write fails, whatever it says.
+    ConditionFailed,
+}
+
+type Rule = Box<dyn FnMut(&str) -> Option<Fault> + Send>;
+
+/// Decides call by call what goes wrong.
+#[derive(Clone)]
+pub struct Faults {
+    rule: Arc<Mutex<Option<Rule>>>,
+    broken: SocketAddr,
+    closed: SocketAddr,
+}
+
+impl std::fmt::Debug for Faults {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Faults").finish_non_exhaustive()
+    }
+}
+
+impl Faults {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let broken = listener.local_addr().expect("a bound port");
+        let unused = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let closed = unused.local_addr().expect("a bound port");
+        drop(unused);
+        tokio::spawn(serve(listener));
+        Self { rule: Arc::default(), broken, closed }
+    }
+
+    /// From now on `rule` says, from the name of each operation, whether and how it fails.
+    pub fn inject(&self, rule: impl FnMut(&str) -> Option<Fault> + Send + 'static) {
+        *self.rule.lock().expect("no rule panics") = Some(Box::new(rule));
+    }
+
+    /// From now on all is well.
+    pub fn clear(&self) {
+        *self.rule.lock().expect("no rule panics") = None;
+    }
+}
+
+impl Intercept for Faults {
+    fn name(&self) -> &'static str {
+        "Faults"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let request = context.request_mut();
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let fault = self.rule.lock().expect("no rule panics").as_mut().and_then(|rule| rule(&operation));
+        match fault {
+            None => {}
+            Some(Fault::Away) => request.set_uri(format!("http://{}/", self.closed))?,
+            Some(fault) => request.set_uri(format!("http://{}/{fault:?}", self.broken))?,
+        }
+        Ok(())
+    }
+}
+
+async fn serve(listener: TcpListener) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+        tokio::spawn(async move { _ = connection.await });
+    }
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let fault = request.uri().path().trim_start_matches('/').to_owned();
+    let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let (status, code) = match fault.as_str() {
+        "Hanging" => std::future::pending().await,
+        "Unprocessed" => return Ok(reply(StatusCode::OK, &unprocessed(&body))),
+        "Throttled" => (StatusCode::BAD_REQUEST, "ProvisionedThroughputExceededException"),
+        "NoTable" => (StatusCode::BAD_REQUEST, "ResourceNotFoundException"),
+        "TransactionConflict" => (StatusCode::BAD_REQUEST, "TransactionConflictException"),
+        "ConditionFailed" => (StatusCode::BAD_REQUEST, "ConditionalCheckFailedException"),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError"),
+    };
+    let kind = format!("com.amazonaws.dynamodb.v20120810#{code}");
+    Ok(reply(status, &json!({ "__type": kind, "message": "injected" })))
+}
+
+/// Every key of a batch, asked for and not processed.
+fn unprocessed(body: &[u8]) -> Value {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    json!({ "Responses": {}, "UnprocessedKeys": request["RequestItems"] })
+}
+
+fn reply(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
+    *response.status_mut() = status;
+    let json = http::HeaderValue::from_static("application/x-amz-json-1.0");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    response
+}

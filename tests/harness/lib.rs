@@ -1,0 +1,16 @@
+//! A store to test against: the sample store in a fresh table of an engine in the test's own process, the five
+//! functions behind the routes of template.yaml, a clock that stands still, and a tap on every call to the database.
+
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test that cannot be set up has failed")]
+
+mod calls;
+mod clock;
+mod faults;
+mod request;
+mod store;
+
+pub use calls::Calls;
+pub use clock::{NOW, TestClock};
+pub use faults::{Fault, Faults};
+pub use request::{Call, Reply, event, event_names};
+pub use store::{TestStore, repository, template};

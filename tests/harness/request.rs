@@ -1,0 +1,138 @@
+//! Requests as a client makes them, the event files, and answers to look into.
+
+use crate::store::repository;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use lambda_http::{Body, Response};
+use serde_json::Value;
+
+/// A request to be sent through the gateway.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub(crate) method: Method,
+    pub(crate) target: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+    pub(crate) source_ip: String,
+}
+
+impl Call {
+    fn new(method: Method, target: &str) -> Self {
+        let headers = HeaderMap::from_iter([(http::header::HOST, HeaderValue::from_static("store.test"))]);
+        Self { method, target: target.to_owned(), headers, body: Vec::new(), source_ip: "198.51.100.7".to_owned() }
+    }
+
+    /// GET `target`: the path as sent, with a query where there is one.
+    #[must_use]
+    pub fn get(target: &str) -> Self {
+        Self::new(Method::GET, target)
+    }
+
+    /// POST `target` without a body.
+    #[must_use]
+    pub fn post(target: &str) -> Self {
+        Self::new(Method::POST, target)
+    }
+
+    /// Another method.
+    #[must_use]
+    pub fn method(mut self, method: Method) -> Self {
+        self.method = method;
+        self
+    }
+
+    /// With a JSON body.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").bytes(body.to_string())
+    }
+
+    /// With any body.
+    #[must_use]
+    pub fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// With another header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        let name = HeaderName::try_from(name).expect("a header name");
+        self.headers.append(name, HeaderValue::from_bytes(value.as_bytes()).expect("a header value"));
+        self
+    }
+
+    /// With `Authorization: Bearer` and a token.
+    #[must_use]
+    pub fn token(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    /// From another address.
+    #[must_use]
+    pub fn from_ip(mut self, address: &str) -> Self {
+        address.clone_into(&mut self.source_ip);
+        self
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body as text.
+    pub text: String,
+}
+
+impl Reply {
+    pub(crate) fn of(response: Response<Body>) -> Self {
+        let (head, body) = response.into_parts();
+        let text = match body {
+            Body::Text(text) => text,
+            Body::Binary(bytes) => String::from_utf8(bytes).expect("every body is text"),
+            _ => String::new(),
+        };
+        Self { status: head.status, headers: head.headers, text }
+    }
+
+    /// The body as JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
+    }
+
+    /// A header's text, empty where it is missing.
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("a header of text"))
+    }
+}
+
+/// The event file `events/<name>.json`.
+#[must_use]
+pub fn event(name: &str) -> Value {
+    let path = repository().join("events").join(format!("{name}.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Every event file as `<function>/<endpoint>[.<outcome>]`, sorted.
+#[must_use]
+pub fn event_names() -> Vec<String> {
+    let mut names = Vec::new();
+    for folder in std::fs::read_dir(repository().join("events")).expect("events/ is there").flatten() {
+        if !folder.path().is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(folder.path()).expect("a readable folder").flatten() {
+            let file = file.file_name().to_string_lossy().into_owned();
+            if let Some(stem) = file.strip_suffix(".json") {
+                names.push(format!("{}/{stem}", folder.file_name().to_string_lossy()));
+            }
+        }
+    }
+    names.sort();
+    names
+}

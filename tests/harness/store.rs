@@ -1,0 +1,164 @@
+//! The store under test.
+
+use crate::calls::Calls;
+use crate::clock::{NOW, TestClock};
+use crate::faults::Faults;
+use crate::request::{Call, Reply};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use local::engine::{Engine, ensure_table};
+use local::functions::Functions;
+use local::gateway::Gateway;
+use local::store::Store;
+use serde_json::Value;
+use shared::clock::Clock;
+use shared::model::UserId;
+use shared::store::Db;
+use shared::token::TokenKeys;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+use template::Template;
+
+/// The name of every test's table; each has an engine of its own.
+const TABLE: &str = "storefront";
+
+/// The repository's root.
+#[must_use]
+pub fn repository() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The real template.yaml with the default of every parameter.
+#[must_use]
+pub fn template() -> &'static Template {
+    static TEMPLATE: LazyLock<Template> = LazyLock::new(|| with_parameters(&[]));
+    &TEMPLATE
+}
+
+fn with_parameters(parameters: &[(&str, &str)]) -> Template {
+    let parameters: BTreeMap<String, String> =
+        parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Template::read(&repository().join("template.yaml"), &parameters).expect("template.yaml is sound")
+}
+
+/// The keys that the tokens in events/ are signed with.
+static KEYS: LazyLock<String> = LazyLock::new(|| {
+    std::fs::read_to_string(repository().join("events/token-keys.json")).expect("events/token-keys.json is there")
+});
+
+/// The sample store as its files have it, read once.
+static SAMPLE: LazyLock<Store> =
+    LazyLock::new(|| Store::read(&repository().join("infra/sample-store"), NOW).expect("the sample store is sound"));
+
+/// A store with everything that a test looks into.
+#[derive(Debug)]
+pub struct TestStore {
+    /// The database, past the tap: what a test reads and writes here is not counted and does not fail.
+    pub db: Db,
+    /// Every call of the functions to the database.
+    pub calls: Calls,
+    /// What goes wrong with them.
+    pub faults: Faults,
+    /// The time.
+    pub clock: Arc<TestClock>,
+    /// The keys that tokens are signed with.
+    pub keys: TokenKeys,
+    gateway: Gateway,
+    functions: Functions,
+    tapped: Client,
+    template: Template,
+}
+
+impl TestStore {
+    /// The sample store in a fresh table.
+    pub async fn open() -> Self {
+        Self::open_with(&[]).await
+    }
+
+    /// The sample store in a fresh table, with other values of the template's parameters.
+    pub async fn open_with(parameters: &[(&str, &str)]) -> Self {
+        let store = Self::empty_with(parameters).await;
+        let loaded = SAMPLE.load_into_empty(&store.db, NOW).await.expect("the sample store can be published");
+        assert!(loaded, "the table was empty");
+        store
+    }
+
+    /// A fresh table without a store in it.
+    pub async fn empty() -> Self {
+        Self::empty_with(&[]).await
+    }
+
+    async fn empty_with(parameters: &[(&str, &str)]) -> Self {
+        let template = with_parameters(parameters);
+        let engine = Engine::start(None).await.expect("an engine in memory");
+        let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+        let definition = template.table().expect("the template has a table");
+        ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
+        let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
+        // As in production, but quicker to give up.
+        let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(5));
+        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1)).build();
+        let tapped = engine.client_config().interceptor(calls.clone()).interceptor(faults.clone());
+        let tapped = Client::from_conf(tapped.retry_config(retries).timeout_config(timeouts).build());
+        let keys = TokenKeys::parse(&KEYS).expect("usable keys");
+        let functions = functions(&template, &tapped, &clock);
+        let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
+        let gateway =
+            Gateway::new(&template, self::functions(&template, &tapped, &clock), as_clock).expect("usable routes");
+        Self { db, calls, faults, clock, keys, gateway, functions, tapped, template }
+    }
+
+    /// The sample store's files, as they were read.
+    #[must_use]
+    pub fn sample() -> &'static Store {
+        &SAMPLE
+    }
+
+    /// Forgets every cache, as a sandbox does that starts anew; the table stays.
+    pub fn restart(&mut self) {
+        self.functions = functions(&self.template, &self.tapped, &self.clock);
+        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let behind = functions(&self.template, &self.tapped, &self.clock);
+        self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
+    }
+
+    /// Sends a request through the gateway.
+    pub async fn send(&self, call: Call) -> Reply {
+        let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
+        let answer = self.gateway.respond(&call.method, (path, query), &call.headers, &call.body, &call.source_ip);
+        Reply::of(answer.await)
+    }
+
+    /// Passes an event to a function, as Lambda does.
+    pub async fn invoke(&self, function: &str, event: &Value) -> Reply {
+        let request = lambda_http::request::from_str(&event.to_string()).expect("a gateway event");
+        Reply::of(self.functions.call(function, request).await.expect("a function of that name"))
+    }
+
+    /// Passes the event file `events/<name>.json` to the function it is for.
+    pub async fn invoke_file(&self, name: &str) -> Reply {
+        let function = name.split('/').next().unwrap_or_default();
+        self.invoke(function, &crate::request::event(name)).await
+    }
+
+    /// A token of the sample user with this name, good for an hour.
+    #[must_use]
+    pub fn token(&self, username: &str) -> String {
+        let user = SAMPLE.live.users.iter().find(|user| user.username == username);
+        self.token_of(user.unwrap_or_else(|| panic!("there is no user {username}")).id)
+    }
+
+    /// A token of any user, whether there is one or not, good for an hour.
+    #[must_use]
+    pub fn token_of(&self, user: UserId) -> String {
+        self.keys.sign(user, self.clock.seconds(), 3_600).expect("a usable key")
+    }
+}
+
+fn functions(template: &Template, client: &Client, clock: &Arc<TestClock>) -> Functions {
+    let clock: Arc<dyn Clock> = Arc::clone(clock) as Arc<dyn Clock>;
+    Functions::new(template, client, TABLE, &KEYS, &clock).expect("functions that start")
+}

@@ -1,0 +1,117 @@
+//! What many tests do: publish the sample store with something changed in it, and look into answers.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a helper that fails fails its test")]
+
+use http::StatusCode;
+use publish::files::{CategoryFile, ItemFile, StoreFiles};
+use serde_json::Value;
+use shared::clock::Clock;
+use shared::model::{Cart, ItemId, Line, LineId, PaymentType, Pointer, StoreConfig, UserId};
+use shared::store::{codec, keys};
+use std::time::Duration;
+use tests::{Reply, TestStore, repository};
+
+/// Longer than any cache trusts what it read.
+pub const STALE: Duration = Duration::from_secs(6);
+
+/// Publishes the sample store with something changed in its files, and waits until nobody has the old one any more.
+pub async fn republish(store: &TestStore, change: impl FnOnce(&mut StoreFiles)) {
+    let mut files = publish::read(&repository().join("infra/sample-store")).expect("the sample store is sound");
+    change(&mut files);
+    let compiled = publish::compile(&files).expect("the changed store is sound");
+    publish::publish(&store.db, &compiled, store.clock.seconds()).await.expect("it can be published");
+    store.clock.advance(STALE);
+}
+
+/// Changes the configuration of what is published, past every check that publishing makes.
+pub async fn configure(store: &TestStore, change: impl FnOnce(&mut StoreConfig)) {
+    let read = publish::read_pointer(&store.db).await.expect("a readable pointer");
+    let mut pointer: Pointer = read.expect("something is published");
+    change(&mut pointer.config);
+    put(store, codec::encode_live(&keys::pointer(), &pointer).expect("a pointer can be written")).await;
+    store.clock.advance(STALE);
+}
+
+/// Writes an item into the table.
+pub async fn put(store: &TestStore, item: codec::Item) {
+    let request = store.db.client().put_item().table_name(store.db.table()).set_item(Some(item));
+    request.send().await.expect("the item can be written");
+}
+
+/// A sample store that shows pages and categories without a token.
+pub async fn open_to_guests() -> TestStore {
+    let store = TestStore::open().await;
+    republish(&store, |files| files.store.content.guest_mode = true).await;
+    store
+}
+
+/// Gives a user a cart with one unit of each of these items.
+pub async fn fill_cart(store: &TestStore, user: u64, items: &[u64]) {
+    let user = UserId::new(user);
+    let line = |(place, item): (u64, &u64)| Line {
+        id: LineId::new(place),
+        item: ItemId::new(*item),
+        count: 1,
+        variables: Vec::new(),
+        server: None,
+        price: None,
+        payment_type: PaymentType::OneOff,
+        promoted: false,
+    };
+    let lines: Vec<Line> = (1..).zip(items).map(line).collect();
+    let cart = Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user) };
+    put(store, codec::encode_live(&keys::cart(user), &cart).expect("a cart can be written")).await;
+}
+
+/// The top category with this id in the store's files.
+pub fn category(files: &mut StoreFiles, id: u64) -> &mut CategoryFile {
+    let mut categories = files.categories.iter_mut().map(|source| &mut source.content);
+    categories.find(|category| category.id.value == id).unwrap_or_else(|| panic!("there is no category {id}"))
+}
+
+/// The item with this id in the store's files.
+pub fn item(files: &mut StoreFiles, id: u64) -> &mut ItemFile {
+    let categories = files.categories.iter_mut().map(|source| &mut source.content);
+    let mut items =
+        categories.flat_map(|top| top.items.iter_mut().chain(top.subcategories.iter_mut().flat_map(|c| &mut c.items)));
+    items.find(|item| item.id.value == id).unwrap_or_else(|| panic!("there is no item {id}"))
+}
+
+/// The names of an object's fields, in the order in which they were sent.
+pub fn fields(object: &Value) -> Vec<&str> {
+    object.as_object().unwrap_or_else(|| panic!("{object} is no object")).keys().map(String::as_str).collect()
+}
+
+/// The element of an array whose `id` this is.
+pub fn by_id(array: &Value, id: u64) -> &Value {
+    let mut elements = array.as_array().unwrap_or_else(|| panic!("{array} is no array")).iter();
+    elements.find(|element| element["id"] == id).unwrap_or_else(|| panic!("{id} is not in {array}"))
+}
+
+/// The values of one field of every element of an array.
+pub fn all<'a>(array: &'a Value, field: &str) -> Vec<&'a Value> {
+    let elements = array.as_array().unwrap_or_else(|| panic!("{array} is no array"));
+    elements.iter().map(|element| &element[field]).collect()
+}
+
+/// Whether an answer is `{message}` alone, with this status, kept by nobody.
+#[track_caller]
+pub fn assert_message(reply: &Reply, status: u16) -> String {
+    assert_eq!(reply.status, StatusCode::from_u16(status).expect("a status"), "{}", reply.text);
+    let body = reply.json();
+    assert_eq!(fields(&body), ["message"], "{body}");
+    assert_eq!(reply.header("cache-control"), "no-store");
+    body["message"].as_str().expect("a text").to_owned()
+}
+
+/// Whether an answer is the 401 of every endpoint but checkStatus (ruling 1).
+#[track_caller]
+pub fn assert_unauthorized(reply: &Reply) {
+    assert_eq!(reply.status, 401, "{}", reply.text);
+    let body = reply.json();
+    assert_eq!(fields(&body), ["status", "message"], "{body}");
+    assert_eq!(body["status"], false);
+    assert!(body["message"].as_str().is_some_and(|text| !text.is_empty()));
+    assert_eq!(reply.header("www-authenticate"), "Bearer");
+    assert_eq!(reply.header("cache-control"), "no-store");
+}
