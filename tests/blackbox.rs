@@ -1,5 +1,7 @@
 //! Black-box tests by function and endpoint, and what spans all of them.
 
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod access;
 mod auth;
 mod bodies;

@@ -150,6 +150,6 @@ fn every_event_is_one_that_the_gateway_would_send() {
         assert!(key == "$default" || keys.contains(key), "{name}: {key}");
         assert_eq!(event["requestContext"]["routeKey"], event["routeKey"], "{name}");
         assert!(event["requestContext"]["http"]["sourceIp"].is_string(), "{name}");
-        assert_eq!(event["body"].is_string() || event["body"] == Value::Null, true, "{name}");
+        assert!(event["body"].is_string() || event["body"] == Value::Null, "{name}");
     }
 }

@@ -1,12 +1,336 @@
-//! Logs: JSON lines on standard output, as CloudWatch reads them.
+//! What a function tells its owner: one JSON line per request on standard output, which is its log entry and, in
+//! CloudWatch's embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
 
+use crate::http::wire::{self, Decimal};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use std::cell::{Cell, RefCell};
+use std::io::Write as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 use tracing::level_filters::LevelFilter;
 
-/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`, `debug`, `trace`; `info` where it is anything else).
-/// A second call does nothing.
-pub fn init() {
+/// The namespace of every metric.
+pub const NAMESPACE: &str = "Storefront";
+/// Dimensions of all metrics but [`CODES_REFUSED`].
+const PER_FUNCTION: &[&str] = &["Stack", "Function"];
+/// Dimensions of [`CODES_REFUSED`].
+const PER_KIND: &[&str] = &["Stack", "Function", "Kind"];
+/// Counts refused coupons and gift cards by the kind of refusal.
+const CODES_REFUSED: &str = "CodesRefused";
+
+/// A metric that a function may emit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit, as CloudWatch spells it.
+    pub unit: &'static str,
+    /// The names of its dimensions.
+    pub dimensions: &'static [&'static str],
+}
+
+const fn count(name: &'static str) -> Metric {
+    Metric { name, unit: "Count", dimensions: PER_FUNCTION }
+}
+
+const fn millis(name: &'static str) -> Metric {
+    Metric { name, unit: "Milliseconds", dimensions: PER_FUNCTION }
+}
+
+/// Every metric that is ever emitted. Dashboards and alarms are checked against it.
+pub const METRICS: &[Metric] = &[
+    count("Requests"),
+    count("ClientErrors"),
+    count("ServerErrors"),
+    count("ColdStarts"),
+    count("DatabaseCalls"),
+    count("Conflicts"),
+    count("RateLimited"),
+    millis("Duration"),
+    millis("DatabaseLatency"),
+    Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
+];
+
+/// Who is telling: set once by [`init`]. Where it is not set, as in tests and the local server, nothing is emitted.
+static EMITTER: OnceLock<Emitter> = OnceLock::new();
+/// Whether this process has answered a request yet.
+static WARM: AtomicBool = AtomicBool::new(false);
+
+#[derive(Debug)]
+struct Emitter {
+    stack: String,
+    function: &'static str,
+}
+
+tokio::task_local! {
+    static METER: Meter;
+}
+
+/// What one request has come to so far.
+#[derive(Debug, Default)]
+struct Meter {
+    conflicts: Cell<u32>,
+    rate_limited: Cell<bool>,
+    code_refused: Cell<Option<&'static str>>,
+    database_micros: RefCell<Vec<i64>>,
+}
+
+/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`, `debug`, `trace`; `info` where it is anything else), and
+/// emitting as `function` of the stack `STACK_NAME`. A second call does nothing.
+pub fn init(function: &'static str) {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(LevelFilter::INFO);
     let lines = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false).with_span_list(false);
     // An error means that logging was started already.
     let _ = lines.with_max_level(level).with_target(false).try_init();
+    let stack = std::env::var("STACK_NAME").unwrap_or_else(|_| "unknown".to_owned());
+    let _ = EMITTER.set(Emitter { stack, function });
+}
+
+/// Notes that a write to a cart lost against another.
+pub fn conflict() {
+    let _ = METER.try_with(|meter| meter.conflicts.set(meter.conflicts.get() + 1));
+}
+
+/// Notes that the limiter refused the request.
+pub fn rate_limited() {
+    let _ = METER.try_with(|meter| meter.rate_limited.set(true));
+}
+
+/// Notes that a coupon or gift card was refused, and which kind of refusal it was.
+pub fn code_refused(kind: &'static str) {
+    let _ = METER.try_with(|meter| meter.code_refused.set(Some(kind)));
+}
+
+/// Runs a call to the database and notes how long it took.
+pub async fn database_call<T>(call: impl Future<Output = T>) -> T {
+    let started = Instant::now();
+    let answer = call.await;
+    let micros = micros_since(started);
+    let _ = METER.try_with(|meter| meter.database_micros.borrow_mut().push(micros));
+    answer
+}
+
+fn micros_since(started: Instant) -> i64 {
+    i64::try_from(started.elapsed().as_micros()).unwrap_or(i64::MAX)
+}
+
+/// What a request's line says of the request itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The gateway's id of the request.
+    pub id: &'a str,
+    /// The endpoint's name.
+    pub endpoint: &'static str,
+}
+
+/// Runs an endpoint and emits its line; `status` reads the HTTP status of what it answers, `timestamp` is the time in
+/// milliseconds since 1970 UTC.
+pub async fn observed<T>(
+    request: Request<'_>,
+    timestamp: u64,
+    endpoint: impl Future<Output = T>,
+    status: impl FnOnce(&T) -> u16,
+) -> T {
+    let started = Instant::now();
+    let measured = async {
+        let answer = endpoint.await;
+        let line = METER.with(|meter| meter.line(request, timestamp, status(&answer), micros_since(started)));
+        (answer, line)
+    };
+    let (answer, line) = METER.scope(Meter::default(), measured).await;
+    if let (Some(line), true) = (line, tracing::enabled!(tracing::Level::INFO)) {
+        // Standard output is the function's log; if it is gone, there is nobody to tell.
+        let _ = std::io::stdout().lock().write_all(line.as_bytes());
+    }
+    answer
+}
+
+impl Meter {
+    fn line(&self, request: Request<'_>, timestamp: u64, status: u16, micros: i64) -> Option<String> {
+        let line = Line {
+            emitter: EMITTER.get()?,
+            meter: self,
+            request,
+            timestamp,
+            status,
+            micros,
+            cold_start: !WARM.swap(true, Ordering::Relaxed),
+        };
+        serde_json::to_string(&line).ok().map(|line| line + "\n")
+    }
+}
+
+/// A request's line, in the order in which it is read.
+struct Line<'a> {
+    emitter: &'a Emitter,
+    meter: &'a Meter,
+    request: Request<'a>,
+    timestamp: u64,
+    status: u16,
+    micros: i64,
+    cold_start: bool,
+}
+
+impl Line<'_> {
+    const fn outcome(&self) -> &'static str {
+        match self.status {
+            500.. => "failed",
+            400.. => "refused",
+            _ => "answered",
+        }
+    }
+
+    /// The directives that tell CloudWatch which members are metrics.
+    fn directives(&self) -> Directives {
+        let emitted = |metric: &&Metric| metric.name != CODES_REFUSED || self.meter.code_refused.get().is_some();
+        Directives(METRICS.iter().filter(emitted).collect())
+    }
+}
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let latencies: Vec<Decimal> =
+            self.meter.database_micros.borrow().iter().take(100).copied().map(wire::thousandths).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("level", "INFO")?;
+        map.serialize_entry("message", "request")?;
+        map.serialize_entry("timestamp", &timestamp_text(self.timestamp))?;
+        map.serialize_entry("request_id", self.request.id)?;
+        map.serialize_entry("endpoint", self.request.endpoint)?;
+        map.serialize_entry("status", &self.status)?;
+        map.serialize_entry("outcome", self.outcome())?;
+        map.serialize_entry("cold_start", &self.cold_start)?;
+        map.serialize_entry("Stack", &self.emitter.stack)?;
+        map.serialize_entry("Function", self.emitter.function)?;
+        map.serialize_entry("Requests", &1)?;
+        map.serialize_entry("ClientErrors", &u8::from((400..500).contains(&self.status)))?;
+        map.serialize_entry("ServerErrors", &u8::from(self.status >= 500))?;
+        map.serialize_entry("ColdStarts", &u8::from(self.cold_start))?;
+        map.serialize_entry("DatabaseCalls", &latencies.len())?;
+        map.serialize_entry("Conflicts", &self.meter.conflicts.get())?;
+        map.serialize_entry("RateLimited", &u8::from(self.meter.rate_limited.get()))?;
+        map.serialize_entry("Duration", &wire::thousandths(self.micros))?;
+        map.serialize_entry("DatabaseLatency", &latencies)?;
+        if let Some(kind) = self.meter.code_refused.get() {
+            map.serialize_entry("Kind", kind)?;
+            map.serialize_entry(CODES_REFUSED, &1)?;
+        }
+        let aws = Aws { timestamp: self.timestamp, directives: self.directives() };
+        map.serialize_entry("_aws", &aws)?;
+        map.end()
+    }
+}
+
+fn timestamp_text(millis: u64) -> String {
+    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis).unwrap_or_default().to_string()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Aws {
+    timestamp: u64,
+    #[serde(rename = "CloudWatchMetrics")]
+    directives: Directives,
+}
+
+/// One directive for each set of dimensions.
+struct Directives(Vec<&'static Metric>);
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Directive {
+    namespace: &'static str,
+    dimensions: [&'static [&'static str]; 1],
+    metrics: Vec<Definition>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Definition {
+    name: &'static str,
+    unit: &'static str,
+}
+
+impl Serialize for Directives {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of = |dimensions: &'static [&'static str]| Directive {
+            namespace: NAMESPACE,
+            dimensions: [dimensions],
+            metrics: self
+                .0
+                .iter()
+                .filter(|metric| metric.dimensions == dimensions)
+                .map(|metric| Definition { name: metric.name, unit: metric.unit })
+                .collect(),
+        };
+        let directives = [of(PER_FUNCTION), of(PER_KIND)];
+        serializer.collect_seq(directives.iter().filter(|directive| !directive.metrics.is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn line(meter: &Meter, status: u16) -> Value {
+        let emitter = Emitter { stack: "shop".to_owned(), function: "cart" };
+        let request = Request { id: "r1", endpoint: "cart/get" };
+        let line =
+            Line { emitter: &emitter, meter, request, timestamp: 1_500, status, micros: 2_345, cold_start: true };
+        serde_json::to_value(&line).unwrap()
+    }
+
+    #[test]
+    fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
+        let meter = Meter::default();
+        meter.code_refused.set(Some("unknown"));
+        meter.database_micros.borrow_mut().push(1_500);
+        let line = line(&meter, 200);
+        let mut declared = Vec::new();
+        for directive in line["_aws"]["CloudWatchMetrics"].as_array().unwrap() {
+            assert_eq!(directive["Namespace"], NAMESPACE);
+            for dimension in directive["Dimensions"][0].as_array().unwrap() {
+                assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
+            }
+            for metric in directive["Metrics"].as_array().unwrap() {
+                let value = &line[metric["Name"].as_str().unwrap()];
+                assert!(value.is_number() || value.is_array(), "{metric}: {value}");
+                declared.push(metric["Name"].as_str().unwrap().to_owned());
+            }
+        }
+        let all: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+        assert_eq!(declared, all);
+        assert_eq!(line["DatabaseLatency"], serde_json::json!([1.5]));
+        assert_eq!(line["timestamp"], "1970-01-01T00:00:01.5Z");
+    }
+
+    #[test]
+    fn a_request_counts_where_it_belongs() {
+        let failed = line(&Meter::default(), 503);
+        assert_eq!((&failed["ServerErrors"], &failed["ClientErrors"]), (&1.into(), &0.into()));
+        assert_eq!(failed["outcome"], "failed");
+        let refused = line(&Meter::default(), 429);
+        assert_eq!((&refused["ServerErrors"], &refused["ClientErrors"]), (&0.into(), &1.into()));
+        assert_eq!(failed["_aws"]["CloudWatchMetrics"].as_array().unwrap().len(), 1, "no code, no kind");
+    }
+
+    #[tokio::test]
+    async fn what_happens_inside_a_request_is_noted_and_outside_it_is_not() {
+        conflict();
+        let seen = METER
+            .scope(Meter::default(), async {
+                conflict();
+                rate_limited();
+                database_call(std::future::ready(())).await;
+                METER.with(|meter| {
+                    (meter.conflicts.get(), meter.rate_limited.get(), meter.database_micros.borrow().len())
+                })
+            })
+            .await;
+        assert_eq!(seen, (1, true, 1));
+    }
 }

@@ -1,5 +1,7 @@
 //! Properties that every rule keeps, whatever store, cart and buyer it meets.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

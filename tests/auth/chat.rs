@@ -1,5 +1,7 @@
 //! GET /auth/chat.
 
+#![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
+
 use crate::support::{configure, fields, republish};
 use shared::model::ChatLogin;
 use shared::token::STATE_SECONDS;

@@ -1,5 +1,7 @@
 //! GET /patrons/get.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
 use crate::support::{STALE, all, fields, put, republish};
 use publish::files::Decimal;
 use serde_json::{Value, json};

@@ -14,6 +14,7 @@ use shared::model::{AppliedCode, Code, CodeText, Discount};
 use shared::rules::cart::price_lines;
 use shared::rules::code::{Applied, Refusal, judge, usable};
 use shared::store::{codes, keys};
+use shared::telemetry;
 use shared::token::Claim;
 
 const FIELD: &str = "coupon";
@@ -97,6 +98,7 @@ fn accepted(message: &str, applied: &Applied<'_>, wire: Wire) -> Response<Body> 
 }
 
 fn refused(refusal: Refusal, wire: Wire) -> Response<Body> {
+    telemetry::code_refused(refusal.kind());
     let text = match refusal {
         Refusal::Unknown => "This code does not exist.".to_owned(),
         Refusal::NotValidNow => "This code is not valid at the moment.".to_owned(),

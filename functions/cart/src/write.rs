@@ -5,6 +5,7 @@ use crate::error::Error;
 use lambda_http::{Body, Response};
 use shared::model::Cart;
 use shared::store::carts::{self, Saved};
+use shared::telemetry;
 
 /// How often a write that lost against another is tried again.
 const RETRIES: u32 = 3;
@@ -28,7 +29,7 @@ where
             Attempt::Done(response) => return Ok(response),
             Attempt::Write(cart, response) => match carts::save(&state.base.db, &cart).await? {
                 Saved::Written => return Ok(response),
-                Saved::Conflict => {}
+                Saved::Conflict => telemetry::conflict(),
             },
         }
         if round < RETRIES {

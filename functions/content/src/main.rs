@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
-    shared::telemetry::init();
+    shared::telemetry::init("content");
     let state = State::new(Base::from_env().await?);
     let handle = |request| async { Ok::<_, Infallible>(content::handle(&state, request).await) };
     lambda_http::run(lambda_http::service_fn(handle)).await

@@ -15,6 +15,7 @@ use shared::model::{InternalId, Order, OrderNumber, OrderStatus, Pointer, UserId
 use shared::rules::visibility::{Sight, sight};
 use shared::store::limiter::{self, Hit};
 use shared::store::{StoreError, keys, orders, users};
+use shared::telemetry;
 use shared::token::Claim;
 use std::sync::Arc;
 
@@ -64,6 +65,9 @@ pub async fn respond(state: &State, request: &Request) -> Response<Body> {
         Ok(hit) => hit,
         Err(error) => return Error::Store(error).into_response(&request_id),
     };
+    if !hit.allowed {
+        telemetry::rate_limited();
+    }
     let answer = if hit.allowed { found } else { Err(Error::TooManyAttempts { retry_seconds: hit.reset_seconds }) };
     let mut response = answer.unwrap_or_else(|error| error.into_response(&request_id));
     set_rate_headers(&mut response, hit);

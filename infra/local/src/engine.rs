@@ -3,6 +3,7 @@
 use crate::error::{StartError, chain};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TimeToLiveSpecification,
 };
@@ -77,7 +78,7 @@ pub async fn ensure_table(client: &Client, name: &str, definition: &TableDefinit
     let refused = |action| move |reason: String| StartError::Table { action, reason };
     match client.describe_table().table_name(name).send().await {
         Ok(_) => return Ok(()),
-        Err(error) if error.as_service_error().is_some_and(|error| error.is_resource_not_found_exception()) => {}
+        Err(error) if error.as_service_error().is_some_and(DescribeTableError::is_resource_not_found_exception) => {}
         Err(error) => return Err(refused("described")(chain(&error))),
     }
     let mut request = client.create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);

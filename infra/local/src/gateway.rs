@@ -17,6 +17,9 @@ use template::{Cors, Route, Template, match_route};
 /// The largest payload of an HTTP API, in bytes.
 pub const LARGEST_BODY: usize = 10 * 1024 * 1024;
 
+const BAD_REQUEST: &str = "Bad Request";
+const TOO_LARGE: &str = "Request Entity Too Large";
+
 /// The routes of a template with the functions behind them.
 #[derive(Debug)]
 pub struct Gateway {
@@ -62,6 +65,17 @@ impl Gateway {
         response
     }
 
+    /// Refuses a request whose body could not be taken in.
+    #[must_use]
+    pub fn refuse(&self, status: StatusCode, headers: &HeaderMap) -> Response<Body> {
+        let message = if status == StatusCode::PAYLOAD_TOO_LARGE { TOO_LARGE } else { BAD_REQUEST };
+        let mut response = own_answer(status, message);
+        if let Some(cors) = &self.cors {
+            cors::decorate(cors, headers, response.headers_mut());
+        }
+        response
+    }
+
     async fn route(
         &self,
         method: &Method,
@@ -71,12 +85,12 @@ impl Gateway {
         source_ip: &str,
     ) -> Response<Body> {
         if !has_usable_host(headers) {
-            return own_answer(StatusCode::BAD_REQUEST, "Bad Request");
+            return own_answer(StatusCode::BAD_REQUEST, BAD_REQUEST);
         }
         if body.len() > LARGEST_BODY {
-            return own_answer(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
+            return own_answer(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE);
         }
-        let Some(path) = event::decode_path(path) else { return own_answer(StatusCode::BAD_REQUEST, "Bad Request") };
+        let Some(path) = event::decode_path(path) else { return own_answer(StatusCode::BAD_REQUEST, BAD_REQUEST) };
         let Some((route, parameters)) = match_route(&self.routes, method.as_str(), &path) else {
             return own_answer(StatusCode::NOT_FOUND, "Not Found");
         };
@@ -96,7 +110,7 @@ impl Gateway {
         // The event goes through the text that AWS would send. Building a request from it is the runtime's part, and
         // panics on what no gateway lets through.
         let request = std::panic::catch_unwind(AssertUnwindSafe(|| lambda_http::request::from_str(&event)));
-        let Ok(Ok(request)) = request else { return own_answer(StatusCode::BAD_REQUEST, "Bad Request") };
+        let Ok(Ok(request)) = request else { return own_answer(StatusCode::BAD_REQUEST, BAD_REQUEST) };
         let response = self.functions.call(&route.function, request).await;
         response.unwrap_or_else(|| own_answer(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"))
     }

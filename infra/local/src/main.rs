@@ -77,8 +77,10 @@ async fn run(options: &Options) -> Result<(), StartError> {
         r#try: Try::pick(&store.compiled, &store.live, now),
         shown_user: store.live.users.first().map(|user| user.username.clone()),
     };
+    // The signals are listened for before anybody is told that the server is there to be stopped.
+    let stopped = stopped();
     announce(&ready, options.json);
-    server::serve(listener, gateway, clock, stopped()).await;
+    server::serve(listener, gateway, clock, stopped).await;
     Ok(())
 }
 
@@ -112,16 +114,24 @@ fn announce(ready: &Ready, json: bool) {
     _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Resolves on Ctrl-C, and where there is such a thing on SIGTERM.
-async fn stopped() {
-    let interrupted = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
-            tokio::select! { _ = interrupted => {}, _ = terminated.recv() => {} }
-            return;
-        }
+/// Listens for Ctrl-C, and where there is such a thing for SIGTERM, from now on; resolves when one comes.
+#[cfg(unix)]
+fn stopped() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).ok();
+    let (interrupted, terminated) = (listen(SignalKind::interrupt()), listen(SignalKind::terminate()));
+    async {
+        let received = async |signal: Option<tokio::signal::unix::Signal>| match signal {
+            Some(mut signal) => _ = signal.recv().await,
+            // It cannot be listened for, and ends the process as it always does.
+            None => std::future::pending().await,
+        };
+        tokio::select! { () = received(interrupted) => {}, () = received(terminated) => {} }
     }
-    _ = interrupted.await;
+}
+
+/// Listens for Ctrl-C.
+#[cfg(not(unix))]
+async fn stopped() {
+    _ = tokio::signal::ctrl_c().await;
 }

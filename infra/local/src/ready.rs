@@ -74,7 +74,9 @@ impl Try {
             codes.sort_by_key(|code| conditions(code));
             codes.first().map(|code| code.text().to_string()).unwrap_or_default()
         };
-        let referral = live.referrals.iter().find(|referral| referral.active);
+        // Not the first user's own: the curl lines carry that user's token, who could not use it.
+        let shown_user = live.users.first().map(|user| user.id);
+        let referral = live.referrals.iter().find(|referral| referral.active && Some(referral.owner) != shown_user);
         Self {
             page: compiled.pages.first().map(|page| page.url.clone()).unwrap_or_default(),
             coupon: code(CodeKind::Coupon),

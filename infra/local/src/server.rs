@@ -2,7 +2,7 @@
 
 use crate::error::StartError;
 use crate::gateway::{Gateway, LARGEST_BODY};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -81,11 +81,7 @@ async fn answer(
             let path_and_query = (path.as_str(), head.uri.query().unwrap_or_default());
             gateway.respond(&head.method, path_and_query, &head.headers, &body, &source_ip).await
         }
-        Err(status) => {
-            let mut response = shared::http::reply::message(status, "Request Entity Too Large");
-            *response.headers_mut() = HeaderMap::new();
-            response
-        }
+        Err(status) => gateway.refuse(status, &head.headers),
     };
     let elapsed = clock.now().saturating_sub(started);
     log(&head.method, &path, response.status(), elapsed);

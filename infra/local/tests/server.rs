@@ -129,7 +129,10 @@ fn a_body_over_ten_megabytes_is_refused_in_the_gateways_words() {
     let url = format!("{}/user", server.said("/base_url"));
     let large = server.send(&url, &[], &vec![b'x'; 10 * 1024 * 1024 + 1]);
     assert_eq!((large.status, large.json()), (413, json!({"message": "Request Entity Too Large"})));
-    assert_eq!(large.headers.get("content-type").map(|value| value.as_bytes()), Some(&b"application/json"[..]));
+    assert_eq!(
+        large.headers.get("content-type").map(ureq::http::HeaderValue::as_bytes),
+        Some(&b"application/json"[..])
+    );
     assert!(large.headers.get("cache-control").is_none());
 }
 
@@ -192,6 +195,14 @@ fn both_signals_end_it_cleanly_within_seconds() {
         let end = server.process.end();
         assert_eq!((end.status.code(), end.out.len()), (Some(0), 0), "{signal}: {:?}", end.err);
         assert!(asked.elapsed() < Duration::from_secs(8), "{signal}");
+    }
+}
+
+/// Whoever reads the ready line may end the server at once.
+#[test]
+fn a_signal_right_after_the_ready_line_ends_it_cleanly() {
+    for _ in 0..12 {
+        assert_eq!(Server::start(&[]).stop().status.code(), Some(0));
     }
 }
 

@@ -2,26 +2,27 @@
 
 use super::{reply, route};
 use crate::clock::Clock;
+use crate::telemetry;
 use futures_util::FutureExt;
 use lambda_http::{Body, Request, Response};
 use std::panic::AssertUnwindSafe;
 
-/// Runs `endpoint` on a request and logs what became of it. `name` is the endpoint's name; nothing that the caller
-/// sent stands in the line.
+/// Runs `endpoint` on a request and emits its line. `name` is the endpoint's name; nothing that the caller sent stands
+/// in the line.
 pub async fn endpoint<F>(clock: &dyn Clock, request: &Request, name: &'static str, endpoint: F) -> Response<Body>
 where
     F: Future<Output = Response<Body>>,
 {
-    let started = clock.millis();
     let request_id = route::request_id(request);
     // The state behind an endpoint is read-only or behind locks that recover from poisoning.
-    let response = AssertUnwindSafe(endpoint).catch_unwind().await.unwrap_or_else(|panic| {
-        tracing::error!(request_id, endpoint = name, panic = panic_text(&*panic), "the endpoint panicked");
-        reply::internal(&request_id)
+    let guarded = AssertUnwindSafe(endpoint).catch_unwind().map(|answer| {
+        answer.unwrap_or_else(|panic| {
+            tracing::error!(request_id, endpoint = name, panic = panic_text(&*panic), "the endpoint panicked");
+            reply::internal(&request_id)
+        })
     });
-    let duration_ms = clock.millis().saturating_sub(started);
-    tracing::info!(request_id, endpoint = name, status = response.status().as_u16(), duration_ms, "request");
-    response
+    let observed = telemetry::Request { id: &request_id, endpoint: name };
+    telemetry::observed(observed, clock.millis(), guarded, |response| response.status().as_u16()).await
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -46,6 +46,12 @@ pub const fn rate(rate: Rate) -> Decimal {
     Decimal { unscaled: rate.millionths(), digits: 6 }
 }
 
+/// A number of thousandths: microseconds as milliseconds.
+#[must_use]
+pub const fn thousandths(number: i64) -> Decimal {
+    Decimal { unscaled: number, digits: 3 }
+}
+
 /// Nothing, where a number does not apply.
 pub const ZERO: Decimal = Decimal { unscaled: 0, digits: 0 };
 

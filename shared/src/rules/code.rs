@@ -32,6 +32,22 @@ pub enum Refusal {
     NothingEligible,
 }
 
+impl Refusal {
+    /// The refusal's name where refusals are counted.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::NotValidNow => "not_valid_now",
+            Self::UsedUp => "used_up",
+            Self::NoBalance => "no_balance",
+            Self::EmptyCart => "empty_cart",
+            Self::BelowMinimum { .. } => "below_minimum",
+            Self::NothingEligible => "nothing_eligible",
+        }
+    }
+}
+
 /// What an applied code takes off a cart as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied<'a> {

@@ -5,6 +5,7 @@ use super::client::{Db, Rows};
 use super::codec::{Item, decode_live, encode_live, key_attributes};
 use super::keys::{self, PK, SK};
 use crate::model::{Cart, UserId};
+use crate::telemetry::database_call;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
@@ -55,7 +56,7 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
     for (placeholder, name) in update.names {
         request = request.expression_attribute_names(placeholder, name);
     }
-    match Box::pin(request.update_expression(update.expression).send()).await {
+    match database_call(Box::pin(request.update_expression(update.expression).send())).await {
         Ok(_) => Ok(Saved::Written),
         Err(error) => match error.as_service_error() {
             Some(

@@ -6,6 +6,7 @@
 use super::codec::{Item, key_attributes, key_of};
 use super::error::StoreError;
 use super::keys::{Key, PK};
+use crate::telemetry::database_call;
 use aws_config::BehaviorVersion;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
@@ -74,7 +75,7 @@ impl Db {
     /// [`StoreError`] where the database does not answer with the item or its absence.
     pub async fn get(&self, key: &Key, consistent: bool) -> Result<Option<Item>, StoreError> {
         let request = self.client.get_item().table_name(self.table()).consistent_read(consistent);
-        let answer = Box::pin(request.set_key(Some(key_attributes(key))).send()).await;
+        let answer = database_call(Box::pin(request.set_key(Some(key_attributes(key))).send())).await;
         Ok(answer.map_err(|error| StoreError::from_sdk("GetItem", error))?.item)
     }
 
@@ -98,7 +99,7 @@ impl Db {
             let request =
                 request.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
             let answer = self.client.batch_get_item().request_items(self.table(), request);
-            let answer = Box::pin(answer.send()).await;
+            let answer = database_call(Box::pin(answer.send())).await;
             let answer = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
             for item in answer.responses.unwrap_or_default().into_values().flatten() {
                 rows.insert(key_of(&item)?, item);
@@ -124,7 +125,7 @@ impl Db {
             let request = self.client.query().table_name(self.table()).consistent_read(true);
             let request = request.key_condition_expression("#pk = :pk").expression_attribute_names("#pk", PK);
             let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
-            let page = Box::pin(request.set_exclusive_start_key(start).send()).await;
+            let page = database_call(Box::pin(request.set_exclusive_start_key(start).send())).await;
             let page = page.map_err(|error| StoreError::from_sdk("Query", error))?;
             items.extend(page.items.unwrap_or_default());
             start = page.last_evaluated_key.filter(|key| !key.is_empty());

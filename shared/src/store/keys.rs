@@ -24,7 +24,7 @@
 //! | units of an item sold in all | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Update |
-//! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, BatchGet, Put |
+//! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 //! | a restore that has begun | `RESTORE` | `RESTORE` | Get, Put |

@@ -5,6 +5,7 @@ use super::StoreError;
 use super::client::Db;
 use super::codec::{Item, key_attributes};
 use super::keys::{self, TTL};
+use crate::telemetry::database_call;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -77,7 +78,7 @@ async fn count(db: &Db, address: &str, now: u64) -> Result<Counted, StoreError> 
         .expression_attribute_values(":max", number(u64::from(LIMIT)))
         .return_values(ReturnValue::AllNew)
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-    match Box::pin(request.send()).await {
+    match database_call(Box::pin(request.send())).await {
         Ok(answer) => window(answer.attributes.as_ref(), address).map(Counted::In),
         Err(error) => match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => match failed.item() {
@@ -102,7 +103,7 @@ async fn open(db: &Db, address: &str, now: u64) -> Result<Option<Window>, StoreE
         .expression_attribute_values(":end", number(end))
         .expression_attribute_values(":now", number(now))
         .expression_attribute_values(":ttl", number(end / 1_000 + KEPT_SECONDS));
-    match Box::pin(request.send()).await {
+    match database_call(Box::pin(request.send())).await {
         Ok(_) => Ok(Some(Window { hits: 1, end })),
         Err(error) => match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(None),
