@@ -6,6 +6,7 @@
 pub mod base;
 pub mod clock;
 pub mod config;
+pub mod fault;
 pub mod http;
 pub mod model;
 pub mod rules;

@@ -2,6 +2,7 @@
 
 use crate::State;
 use crate::error::Error;
+use crate::servers::{self, ServerBody};
 use crate::visit::{self, Goods, Visit};
 use lambda_http::{Body, Request, Response};
 use serde::Serialize;
@@ -11,6 +12,7 @@ use shared::http::wire::{self, Decimal, Wire};
 use shared::model::{Code, CodeId, CodeKind, Discount, ItemId, LineId, Money, Referral, ServerId, UserId};
 use shared::rules::cart::{PricedLine, Sums, price_lines, sums};
 use shared::rules::code::{Applied, judge};
+use shared::rules::pricing::Limits;
 use shared::rules::referral::in_force;
 use shared::store::{codes, keys};
 
@@ -55,14 +57,8 @@ struct ItemBody<'a> {
     is_virtual_currency_only: bool,
     vars: Vec<VariableBody<'a>>,
     count: u32,
-    #[serde(rename = "quantityGlobalLimit")]
-    global_limit: Option<u32>,
-    #[serde(rename = "quantityGlobalCurrentLimit")]
-    global_current: Option<u64>,
-    #[serde(rename = "quantityUserLimit")]
-    user_limit: Option<u32>,
-    #[serde(rename = "quantityUserCurrentLimit")]
-    user_current: Option<u64>,
+    #[serde(flatten)]
+    limits: Limits,
     is_unavailable: bool,
     payment_type: u8,
     is_any_price: bool,
@@ -77,12 +73,6 @@ struct VariableBody<'a> {
     id: u64,
     name: &'a str,
     value: &'a str,
-}
-
-#[derive(Serialize)]
-struct ServerBody<'a> {
-    server_id: ServerId,
-    server_name: &'a str,
 }
 
 /// Answers the request.
@@ -164,7 +154,6 @@ fn coupon_terms(code: &Code, wire: Wire) -> (&'static str, Decimal) {
 
 fn item_body<'a>(line: &PricedLine<'a>, wire: Wire) -> ItemBody<'a> {
     let item = &line.published.item;
-    let limits = line.standing.limits;
     let name =
         |id: u64| item.variables.iter().find(|variable| variable.id == id).map(|variable| variable.name.as_str());
     let chosen = line.line.variables.iter();
@@ -180,16 +169,13 @@ fn item_body<'a>(line: &PricedLine<'a>, wire: Wire) -> ItemBody<'a> {
         is_virtual_currency_only: item.virtual_only,
         vars: chosen.filter_map(|v| Some(VariableBody { id: v.id, name: name(v.id)?, value: &v.value })).collect(),
         count: line.count,
-        global_limit: limits.global,
-        global_current: limits.global_current,
-        user_limit: limits.user,
-        user_current: limits.user_current,
+        limits: line.standing.limits,
         is_unavailable: line.standing.unavailable,
         payment_type: line.line.payment_type.wire(),
         is_any_price: item.any_price,
         min_price: wire.money(item.min_price),
         allow_select_server: item.allow_select_server,
-        allowed_servers: item.servers.iter().map(|s| ServerBody { server_id: s.id, server_name: &s.name }).collect(),
+        allowed_servers: servers::bodies(&item.servers),
         selected_server: line.line.server.filter(selectable),
     }
 }

@@ -9,6 +9,7 @@ use shared::http::body;
 use shared::http::reply;
 use shared::http::wire::{Decimal, Wire};
 use shared::model::{ItemId, Pointer, Promotions, Sold};
+use shared::rules::pricing::Limits;
 use shared::rules::promotion::{Offer, offers};
 use shared::store::{StoreError, keys};
 use std::sync::Arc;
@@ -22,14 +23,8 @@ struct OfferBody<'a> {
     original_price: Decimal,
     price: Decimal,
     is_subs: bool,
-    #[serde(rename = "quantityGlobalLimit")]
-    global_limit: Option<u32>,
-    #[serde(rename = "quantityGlobalCurrentLimit")]
-    global_current: Option<u64>,
-    #[serde(rename = "quantityUserLimit")]
-    user_limit: Option<u32>,
-    #[serde(rename = "quantityUserCurrentLimit")]
-    user_current: Option<u64>,
+    #[serde(flatten)]
+    limits: Limits,
     is_unavailable: bool,
     is_virtual_currency_only: bool,
     virtual_price: Decimal,
@@ -64,7 +59,6 @@ async fn promotions(state: &State, pointer: Arc<Pointer>) -> Result<(Arc<Promoti
 
 fn body_of<'a>(offer: &Offer<'a>, wire: Wire) -> OfferBody<'a> {
     let item = &offer.published.item;
-    let limits = offer.standing.limits;
     OfferBody {
         id: item.id,
         name: &item.name,
@@ -72,10 +66,7 @@ fn body_of<'a>(offer: &Offer<'a>, wire: Wire) -> OfferBody<'a> {
         original_price: wire.money(item.price),
         price: wire.money(offer.promotion.price),
         is_subs: item.is_subscription,
-        global_limit: limits.global,
-        global_current: limits.global_current,
-        user_limit: limits.user,
-        user_current: limits.user_current,
+        limits: offer.standing.limits,
         is_unavailable: offer.standing.unavailable,
         is_virtual_currency_only: item.virtual_only,
         virtual_price: wire.money(item.virtual_price),

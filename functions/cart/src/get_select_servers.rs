@@ -2,19 +2,12 @@
 
 use crate::State;
 use crate::error::Error;
+use crate::servers::{self, ServerBody};
 use crate::visit;
 use lambda_http::{Body, Request, Response};
-use serde::Serialize;
 use shared::http::{body, reply};
-use shared::model::{ItemType, Server, ServerId};
+use shared::model::ItemType;
 use std::collections::BTreeMap;
-
-/// A server, in the words of the cart.
-#[derive(Serialize)]
-struct ServerBody<'a> {
-    server_id: ServerId,
-    server_name: &'a str,
-}
 
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
@@ -27,10 +20,6 @@ pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>,
     let items = goods.items.values().map(|published| &published.item);
     let selectable = items.filter(|item| item.allow_select_server && item.kind == ItemType::CmdServer);
     let servers: BTreeMap<String, Vec<ServerBody<'_>>> =
-        selectable.map(|item| (item.id.to_string(), item.servers.iter().map(body_of).collect())).collect();
+        selectable.map(|item| (item.id.to_string(), servers::bodies(&item.servers))).collect();
     Ok(reply::ok(&servers))
-}
-
-fn body_of(server: &Server) -> ServerBody<'_> {
-    ServerBody { server_id: server.id, server_name: &server.name }
 }

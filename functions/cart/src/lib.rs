@@ -9,6 +9,7 @@ mod get_promoted;
 mod get_select_servers;
 mod remove_referral;
 mod routes;
+mod servers;
 mod set_referral;
 mod visit;
 mod write;

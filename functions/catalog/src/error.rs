@@ -2,9 +2,9 @@
 
 use lambda_http::http::StatusCode;
 use lambda_http::{Body, Response};
+use shared::fault;
 use shared::http::body::BodyFault;
 use shared::http::reply;
-use shared::http::serve::log_fault;
 use shared::store::StoreError;
 
 /// A refusal or a fault; what the caller learns stands in [`Error::into_response`] alone.
@@ -21,19 +21,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// The answer to the caller; a fault is logged here, once.
+    /// The answer to the caller; a failure of the table is logged with it.
     pub fn into_response(self, request_id: &str) -> Response<Body> {
         match self {
             Self::Unauthorized => reply::unauthorized(),
             Self::Body(fault) => reply::message(reply::body_status(&fault), &fault.to_string()),
             Self::UnknownCategory => reply::message(StatusCode::NOT_FOUND, "This category does not exist."),
-            Self::Store(error) => {
-                log_fault(request_id, &error);
-                match error {
-                    StoreError::Unavailable { .. } => reply::unavailable(),
-                    StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
-                }
-            }
+            Self::Store(error) => fault::answer(request_id, &error),
         }
     }
 }

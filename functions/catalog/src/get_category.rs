@@ -12,7 +12,7 @@ use shared::http::{body, reply, route};
 use shared::model::{
     CategoryId, CategoryPath, CategoryShelf, Comparison, ComparisonValue, Item, ItemId, Ledger, Pointer, Server, Sold,
 };
-use shared::rules::pricing::{Standing, standing};
+use shared::rules::pricing::{Limits, Standing, standing};
 use shared::store::{StoreError, keys, ledgers, users};
 use shared::token::Claim;
 use std::sync::Arc;
@@ -55,14 +55,8 @@ struct ItemBody<'a> {
     is_subs: bool,
     custom_price: bool,
     min_price: Decimal,
-    #[serde(rename = "quantityGlobalLimit")]
-    global_limit: Option<u32>,
-    #[serde(rename = "quantityGlobalCurrentLimit")]
-    global_current: Option<u64>,
-    #[serde(rename = "quantityUserLimit")]
-    user_limit: Option<u32>,
-    #[serde(rename = "quantityUserCurrentLimit")]
-    user_current: Option<u64>,
+    #[serde(flatten)]
+    limits: Limits,
     is_unavailable: bool,
     allow_select_server: bool,
     allowed_servers: &'a [Server],
@@ -154,10 +148,7 @@ fn item_body(item: &Item, standing: Standing, wire: Wire) -> ItemBody<'_> {
         is_subs: item.is_subscription,
         custom_price: item.any_price,
         min_price: wire.money(item.min_price),
-        global_limit: standing.limits.global,
-        global_current: standing.limits.global_current,
-        user_limit: standing.limits.user,
-        user_current: standing.limits.user_current,
+        limits: standing.limits,
         is_unavailable: standing.unavailable,
         allow_select_server: item.allow_select_server,
         allowed_servers: &item.servers,

@@ -9,7 +9,7 @@ use shared::http::bearer::Caller;
 use shared::http::wire::{Decimal, Wire};
 use shared::http::{body, reply};
 use shared::model::{Cart, Deals, ItemId, Ledger, Pointer, PublishedItem, Sold};
-use shared::rules::pricing::standing;
+use shared::rules::pricing::{Limits, standing};
 use shared::store::{Rows, StoreError, carts, keys, ledgers, users};
 use shared::token::Claim;
 use std::sync::Arc;
@@ -24,14 +24,8 @@ struct DealBody<'a> {
     original_price: Decimal,
     price: Decimal,
     discount: Decimal,
-    #[serde(rename = "quantityGlobalLimit")]
-    global_limit: Option<u32>,
-    #[serde(rename = "quantityGlobalCurrentLimit")]
-    global_current: Option<u64>,
-    #[serde(rename = "quantityUserLimit")]
-    user_limit: Option<u32>,
-    #[serde(rename = "quantityUserCurrentLimit")]
-    user_current: Option<u64>,
+    #[serde(flatten)]
+    limits: Limits,
     image: &'a str,
     virtual_price: Decimal,
     is_virtual_currency_only: bool,
@@ -85,10 +79,7 @@ fn body_of<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, wire
         original_price: wire.money(standing.quote.original_price()),
         price: wire.money(standing.quote.price),
         discount: wire.money(standing.quote.discount),
-        global_limit: standing.limits.global,
-        global_current: standing.limits.global_current,
-        user_limit: standing.limits.user,
-        user_current: standing.limits.user_current,
+        limits: standing.limits,
         image: &item.image,
         virtual_price: wire.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,

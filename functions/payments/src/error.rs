@@ -4,9 +4,9 @@ use crate::check_status::Label;
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::RETRY_AFTER;
 use lambda_http::{Body, Response};
+use shared::fault;
 use shared::http::body::BodyFault;
 use shared::http::reply;
-use shared::http::serve::log_fault;
 use shared::store::StoreError;
 
 /// A refusal or a fault; what the caller learns stands in [`Error::into_response`] alone.
@@ -26,7 +26,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The answer to the caller; a fault is logged here, once.
+    /// The answer to the caller; a failure of the table is logged with it.
     pub fn into_response(self, request_id: &str) -> Response<Body> {
         match self {
             Self::TooManyAttempts { retry_seconds } => {
@@ -45,13 +45,7 @@ impl Error {
                 let body = Label { status: "error", message: "Unauthorized" };
                 reply::challenge(reply::json(StatusCode::UNAUTHORIZED, &body))
             }
-            Self::Store(error) => {
-                log_fault(request_id, &error);
-                match error {
-                    StoreError::Unavailable { .. } => reply::unavailable(),
-                    StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
-                }
-            }
+            Self::Store(error) => fault::answer(request_id, &error),
         }
     }
 }

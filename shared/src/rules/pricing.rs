@@ -2,6 +2,7 @@
 //! promotions and the cart all give (rulings 5 and 6).
 
 use crate::model::{Item, Ledger, Money, Rung, Sold};
+use serde::Serialize;
 
 /// What one unit of an item costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,16 +22,20 @@ impl Quote {
 }
 
 /// How far an item's limits are used up. A current value is there exactly where its limit is; both user fields
-/// are absent for a caller who is not logged in (ruling 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// are absent for a caller who is not logged in (ruling 5). Serialised under the contract's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Limits {
     /// Units that may be sold in all.
+    #[serde(rename = "quantityGlobalLimit")]
     pub global: Option<u32>,
     /// Units sold in all.
+    #[serde(rename = "quantityGlobalCurrentLimit")]
     pub global_current: Option<u64>,
     /// Units the caller may buy.
+    #[serde(rename = "quantityUserLimit")]
     pub user: Option<u32>,
     /// Units the caller bought.
+    #[serde(rename = "quantityUserCurrentLimit")]
     pub user_current: Option<u64>,
 }
 

@@ -42,7 +42,7 @@ impl Counters {
     pub fn plan(&self, ids: impl Iterator<Item = ItemId>, now: u64) -> CounterPlan {
         let mut plan = CounterPlan { now, known: Sold::new(), stale: Vec::new() };
         for id in ids {
-            let trusted = |read_at: u64| read_at <= now && now - read_at < self.lifetime_millis;
+            let trusted = |read_at: u64| read_at.abs_diff(now) < self.lifetime_millis;
             match self.cache.get(&id).filter(|(read_at, _)| trusted(*read_at)) {
                 Some((_, sold)) => _ = plan.known.insert(id, sold),
                 None if plan.stale.iter().any(|(other, _)| *other == id) => {}

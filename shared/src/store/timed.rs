@@ -26,8 +26,9 @@ impl<T> Timed<T> {
     /// The value where it is not older than its lifetime at `now` (milliseconds).
     #[must_use]
     pub fn fresh(&self, now: u64) -> Option<Arc<T>> {
-        // A value from the future was read before a clock was set back: not trusted.
-        let trusted = |read_at: u64| read_at <= now && now - read_at < self.lifetime_millis;
+        // Callers side by side may hold a slightly earlier `now` than the one who read; a value from further in the
+        // future was read before a clock was set back and is not trusted.
+        let trusted = |read_at: u64| read_at.abs_diff(now) < self.lifetime_millis;
         self.slot().filter(|(read_at, _)| trusted(*read_at)).map(|(_, value)| value)
     }
 
