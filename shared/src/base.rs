@@ -3,7 +3,7 @@
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
 use crate::store::Db;
-use crate::store::client::aws_config;
+use crate::store::client::client_from_env;
 use crate::store::published::Published;
 use std::sync::Arc;
 
@@ -35,8 +35,7 @@ impl Base {
     /// [`ConfigError`] where the environment is incomplete.
     pub async fn from_env() -> Result<Self, ConfigError> {
         let config = Config::from_env()?;
-        let client = aws_sdk_dynamodb::Client::new(&aws_config().await);
-        let base = Self::new(Db::new(client, &config.table), config, Arc::new(SystemClock));
+        let base = Self::new(Db::new(client_from_env(), &config.table), config, Arc::new(SystemClock));
         if let Err(error) = base.published.pointer().await {
             tracing::warn!(error = %error, "the pointer could not be read during init");
         }

@@ -89,7 +89,7 @@ async fn open(options: &Options, template: &Template) -> Result<Database, StartE
     let definition = template.table()?;
     match std::env::var(ENDPOINT).ok().filter(|endpoint| !endpoint.is_empty()) {
         Some(endpoint) => {
-            let client = Client::new(&shared::store::client::aws_config().await);
+            let client = shared::store::client::client_from_env();
             let table = std::env::var("TABLE_NAME").unwrap_or(definition.logical_id);
             Ok(Database { client, endpoint, table })
         }
