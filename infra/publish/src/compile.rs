@@ -101,7 +101,9 @@ struct Origins {
 }
 
 fn assemble(lowered: Lowered) -> (Origins, Compiled) {
-    let Lowered { site, staff, pages, categories } = lowered;
+    let Lowered { site, staff, mut pages, categories } = lowered;
+    // By id, so that a file's name changes nothing.
+    pages.sort_by_key(|(_, page)| page.id);
     let origin = |category: &&Category| (category.shelf.head.id, category.file.clone(), category.line);
     let origins = Origins {
         store: PathBuf::from("store.yaml"),
@@ -114,23 +116,9 @@ fn assemble(lowered: Lowered) -> (Origins, Compiled) {
         subcategories: top.subcategories.into_iter().filter(|inner| inner.visible).map(|inner| inner.shelf).collect(),
     });
     let categories: Vec<CompiledCategory> = visible.collect();
-    let items: Vec<PublishedItem> = categories.iter().flat_map(items_of).collect();
-    let deals = items.iter().filter(|entry| entry.item.active && entry.item.featured).cloned().collect();
-    let mut compiled = Compiled {
-        version: String::new(),
-        config: site.config,
-        settings: site.settings,
-        staff,
-        patronage: site.patronage,
-        pages: pages.into_iter().map(|(_, page)| page).collect(),
-        tree: Tree(categories.iter().map(node).collect()),
-        deals: Deals(deals),
-        promotions: promotions(&items),
-        items,
-        categories,
-    };
-    compiled.settings.is_featured_deal = !compiled.deals.0.is_empty();
-    compiled.version = fingerprint(&compiled);
+    let pages = pages.into_iter().map(|(_, page)| page).collect();
+    let frame = Frame { config: site.config, settings: site.settings, staff, patronage: site.patronage, pages };
+    let compiled = Compiled::of(frame, categories);
     (origins, compiled)
 }
 
@@ -167,7 +155,39 @@ fn promotions(items: &[PublishedItem]) -> Promotions {
     Promotions(promoted.into_iter().map(|(_, entry)| entry.clone()).collect())
 }
 
+/// A store without its catalog.
+pub(crate) struct Frame {
+    pub(crate) config: StoreConfig,
+    pub(crate) settings: Settings,
+    pub(crate) staff: Staff,
+    pub(crate) patronage: Patronage,
+    pub(crate) pages: Vec<Page>,
+}
+
 impl Compiled {
+    /// Everything that follows from a store's visible categories: items, deals, promotions, the category list, and
+    /// the version's name.
+    pub(crate) fn of(frame: Frame, categories: Vec<CompiledCategory>) -> Self {
+        let items: Vec<PublishedItem> = categories.iter().flat_map(items_of).collect();
+        let deals = items.iter().filter(|entry| entry.item.active && entry.item.featured).cloned().collect();
+        let mut compiled = Self {
+            version: String::new(),
+            config: frame.config,
+            settings: frame.settings,
+            staff: frame.staff,
+            patronage: frame.patronage,
+            pages: frame.pages,
+            tree: Tree(categories.iter().map(node).collect()),
+            deals: Deals(deals),
+            promotions: promotions(&items),
+            items,
+            categories,
+        };
+        compiled.settings.is_featured_deal = !compiled.deals.0.is_empty();
+        compiled.version = fingerprint(&compiled);
+        compiled
+    }
+
     /// Everything that is written for this store under a version's name, each under its key. Categories stand
     /// under their slug and again under their id: first the category, then its subcategories in order.
     #[must_use]

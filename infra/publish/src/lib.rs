@@ -7,19 +7,31 @@
 //!
 //! Knows nothing of HTTP and of no rule of pricing; what it writes is what [`shared::store`] reads.
 
+mod changes;
 mod compile;
+mod export;
 mod fault;
 pub mod files;
 pub mod live;
+mod load;
 mod lower;
 mod publish;
 mod read;
+mod remove;
+pub mod schema;
+mod version;
 mod write;
 
+pub use changes::{Changes, changes};
 pub use compile::{Compiled, CompiledCategory, Part, compile};
+pub use export::{export, write_files};
 pub use fault::Fault;
-pub use publish::{PublishError, Published, VersionRecord, move_pointer, publish, read_pointer, read_version};
+pub use load::{LoadError, damage, load};
+pub use publish::{PublishError, Published, publish, publish_with, read_pointer, repair, switch};
 pub use read::read;
+pub use remove::{KEPT, outdated, remove_outdated};
+pub use version::{VersionRecord, list_versions, read_record, read_tree, read_version};
+pub use write::{OnProgress, delete_each, write_each};
 
 use files::StoreFiles;
 

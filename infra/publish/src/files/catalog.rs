@@ -1,12 +1,13 @@
 //! `categories/*.yaml`: one top category with its items and subcategories per file.
 
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shared::model::ItemType;
 use std::collections::BTreeMap;
 
 /// A category or subcategory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CategoryFile {
     /// Its id, unique among all categories.
@@ -45,7 +46,7 @@ pub struct CategoryFile {
 }
 
 /// A row of a comparison table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparisonRow {
     /// Its id, unique inside the category.
@@ -73,7 +74,7 @@ fn is_text(kind: &str) -> bool {
 
 /// An item.
 #[expect(clippy::struct_excessive_bools, reason = "every one is a switch that its owner writes")]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemFile {
     /// Its id, unique among all items.
@@ -98,6 +99,7 @@ pub struct ItemFile {
     pub active: bool,
     /// `CMD` (delivered everywhere) or `CMD_SERVER` (delivered to the selected server).
     #[serde(rename = "type", default, skip_serializing_if = "is_default")]
+    #[schemars(with = "crate::schema::ItemType")]
     pub kind: ItemType,
     /// Whether it is a subscription.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -144,7 +146,7 @@ pub struct ItemFile {
 }
 
 /// Something the buyer fills in or chooses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VariableFile {
     /// Its id, unique inside the item.
@@ -157,7 +159,7 @@ pub struct VariableFile {
 }
 
 /// An offer made inside the cart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromotionFile {
     /// What one unit costs when it is added from the promotion, in major units.

@@ -1,11 +1,12 @@
 //! `pages/*.yaml` and `staff.yaml`.
 
 use super::scalar::{At, is_default};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A page: one file each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageFile {
     /// Its id, unique among the pages.
@@ -20,12 +21,12 @@ pub struct PageFile {
 }
 
 /// `staff.yaml`: player group to members.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct StaffFile(pub BTreeMap<String, Vec<StaffEntry>>);
 
 /// A member of the staff.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaffEntry {
     /// The member's name.

@@ -1,6 +1,7 @@
 //! `live/*.yaml`: what is never published and lives beside the store. Loaded into an empty table alone.
 
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shared::model::{OrderStatus, PaymentType};
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub struct LiveFiles {
 }
 
 /// A buyer's account. Times are written as [`crate::live::resolve`] reads them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserFile {
     /// The id, `sub` of the user's tokens.
@@ -55,7 +56,7 @@ pub struct UserFile {
 }
 
 /// A user's cart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CartFile {
     /// Its owner.
@@ -72,7 +73,7 @@ pub struct CartFile {
 }
 
 /// A line of a cart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CartLineFile {
     /// The item.
@@ -91,6 +92,7 @@ pub struct CartLineFile {
     pub price: Option<Decimal>,
     /// `one_off`, `subscription` or `gift`.
     #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(with = "crate::schema::PaymentType")]
     pub payment_type: PaymentType,
     /// Whether it was added from a promotion.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -98,7 +100,7 @@ pub struct CartLineFile {
 }
 
 /// A coupon.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CouponFile {
     /// Its id, unique among coupons and gift cards.
@@ -141,7 +143,7 @@ pub struct CouponFile {
 }
 
 /// What a coupon applies to.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeFile {
     /// Categories, each with its subcategories.
@@ -153,7 +155,7 @@ pub struct ScopeFile {
 }
 
 /// A gift card.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GiftCardFile {
     /// Its id, unique among coupons and gift cards.
@@ -174,7 +176,7 @@ pub struct GiftCardFile {
 }
 
 /// A referral code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferralFile {
     /// Its text; case does not matter.
@@ -187,7 +189,7 @@ pub struct ReferralFile {
 }
 
 /// An order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrderFile {
     /// Its running number.
@@ -202,6 +204,7 @@ pub struct OrderFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// Its state.
+    #[schemars(with = "crate::schema::OrderStatus")]
     pub status: OrderStatus,
     /// Name of the payment gateway.
     pub gateway: String,
@@ -216,7 +219,7 @@ pub struct OrderFile {
 }
 
 /// A line of an order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrderLineFile {
     /// The item.

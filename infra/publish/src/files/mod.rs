@@ -15,6 +15,7 @@ pub use live::{
     CartFile, CartLineFile, CouponFile, GiftCardFile, LiveFiles, OrderFile, OrderLineFile, ReferralFile, ScopeFile,
     UserFile,
 };
+pub(crate) use scalar::yes;
 pub use scalar::{At, Decimal, DecimalError};
 pub use store::{
     ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile, PatronsFile, RateFile,

@@ -1,13 +1,14 @@
 //! `store.yaml`: the site and what holds for all of it.
 
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shared::model::AuthType;
 use std::collections::BTreeMap;
 
 /// `store.yaml`.
 #[expect(clippy::struct_excessive_bools, reason = "every one is a switch that its owner writes")]
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoreFile {
     /// Version of the file format, [`super::FORMAT`].
@@ -19,6 +20,7 @@ pub struct StoreFile {
     pub description: String,
     /// How buyers log in.
     #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(with = "crate::schema::AuthType")]
     pub auth_type: AuthType,
     /// Code of the language shown first; the first of `languages` where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +75,7 @@ pub struct StoreFile {
 }
 
 /// A language of the site.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LanguageFile {
     /// Its code.
@@ -83,7 +85,7 @@ pub struct LanguageFile {
 }
 
 /// The store's currency.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CurrencyFile {
     /// Its code.
@@ -97,7 +99,7 @@ pub struct CurrencyFile {
 }
 
 /// A currency that a buyer may pay in.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateFile {
     /// Its code.
@@ -107,7 +109,7 @@ pub struct RateFile {
 }
 
 /// A link.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkFile {
     /// Its text.
@@ -117,7 +119,7 @@ pub struct LinkFile {
 }
 
 /// The monitored game server.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GameServerFile {
     /// Host name or address.
@@ -127,7 +129,7 @@ pub struct GameServerFile {
 }
 
 /// A donation goal.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoalFile {
     /// Its id, under which it is counted.
@@ -139,7 +141,7 @@ pub struct GoalFile {
 }
 
 /// The chat platform.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChatFile {
     /// Whether buyers log in through it (`chat_sync`).
@@ -157,7 +159,7 @@ pub struct ChatFile {
 }
 
 /// An OAuth client at the chat platform (ruling 13). Nothing here is secret.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChatClientFile {
     /// Client id.
@@ -175,7 +177,7 @@ pub struct ChatClientFile {
 }
 
 /// The virtual currency.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VirtualCurrencyFile {
     /// Whether it is used.
@@ -187,7 +189,7 @@ pub struct VirtualCurrencyFile {
 }
 
 /// The patrons list.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatronsFile {
     /// Whether it is shown.
@@ -205,7 +207,7 @@ pub struct PatronsFile {
 }
 
 /// A server that items can be delivered to.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerFile {
     /// Its id, by which items name it.

@@ -133,6 +133,13 @@ fn scope(file: &CouponFile, desk: &mut Desk<'_>) -> Scope {
     for item in &scope.items {
         desk.item(item, &format!("[{id}].scope.items"));
     }
+    let gone = &desk.given_up;
+    let in_vain = scope.categories.iter().all(|category| gone.categories.contains(&category.value))
+        && scope.items.iter().all(|item| gone.items.contains(&item.value));
+    if in_vain && !(scope.categories.is_empty() && scope.items.is_empty()) {
+        let problem = "names nothing but what is deleted, so that the coupon could never be used";
+        desk.report.fault(file.id.line, format!("[{id}].scope"), problem);
+    }
     Scope {
         categories: scope.categories.iter().map(|category| CategoryId::new(**category)).collect(),
         items: scope.items.iter().map(|item| ItemId::new(**item)).collect(),

@@ -11,10 +11,10 @@ mod when;
 
 pub use derive::{Derived, derive};
 pub use seed::seed;
-pub use when::{WhenError, resolve};
+pub use when::{WhenError, month, resolve};
 
 use crate::fault::{Fault, Report};
-use crate::files::{At, StoreFiles};
+use crate::files::{At, CategoryFile, StoreFiles};
 use crate::lower::{self, Category, Lowered};
 use crate::read;
 use shared::model::{Cart, Code, CodeText, Item, Order, Referral, User, UserId};
@@ -101,9 +101,38 @@ struct Desk<'a> {
     currency: &'a str,
     items: BTreeMap<u64, &'a Item>,
     categories: BTreeSet<u64>,
+    given_up: GivenUp,
     /// Names by id; `None` where `users.yaml` is broken, so that one fault does not become many.
     users: Option<BTreeMap<u64, String>>,
     report: &'a mut Report,
+}
+
+/// What lies in deleted categories, which nobody will ever be shown again.
+#[derive(Default)]
+struct GivenUp {
+    categories: BTreeSet<u64>,
+    items: BTreeSet<u64>,
+}
+
+impl GivenUp {
+    fn of(files: &StoreFiles) -> Self {
+        let mut found = Self::default();
+        for top in &files.categories {
+            found.take(&top.content, false);
+        }
+        found
+    }
+
+    fn take(&mut self, category: &CategoryFile, parent_is: bool) {
+        let is = parent_is || category.deleted;
+        if is {
+            self.categories.insert(*category.id);
+            self.items.extend(category.items.iter().map(|item| *item.id));
+        }
+        for inner in &category.subcategories {
+            self.take(inner, is);
+        }
+    }
 }
 
 impl<'a> Desk<'a> {
@@ -115,6 +144,7 @@ impl<'a> Desk<'a> {
             currency: &files.store.content.currency.code.value,
             items: Category::items_of(&lowered.categories),
             categories: categories.iter().map(|category| category.shelf.head.id.get()).collect(),
+            given_up: GivenUp::of(files),
             users: None,
             report,
         }

@@ -1,12 +1,14 @@
 //! Writes what lives beside a store into an empty table, in the shape in which everything else reads it.
 
 use super::Live;
+use super::when::month;
 use crate::write::write_all;
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::model::{Code, Ledger, UserId};
+use shared::model::{Code, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, UserId};
 use shared::store::codec::{self, Item};
 use shared::store::keys::{self, Key};
 use shared::store::{Db, StoreError};
+use std::collections::BTreeMap;
 
 /// Kinds of integer ids that are counted up, see [`keys::sequence`].
 const USERS: &str = "user";
@@ -35,6 +37,8 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(derived.sold.iter().map(|(item, sold)| Ok(counter(&keys::count(*item), "sold", *sold))));
     items.push(codec::encode_live(&keys::donations(), &derived.donations));
     items.extend(derived.patrons.iter().map(|donor| codec::encode_live(&keys::patron(donor.user), donor)));
+    items.extend(paid_orders(live));
+    items.extend(month_sums(live));
     items.extend(sequences(live).map(|(kind, next)| Ok(counter(&keys::sequence(kind), "next", next))));
     items
 }
@@ -54,6 +58,38 @@ fn ledger_item(user: UserId, ledger: &Ledger) -> Item {
         item.insert(format!("p{id}"), AttributeValue::N(holding.paid.minor().to_string()));
     }
     item
+}
+
+/// The paid orders with an owner.
+fn owned(live: &Live) -> impl Iterator<Item = (&Order, UserId)> {
+    let paid = live.orders.iter().filter(|order| order.status == OrderStatus::Paid);
+    paid.filter_map(|order| Some((order, order.owner?)))
+}
+
+/// The paid orders with an owner, by time.
+fn paid_orders(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
+    owned(live).map(|(order, user)| {
+        let paid = PaidOrder {
+            order: order.internal_id.clone(),
+            user,
+            amount: order.price,
+            currency: order.currency.clone(),
+            at: order.created_at,
+        };
+        codec::encode_live(&keys::paid_order(order.created_at, order.id), &paid)
+    })
+}
+
+/// What every user gave in the month that the top donators are of.
+fn month_sums(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
+    let of = &live.derived.donations.month;
+    let mut sums: BTreeMap<UserId, Money> = BTreeMap::new();
+    for (order, user) in owned(live).filter(|(order, _)| month(order.created_at) == *of) {
+        let sum = sums.entry(user).or_default();
+        *sum = *sum + order.lines.iter().map(|line| line.total).sum();
+    }
+    let given = sums.into_iter().filter(|(_, amount)| *amount > Money::ZERO);
+    given.map(move |(user, amount)| codec::encode_live(&keys::month_sum(of, user), &MonthSum { user, amount }))
 }
 
 /// For every kind of id the first number that is free.

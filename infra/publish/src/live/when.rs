@@ -40,7 +40,8 @@ pub fn resolve(text: &str, now: i64) -> Result<i64, WhenError> {
 }
 
 /// The month of a time in UTC, as `YYYY-MM`; empty outside of the calendar.
-pub(super) fn month(at: i64) -> String {
+#[must_use]
+pub fn month(at: i64) -> String {
     let date = Timestamp::from_second(at).map(|at| at.to_zoned(TimeZone::UTC).date());
     date.map(|date| format!("{:04}-{:02}", date.year(), date.month())).unwrap_or_default()
 }

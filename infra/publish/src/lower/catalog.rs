@@ -62,6 +62,10 @@ pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: 
                 let field = format!("{prefix}subcategories");
                 report.fault(inner.id.line, field, "there are two levels: a subcategory has no subcategories");
             }
+            if source.content.deleted && inner.enabled && !inner.deleted {
+                let problem = "can never be reached, its parent is deleted: set it here too, or move the subcategory";
+                report.fault(inner.id.line, format!("{prefix}deleted"), problem);
+            }
             let parent = Some(source.content.slug.as_str());
             subcategories.extend(category(inner, parent, &prefix, site, &mut names, report));
         }

@@ -354,3 +354,15 @@ fn all_faults_are_told_at_once() {
     ]);
     assert_eq!(found.lines().count(), 7, "{found}");
 }
+
+#[test]
+fn a_category_below_a_deleted_one_can_never_be_reached() {
+    let inner = "subcategories:\n  - {id: 2, slug: b, name: B";
+    let problem = "can never be reached, its parent is deleted: set it here too, or move the subcategory";
+    assert_eq!(
+        faults_of_category(&format!("deleted: true\n{inner}}}\n")),
+        format!("categories/a.yaml, line 6, subcategories[2].deleted: {problem}\n")
+    );
+    assert_eq!(faults_of_category(&format!("deleted: true\n{inner}, deleted: true}}\n")), "");
+    assert_eq!(faults_of_category(&format!("enabled: false\n{inner}}}\n")), "", "that one can be shown again");
+}

@@ -212,3 +212,18 @@ fn what_an_order_leaves_out_follows_from_its_items() {
     assert_eq!(live.orders[0].price.minor(), 750);
     assert_eq!(live.orders[0].currency, "EUR");
 }
+
+#[test]
+fn a_coupon_for_nothing_but_deleted_things_can_never_apply() {
+    let gone = "id: 5\nslug: gone\nname: Gone\ndeleted: true\nitems: [{id: 55, name: X, price: 1}]\n";
+    let found = faults(&[
+        ("categories/gone.yaml", gone),
+        (
+            "live/coupons.yaml",
+            "- {id: 1, code: a, percentage: 5, scope: {categories: [5], items: [55]}}\n\
+             - {id: 2, code: b, percentage: 5, scope: {categories: [5, 1]}}\n",
+        ),
+    ]);
+    let problem = "names nothing but what is deleted, so that the coupon could never be used";
+    assert_eq!(found, format!("live/coupons.yaml, line 1, [1].scope: {problem}\n"));
+}

@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 mod compiling;
+mod export;
 mod faults;
 mod format_page;
 mod live_faults;
 mod publishing;
+mod removing;
 mod sample_store;
+mod schemas;
 mod support;

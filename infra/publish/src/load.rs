@@ -1,0 +1,93 @@
+//! A published version back from the table, as it was compiled.
+
+use crate::compile::{Compiled, CompiledCategory, Frame};
+use crate::version::{VersionRecord, read_shelves, read_tree};
+use crate::write::{IN_FLIGHT, batches};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use serde::de::DeserializeOwned;
+use shared::model::{Page, PageUrl};
+use shared::store::codec::Item;
+use shared::store::keys::{self, Key};
+use shared::store::{Db, StoreError, codec};
+
+/// Why a version cannot be read back.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A row is missing.
+    #[error("version {version} is damaged: a {kind} row is missing")]
+    Missing {
+        /// The version.
+        version: String,
+        /// The kind of row.
+        kind: String,
+    },
+    /// What was read is not what was published.
+    #[error("version {version} is damaged: its rows are not those that were published")]
+    Altered {
+        /// The version.
+        version: String,
+    },
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads a version back and makes sure that it is what its name says.
+///
+/// # Errors
+/// [`LoadError`] where a row is missing or was altered.
+pub async fn load(db: &Db, record: &VersionRecord) -> Result<Compiled, LoadError> {
+    let version = &record.version;
+    let missing = |kind: &str| LoadError::Missing { version: version.clone(), kind: kind.to_owned() };
+    let tree = read_tree(db, version).await?.ok_or_else(|| missing("CATALOG"))?;
+    let shelves = read_shelves(db, version, &tree).await?;
+    let mut categories = Vec::with_capacity(shelves.len());
+    for (shelves, node) in shelves.into_iter().zip(&tree.0) {
+        let mut shelves = shelves.into_iter();
+        let shelf = shelves.next().ok_or_else(|| missing("CATALOG"))?;
+        let subcategories: Vec<_> = shelves.collect();
+        if subcategories.len() != node.subcategories.len() {
+            return Err(missing("CATALOG"));
+        }
+        categories.push(CompiledCategory { shelf, subcategories });
+    }
+    let frame = Frame {
+        config: record.config.clone(),
+        settings: part(db, version, &keys::settings(version)).await?,
+        staff: part(db, version, &keys::staff(version)).await?,
+        patronage: part(db, version, &keys::patronage(version)).await?,
+        pages: pages(db, record).await?,
+    };
+    let compiled = Compiled::of(frame, categories);
+    if compiled.version == *version { Ok(compiled) } else { Err(LoadError::Altered { version: version.clone() }) }
+}
+
+async fn part<T: DeserializeOwned>(db: &Db, version: &str, key: &Key) -> Result<T, LoadError> {
+    let missing = || LoadError::Missing { version: version.to_owned(), kind: key.to_string() };
+    let item = db.get(key, true).await?.ok_or_else(missing)?;
+    Ok(codec::decode_published(key, &item)?.0)
+}
+
+async fn pages(db: &Db, record: &VersionRecord) -> Result<Vec<Page>, LoadError> {
+    let version = record.version.as_str();
+    let wanted: Vec<Key> = record.pages.iter().map(|url| keys::page(version, &PageUrl::new(url))).collect();
+    let reads = stream::iter(wanted).map(|key| async move { part::<Page>(db, version, &key).await });
+    reads.buffered(IN_FLIGHT).try_collect().await
+}
+
+/// How many rows of a published store are missing from the table or differ from what was compiled.
+///
+/// # Errors
+/// Where the database does not answer.
+pub async fn damage(db: &Db, compiled: &Compiled) -> Result<usize, StoreError> {
+    let parts = compiled.parts(&compiled.version).into_iter();
+    let expected = parts.map(|(key, part)| codec::encode_published(&key, &part));
+    let checks = stream::iter(batches(expected)).map(|batch| async move {
+        let batch: Vec<Item> = batch?;
+        let keys: Vec<Key> = batch.iter().map(codec::key_of).collect::<Result<_, _>>()?;
+        let mut rows = db.batch_get(keys.clone()).await?;
+        let wrong = batch.iter().zip(&keys).filter(|(expected, key)| rows.take(key).as_ref() != Some(*expected));
+        Ok(wrong.count())
+    });
+    checks.buffer_unordered(IN_FLIGHT).try_fold(0, |sum, wrong| async move { Ok(sum + wrong) }).await
+}

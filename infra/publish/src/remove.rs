@@ -1,0 +1,70 @@
+//! Removing versions that nobody reads any more. Rows go first and the record last, so that a removal that was cut
+//! off is found and completed by the next.
+
+use crate::publish::read_pointer;
+use crate::version::{VersionRecord, frame_keys, list_versions, mark, read_shelves, read_tree};
+use crate::write::{OnProgress, delete_each};
+use shared::store::codec::key_attributes;
+use shared::store::keys::{self, Key};
+use shared::store::{Db, StoreError};
+
+/// How many versions are kept beside the published one, however old.
+pub const KEPT: usize = 3;
+/// How long a removal may take, in seconds, before somebody else may go on with it.
+pub(crate) const REMOVAL_SECONDS: i64 = 900;
+/// How long a version that is not whole stays at the least, in seconds: somebody may be writing it.
+const DRAFT_SECONDS: i64 = 3_600;
+
+/// Which versions are to be removed at `now`: all but the published one, the last [`KEPT`] before it, and those that
+/// were of use less than `grace` seconds ago. `versions` are newest first.
+#[must_use]
+pub fn outdated<'a>(versions: &'a [VersionRecord], published: &str, now: i64, grace: i64) -> Vec<&'a VersionRecord> {
+    let others = || versions.iter().filter(|record| record.version != published);
+    let kept: Vec<&str> =
+        others().filter(|record| record.is_ready()).take(KEPT).map(|record| record.version.as_str()).collect();
+    let spent = |record: &&VersionRecord| match record.removing_since {
+        Some(since) => now - since >= REMOVAL_SECONDS,
+        None if !record.whole => now - record.published_at >= grace.max(DRAFT_SECONDS),
+        None => !kept.contains(&record.version.as_str()) && now - record.last_used() >= grace,
+    };
+    others().filter(spent).collect()
+}
+
+/// Removes the versions that are [`outdated`] and answers with their names. A version that was pointed to in the
+/// meantime stays.
+///
+/// # Errors
+/// Where the database does not answer; the next call goes on.
+pub async fn remove_outdated(
+    db: &Db,
+    now: i64,
+    grace: i64,
+    progress: OnProgress<'_>,
+) -> Result<Vec<String>, StoreError> {
+    let versions = list_versions(db).await?;
+    let published = read_pointer(db).await?.map(|pointer| pointer.version).unwrap_or_default();
+    let mut removed = Vec::new();
+    for record in outdated(&versions, &published, now, grace) {
+        if mark(db, record, now).await? {
+            remove(db, record, progress).await?;
+            removed.push(record.version.clone());
+        }
+    }
+    Ok(removed)
+}
+
+/// Removes every row of a version that was marked, then its record.
+pub(crate) async fn remove(db: &Db, record: &VersionRecord, progress: OnProgress<'_>) -> Result<(), StoreError> {
+    let version = &record.version;
+    let tree = read_tree(db, version).await?.unwrap_or_default();
+    let shelves = read_shelves(db, version, &tree).await?;
+    let items = shelves.iter().flatten().flat_map(|shelf| &shelf.items);
+    let items: Vec<Key> = items.map(|item| keys::item(version, item.id)).collect();
+    delete_each(db, items.into_iter(), progress).await?;
+    delete_each(db, frame_keys(version, &tree, &record.pages).into_iter(), progress).await?;
+    delete_each(db, std::iter::once(keys::tree(version)), progress).await?;
+    let delete = db.client().delete_item().table_name(db.table());
+    let delete = delete.set_key(Some(key_attributes(&keys::version(version))));
+    Box::pin(delete.send()).await.map_err(|error| StoreError::from_sdk("DeleteItem", error))?;
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! JSON Schemas of the format, from the types that read it, so that editors complete and check the files.
+
+use crate::files::{
+    CartFile, CategoryFile, CouponFile, GiftCardFile, OrderFile, PageFile, ReferralFile, StaffFile, StoreFile, UserFile,
+};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+/// Every schema by the name of its file in `infra/publish/schema/`, ready to be written.
+#[must_use]
+pub fn schemas() -> Vec<(&'static str, String)> {
+    vec![
+        ("store.json", text::<StoreFile>("store.yaml")),
+        ("category.json", text::<CategoryFile>("categories/*.yaml")),
+        ("page.json", text::<PageFile>("pages/*.yaml")),
+        ("staff.json", text::<StaffFile>("staff.yaml")),
+        ("users.json", text::<Vec<UserFile>>("live/users.yaml")),
+        ("carts.json", text::<Vec<CartFile>>("live/carts.yaml")),
+        ("coupons.json", text::<Vec<CouponFile>>("live/coupons.yaml")),
+        ("gift_cards.json", text::<Vec<GiftCardFile>>("live/gift_cards.yaml")),
+        ("referrals.json", text::<Vec<ReferralFile>>("live/referrals.yaml")),
+        ("orders.json", text::<Vec<OrderFile>>("live/orders.yaml")),
+    ]
+}
+
+fn text<T: JsonSchema>(title: &str) -> String {
+    // Draft 7 is what editors' YAML plugins understand.
+    let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<T>();
+    schema.insert("title".to_owned(), title.into());
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+impl<T: JsonSchema> JsonSchema for crate::files::At<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<T>()
+    }
+}
+
+impl JsonSchema for crate::files::Decimal {
+    fn schema_name() -> Cow<'static, str> {
+        "Decimal".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A plain decimal number such as 9.99, never negative.",
+            "type": ["number", "string"],
+            "minimum": 0,
+            "pattern": "^[0-9]+(\\.[0-9]+)?$"
+        })
+    }
+}
+
+/// How buyers log in.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
+pub(crate) enum AuthType {
+    Username,
+    Ingame,
+}
+
+/// What is delivered for an item.
+#[derive(JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
+pub(crate) enum ItemType {
+    /// Delivered to all of its servers.
+    Cmd,
+    /// Delivered to the server that the buyer selects.
+    CmdServer,
+}
+
+/// How a line is bought.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
+pub(crate) enum PaymentType {
+    OneOff,
+    Subscription,
+    Gift,
+}
+
+/// The state of an order.
+#[derive(JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
+pub(crate) enum OrderStatus {
+    Pending,
+    Paid,
+    Failed,
+    Cancelled,
+    Refunded,
+}
