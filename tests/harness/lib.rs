@@ -1,7 +1,12 @@
 //! A store to test against: the sample store in a fresh table of an engine in the test's own process, the five
 //! functions behind the routes of template.yaml, a clock that stands still, and a tap on every call to the database.
 
-#![expect(clippy::expect_used, clippy::panic, clippy::missing_panics_doc, reason = "a test that cannot be set up has failed")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test that cannot be set up has failed"
+)]
 
 mod calls;
 mod clock;

@@ -1,7 +1,7 @@
 //! GET /auth/chat: the URL at which a buyer logs in through the chat platform (contract 2; ruling 13).
 
 use crate::State;
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use lambda_http::{Body, Response};
 use oauth2::basic::BasicClient;
 use oauth2::{AuthUrl, ClientId, CsrfToken, RedirectUrl, Scope};
@@ -17,15 +17,6 @@ const NONCE: usize = 16;
 struct Success<'a> {
     success: bool,
     url: &'a str,
-}
-
-/// The answer without.
-#[derive(Serialize)]
-pub struct Failure<'a> {
-    /// Always false.
-    pub success: bool,
-    /// The text.
-    pub error: &'a str,
 }
 
 /// Answers the request, whatever stands in it.

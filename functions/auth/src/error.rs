@@ -1,12 +1,21 @@
 //! Everything that keeps an auth endpoint from its ordinary answer.
 
-use crate::chat::Failure;
 use lambda_http::http::StatusCode;
 use lambda_http::{Body, Response};
+use serde::Serialize;
 use shared::fault;
 use shared::http::body::BodyFault;
 use shared::http::reply;
 use shared::store::StoreError;
+
+/// The answer of auth/chat without a URL (contract, Errors).
+#[derive(Serialize)]
+pub struct Failure<'a> {
+    /// Always false.
+    pub success: bool,
+    /// The text.
+    pub error: &'a str,
+}
 
 /// A refusal or a fault; what the caller learns stands in [`Error::into_response`] alone.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! it is looked at; counter, order and user are read side by side.
 
 use crate::State;
-use crate::error::Error;
+use crate::error::{Error, Label};
 use jiff::Timestamp;
 use lambda_http::http::header::HeaderName;
 use lambda_http::{Body, Request, Response};
@@ -23,15 +23,6 @@ const FIELD: &str = "order_id";
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
-
-/// An outcome without an order.
-#[derive(Serialize)]
-pub struct Label<'a> {
-    /// The outcome, see the contract's Errors.
-    pub status: &'static str,
-    /// The text.
-    pub message: &'a str,
-}
 
 /// The outcome with the order. `status` says that the lookup worked, never that the order is paid (ruling 4).
 #[derive(Serialize)]

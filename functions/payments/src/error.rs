@@ -1,13 +1,22 @@
 //! Everything that keeps checkStatus from its ordinary answer.
 
-use crate::check_status::Label;
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::RETRY_AFTER;
 use lambda_http::{Body, Response};
+use serde::Serialize;
 use shared::fault;
 use shared::http::body::BodyFault;
 use shared::http::reply;
 use shared::store::StoreError;
+
+/// An outcome without an order.
+#[derive(Serialize)]
+pub struct Label<'a> {
+    /// The outcome, see the contract's Errors.
+    pub status: &'static str,
+    /// The text.
+    pub message: &'a str,
+}
 
 /// A refusal or a fault; what the caller learns stands in [`Error::into_response`] alone.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ mod user;
 
 pub use cart::{AppliedCode, Cart, Line, LineVariable, MAX_LINES, PaymentType};
 pub use category::{CategoryHead, CategoryShelf, Comparison, Tree, TreeNode};
-pub use code::{Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
+pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
@@ -32,6 +32,6 @@ pub use money::{Money, Percent, Rate};
 pub use order::{InternalId, Order, OrderLine, OrderStatus};
 pub use pointer::{ChatLogin, Pointer, StoreConfig};
 pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
-pub use slug::{CategoryPath, Slug};
+pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, RecentDonation};
 pub use user::User;

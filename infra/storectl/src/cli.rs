@@ -1,0 +1,244 @@
+//! What can be typed. Every command says what it does, with examples.
+
+mod codes;
+mod people;
+
+pub use codes::{AddCoupon, AddGift, AddReferral, CouponCommand, GiftCommand, OneCode, ReferralCommand};
+pub use people::{
+    AddLine, AddUser, CartCommand, EraseUser, OneOrder, OrderCommand, Payment, RecordOrder, SetStatus, UserCommand,
+};
+
+use crate::target::TargetOptions;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "Exit codes:
+  0  done
+  1  a file of this machine, or an interrupt
+  2  the command line cannot be read
+  3  the store's files have faults, or doctor found something
+  4  what was asked for is not there, or is against the rules
+  5  somebody else was faster
+  6  the database did not answer or throttles; the same command may pass in a moment
+  7  credentials are missing or refused, or there is no such table, stack or key
+  8  not confirmed
+
+Every command that was interrupted can be run again: it completes what was begun and repeats nothing.
+With --json standard output is one line of JSON, and so is standard error where something failed.";
+
+/// Runs a store: checks and publishes its files, hands out tokens and codes, records orders, backs everything up.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "storectl", version, after_help = EXIT_CODES, max_term_width = 110)]
+pub struct Cli {
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Where the table is.
+    #[command(flatten)]
+    pub target: TargetOptions,
+    /// Print JSON for scripts; questions are then not asked (see --yes).
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// Every command.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Read a store's files and report every fault at once; touches no table.
+    #[command(
+        after_help = "Examples:\n  storectl check my-store\n  storectl check my-store --json | jq '.faults[].file'"
+    )]
+    Check(Check),
+    /// Check, show what changes, ask, then publish.
+    #[command(after_help = "Examples:\n  storectl publish my-store --local ./data\n  \
+                            storectl publish my-store --stack storefront --dry-run\n  \
+                            storectl publish my-store --stack storefront --yes\n\n\
+                            Readers see the old version whole until one write switches to the new one, and the new one \
+                            whole after it.")]
+    Publish(Publish),
+    /// List the versions that are in the table, newest first.
+    #[command(after_help = "Examples:\n  storectl versions --stack storefront")]
+    Versions,
+    /// Point back to an older version; without a name to the one published before.
+    #[command(after_help = "Examples:\n  storectl rollback --stack storefront\n  \
+                            storectl rollback 3f9a0c21d4e5b6a7c8d9 --stack storefront --yes")]
+    Rollback(Rollback),
+    /// Write the published store back to files; publishing them again changes nothing.
+    #[command(after_help = "Examples:\n  storectl export from-aws --stack storefront\n\n\
+                            What is hidden (disabled or deleted categories) is not published and not exported: keep \
+                            your own files in version control.")]
+    Export(Export),
+    /// Write everything in the table to a compressed file.
+    #[command(after_help = "Examples:\n  storectl backup store.jsonl.gz --stack storefront")]
+    Backup(Backup),
+    /// Fill an empty table from a backup; interrupted, the same command goes on.
+    #[command(after_help = "Examples:\n  storectl restore store.jsonl.gz --table other --region eu-central-1")]
+    Restore(Restore),
+    /// Print an access token of a user (id or name).
+    #[command(after_help = "Examples:\n  storectl token 7 --local ./data\n  \
+                            storectl token Thornwick --ttl 6h --stack storefront")]
+    Token(Token),
+    /// Refuse every token that a user has so far.
+    #[command(after_help = "Examples:\n  storectl revoke 7 --stack storefront")]
+    Revoke(OneUser),
+    /// Buyers' accounts.
+    #[command(subcommand)]
+    User(UserCommand),
+    /// Coupons.
+    #[command(subcommand)]
+    Coupon(CouponCommand),
+    /// Gift cards.
+    #[command(subcommand)]
+    Gift(GiftCommand),
+    /// Referral codes.
+    #[command(subcommand)]
+    Referral(ReferralCommand),
+    /// Orders that were paid elsewhere.
+    #[command(subcommand)]
+    Order(OrderCommand),
+    /// Buyers' carts, by the same rules as the API.
+    #[command(subcommand)]
+    Cart(CartCommand),
+    /// Look whether all is well: one line each, and what to do where it is not.
+    #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
+                            storectl doctor --local ./data")]
+    Doctor(Doctor),
+}
+
+/// `check`.
+#[derive(Debug, Clone, Args)]
+pub struct Check {
+    /// Directory of the store's files (see infra/docs/store-format.md).
+    pub dir: PathBuf,
+}
+
+/// `publish`.
+#[derive(Debug, Clone, Args)]
+pub struct Publish {
+    /// Directory of the store's files.
+    pub dir: PathBuf,
+    /// Show what would change and stop.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+    /// How long a version stays after it was replaced, such as 1h or 2d; the last three stay longer.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = seconds)]
+    pub grace: i64,
+}
+
+/// `rollback`.
+#[derive(Debug, Clone, Args)]
+pub struct Rollback {
+    /// Name of the version, see `storectl versions`.
+    pub version: Option<String>,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `export`.
+#[derive(Debug, Clone, Args)]
+pub struct Export {
+    /// Directory to write; it must be empty or not there.
+    pub dir: PathBuf,
+}
+
+/// `backup`.
+#[derive(Debug, Clone, Args)]
+pub struct Backup {
+    /// File to write; it must not be there.
+    pub file: PathBuf,
+}
+
+/// `restore`.
+#[derive(Debug, Clone, Args)]
+pub struct Restore {
+    /// File that `backup` wrote.
+    pub file: PathBuf,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `token`.
+#[derive(Debug, Clone, Args)]
+pub struct Token {
+    /// The user's id or name.
+    pub user: String,
+    /// How long it is good for, such as 30m, 6h or 7d.
+    #[arg(long, value_name = "TIME", default_value = "6h", value_parser = seconds)]
+    pub ttl: i64,
+}
+
+/// A user and nothing else.
+#[derive(Debug, Clone, Args)]
+pub struct OneUser {
+    /// The user's id or name.
+    pub user: String,
+}
+
+/// `doctor`.
+#[derive(Debug, Clone, Args)]
+pub struct Doctor {
+    /// Origin of a storefront that must be let in, such as https://shop.example; may be given more than once.
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    pub origins: Vec<String>,
+}
+
+/// Reads a length of time such as `90s`, `30m`, `6h` or `7d` as seconds, more than none and at most ten years.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn seconds(text: &str) -> Result<i64, String> {
+    const LARGEST: i64 = 3_650 * 86_400;
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
+    let scale = match unit {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err("write a number with s, m, h or d, such as 6h".to_owned()),
+    };
+    let seconds = number.parse::<i64>().ok().and_then(|number| number.checked_mul(scale));
+    match seconds {
+        Some(seconds) if (1..=LARGEST).contains(&seconds) => Ok(seconds),
+        _ => Err("must be from 1s to 3650d".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_that_does_something_has_an_example() {
+        fn visit(command: &clap::Command) {
+            if command.has_subcommands() {
+                command.get_subcommands().for_each(visit);
+            } else {
+                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.starts_with("Example"), "{} has no example", command.get_name());
+            }
+        }
+        Cli::command().get_subcommands().for_each(visit);
+    }
+
+    #[test]
+    fn lengths_of_time_are_read_in_seconds() {
+        for (text, length) in [("90s", 90), ("30m", 1_800), ("6h", 21_600), ("7d", 604_800)] {
+            assert_eq!(seconds(text), Ok(length));
+        }
+        for text in ["", "6", "h", "-1h", "0s", "4000d", "1.5h", "99999999999999999999d"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `coupon`, `gift` and `referral`.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// `coupon …`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum CouponCommand {
+    /// Make a coupon.
+    #[command(
+        after_help = "Examples:\n  storectl coupon add SPRING --percentage 12.5 --ends-at 'in 30 days' --stack storefront\n  \
+                            storectl coupon add FIVEOFF --amount 5 --minimum 20 --max-uses 100 --category 1"
+    )]
+    Add(AddCoupon),
+    /// Show one coupon.
+    #[command(after_help = "Example:\n  storectl coupon show SPRING --stack storefront")]
+    Show(OneCode),
+    /// List every coupon; looks through the whole table.
+    #[command(after_help = "Example:\n  storectl coupon list --stack storefront")]
+    List,
+    /// Switch a coupon off.
+    #[command(after_help = "Example:\n  storectl coupon disable SPRING --stack storefront")]
+    Disable(OneCode),
+}
+
+/// `gift …`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum GiftCommand {
+    /// Make gift cards with random codes that can be read aloud.
+    #[command(after_help = "Examples:\n  storectl gift add --balance 25 --stack storefront\n  \
+                            storectl gift add --balance 10 --count 5000 --out spring.csv --stack storefront\n\n\
+                            The file is written first. Interrupted, the same command with the same file goes on and \
+                            makes the cards that are missing.")]
+    Add(AddGift),
+    /// Show one gift card.
+    #[command(after_help = "Example:\n  storectl gift show lusab-babad-gutih-tugad-mudof --stack storefront")]
+    Show(OneCode),
+    /// List every gift card; looks through the whole table.
+    #[command(after_help = "Example:\n  storectl gift list --stack storefront")]
+    List,
+    /// Switch a gift card off; its balance stays.
+    #[command(after_help = "Example:\n  storectl gift disable lusab-babad-gutih-tugad-mudof --stack storefront")]
+    Disable(OneCode),
+}
+
+/// `referral …`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ReferralCommand {
+    /// Make a user's referral code.
+    #[command(after_help = "Example:\n  storectl referral add lantern --owner 1 --stack storefront")]
+    Add(AddReferral),
+    /// List every referral code; looks through the whole table.
+    #[command(after_help = "Example:\n  storectl referral list --stack storefront")]
+    List,
+    /// Switch a referral code off.
+    #[command(after_help = "Example:\n  storectl referral disable lantern --stack storefront")]
+    Disable(OneCode),
+}
+
+/// A code and nothing else.
+#[derive(Debug, Clone, Args)]
+pub struct OneCode {
+    /// The code; case does not matter.
+    pub code: String,
+}
+
+/// `coupon add`.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("discount").required(true).args(["percentage", "amount"]))]
+pub struct AddCoupon {
+    /// The code, at most 40 characters; case does not matter.
+    pub code: String,
+    /// Percentage taken off every eligible line, with at most two digits.
+    #[arg(long, value_name = "P")]
+    pub percentage: Option<String>,
+    /// Amount taken off the eligible lines together.
+    #[arg(long, value_name = "A")]
+    pub amount: Option<String>,
+    /// The least a cart must cost.
+    #[arg(long, value_name = "A")]
+    pub minimum: Option<String>,
+    /// Times in all.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_uses: Option<u32>,
+    /// Times per user.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_uses_per_user: Option<u32>,
+    /// From when it may be used: 2031-05-01T12:00:00Z, `now`, `in 3 days`.
+    #[arg(long, value_name = "TIME")]
+    pub starts_at: Option<String>,
+    /// From when it may no longer be used.
+    #[arg(long, value_name = "TIME")]
+    pub ends_at: Option<String>,
+    /// Only items of this category and its subcategories; may be given more than once.
+    #[arg(long = "category", value_name = "ID")]
+    pub categories: Vec<u64>,
+    /// Only this item; may be given more than once.
+    #[arg(long = "item", value_name = "ID")]
+    pub items: Vec<u64>,
+}
+
+/// `gift add`.
+#[derive(Debug, Clone, Args)]
+pub struct AddGift {
+    /// What is on each card.
+    #[arg(long, value_name = "A")]
+    pub balance: String,
+    /// How many cards.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub count: u32,
+    /// File that the codes are written to, as CSV; needed for more than 20.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// From when they may be used.
+    #[arg(long, value_name = "TIME")]
+    pub starts_at: Option<String>,
+    /// From when they may no longer be used.
+    #[arg(long, value_name = "TIME")]
+    pub ends_at: Option<String>,
+}
+
+/// `referral add`.
+#[derive(Debug, Clone, Args)]
+pub struct AddReferral {
+    /// The code, at most 255 characters; case does not matter.
+    pub code: String,
+    /// Whose code it is: id or name.
+    #[arg(long, value_name = "USER")]
+    pub owner: String,
+}

@@ -1,0 +1,199 @@
+//! `user`, `order` and `cart`.
+
+use super::OneUser;
+use clap::{Args, Subcommand, ValueEnum};
+use shared::model::{OrderStatus, PaymentType};
+
+/// `user …`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum UserCommand {
+    /// Make an account.
+    #[command(after_help = "Examples:\n  storectl user add Thornwick --local ./data\n  \
+                            storectl user add Thornwick --uuid 5b0c2f4e-6d1a-4c07-9a53-1f7e8b2d4c60 --stack storefront")]
+    Add(AddUser),
+    /// Show an account and what it has bought.
+    #[command(after_help = "Example:\n  storectl user show 7 --stack storefront")]
+    Show(OneUser),
+    /// List every account; looks through the whole table.
+    #[command(after_help = "Example:\n  storectl user list --stack storefront")]
+    List,
+    /// Erase an account, its cart, what it has bought, and its name in statistics; its orders stay without a name.
+    #[command(after_help = "Example:\n  storectl user erase 7 --stack storefront")]
+    Erase(EraseUser),
+}
+
+/// `user add`.
+#[derive(Debug, Clone, Args)]
+pub struct AddUser {
+    /// Name in the game.
+    pub username: String,
+    /// The account's UUID; a random one where it is not given.
+    #[arg(long)]
+    pub uuid: Option<String>,
+    /// Image URL.
+    #[arg(long, default_value = "")]
+    pub avatar: String,
+    /// The game system the account belongs to.
+    #[arg(long, default_value = "")]
+    pub system: String,
+    /// The account's identifier in that system.
+    #[arg(long, default_value = "")]
+    pub identificator: String,
+    /// Balance in virtual currency.
+    #[arg(long, value_name = "A", default_value = "0")]
+    pub virtual_currency: String,
+}
+
+/// `user erase`.
+#[derive(Debug, Clone, Args)]
+pub struct EraseUser {
+    /// The user's id or name.
+    pub user: String,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `order …`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum OrderCommand {
+    /// Record an order that was made or paid elsewhere; the same internal id has no second effect.
+    #[command(
+        after_help = "Examples:\n  storectl order record --owner 1 --gateway cardhouse --line 101 --local ./data\n  \
+                            storectl order record --id xihrrpwsa7d4vdj2 --status PAID --price 18.48 --currency EUR \\\n    \
+                            --gateway cardhouse --owner 7 --line 101 --line 111:2:13.49 --coupon SPRING --stack storefront"
+    )]
+    Record(RecordOrder),
+    /// Change an order's status; a refund takes back counters and balance once.
+    #[command(after_help = "Example:\n  storectl order set-status xihrrpwsa7d4vdj2 REFUNDED --stack storefront")]
+    SetStatus(SetStatus),
+    /// Show an order.
+    #[command(after_help = "Example:\n  storectl order show xihrrpwsa7d4vdj2 --stack storefront")]
+    Show(OneOrder),
+}
+
+/// An order and nothing else.
+#[derive(Debug, Clone, Args)]
+pub struct OneOrder {
+    /// The internal id, matched exactly.
+    pub id: String,
+}
+
+/// `order set-status`.
+#[derive(Debug, Clone, Args)]
+pub struct SetStatus {
+    /// The internal id, matched exactly.
+    pub id: String,
+    /// The new status.
+    #[arg(value_parser = status)]
+    pub status: OrderStatus,
+}
+
+/// `order record`.
+#[derive(Debug, Clone, Args)]
+pub struct RecordOrder {
+    /// The id that buyers and the gateway use; a random one where it is not given.
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// PENDING, PAID, FAILED, CANCELLED or REFUNDED.
+    #[arg(long, default_value = "PAID", value_parser = status)]
+    pub status: OrderStatus,
+    /// What was charged, in `--currency`; the sum of the lines where it is not given.
+    #[arg(long, value_name = "A")]
+    pub price: Option<String>,
+    /// Currency code; the store's where it is not given.
+    #[arg(long, value_name = "CODE")]
+    pub currency: Option<String>,
+    /// Name of the payment gateway.
+    #[arg(long, value_name = "NAME")]
+    pub gateway: String,
+    /// Whose it is, id or name; nobody's where it is not given.
+    #[arg(long, value_name = "USER")]
+    pub owner: Option<String>,
+    /// A line: item, then count (1), then what the line cost after any coupon (what it costs now).
+    #[arg(long = "line", value_name = "ITEM[:COUNT[:TOTAL]]", required = true)]
+    pub lines: Vec<String>,
+    /// Coupon that was used.
+    #[arg(long, value_name = "CODE", conflicts_with = "gift")]
+    pub coupon: Option<String>,
+    /// Gift card that was used, and what was taken from it.
+    #[arg(long, value_name = "CODE:AMOUNT")]
+    pub gift: Option<String>,
+    /// When it was made: now where it is not given.
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+}
+
+fn status(text: &str) -> Result<OrderStatus, String> {
+    let wanted = text.trim().to_uppercase();
+    let known = OrderStatus::ALL.into_iter().find(|status| status.as_str() == wanted);
+    known.ok_or_else(|| "must be PENDING, PAID, FAILED, CANCELLED or REFUNDED".to_owned())
+}
+
+/// `cart …`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum CartCommand {
+    /// Show a cart and what it costs now.
+    #[command(after_help = "Example:\n  storectl cart show 7 --stack storefront")]
+    Show(OneUser),
+    /// Put an item into a cart.
+    #[command(
+        after_help = "Examples:\n  storectl cart add 1 111 --count 2 --server 1 --var 1=Morning --local ./data\n  \
+                            storectl cart add 1 501 --price 12.50 --local ./data"
+    )]
+    Add(AddLine),
+    /// Empty a cart: lines and codes.
+    #[command(after_help = "Example:\n  storectl cart clear 7 --stack storefront")]
+    Clear(OneUser),
+}
+
+/// `cart add`.
+#[derive(Debug, Clone, Args)]
+pub struct AddLine {
+    /// The user's id or name.
+    pub user: String,
+    /// The item's id.
+    pub item: u64,
+    /// Units.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: u32,
+    /// A variable's value; may be given more than once.
+    #[arg(long = "var", value_name = "ID=VALUE", value_parser = variable)]
+    pub variables: Vec<(u64, String)>,
+    /// The selected server.
+    #[arg(long, value_name = "ID")]
+    pub server: Option<u64>,
+    /// The buyer's price for one unit, where the item lets them name it.
+    #[arg(long, value_name = "P")]
+    pub price: Option<String>,
+    /// How it is bought.
+    #[arg(long = "type", value_name = "T", value_enum, default_value_t = Payment::OneOff)]
+    pub payment: Payment,
+}
+
+/// How a line is bought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Payment {
+    /// Once.
+    OneOff,
+    /// As a subscription.
+    Subscription,
+    /// Once, for somebody else.
+    Gift,
+}
+
+impl From<Payment> for PaymentType {
+    fn from(payment: Payment) -> Self {
+        match payment {
+            Payment::OneOff => Self::OneOff,
+            Payment::Subscription => Self::Subscription,
+            Payment::Gift => Self::Gift,
+        }
+    }
+}
+
+fn variable(text: &str) -> Result<(u64, String), String> {
+    let (id, value) = text.split_once('=').ok_or("write it as ID=VALUE, such as 1=Morning")?;
+    let id = id.trim().parse().map_err(|_| "the id before = must be a number".to_owned())?;
+    Ok((id, value.to_owned()))
+}

@@ -1,0 +1,148 @@
+//! What is done about each command.
+
+mod backup;
+mod carts;
+mod check;
+mod codes;
+mod coupons;
+mod doctor;
+mod export;
+mod gifts;
+mod items;
+mod orders;
+mod publishing;
+mod referrals;
+mod restore;
+mod tokens;
+mod users;
+mod versions;
+
+use crate::answer::Answer;
+use crate::cli::{CartCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, ReferralCommand, UserCommand};
+use crate::console::Console;
+use crate::error::Failure;
+use crate::target::Target;
+use jiff::Timestamp;
+use shared::clock::Clock;
+use shared::model::{CodeKind, Pointer};
+use std::sync::Arc;
+
+/// Runs a command.
+///
+/// # Errors
+/// [`Failure`] where it did not do what was asked.
+pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result<Answer, Failure> {
+    if let Command::Check(options) = &cli.command {
+        return check::run(options, clock.seconds());
+    }
+    // Faults of the files are told before anybody asks for a table.
+    let store = match &cli.command {
+        Command::Publish(options) => Some(publishing::compile(&options.dir)?),
+        _ => None,
+    };
+    let creates = match &cli.command {
+        Command::Publish(options) => !options.dry_run,
+        Command::Restore(_) => true,
+        _ => false,
+    };
+    let target = Target::resolve(&cli.target, clock, creates).await?;
+    match (&cli.command, store) {
+        (Command::Publish(options), Some(store)) => publishing::run(&target, console, options, &store).await,
+        (command, _) => on_table(command, &target, console).await,
+    }
+}
+
+/// Runs a command that works on a table which was found already.
+///
+/// # Errors
+/// [`Failure`] where it did not do what was asked.
+pub async fn on_table(command: &Command, target: &Target, console: &Console) -> Result<Answer, Failure> {
+    match command {
+        Command::Versions => versions::list(target).await,
+        Command::Rollback(options) => versions::rollback(target, console, options).await,
+        Command::Export(options) => export::run(target, options).await,
+        Command::Backup(options) => backup::run(target, console, options).await,
+        Command::Restore(options) => restore::run(target, console, options).await,
+        Command::Token(options) => tokens::token(target, options).await,
+        Command::Revoke(options) => tokens::revoke(target, options).await,
+        Command::User(command) => user(command, target, console).await,
+        Command::Coupon(command) => coupon(command, target).await,
+        Command::Gift(command) => gift(command, target, console).await,
+        Command::Referral(command) => referral(command, target).await,
+        Command::Order(command) => order(command, target).await,
+        Command::Cart(command) => cart(command, target).await,
+        Command::Doctor(options) => doctor::run(target, options).await,
+        Command::Check(_) | Command::Publish(_) => Err(Failure::refused("This needs no table.", "Report this.")),
+    }
+}
+
+async fn user(command: &UserCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
+    match command {
+        UserCommand::Add(options) => users::add(target, options).await,
+        UserCommand::Show(options) => users::show(target, &options.user).await,
+        UserCommand::List => users::list(target).await,
+        UserCommand::Erase(options) => users::erase(target, console, options).await,
+    }
+}
+
+async fn coupon(command: &CouponCommand, target: &Target) -> Result<Answer, Failure> {
+    match command {
+        CouponCommand::Add(options) => coupons::add(target, options).await,
+        CouponCommand::Show(options) => codes::show(target, CodeKind::Coupon, &options.code).await,
+        CouponCommand::List => codes::list(target, CodeKind::Coupon).await,
+        CouponCommand::Disable(options) => codes::disable(target, CodeKind::Coupon, &options.code).await,
+    }
+}
+
+async fn gift(command: &GiftCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
+    match command {
+        GiftCommand::Add(options) => gifts::add(target, console, options).await,
+        GiftCommand::Show(options) => codes::show(target, CodeKind::Gift, &options.code).await,
+        GiftCommand::List => codes::list(target, CodeKind::Gift).await,
+        GiftCommand::Disable(options) => codes::disable(target, CodeKind::Gift, &options.code).await,
+    }
+}
+
+async fn referral(command: &ReferralCommand, target: &Target) -> Result<Answer, Failure> {
+    match command {
+        ReferralCommand::Add(options) => referrals::add(target, options).await,
+        ReferralCommand::List => referrals::list(target).await,
+        ReferralCommand::Disable(options) => referrals::disable(target, &options.code).await,
+    }
+}
+
+async fn order(command: &OrderCommand, target: &Target) -> Result<Answer, Failure> {
+    match command {
+        OrderCommand::Record(options) => orders::record(target, options).await,
+        OrderCommand::SetStatus(options) => orders::set_status(target, options).await,
+        OrderCommand::Show(options) => orders::show(target, &options.id).await,
+    }
+}
+
+async fn cart(command: &CartCommand, target: &Target) -> Result<Answer, Failure> {
+    match command {
+        CartCommand::Show(options) => carts::show(target, &options.user).await,
+        CartCommand::Add(options) => carts::add(target, options).await,
+        CartCommand::Clear(options) => carts::clear(target, &options.user).await,
+    }
+}
+
+/// What is published; a table that nothing was published to is refused.
+async fn published(target: &Target) -> Result<Pointer, Failure> {
+    publish::read_pointer(&target.db).await?.ok_or_else(|| {
+        let what = format!("Nothing was published to {} yet.", target.name);
+        Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
+    })
+}
+
+/// A second since 1970 as people read it, in UTC.
+fn shown_time(second: i64) -> String {
+    Timestamp::from_second(second).map_or_else(|_| second.to_string(), |at| at.to_string())
+}
+
+/// Reads a time of the command line.
+fn time(text: &str, now: i64) -> Result<i64, Failure> {
+    publish::live::resolve(text, now).map_err(|error| {
+        Failure::refused(format!("The time {text:?} {error}."), "Write it in one of these ways and try again.")
+    })
+}

@@ -1,0 +1,62 @@
+//! `backup`: everything in the table, in one compressed file.
+
+use super::shown_time;
+use crate::answer::{Answer, GOOD, paint};
+use crate::archive::Writer;
+use crate::cli::Backup;
+use crate::console::Console;
+use crate::error::{Exit, Failure};
+use crate::table::each;
+use crate::target::Target;
+use serde_json::json;
+use shared::store::codec::key_of;
+use shared::store::keys::{self, prefix};
+use std::path::{Path, PathBuf};
+
+pub(super) async fn run(target: &Target, console: &Console, options: &Backup) -> Result<Answer, Failure> {
+    let path = &options.file;
+    if path.exists() {
+        let what = format!("{} is there already.", path.display());
+        return Err(Failure::new(Exit::Local, what, "Choose another name: a backup never replaces one."));
+    }
+    if target.db.get(&keys::restore(), true).await?.is_some() {
+        let what = "A restore into this table is not done yet.";
+        return Err(Failure::refused(what, "Complete it with the same `storectl restore`, then take the backup."));
+    }
+    // Written beside and renamed when it is whole, so that half a backup never looks like one.
+    let part = beside(path);
+    let outcome = write(target, console, &part).await;
+    let items = match outcome {
+        Ok(items) => items,
+        Err(failure) => {
+            _ = std::fs::remove_file(&part);
+            return Err(failure.done("No backup was written; the table was only read."));
+        }
+    };
+    std::fs::rename(&part, path).map_err(|error| Failure::file(path, &error))?;
+    let text = format!("{} {items} items of {} are in {}.", paint(GOOD, "ok"), target.name, path.display());
+    Ok(Answer::new(text, json!({ "items": items, "file": path })))
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
+}
+
+async fn write(target: &Target, console: &Console, part: &Path) -> Result<u64, Failure> {
+    let local = |error: std::io::Error| Failure::file(part, &error);
+    // Left by a run that was cut off.
+    if part.exists() {
+        std::fs::remove_file(part).map_err(local)?;
+    }
+    let mut writer = Writer::create(part, &shown_time(target.clock.seconds())).map_err(local)?;
+    let progress = console.progress("Reading", None);
+    each(&target.db, "", |item| {
+        progress.advance(1);
+        // Requests of addresses last a minute, and are nobody's to keep.
+        if key_of(&item)?.pk.starts_with(prefix::RATE) { Ok(()) } else { writer.item(&item).map_err(local) }
+    })
+    .await?;
+    writer.finish().map_err(local)
+}

@@ -1,0 +1,210 @@
+//! `cart show`, `add` and `clear`: by the same rules as the API.
+
+mod place;
+
+use super::users::find;
+use super::{items, published};
+use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
+use crate::cli::AddLine;
+use crate::error::{Exit, Failure};
+use crate::target::Target;
+use place::{Wish, place};
+use serde_json::{Value, json};
+use shared::http::wire::Wire;
+use shared::model::{Cart, Code, ItemId, Items, Ledger, LineVariable, Money, Pointer, ServerId, Sold, User};
+use shared::rules::cart::{PricedLine, price_lines, sums};
+use shared::rules::code::judge;
+use shared::rules::referral::in_force;
+use shared::store::carts::{Saved, save};
+use shared::store::counters::Counters;
+use shared::store::items::ItemShelf;
+use shared::store::{Rows, StoreError, backoff, carts, codes, keys, ledgers};
+use std::time::Duration;
+
+/// How often a write that collided is made again (ruling 8).
+const RETRIES: u32 = 3;
+
+/// A user's cart with everything that prices it.
+struct Basket {
+    cart: Cart,
+    ledger: Ledger,
+    items: Items,
+    sold: Sold,
+    rows: Rows,
+}
+
+impl Basket {
+    /// Reads a cart anew; `more` is an item that is about to be put into it.
+    async fn read(target: &Target, pointer: &Pointer, user: &User, more: Option<ItemId>) -> Result<Self, StoreError> {
+        let mut rows = target.db.batch_get(vec![keys::cart(user.id), keys::ledger(user.id)]).await?;
+        let cart = carts::take(&mut rows, user.id)?;
+        let ledger = ledgers::take(&mut rows, user.id)?;
+        let (shelf, counters) = (ItemShelf::default(), Counters::new(Duration::ZERO));
+        let ids = || cart.lines.iter().map(|line| line.item).chain(more);
+        let items = shelf.plan(&pointer.version, ids());
+        let sold = counters.plan(ids(), target.clock.millis());
+        let mut wanted: Vec<_> = items.keys().chain(sold.keys()).collect();
+        wanted.extend(cart.code.iter().flat_map(|on| [keys::code(&on.code), keys::code_use(&on.code, user.id)]));
+        wanted.extend(cart.referral.iter().map(keys::referral));
+        let mut rows = if wanted.is_empty() { Rows::default() } else { target.db.batch_get(wanted).await? };
+        let items = shelf.complete(items, &mut rows)?;
+        let sold = counters.complete(sold, &mut rows)?;
+        Ok(Self { cart, ledger, items, sold, rows })
+    }
+
+    fn lines(&self) -> Vec<PricedLine<'_>> {
+        price_lines(&self.cart.lines, &self.items, &self.sold, &self.ledger)
+    }
+}
+
+pub(super) async fn show(target: &Target, text: &str) -> Result<Answer, Failure> {
+    let user = find(target, text).await?;
+    let pointer = published(target).await?;
+    let basket = Basket::read(target, &pointer, &user, None).await?;
+    told(target, &pointer, &user, basket, &[])
+}
+
+/// What a cart holds and costs now, below what was done to it.
+fn told(
+    target: &Target,
+    pointer: &Pointer,
+    user: &User,
+    mut basket: Basket,
+    done: &[String],
+) -> Result<Answer, Failure> {
+    let mut rows = std::mem::take(&mut basket.rows);
+    let on_cart = basket.cart.code.clone();
+    let (found, times) = match &on_cart {
+        Some(on) => {
+            let code = codes::take(&mut rows, &on.code)?.filter(|code| code.id() == on.id);
+            (code, codes::take_uses(&mut rows, &on.code, user.id)?)
+        }
+        None => (None, 0),
+    };
+    let referral = match &basket.cart.referral {
+        Some(text) => codes::take_referral(&mut rows, text)?,
+        None => None,
+    };
+    let referral = in_force(referral.as_ref(), pointer.config.is_ref);
+    let (lines, wire) = (basket.lines(), Wire::new(pointer.config.digits));
+    let judged = judge(found.as_ref(), times, &lines, target.clock.seconds());
+    let off = judged.as_ref().map_or(Money::ZERO, |applied| applied.sum);
+    let sums = sums(&lines);
+    let mut text = done.to_vec();
+    text.push(format!("{} of {} (user {})", paint(STRONG, "Cart"), user.username, user.id));
+    if lines.is_empty() {
+        text.push("It is empty.".to_owned());
+    } else {
+        text.push(columns(
+            &["LINE", "ITEM", "NAME", "COUNT", "EACH", ""],
+            &lines.iter().map(|line| row(line, wire)).collect::<Vec<_>>(),
+        ));
+    }
+    if let Some(on) = &on_cart {
+        let state = match &judged {
+            Ok(applied) => format!("takes off {}", wire.money(applied.sum)),
+            Err(refusal) => format!("does not count: {refusal}"),
+        };
+        text.push(format!("{} {}: {state}", found.as_ref().map_or("code", kind), on.code));
+    }
+    if let Some(referral) = referral {
+        text.push(format!("referral {} of {}", referral.code, referral.owner_name));
+    }
+    text.push(format!("to pay {}", wire.money(sums.clear_price.less(off))));
+    let json = json!({
+        "user": user.id, "lines": lines.iter().map(|line| entry(line, wire)).collect::<Vec<_>>(),
+        "code": on_cart.as_ref().map(|on| &on.code), "code_sum": wire.money(off),
+        "referral": referral.map(|referral| &referral.code), "clear_price": wire.money(sums.clear_price),
+        "virtual_price": wire.money(sums.virtual_price), "price": wire.money(sums.clear_price.less(off)),
+    });
+    Ok(Answer::new(text.join("\n"), json))
+}
+
+fn kind(code: &Code) -> &'static str {
+    super::codes::word(code.kind())
+}
+
+fn row(line: &PricedLine<'_>, wire: Wire) -> Vec<String> {
+    let item = line.item();
+    let price = if item.virtual_only { item.virtual_price } else { line.unit_price };
+    let note = if line.standing.unavailable { paint(WARN, "unavailable") } else { String::new() };
+    let count = line.count.to_string();
+    vec![line.line.id.to_string(), item.id.to_string(), item.name.clone(), count, wire.money(price).to_string(), note]
+}
+
+fn entry(line: &PricedLine<'_>, wire: Wire) -> Value {
+    json!({
+        "line": line.line.id, "item": line.item().id, "name": line.item().name, "count": line.count,
+        "price": wire.money(line.unit_price), "variables": line.line.variables, "server": line.line.server,
+        "payment_type": line.line.payment_type, "unavailable": line.standing.unavailable,
+    })
+}
+
+pub(super) async fn add(target: &Target, options: &AddLine) -> Result<Answer, Failure> {
+    let user = find(target, &options.user).await?;
+    let pointer = published(target).await?;
+    let price =
+        options.price.as_deref().map(|text| items::money("--price", text, pointer.config.digits)).transpose()?;
+    let mut variables: Vec<LineVariable> = Vec::with_capacity(options.variables.len());
+    for (id, value) in &options.variables {
+        variables.push(LineVariable { id: *id, value: value.clone() });
+    }
+    variables.sort_by_key(|variable| variable.id);
+    let wish = Wish {
+        item: ItemId::new(options.item),
+        count: options.count,
+        variables,
+        server: options.server.map(ServerId::new),
+        price,
+        payment_type: options.payment.into(),
+        virtual_currency: pointer.config.is_virtual_currency,
+    };
+    for round in 0..=RETRIES {
+        let mut basket = Basket::read(target, &pointer, &user, Some(wish.item)).await?;
+        let placed = place(&basket.cart, &basket.items, &basket.sold, &basket.ledger, &wish);
+        basket.cart = placed.map_err(|refusal| {
+            Failure::refused(
+                format!("Item {} is not put into the cart: {refusal}.", wish.item),
+                "Mend it and try again.",
+            )
+        })?;
+        if write(target, &basket.cart).await? == Saved::Written {
+            let done = format!("{} Item {} is in the cart.", paint(GOOD, "ok"), wish.item);
+            return told(target, &pointer, &user, basket, &[done]);
+        }
+        tokio::time::sleep(backoff(round)).await;
+    }
+    Err(collided())
+}
+
+pub(super) async fn clear(target: &Target, text: &str) -> Result<Answer, Failure> {
+    let user = find(target, text).await?;
+    for round in 0..=RETRIES {
+        let mut rows = target.db.batch_get(vec![keys::cart(user.id)]).await?;
+        let cart = carts::take(&mut rows, user.id)?;
+        if cart.lines.is_empty() && cart.code.is_none() && cart.referral.is_none() {
+            let text = format!("Nothing to do: the cart of {} is empty.", user.username);
+            return Ok(Answer::new(text, json!({ "user": user.id, "removed": 0 })));
+        }
+        let removed = cart.lines.len();
+        // Line ids go on counting: a client that still shows the old cart must not meet them again.
+        let empty = Cart { lines: Vec::new(), code: None, referral: None, ..cart };
+        if write(target, &empty).await? == Saved::Written {
+            let text = format!("{} The cart of {} is empty; {removed} lines went.", paint(GOOD, "ok"), user.username);
+            return Ok(Answer::new(text, json!({ "user": user.id, "removed": removed })));
+        }
+        tokio::time::sleep(backoff(round)).await;
+    }
+    Err(collided())
+}
+
+async fn write(target: &Target, cart: &Cart) -> Result<Saved, Failure> {
+    save(&target.db, cart).await.map_err(|error| {
+        let next = "Look at it with `storectl cart show`.";
+        Failure::from(error).done("It is not known whether the cart was written.").next(next)
+    })
+}
+
+fn collided() -> Failure {
+    Failure::new(Exit::Raced, "The buyer kept changing the cart in the meantime.", "Run the same command again.")
+}

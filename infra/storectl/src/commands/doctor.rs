@@ -1,0 +1,136 @@
+//! `doctor`: one line for everything that must be right, and what to do where it is not.
+
+mod origins;
+mod skew;
+mod table;
+
+use crate::answer::{Answer, BAD, GOOD, WARN, paint};
+use crate::cli::Doctor;
+use crate::error::{Exit, Failure};
+use crate::orders::finish_statistics;
+use crate::target::Target;
+use publish::LoadError;
+use serde::Serialize;
+use serde_json::json;
+use shared::store::{StoreError, keys};
+
+/// What a check found.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Finding {
+    check: &'static str,
+    state: State,
+    said: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    Note,
+    Bad,
+}
+
+impl Finding {
+    fn ok(check: &'static str, said: impl Into<String>) -> Self {
+        Self { check, state: State::Ok, said: said.into(), next: None }
+    }
+
+    fn note(check: &'static str, said: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { check, state: State::Note, said: said.into(), next: Some(next.into()) }
+    }
+
+    fn bad(check: &'static str, said: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { check, state: State::Bad, said: said.into(), next: Some(next.into()) }
+    }
+
+    fn failed(check: &'static str, failure: Failure) -> Self {
+        Self::bad(check, failure.what, failure.next)
+    }
+
+    fn line(&self) -> String {
+        let (style, word) = match self.state {
+            State::Ok => (GOOD, "ok  "),
+            State::Note => (WARN, "note"),
+            State::Bad => (BAD, "bad "),
+        };
+        let next = self.next.as_ref().map(|next| format!(" → {next}")).unwrap_or_default();
+        format!("{} {}: {}{next}", paint(style, word), self.check, self.said)
+    }
+}
+
+pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Failure> {
+    let mut findings = vec![table::shape(target).await];
+    if findings.iter().all(|finding| finding.state == State::Ok) {
+        findings.push(table::ttl(target).await);
+        findings.push(skew::clock(target).await);
+        findings.push(restore(target).await);
+        findings.push(version(target).await);
+        findings.push(statistics(target).await);
+    }
+    findings.push(keys_of(target).await);
+    findings.push(origins::clients(target, &options.origins));
+    let lines: Vec<String> = findings.iter().map(Finding::line).collect();
+    let sick = findings.iter().any(|finding| finding.state == State::Bad);
+    let answer = Answer::new(lines.join("\n"), json!({ "ok": !sick, "target": target.name, "findings": findings }));
+    Ok(if sick { answer.with_exit(Exit::Faults) } else { answer })
+}
+
+async fn keys_of(target: &Target) -> Finding {
+    match target.token_keys().await {
+        Ok(keys) => Finding::ok("token keys", format!("readable: {keys:?}, the first signs")),
+        Err(failure) => Finding::failed("token keys", failure),
+    }
+}
+
+/// Whether a restore was left half done.
+async fn restore(target: &Target) -> Finding {
+    const CHECK: &str = "restore";
+    match target.db.get(&keys::restore(), true).await {
+        Ok(None) => Finding::ok(CHECK, "none is half done"),
+        Ok(Some(_)) => Finding::bad(CHECK, "one was begun and is not done", "run the same `storectl restore` again"),
+        Err(error) => Finding::failed(CHECK, error.into()),
+    }
+}
+
+/// Whether every row of the published version is there and is what was published.
+async fn version(target: &Target) -> Finding {
+    const CHECK: &str = "published version";
+    let mend = "publish the files again: `storectl publish DIR`";
+    match whole(target).await {
+        Ok(None) => Finding::bad(CHECK, "nothing was published yet", "publish a store: `storectl publish DIR`"),
+        Ok(Some((version, 0))) => Finding::ok(CHECK, format!("{version} is whole")),
+        Ok(Some((version, rows))) => {
+            Finding::bad(CHECK, format!("{rows} rows of {version} are missing or altered"), mend)
+        }
+        Err(LoadError::Store(error)) => Finding::failed(CHECK, error.into()),
+        Err(damaged) => Finding::bad(CHECK, damaged.to_string(), mend),
+    }
+}
+
+async fn whole(target: &Target) -> Result<Option<(String, usize)>, LoadError> {
+    let Some(pointer) = publish::read_pointer(&target.db).await? else { return Ok(None) };
+    let missing = || LoadError::Missing { version: pointer.version.clone(), kind: "VERSIONS".to_owned() };
+    let record = publish::read_version(&target.db, &pointer.version).await?.ok_or_else(missing)?;
+    let store = publish::load(&target.db, &record).await?;
+    let rows = publish::damage(&target.db, &store).await?;
+    Ok(Some((pointer.version, rows)))
+}
+
+/// Lets goals and donators follow every order that they are behind of.
+async fn statistics(target: &Target) -> Finding {
+    const CHECK: &str = "goals and donators";
+    let finished: Result<_, StoreError> = finish_statistics(&target.db).await;
+    match finished {
+        Ok(done) if !done.left.is_empty() => {
+            let said = format!("{} orders could not be counted, others were writing", done.left.len());
+            Finding::bad(CHECK, said, "run `storectl doctor` again")
+        }
+        Ok(done) if done.finished > 0 => {
+            Finding::ok(CHECK, format!("{} orders were behind and count now", done.finished))
+        }
+        Ok(_) => Finding::ok(CHECK, "show every order"),
+        Err(error) => Finding::failed(CHECK, error.into()),
+    }
+}

@@ -1,0 +1,240 @@
+//! `gift add`: random codes that a person can read aloud, one or very many.
+//!
+//! Many go to a file first and to the table after, so that no card exists that nobody knows; with the same file the
+//! same command goes on where it was cut off.
+
+use super::{codes, coupons, items};
+use crate::answer::{Answer, GOOD, paint};
+use crate::cli::AddGift;
+use crate::console::Console;
+use crate::error::{Exit, Failure};
+use crate::sequence::{self, CODES};
+use crate::target::Target;
+use serde_json::json;
+use shared::http::wire::Wire;
+use shared::model::{Code, CodeId, CodeText, GiftCard, Money};
+use shared::store::codec::{Item, encode_live};
+use shared::store::keys::{self, Key};
+use shared::store::{Db, StoreError};
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+/// How many cards are printed; more go to a file.
+const PRINTED: u32 = 20;
+/// Cards that are looked for at once when a file is resumed.
+const CHUNK: usize = 100;
+
+/// What is the same for all cards of one command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Batch {
+    balance: Money,
+    starts_at: Option<i64>,
+    ends_at: Option<i64>,
+    digits: u8,
+}
+
+/// A card's id and code.
+type Card = (u64, CodeText);
+
+pub(super) async fn add(target: &Target, console: &Console, options: &AddGift) -> Result<Answer, Failure> {
+    let digits = codes::digits(target).await?;
+    let balance = items::money("--balance", &options.balance, digits)?;
+    if balance == Money::ZERO {
+        return Err(Failure::refused("--balance must be more than 0.", "Mend it and try again."));
+    }
+    let now = target.clock.seconds();
+    let (starts_at, ends_at) = coupons::period(options.starts_at.as_deref(), options.ends_at.as_deref(), now)?;
+    let batch = Batch { balance, starts_at, ends_at, digits };
+    match &options.out {
+        Some(file) if file.exists() => resume(target, console, file, options, batch).await,
+        Some(file) => {
+            let cards = make(target, options.count).await?;
+            write_file(file, options, &batch, &cards)?;
+            put(target, console, file, &batch, &cards, false).await
+        }
+        None if options.count > PRINTED => {
+            let what = format!("{} codes are too many to print.", options.count);
+            Err(Failure::refused(what, "Add --out FILE: the codes are written there."))
+        }
+        None => few(target, &batch, options.count).await,
+    }
+}
+
+/// Random codes under ids of their own.
+async fn make(target: &Target, count: u32) -> Result<Vec<Card>, Failure> {
+    let first = sequence::reserve(&target.db, CODES, u64::from(count)).await?;
+    (first..).take(count as usize).map(|id| Ok((id, random_code()?))).collect()
+}
+
+/// 80 random bits as five words of consonants and vowels in turn, such as `lusab-babad-gutih-tugad-mudof`: they can
+/// be said over a telephone, and no letter looks like a digit.
+fn random_code() -> Result<CodeText, Failure> {
+    const CONSONANTS: &[u8; 16] = b"bdfghjklmnprstvz";
+    const VOWELS: &[u8; 4] = b"aiou";
+    let mut bytes = [0_u8; 10];
+    let no_entropy = || Failure::new(Exit::Local, "The system gives no random numbers.", "Mend the system.");
+    getrandom::fill(&mut bytes).map_err(|_| no_entropy())?;
+    let mut text = String::with_capacity(29);
+    for pair in bytes.chunks_exact(2) {
+        let word = u16::from_be_bytes([pair[0], pair[1]]);
+        if !text.is_empty() {
+            text.push('-');
+        }
+        for (shift, letters) in
+            [(12, &CONSONANTS[..]), (10, &VOWELS[..]), (6, &CONSONANTS[..]), (4, &VOWELS[..]), (0, &CONSONANTS[..])]
+        {
+            text.push(char::from(letters[usize::from(word >> shift) % letters.len()]));
+        }
+    }
+    CodeText::parse(&text).map_err(|_| no_entropy())
+}
+
+fn encode(batch: &Batch, (id, code): &Card) -> Result<Item, StoreError> {
+    let card = GiftCard {
+        id: CodeId::new(*id),
+        code: code.clone(),
+        active: true,
+        starts_at: batch.starts_at,
+        ends_at: batch.ends_at,
+        balance: batch.balance,
+    };
+    encode_live(&keys::code(code), &Code::Gift(card))
+}
+
+/// A few cards, printed.
+async fn few(target: &Target, batch: &Batch, count: u32) -> Result<Answer, Failure> {
+    let cards = make(target, count).await?;
+    publish::write_each(&target.db, cards.iter().map(|card| encode(batch, card)), &|_| {}).await.map_err(|error| {
+        let failure = Failure::from(error);
+        failure.done("No code was shown; cards that were made stay unknown to everybody and can be switched off.")
+    })?;
+    let balance = Wire::new(batch.digits).money(batch.balance);
+    let lines: Vec<String> = cards.iter().map(|(_, code)| code.to_string()).collect();
+    let cards: Vec<_> = cards.iter().map(|(id, code)| json!({ "id": id, "code": code, "balance": balance })).collect();
+    Ok(Answer::new(lines.join("\n"), json!({ "gift_cards": cards })))
+}
+
+/// What stands above the codes in a file, by which a resumed command knows its own.
+fn heading(options: &AddGift) -> String {
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let (from, until) = (or_none(&options.starts_at), or_none(&options.ends_at));
+    format!("# {} gift cards of {} from {from} until {until}", options.count, options.balance.trim())
+}
+
+fn write_file(path: &Path, options: &AddGift, batch: &Batch, cards: &[Card]) -> Result<(), Failure> {
+    let second = |at: Option<i64>| at.map_or_else(String::new, |at| at.to_string());
+    let balance = Wire::new(batch.digits).money(batch.balance);
+    let mut text =
+        format!("{}\n# {},{}\nid,code,balance\n", heading(options), second(batch.starts_at), second(batch.ends_at));
+    for (id, code) in cards {
+        // Writing to a String cannot fail.
+        _ = writeln!(text, "{id},{code},{balance}");
+    }
+    text.push_str("# end\n");
+    let mut open = OpenOptions::new();
+    open.write(true).create_new(true);
+    // Whoever reads the file can spend the cards.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
+    let written = open.open(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| Failure::file(path, &error).done("No gift card was made."))
+}
+
+/// Goes on with a file that an earlier run wrote.
+async fn resume(
+    target: &Target,
+    console: &Console,
+    path: &Path,
+    options: &AddGift,
+    batch: Batch,
+) -> Result<Answer, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+    let foreign = || {
+        let what = format!("{} is there already and is not this command's file.", path.display());
+        Failure::new(Exit::Local, what, "Choose another file, or repeat the very command that wrote it.")
+    };
+    let mut lines = text.lines();
+    if lines.next() != Some(heading(options).as_str()) || !text.ends_with("# end\n") {
+        return Err(foreign());
+    }
+    let period = lines.next().and_then(|line| line.strip_prefix("# ")).and_then(|line| line.split_once(','));
+    let (starts, ends) = period.ok_or_else(foreign)?;
+    // Times counted from now are those of the first run.
+    let batch = Batch { starts_at: starts.parse().ok(), ends_at: ends.parse().ok(), ..batch };
+    let card = |line: &str| -> Option<Card> {
+        let mut parts = line.split(',');
+        Some((parts.next()?.parse().ok()?, CodeText::parse(parts.next()?).ok()?))
+    };
+    let rows = lines.skip(1).filter(|line| !line.starts_with('#'));
+    let cards: Option<Vec<Card>> = rows.map(card).collect();
+    let cards = cards.filter(|cards| cards.len() == options.count as usize).ok_or_else(foreign)?;
+    put(target, console, path, &batch, &cards, true).await
+}
+
+/// Writes cards to the table: all of them, or those that are not there yet.
+async fn put(
+    target: &Target,
+    console: &Console,
+    path: &Path,
+    batch: &Batch,
+    cards: &[Card],
+    resumed: bool,
+) -> Result<Answer, Failure> {
+    let progress = console.progress("Making gift cards", Some(cards.len() as u64));
+    let outcome = async {
+        if !resumed {
+            let items = cards.iter().map(|card| encode(batch, card));
+            publish::write_each(&target.db, items, &|done| progress.advance(done)).await?;
+            return Ok(cards.len());
+        }
+        let mut made = 0;
+        for chunk in cards.chunks(CHUNK) {
+            let missing = missing(&target.db, chunk).await?;
+            made += missing.len();
+            let items = missing.into_iter().map(|card| encode(batch, card));
+            publish::write_each(&target.db, items, &|_| {}).await?;
+            progress.advance(chunk.len() as u64);
+        }
+        Ok::<usize, StoreError>(made)
+    };
+    let made = outcome.await.map_err(|error| {
+        let done =
+            format!("{} of {} cards are made; all codes are in {}.", progress.position(), cards.len(), path.display());
+        Failure::from(error).done(done).next("Run the same command with the same file again: it makes the rest.")
+    })?;
+    let text = format!("{} {made} gift cards were made; the codes are in {}.", paint(GOOD, "ok"), path.display());
+    Ok(Answer::new(text, json!({ "made": made, "count": cards.len(), "file": path })))
+}
+
+/// Those of these cards that the table does not have.
+async fn missing<'a>(db: &Db, cards: &'a [Card]) -> Result<Vec<&'a Card>, StoreError> {
+    let keys: Vec<Key> = cards.iter().map(|(_, code)| keys::code(code)).collect();
+    let mut rows = db.batch_get(keys.clone()).await?;
+    Ok(cards.iter().zip(&keys).filter(|(_, key)| rows.take(key).is_none()).map(|(card, _)| card).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_five_words_that_can_be_said_aloud() {
+        let code = random_code().unwrap();
+        let words: Vec<&str> = code.as_str().split('-').collect();
+        assert_eq!(words.len(), 5);
+        for word in words {
+            let letters: Vec<char> = word.chars().collect();
+            assert_eq!(letters.len(), 5, "{word}");
+            for (place, letter) in letters.iter().enumerate() {
+                let letters = if place % 2 == 0 { "bdfghjklmnprstvz" } else { "aiou" };
+                assert!(letters.contains(*letter), "{word}");
+            }
+        }
+        assert_ne!(code, random_code().unwrap());
+    }
+}

@@ -1,0 +1,84 @@
+//! `referral add`, `list` and `disable`.
+
+use super::users::find;
+use crate::answer::{Answer, GOOD, columns, paint};
+use crate::cli::AddReferral;
+use crate::error::Failure;
+use crate::table::each;
+use crate::target::Target;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::json;
+use shared::model::{CodeText, Referral};
+use shared::store::StoreError;
+use shared::store::codec::{decode_live, encode_live, key_attributes, key_of};
+use shared::store::keys::{self, prefix};
+
+/// The longest referral code in characters (ruling 1).
+const LONGEST: usize = 255;
+
+pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer, Failure> {
+    let wrong = || {
+        let what = format!("A referral code has 1 to {LONGEST} characters.");
+        Failure::refused(what, "Choose one that buyers can type.")
+    };
+    if options.code.chars().count() > LONGEST {
+        return Err(wrong());
+    }
+    let code = CodeText::parse(&options.code).map_err(|_| wrong())?;
+    let owner = find(target, &options.owner).await?;
+    let referral = Referral { code: code.clone(), owner: owner.id, owner_name: owner.username.clone(), active: true };
+    let item = encode_live(&keys::referral(&code), &referral)?;
+    let put = target.db.client().put_item().table_name(target.db.table()).set_item(Some(item));
+    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK);
+    Box::pin(put.send()).await.map_err(|error| match error.as_service_error() {
+        Some(PutItemError::ConditionalCheckFailedException(_)) => {
+            Failure::refused(format!("The referral code {code} is taken."), "Choose another.")
+        }
+        _ => Failure::from(StoreError::from_sdk("PutItem", error))
+            .done("It is not known whether the code was made; `storectl referral list` tells."),
+    })?;
+    let on = publish::read_pointer(&target.db).await?.is_some_and(|pointer| pointer.config.is_ref);
+    let hint = if on { "" } else { "\nReferrals are switched off: set `referrals: true` in store.yaml and publish." };
+    let text = format!("{} Referral code {code} belongs to {}.{hint}", paint(GOOD, "ok"), owner.username);
+    Ok(Answer::new(text, json!({ "code": code, "owner": owner.id, "switched_on": on })))
+}
+
+pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
+    let mut found: Vec<Referral> = Vec::new();
+    each(&target.db, prefix::REFERRAL, |item| {
+        found.push(decode_live(&key_of(&item)?, item)?);
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    found.sort_by(|one, other| one.code.cmp(&other.code));
+    let row = |referral: &Referral| {
+        let state = if referral.active { "active" } else { "off" };
+        let owner = format!("{} ({})", referral.owner_name, referral.owner);
+        vec![referral.code.to_string(), owner, state.to_owned()]
+    };
+    let text = columns(&["CODE", "OWNER", "STATE"], &found.iter().map(row).collect::<Vec<_>>());
+    Ok(Answer::new(text, json!({ "referrals": found })))
+}
+
+pub(super) async fn disable(target: &Target, written: &str) -> Result<Answer, Failure> {
+    let missing = || Failure::refused("There is no such referral code.", "`storectl referral list` shows them.");
+    let code = CodeText::parse(written).map_err(|_| missing())?;
+    let request = target.db.client().update_item().table_name(target.db.table());
+    let request = request
+        .set_key(Some(key_attributes(&keys::referral(&code))))
+        .update_expression("SET #active = :off")
+        .condition_expression("attribute_exists(#pk)")
+        .expression_attribute_names("#active", "active")
+        .expression_attribute_names("#pk", keys::PK)
+        .expression_attribute_values(":off", AttributeValue::Bool(false));
+    Box::pin(request.send()).await.map_err(|error| match error.as_service_error() {
+        Some(UpdateItemError::ConditionalCheckFailedException(_)) => missing(),
+        _ => Failure::from(StoreError::from_sdk("UpdateItem", error))
+            .done("It is not known whether it was switched off.")
+            .next("Run the same command again."),
+    })?;
+    let text = format!("{} Referral code {code} is switched off.", paint(GOOD, "ok"));
+    Ok(Answer::new(text, json!({ "code": code, "active": false })))
+}

@@ -1,0 +1,79 @@
+//! Who types: whether anybody does, what they answer, and where progress is shown.
+
+use crate::error::{Exit, Failure};
+use crate::progress::Progress;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+/// The person or script before the tool.
+#[derive(Debug)]
+pub struct Console {
+    answers: Answers,
+    /// Whether progress is drawn.
+    drawn: bool,
+}
+
+#[derive(Debug)]
+enum Answers {
+    /// Questions are asked on the terminal.
+    Terminal,
+    /// Nobody is there to ask.
+    Nobody,
+    /// Every question gets this answer.
+    Always(bool),
+}
+
+impl Console {
+    /// The console of this process. Questions and progress go to standard error, so that standard output stays
+    /// what a script reads.
+    #[must_use]
+    pub fn of_process(json: bool) -> Self {
+        let seen = std::io::stderr().is_terminal();
+        let asks = std::io::stdin().is_terminal() && seen && !json;
+        Self { answers: if asks { Answers::Terminal } else { Answers::Nobody }, drawn: seen && !json }
+    }
+
+    /// A console that gives every question the same answer and draws nothing.
+    #[must_use]
+    pub const fn answering(yes: bool) -> Self {
+        Self { answers: Answers::Always(yes), drawn: false }
+    }
+
+    /// A console with nobody before it.
+    #[must_use]
+    pub const fn nobody() -> Self {
+        Self { answers: Answers::Nobody, drawn: false }
+    }
+
+    /// Asks before something is changed; anything but yes is no. `yes` is the command's `--yes`.
+    ///
+    /// # Errors
+    /// [`Exit::Declined`] where the answer is no, or nobody is there to give one.
+    pub fn confirm(&self, shown: &str, question: &str, yes: bool) -> Result<(), Failure> {
+        let agreed = match self.answers {
+            _ if yes => true,
+            Answers::Always(answer) => answer,
+            Answers::Nobody => {
+                let what = "This needs a yes and nobody is here to give it.";
+                return Err(Failure::new(Exit::Declined, what, "Run it on a terminal, or add --yes."));
+            }
+            Answers::Terminal => ask(shown, question),
+        };
+        if agreed { Ok(()) } else { Err(Failure::new(Exit::Declined, "Not confirmed.", "Answer y, or add --yes.")) }
+    }
+
+    /// A progress bar over `total` steps; it appears once the work has taken two seconds.
+    #[must_use]
+    pub fn progress(&self, label: &'static str, total: Option<u64>) -> Progress {
+        Progress::new(label, total, self.drawn)
+    }
+}
+
+fn ask(shown: &str, question: &str) -> bool {
+    let mut err = anstream::stderr();
+    if write!(err, "{shown}\n{question} [y/N] ").and_then(|()| err.flush()).is_err() {
+        return false;
+    }
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.is_ok() && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+}

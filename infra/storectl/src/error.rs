@@ -1,0 +1,230 @@
+//! Why a command did not do what was asked: what happened, what was done and not done, what to do next.
+//!
+//! Nothing secret comes in here: keys and tokens are never part of an error, and of the database's own words only
+//! those that say who may not do what.
+
+use serde::Serialize;
+use serde_json::json;
+use shared::store::StoreError;
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
+
+/// How a command ends; 0 is success and 2 a command line that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// Something on this machine: a file that cannot be read or written, an interrupt.
+    Local = 1,
+    /// The store's files have faults, or doctor found something.
+    Faults = 3,
+    /// What was asked for is not there, or is against the rules.
+    Refused = 4,
+    /// Somebody else was faster.
+    Raced = 5,
+    /// The database or AWS did not answer, or throttles; the same command may pass in a moment.
+    Unavailable = 6,
+    /// Credentials are missing or refused, or there is no such table, stack or secret.
+    Denied = 7,
+    /// The question was not answered with yes.
+    Declined = 8,
+}
+
+impl Exit {
+    /// The process's exit code.
+    #[must_use]
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(self as u8)
+    }
+}
+
+/// A command that did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The kind.
+    pub exit: Exit,
+    /// What happened.
+    pub what: String,
+    /// What was done and not done.
+    pub done: String,
+    /// What to do next.
+    pub next: String,
+}
+
+/// What most failures leave behind.
+const NOTHING: &str = "Nothing was changed.";
+
+impl Failure {
+    /// A failure that left everything as it was.
+    #[must_use]
+    pub fn new(exit: Exit, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { exit, what: what.into(), done: NOTHING.to_owned(), next: next.into() }
+    }
+
+    /// Something that is not there or against the rules.
+    #[must_use]
+    pub fn refused(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, what, next)
+    }
+
+    /// A file or directory of this machine that cannot be used.
+    #[must_use]
+    pub fn file(path: &std::path::Path, error: &std::io::Error) -> Self {
+        let what = format!("{} cannot be used: {error}.", path.display());
+        Self::new(Exit::Local, what, "Check the path and its permissions.")
+    }
+
+    /// Ctrl-C.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        let next = "Run the same command again: it completes what was begun and repeats nothing.";
+        Self::new(Exit::Local, "Interrupted.", next).done("What was written so far stays; nothing was switched to it.")
+    }
+
+    /// Says what was done, where that is not nothing.
+    #[must_use]
+    pub fn done(mut self, done: impl Into<String>) -> Self {
+        self.done = done.into();
+        self
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = next.into();
+        self
+    }
+
+    /// What is printed on standard error.
+    #[must_use]
+    pub fn print(&self, json: bool) -> String {
+        if json {
+            let exit = self.exit as u8;
+            let error =
+                json!({ "kind": self.exit, "exit": exit, "what": self.what, "done": self.done, "next": self.next });
+            return format!("{}\n", json!({ "error": error }));
+        }
+        let label = crate::answer::paint(crate::answer::BAD.bold(), "error:");
+        format!("{label} {}\n{}\n{}\n", self.what, self.done, self.next)
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub fn exit(&self) -> ExitCode {
+        self.exit.code()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.what, self.done, self.next)
+    }
+}
+
+impl Error for Failure {}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let known = classify(&chain(&error));
+        match (known, &error) {
+            (Some(failure), _) => failure,
+            (None, StoreError::Unavailable { operation, .. }) => Self::new(
+                Exit::Unavailable,
+                format!("The database did not answer ({operation})."),
+                "Check the network and the endpoint, then run the same command again.",
+            ),
+            (None, StoreError::Refused { operation, .. }) => Self::new(
+                Exit::Denied,
+                format!("The database refused {operation}: {}.", last(&error)),
+                "Check with `storectl doctor`.",
+            ),
+            (None, StoreError::Unreadable { .. }) => Self::new(
+                Exit::Refused,
+                format!("{}.", capital(&chain(&error))),
+                "It was not written by this version of the tool; look at the item in the console.",
+            ),
+        }
+    }
+}
+
+/// An error of a service other than the database, as `from_sdk` is one of the database.
+pub fn of_service(service: &str, error: &(dyn Error + 'static)) -> Failure {
+    classify(&chain(error)).unwrap_or_else(|| {
+        let what = format!("{service} did not answer as it should: {}.", last(error));
+        Failure::new(Exit::Unavailable, what, "Check the network and the region, then run the same command again.")
+    })
+}
+
+/// What the words of an error chain say, where they are known.
+fn classify(chain: &str) -> Option<Failure> {
+    let has = |words: &[&str]| words.iter().any(|word| chain.contains(word));
+    let denied = |what: &str, next: &str| Some(Failure::new(Exit::Denied, what, next));
+    if has(&["ExpiredToken", "TokenRefreshRequired", "token has expired", "session has expired"]) {
+        return denied("The AWS credentials have expired.", "Log in again (`aws sso login`), then run it once more.");
+    }
+    if has(&[
+        "UnrecognizedClient",
+        "InvalidSignature",
+        "IncompleteSignature",
+        "InvalidClientTokenId",
+        "InvalidAccessKeyId",
+    ]) {
+        let next = "Check which account and profile are meant (`aws sts get-caller-identity`, --profile).";
+        return denied("AWS does not accept these credentials.", next);
+    }
+    if has(&["AccessDenied", "not authorized to perform"]) {
+        let next = "Ask whoever runs the account for that permission, or choose another --profile.";
+        return denied(&format!("These credentials may not do this: {}.", sentence(chain)), next);
+    }
+    if has(&[
+        "credential provider was not enabled",
+        "no providers in chain",
+        "CredentialsNotLoaded",
+        "failed to load credentials",
+    ]) || has(&["error occurred while loading credentials", "InvalidConfiguration"])
+    {
+        let next = "Log in (`aws sso login`), choose a --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.";
+        return denied("There are no usable AWS credentials.", next);
+    }
+    if has(&["ResourceNotFoundException", "Requested resource not found", "non-existent table"]) {
+        let next = "Check --table, --region and --profile, or deploy the stack first.";
+        return denied("There is no such table.", next);
+    }
+    if has(&["ProvisionedThroughputExceeded", "ThrottlingException", "RequestLimitExceeded", "Throttling:"]) {
+        let next = "Wait a minute and run the same command again.";
+        return Some(Failure::new(Exit::Unavailable, "The database is throttling and kept doing so.", next));
+    }
+    None
+}
+
+/// An error with everything it was caused by, in one line.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}
+
+/// The innermost cause.
+fn last(error: &(dyn Error + 'static)) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string().trim_end_matches('.').to_owned()
+}
+
+/// The part of a chain in which AWS says who may not do what.
+fn sentence(chain: &str) -> String {
+    let words = chain.find("User:").or_else(|| chain.find("AccessDenied")).map_or(chain, |start| &chain[start..]);
+    words.trim_end_matches('.').to_owned()
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,39 @@
+//! `storectl`: reads the command line, runs the command, prints the answer.
+
+use clap::Parser as _;
+use shared::clock::{Clock, SystemClock};
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use storectl::cli::Cli;
+use storectl::commands;
+use storectl::console::Console;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let console = Console::of_process(cli.json);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let outcome = tokio::select! {
+        outcome = commands::run(&cli, &console, &clock) => outcome,
+        () = interrupted() => Err(storectl::error::Failure::interrupted()),
+    };
+    match outcome {
+        Ok(answer) => {
+            // Whoever reads may have gone away; colours are stripped where nobody sees them.
+            _ = anstream::stdout().write_all(answer.print(cli.json).as_bytes());
+            answer.exit()
+        }
+        Err(failure) => {
+            _ = anstream::stderr().write_all(failure.print(cli.json).as_bytes());
+            failure.exit()
+        }
+    }
+}
+
+/// Resolves on Ctrl-C. What a command had written by then stays; every command can be run again.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,111 @@
+//! The arithmetic of the statistics: pure, on what was read.
+
+use shared::model::{Donations, Donor, Money, MonthSum, User, UserId};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Whether an order comes to the statistics or leaves them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It is counted from now on.
+    Comes,
+    /// It is no longer counted.
+    Leaves,
+}
+
+impl Step {
+    /// A sum after an order of `total` came or left; never below nothing.
+    pub(super) fn apply(self, sum: Money, total: Money) -> Money {
+        match self {
+            Self::Comes => sum + total,
+            Self::Leaves => sum.less(total),
+        }
+    }
+}
+
+/// Applies an order of `total` to some goals.
+pub(super) fn apply_to_goals(sums: &mut BTreeMap<String, Money>, goals: &[String], step: Step, total: Money) {
+    for goal in goals {
+        let sum = sums.entry(goal.clone()).or_default();
+        *sum = step.apply(*sum, total);
+    }
+}
+
+/// A user with a sum, as the statistics show them.
+pub(super) fn donor(user: &User, amount: Money) -> Donor {
+    Donor { user: user.id, username: user.username.clone(), avatar: user.avatar.clone(), amount }
+}
+
+/// Puts a user with a new sum into its place among the top. Says `false` where somebody may stand outside of them
+/// who comes next now, so that they have to be found again.
+pub(super) fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
+    let before = top.iter().position(|donor| donor.user == changed.user).map(|place| top.remove(place));
+    let was_full = top.len() + usize::from(before.is_some()) >= Donations::TOP;
+    let sank = before.is_some_and(|before| before.amount > changed.amount);
+    if changed.amount > Money::ZERO {
+        top.push(changed);
+    }
+    top.sort_by_key(|donor| (Reverse(donor.amount), donor.user));
+    top.truncate(Donations::TOP);
+    !(was_full && sank)
+}
+
+/// A month's users by their sums, largest first and then by id, with one sum replaced.
+pub(super) fn ranking(sums: Vec<MonthSum>, changed: MonthSum) -> Vec<MonthSum> {
+    let others = sums.into_iter().filter(|sum| sum.user != changed.user);
+    let given = others.chain([changed]).filter(|sum| sum.amount > Money::ZERO);
+    let mut given: Vec<MonthSum> = given.collect();
+    given.sort_by_key(|sum| (Reverse(sum.amount), sum.user));
+    given
+}
+
+/// Takes a user out of what is shown. Says whether they stood there.
+pub(super) fn forget(donations: &mut Donations, user: UserId) -> bool {
+    let shown = donations.top.len() + donations.recent.len();
+    donations.top.retain(|donor| donor.user != user);
+    donations.recent.retain(|donation| donation.user != user);
+    donations.top.len() + donations.recent.len() < shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn plain(user: u64, amount: i64) -> Donor {
+        let (username, avatar) = (String::new(), String::new());
+        Donor { user: UserId::new(user), username, avatar, amount: Money::from_minor(amount) }
+    }
+
+    proptest! {
+        #[test]
+        fn ranking_one_change_at_a_time_agrees_with_ranking_all(
+            changes in prop::collection::vec((1_u64..16, 0_i64..50), 0..60),
+        ) {
+            let mut sums: BTreeMap<u64, i64> = BTreeMap::new();
+            let mut top = Vec::new();
+            for (user, amount) in changes {
+                let rows = sums.iter().map(|(user, amount)| MonthSum {
+                    user: UserId::new(*user),
+                    amount: Money::from_minor(*amount),
+                });
+                let changed = MonthSum { user: UserId::new(user), amount: Money::from_minor(amount) };
+                let mut all = ranking(rows.collect(), changed);
+                all.truncate(Donations::TOP);
+                let all: Vec<Donor> = all.iter().map(|sum| plain(sum.user.get(), sum.amount.minor())).collect();
+                if rank(&mut top, plain(user, amount)) {
+                    prop_assert_eq!(&top, &all);
+                }
+                top = all;
+                sums.insert(user, amount);
+            }
+        }
+    }
+
+    #[test]
+    fn a_goal_never_falls_below_nothing() {
+        let mut sums = BTreeMap::from([("1".to_owned(), Money::from_minor(5))]);
+        apply_to_goals(&mut sums, &["1".to_owned()], Step::Leaves, Money::from_minor(7));
+        assert_eq!(sums["1"], Money::ZERO);
+    }
+}

@@ -1,0 +1,78 @@
+//! The SDK's configuration: credentials and region as every AWS tool finds them, TLS by rustls with ring.
+
+use super::TargetOptions;
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Credentials;
+use aws_smithy_http_client::tls;
+use std::time::Duration;
+
+/// How often a call is tried: an ops tool may wait longer than a buyer.
+const ATTEMPTS: u32 = 6;
+
+/// The configuration that the options and the environment name.
+pub(super) async fn aws(options: &TargetOptions) -> SdkConfig {
+    loader(options).load().await
+}
+
+/// A client of another database. One on this machine takes any credentials, so that none have to be set up for it.
+pub(super) async fn endpoint(options: &TargetOptions, url: &str) -> Client {
+    let mut loader = loader(options).endpoint_url(url);
+    if is_here(url) {
+        let region = options.region.clone().unwrap_or_else(|| "local".to_owned());
+        loader = loader
+            .region(Region::new(region))
+            .credentials_provider(Credentials::new("local", "local", None, None, "local"));
+    }
+    Client::new(&loader.load().await)
+}
+
+fn loader(options: &TargetOptions) -> aws_config::ConfigLoader {
+    let http = aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
+        .build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(3))
+        .operation_attempt_timeout(Duration::from_secs(20))
+        .operation_timeout(Duration::from_mins(1))
+        .build();
+    let mut loader = aws_config::defaults(BehaviorVersion::latest())
+        .http_client(http)
+        .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
+        .timeout_config(timeouts);
+    if let Some(profile) = &options.profile {
+        loader = loader.profile_name(profile);
+    }
+    if let Some(region) = &options.region {
+        loader = loader.region(Region::new(region.clone()));
+    }
+    loader
+}
+
+/// Whether a URL's host is this machine.
+fn is_here(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.strip_prefix('[').map_or_else(
+        || authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+        |inner| inner.split(']').next().unwrap_or_default(),
+    );
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_here() {
+        for url in ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:4566/", "http://127.0.0.1:1/x"] {
+            assert!(is_here(url), "{url}");
+        }
+        for url in ["https://dynamodb.eu-central-1.amazonaws.com", "http://localhost.example:80", "http://10.0.0.1"] {
+            assert!(!is_here(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a deployed stack says of itself.
+
+use crate::error::{Exit, Failure, of_service};
+use aws_config::SdkConfig;
+use aws_sdk_cloudformation::error::ProvideErrorMetadata as _;
+
+/// A deployed stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    /// Its name.
+    pub name: String,
+    /// Its table (output `TableName`).
+    pub table: String,
+    /// The secret with the token keys (output `TokenKeysArn`).
+    pub secret: String,
+    /// Root of its API (output `ApiUrl`).
+    pub api_url: String,
+    /// Origins that browsers may come from (parameter `AllowedOrigins`).
+    pub origins: Vec<String>,
+}
+
+impl Stack {
+    /// Reads a stack's outputs and parameters.
+    ///
+    /// # Errors
+    /// [`Failure`] where there is no such stack, or it is not one of this project's.
+    pub(super) async fn read(config: &SdkConfig, name: &str) -> Result<Self, Failure> {
+        let client = aws_sdk_cloudformation::Client::new(config);
+        let answer = Box::pin(client.describe_stacks().stack_name(name).send()).await;
+        let answer = answer.map_err(|error| {
+            if error.code() == Some("ValidationError") {
+                let what = format!("There is no stack {name} in this account and region.");
+                return Failure::new(Exit::Denied, what, "Check --stack, --region and --profile, or deploy it first.");
+            }
+            of_service("CloudFormation", &error)
+        })?;
+        let stack = answer.stacks.unwrap_or_default().into_iter().next();
+        let outputs = stack.as_ref().map(aws_sdk_cloudformation::types::Stack::outputs).unwrap_or_default();
+        let output = |key: &str| {
+            let found = outputs.iter().find(|output| output.output_key() == Some(key));
+            found.and_then(|output| output.output_value()).map(str::to_owned).ok_or_else(|| {
+                let what = format!("The stack {name} has no output {key}.");
+                Failure::new(Exit::Denied, what, "Wait until it is deployed, or deploy it with this template.")
+            })
+        };
+        let parameters = stack.as_ref().map(aws_sdk_cloudformation::types::Stack::parameters).unwrap_or_default();
+        let origins = parameters.iter().find(|parameter| parameter.parameter_key() == Some("AllowedOrigins"));
+        let origins = origins.and_then(|parameter| parameter.parameter_value()).unwrap_or("*");
+        Ok(Self {
+            name: name.to_owned(),
+            table: output("TableName")?,
+            secret: output("TokenKeysArn")?,
+            api_url: output("ApiUrl")?,
+            origins: origins.split(',').map(|origin| origin.trim().to_owned()).collect(),
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! Whatever goes wrong: one sentence what happened, what was done and not done, what to do next, and no secret.
+
+use crate::bench::{Bench, Cut, Refusing, SECRET, sample};
+use clap::Parser;
+use shared::clock::{Clock, SystemClock};
+use std::sync::Arc;
+use storectl::cli::Cli;
+use storectl::commands;
+use storectl::console::Console;
+use storectl::error::{Exit, Failure};
+
+async fn refused(code: &'static str, message: &'static str) -> Failure {
+    let bench = Bench::published().await;
+    let before = bench.rows().await;
+    let failure = bench.run_through(Refusing::with(code, message), &["revoke", "1"]).await.unwrap_err();
+    assert_eq!(bench.rows().await, before);
+    assert!(failure.what.ends_with('.') && failure.done.ends_with('.') && !failure.next.is_empty(), "{failure}");
+    failure
+}
+
+#[tokio::test]
+async fn every_way_in_which_aws_says_no_has_its_sentence() {
+    for (code, message, exit, word) in [
+        (
+            "AccessDeniedException",
+            "User: arn:x is not authorized to perform: dynamodb:GetItem",
+            Exit::Denied,
+            "may not do",
+        ),
+        ("ExpiredTokenException", "The security token included in the request is expired", Exit::Denied, "expired"),
+        ("UnrecognizedClientException", "The security token is invalid.", Exit::Denied, "does not accept"),
+        ("ResourceNotFoundException", "Requested resource not found", Exit::Denied, "no such table"),
+        ("ThrottlingException", "Rate exceeded", Exit::Unavailable, "throttling"),
+        ("ProvisionedThroughputExceededException", "slow down", Exit::Unavailable, "throttling"),
+        ("InternalServerError", "oops", Exit::Unavailable, "did not answer"),
+        ("ValidationException", "something is off", Exit::Denied, "refused"),
+    ] {
+        let failure = refused(code, message).await;
+        assert_eq!(failure.exit, exit, "{code}: {failure}");
+        assert!(failure.what.contains(word), "{code}: {failure}");
+        assert_eq!(failure.done, "Nothing was changed.", "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_network_that_drops_in_the_middle_says_what_was_done_and_not_done() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    let failure = bench.run_through(Cut::after(0), &["revoke", "1"]).await.unwrap_err();
+    assert_eq!(failure.exit, Exit::Unavailable);
+    assert!(failure.done.contains("not known"), "{failure}");
+    assert!(failure.next.contains("again"), "{failure}");
+}
+
+#[tokio::test]
+async fn nobody_at_the_other_end_is_told_in_one_sentence() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{closed}");
+    let cli = Cli::try_parse_from(["storectl", "versions", "--endpoint-url", &url]).unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let failure = commands::run(&cli, &Console::nobody(), &clock).await.unwrap_err();
+    assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
+    assert!(failure.what.contains("did not answer"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_command_without_a_table_asks_for_one_and_faults_of_files_come_first() {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let run = |line: &[&str]| {
+        let cli = Cli::try_parse_from(line).unwrap();
+        let clock = Arc::clone(&clock);
+        async move { commands::run(&cli, &Console::nobody(), &clock).await.unwrap_err() }
+    };
+    let failure = run(&["storectl", "versions", "--region", "eu-central-1"]).await;
+    assert!(failure.next.contains("--stack"), "{failure}");
+    let failure = run(&["storectl", "publish", "/nowhere", "--region", "eu-central-1"]).await;
+    assert_eq!(failure.exit, Exit::Local, "{failure}");
+}
+
+#[tokio::test]
+async fn a_key_file_that_cannot_be_used_is_named_and_never_shown() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    for text in [format!(r#"{{"a":"{SECRET}","a":"{SECRET}"}}"#), SECRET.to_string(), "{}".to_owned()] {
+        bench.write("keys.json", &text);
+        let failure = bench.fails(&["token", "1"]).await;
+        assert_eq!(failure.exit, Exit::Denied);
+        assert!(failure.what.contains("keys.json") && !failure.to_string().contains(SECRET), "{failure}");
+    }
+    std::fs::remove_file(bench.path("keys.json")).unwrap();
+    assert_eq!(bench.fails(&["token", "1"]).await.exit, Exit::Local);
+}
+
+#[tokio::test]
+async fn a_local_directory_is_used_where_no_server_runs_and_never_made_by_mistake() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data").display().to_string();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let run = |line: &[&str]| {
+        let mut line = line.to_vec();
+        line.extend(["--local", &data]);
+        let cli = Cli::try_parse_from(std::iter::once("storectl").chain(line)).unwrap();
+        let clock = Arc::clone(&clock);
+        async move { commands::run(&cli, &Console::nobody(), &clock).await }
+    };
+    assert_eq!(run(&["versions"]).await.unwrap_err().exit, Exit::Denied);
+    assert!(!dir.path().join("data").exists());
+    run(&["publish", &sample(), "--yes"]).await.unwrap();
+    run(&["user", "add", "Newt"]).await.unwrap();
+    let token = run(&["token", "1"]).await.unwrap();
+    assert_eq!(token.json()["username"], "Newt");
+    assert_eq!(run(&["doctor"]).await.unwrap().trouble(), None);
+}
+
+#[test]
+fn json_says_the_same_as_the_text() {
+    let failure = Failure::refused("It is not there.", "Look elsewhere.");
+    let json: serde_json::Value = serde_json::from_str(&failure.print(true)).unwrap();
+    assert_eq!(json["error"]["what"], "It is not there.");
+    assert_eq!((&json["error"]["kind"], &json["error"]["exit"]), (&"refused".into(), &4.into()));
+    assert!(failure.print(false).contains("It is not there.\nNothing was changed.\nLook elsewhere.\n"));
+}

@@ -1,0 +1,108 @@
+//! `cart`: the same rules as the API, and the same sums.
+
+use crate::bench::Bench;
+use http::Method;
+use serde_json::Value;
+use storectl::error::Exit;
+
+async fn seen(bench: &Bench) -> Value {
+    let token = bench.ok(&["token", "1"]).await["token"].as_str().unwrap().to_owned();
+    bench.api(Method::POST, "/cart/get", Some(&token), "").await.1
+}
+
+async fn with_buyer() -> Bench {
+    let bench = Bench::empty().await;
+    bench.write(
+        "s/store.yaml",
+        "format: 1\nname: X\ncurrency: {code: EUR}\nservers: [{id: 1, name: A}, {id: 2, name: B}]\n",
+    );
+    bench.write(
+        "s/categories/a.yaml",
+        "id: 1\nslug: a\nname: A\nitems:\n  - {id: 1, name: Plain, price: 2.50}\n  \
+         - {id: 2, name: Limited, price: 1, user_limit: 3, global_limit: 4}\n  \
+         - {id: 3, name: Any, any_price: true, min_price: 5}\n  - {id: 4, name: Off, price: 1, active: false}\n  \
+         - id: 5\n    name: Chosen\n    price: 3\n    type: CMD_SERVER\n    select_server: true\n    servers: [1]\n    \
+         variables: [{id: 1, name: When, options: [Morning, Evening]}]\n  \
+         - {id: 6, name: Monthly, price: 4, subscription: true}\n",
+    );
+    bench.write(
+        "s/categories/b.yaml",
+        "id: 2\nslug: b\nname: B\ncumulative: true\nitems:\n  - {id: 11, name: Low, price: 5}\n  - {id: 12, name: High, price: 9}\n",
+    );
+    bench.ok(&["publish", &bench.path("s").display().to_string(), "--yes"]).await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    bench
+}
+
+#[tokio::test]
+async fn the_tool_and_the_api_show_the_same_cart() {
+    let bench = with_buyer().await;
+    bench.ok(&["cart", "add", "1", "1", "--count", "2"]).await;
+    bench.ok(&["cart", "add", "Newt", "5", "--server", "1", "--var", "1=Evening"]).await;
+    bench.ok(&["cart", "add", "1", "3", "--price", "7.25", "--type", "gift"]).await;
+    let mine = bench.ok(&["cart", "add", "1", "1"]).await;
+    assert_eq!(mine["lines"].as_array().unwrap().len(), 3, "the same again is the same line");
+    let theirs = seen(&bench).await;
+    assert_eq!(mine["price"].to_string(), theirs["cart"]["price"].to_string());
+    assert_eq!(theirs["cart"]["price"].to_string(), "17.75");
+    assert_eq!(theirs["items"][1]["selected_server"], 1);
+    assert_eq!(theirs["items"][1]["vars"][0]["value"], "Evening");
+    assert_eq!(theirs["items"][2]["payment_type"], 2);
+    bench.ok(&["cart", "clear", "1"]).await;
+    assert_eq!(seen(&bench).await["items"], serde_json::json!([]));
+    assert_eq!(bench.ok(&["cart", "clear", "1"]).await["removed"], 0);
+    let again = bench.ok(&["cart", "add", "1", "1"]).await;
+    assert_eq!(again["lines"][0]["line"], 4, "ids of lines go on counting");
+}
+
+#[tokio::test]
+async fn what_the_rules_forbid_does_not_come_into_a_cart() {
+    let bench = with_buyer().await;
+    bench.ok(&["cart", "add", "1", "2", "--count", "2"]).await;
+    bench.ok(&["cart", "add", "1", "11"]).await;
+    let before = bench.rows().await;
+    for (arguments, word) in [
+        (&["cart", "add", "1", "99"][..], "not published"),
+        (&["cart", "add", "1", "4"], "not on sale"),
+        (&["cart", "add", "1", "2", "--count", "2"], "only 1 more"),
+        (&["cart", "add", "1", "3"], "names its price"),
+        (&["cart", "add", "1", "3", "--price", "4.99"], "below"),
+        (&["cart", "add", "1", "1", "--price", "1"], "own price"),
+        (&["cart", "add", "1", "5", "--var", "1=Evening"], "select a server"),
+        (&["cart", "add", "1", "5", "--server", "2", "--var", "1=Evening"], "server 2"),
+        (&["cart", "add", "1", "5", "--server", "1"], "variable 1 is missing"),
+        (&["cart", "add", "1", "5", "--server", "1", "--var", "1=Noon"], "one of Morning, Evening"),
+        (&["cart", "add", "1", "5", "--server", "1", "--var", "1=Morning", "--var", "2=x"], "no variable 2"),
+        (&["cart", "add", "1", "5", "--server", "1", "--var", "1=Morning", "--var", "1=Evening"], "twice"),
+        (&["cart", "add", "1", "1", "--type", "subscription"], "no subscription"),
+        (&["cart", "add", "1", "11"], "only one"),
+        (&["cart", "add", "9", "1"], "no user"),
+    ] {
+        let failure = bench.fails(arguments).await;
+        assert_eq!(failure.exit, Exit::Refused, "{arguments:?}");
+        assert!(failure.what.contains(word), "{arguments:?}: {failure}");
+    }
+    assert_eq!(bench.rows().await, before);
+}
+
+#[tokio::test]
+async fn what_was_bought_counts_against_the_limits() {
+    let bench = with_buyer().await;
+    let order = ["order", "record", "--gateway", "g", "--line", "2:3", "--line", "11"];
+    let owned: Vec<&str> = order.into_iter().chain(["--owner", "1"]).collect();
+    bench.ok(&owned).await;
+    let failure = bench.fails(&["cart", "add", "1", "2"]).await;
+    assert!(failure.what.contains("only 0 more"), "{failure}");
+    assert!(bench.fails(&["cart", "add", "1", "11"]).await.what.contains("owns it"));
+    let high = bench.ok(&["cart", "add", "1", "12"]).await;
+    assert_eq!(high["price"], 4, "the buyer pays the difference");
+}
+
+#[tokio::test]
+async fn a_cart_is_full_at_fifty_lines() {
+    let bench = with_buyer().await;
+    for cents in 0..50 {
+        bench.ok(&["cart", "add", "1", "3", "--price", &format!("5.{cents:02}")]).await;
+    }
+    assert!(bench.fails(&["cart", "add", "1", "1"]).await.what.contains("at most 50 lines"));
+}

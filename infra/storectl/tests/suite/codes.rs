@@ -1,0 +1,137 @@
+//! `coupon`, `gift` and `referral`: what is made works in a cart, and what is switched off does not.
+
+use crate::bench::{Bench, Cut};
+use http::Method;
+use serde_json::Value;
+use shared::store::keys::prefix;
+use std::collections::BTreeSet;
+use storectl::error::Exit;
+
+async fn buyer(bench: &Bench) -> String {
+    bench.ok(&["user", "add", "Newt"]).await;
+    bench.ok(&["cart", "add", "1", "201", "--count", "2"]).await;
+    bench.ok(&["token", "1"]).await["token"].as_str().unwrap().to_owned()
+}
+
+async fn accept(bench: &Bench, token: &str, code: &str) -> Value {
+    let body = serde_json::json!({ "coupon": code }).to_string();
+    bench.api(Method::POST, "/cart/acceptCoupon", Some(token), &body).await.1
+}
+
+#[tokio::test]
+async fn a_coupon_works_until_it_is_switched_off() {
+    let bench = Bench::published().await;
+    let token = buyer(&bench).await;
+    bench.ok(&["coupon", "add", "SPRING", "--percentage", "12.5", "--ends-at", "in 30 days", "--max-uses", "3"]).await;
+    let accepted = accept(&bench, &token, "spring").await;
+    assert_eq!((&accepted["success"], accepted["percent"].to_string()), (&true.into(), "12.5".to_owned()));
+    let shown = bench.ok(&["coupon", "show", "Spring"]).await;
+    assert_eq!((shown["off"].as_str(), shown["max_uses"].as_u64()), (Some("12.50 %"), Some(3)));
+    assert_eq!(bench.ok(&["coupon", "list"]).await["codes"].as_array().unwrap().len(), 1);
+    bench.ok(&["coupon", "disable", "SPRING"]).await;
+    assert_eq!(accept(&bench, &token, "SPRING").await["success"], false);
+    assert_eq!(bench.ok(&["cart", "show", "1"]).await["code_sum"], 0);
+}
+
+#[tokio::test]
+async fn a_coupon_that_could_never_apply_is_not_made() {
+    let bench = Bench::published().await;
+    bench.ok(&["coupon", "add", "TAKEN", "--amount", "5"]).await;
+    let before = bench.rows().await;
+    let long = "x".repeat(41);
+    for arguments in [
+        &["coupon", "add", "taken ", "--amount", "5"][..],
+        &["coupon", "add", &long, "--amount", "5"],
+        &["coupon", "add", " ", "--amount", "5"],
+        &["coupon", "add", "A", "--amount", "0"],
+        &["coupon", "add", "A", "--amount", "1.001"],
+        &["coupon", "add", "A", "--percentage", "100.01"],
+        &["coupon", "add", "A", "--amount", "1", "--minimum=-1"],
+        &["coupon", "add", "A", "--amount", "1", "--ends-at", "1 day ago"],
+        &["coupon", "add", "A", "--amount", "1", "--starts-at", "in 3 days", "--ends-at", "in 2 days"],
+        &["coupon", "add", "A", "--amount", "1", "--starts-at", "soon"],
+        &["coupon", "add", "A", "--amount", "1", "--category", "999"],
+        &["coupon", "add", "A", "--amount", "1", "--item", "999"],
+        &["coupon", "disable", "nope"],
+        &["coupon", "show", "nope"],
+        &["gift", "disable", "TAKEN"],
+        &["gift", "add", "--balance", "0"],
+        &["gift", "add", "--balance", "1", "--count", "21"],
+    ] {
+        let failure = bench.fails(arguments).await;
+        assert_eq!((failure.exit, failure.done.as_str()), (Exit::Refused, "Nothing was changed."), "{arguments:?}");
+    }
+    let changed = |rows: Vec<String>| rows.into_iter().filter(|row| !row.contains("SEQ#")).collect::<Vec<_>>();
+    assert_eq!(changed(bench.rows().await), changed(before));
+}
+
+#[tokio::test]
+async fn a_gift_card_can_be_said_aloud_and_pays() {
+    let bench = Bench::published().await;
+    let token = buyer(&bench).await;
+    let made = bench.ok(&["gift", "add", "--balance", "2.50", "--count", "2"]).await;
+    let code = made["gift_cards"][0]["code"].as_str().unwrap().to_owned();
+    let accepted = accept(&bench, &token, &code.to_uppercase()).await;
+    assert_eq!((&accepted["success"], accepted["sum"].to_string()), (&true.into(), "2.5".to_owned()));
+    assert_eq!(bench.ok(&["gift", "show", &code]).await["balance"].to_string(), "2.5");
+    bench.ok(&["gift", "disable", &code]).await;
+    assert_eq!(bench.ok(&["gift", "show", &code]).await["active"], false);
+}
+
+/// The codes of a file and of the table.
+async fn both(bench: &Bench, file: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+    let written = rows.map(|line| line.split(',').nth(1).unwrap().to_owned()).collect();
+    let mut made = BTreeSet::new();
+    storectl::table::each(&bench.db, prefix::CODE, |item| {
+        made.insert(item["code"].as_s().unwrap().clone());
+        Ok::<(), shared::store::StoreError>(())
+    })
+    .await
+    .unwrap();
+    (written, made)
+}
+
+#[tokio::test]
+async fn many_gift_cards_cut_off_at_any_write_are_completed_by_the_same_command() {
+    for let_through in 0.. {
+        let bench = Bench::published().await;
+        let file = bench.path("cards.csv").display().to_string();
+        let command = ["gift", "add", "--balance", "10", "--count", "130", "--ends-at", "in 9 days", "--out", &file];
+        let outcome = bench.run_through(Cut::after(let_through), &command).await;
+        if outcome.is_ok() {
+            assert!(let_through > 5);
+            return;
+        }
+        if let_through > 0 {
+            let (written, made) = both(&bench, &file).await;
+            assert_eq!(written.len(), 130);
+            assert!(made.is_subset(&written), "no card exists that nobody knows");
+        }
+        bench.ok(&command).await;
+        let (written, made) = both(&bench, &file).await;
+        assert_eq!(written, made, "write {let_through}");
+        assert_eq!(bench.ok(&command).await["made"], 0, "again there is nothing to do");
+        let other = ["gift", "add", "--balance", "11", "--count", "130", "--ends-at", "in 9 days", "--out", &file];
+        assert_eq!(bench.fails(&other).await.exit, Exit::Local);
+    }
+}
+
+#[tokio::test]
+async fn a_referral_code_belongs_to_its_owner_until_it_is_switched_off() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    bench.ok(&["user", "add", "Wren"]).await;
+    bench.ok(&["referral", "add", "Lantern", "--owner", "Newt"]).await;
+    assert_eq!(bench.fails(&["referral", "add", "lantern", "--owner", "2"]).await.exit, Exit::Refused);
+    assert_eq!(bench.fails(&["referral", "add", "x", "--owner", "9"]).await.exit, Exit::Refused);
+    let token = bench.ok(&["token", "2"]).await["token"].as_str().unwrap().to_owned();
+    let set = |code: &str| serde_json::json!({ "ref_code": code }).to_string();
+    let (_, answer) = bench.api(Method::POST, "/cart/setReferral", Some(&token), &set("LANTERN")).await;
+    assert_eq!(answer["success"], true, "{answer}");
+    bench.ok(&["referral", "disable", "lantern"]).await;
+    assert_eq!(bench.ok(&["referral", "list"]).await["referrals"][0]["active"], false);
+    let (_, cart) = bench.api(Method::POST, "/cart/get", Some(&token), "").await;
+    assert_eq!(cart["cart"]["referral_code"], "");
+}

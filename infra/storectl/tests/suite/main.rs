@@ -1,0 +1,22 @@
+//! The tool from outside: every command on a real engine in the test's own process.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
+
+mod bad_input;
+mod bench;
+mod carts;
+mod check;
+mod codes;
+mod doctor;
+mod moving;
+mod orders_between;
+mod orders_commands;
+mod orders_faults;
+mod orders_property;
+mod orders_record;
+mod orders_statistics;
+mod orders_status;
+mod orders_sums;
+mod orders_support;
+mod people;
+mod publishing;

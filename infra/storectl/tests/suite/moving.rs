@@ -1,0 +1,128 @@
+//! `backup` and `restore`: everything comes back, nothing is overwritten, and half a restore is completed.
+
+use crate::bench::{Bench, Cut};
+use http::{Method, StatusCode};
+use shared::store::keys;
+use std::io::{Read as _, Write as _};
+use storectl::error::Exit;
+use tests::{NOW, TestStore};
+
+/// The sample store with everything that lives beside it.
+async fn full() -> Bench {
+    let bench = Bench::empty().await;
+    assert!(TestStore::sample().load_into_empty(&bench.db, NOW).await.unwrap());
+    bench
+}
+
+async fn backed_up() -> (Bench, String) {
+    let bench = full().await;
+    // A request has left a counter, which nobody needs to keep.
+    bench.api(Method::POST, "/payments/checkStatus", None, r#"{"order_id":"x"}"#).await;
+    let file = bench.path("b.jsonl.gz").display().to_string();
+    bench.ok(&["backup", &file]).await;
+    (bench, file)
+}
+
+fn without_rates(rows: Vec<String>) -> Vec<String> {
+    rows.into_iter().filter(|row| !row.contains("RATE#")).collect()
+}
+
+#[tokio::test]
+async fn what_was_backed_up_comes_back_as_it_was() {
+    let (bench, file) = backed_up().await;
+    let other = Bench::empty().await;
+    other.ok(&["restore", &file, "--yes"]).await;
+    assert_eq!(other.rows().await, without_rates(bench.rows().await));
+    assert_eq!(other.run(&["doctor"]).await.unwrap().trouble(), None);
+    let (status, _) = other.api(Method::GET, "/settings/get", None, "").await;
+    assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_table_that_is_not_empty_is_left_alone() {
+    let (bench, file) = backed_up().await;
+    let other = Bench::empty().await;
+    other.ok(&["user", "add", "Newt"]).await;
+    let before = other.rows().await;
+    for table in [&other, &bench] {
+        let failure = table.fails(&["restore", &file, "--yes"]).await;
+        assert_eq!((failure.exit, failure.done.as_str()), (Exit::Refused, "Nothing was changed."), "{failure}");
+    }
+    assert_eq!(other.rows().await, before);
+}
+
+#[tokio::test]
+async fn a_restore_that_was_cut_off_at_any_write_goes_on_and_serves_nobody_before_it_is_done() {
+    let (bench, file) = backed_up().await;
+    let whole = without_rates(bench.rows().await);
+    for let_through in 0.. {
+        let other = Bench::empty().await;
+        let cut = other.run_through(Cut::after(let_through), &["restore", &file, "--yes"]).await;
+        let Err(failure) = cut else {
+            assert!(let_through > 4, "mark, batches, note, pointer");
+            return;
+        };
+        assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
+        assert!(other.db.get(&keys::pointer(), true).await.unwrap().is_none(), "write {let_through}");
+        if let_through > 0 {
+            assert!(other.fails(&["backup", &other.path("half").display().to_string()]).await.exit == Exit::Refused);
+            assert_eq!(other.run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
+        }
+        other.ok(&["restore", &file, "--yes"]).await;
+        assert_eq!(other.rows().await, whole, "write {let_through}");
+    }
+}
+
+#[tokio::test]
+async fn another_backup_does_not_go_on_where_one_was_cut_off() {
+    let (_bench, file) = backed_up().await;
+    let small = Bench::published().await;
+    let second = small.path("second.gz").display().to_string();
+    small.ok(&["backup", &second]).await;
+    let other = Bench::empty().await;
+    assert!(other.run_through(Cut::after(2), &["restore", &file, "--yes"]).await.is_err());
+    assert_eq!(other.fails(&["restore", &second, "--yes"]).await.exit, Exit::Refused);
+}
+
+#[tokio::test]
+async fn a_file_that_is_cut_off_or_altered_is_refused_before_anything_is_written() {
+    let (bench, file) = backed_up().await;
+    let bytes = std::fs::read(&file).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
+    let zipped = |text: &str| {
+        let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        zip.write_all(text.as_bytes()).unwrap();
+        zip.finish().unwrap()
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let altered = zipped(&text.replacen("Emberfall", "Emberfell", 1));
+    let shorter = zipped(&lines[..lines.len() - 1].join("\n"));
+    let dropped = zipped(&[&lines[..3], &lines[4..]].concat().join("\n"));
+    let other = Bench::empty().await;
+    for (name, bytes) in [
+        ("half", bytes[..bytes.len() / 2].to_vec()),
+        ("none", Vec::new()),
+        ("text", b"no backup".to_vec()),
+        ("altered", altered),
+        ("shorter", shorter),
+        ("dropped", dropped),
+    ] {
+        let path = bench.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        let failure = other.fails(&["restore", &path.display().to_string(), "--yes"]).await;
+        assert_eq!(failure.exit, Exit::Local, "{name}: {failure}");
+    }
+    assert!(other.rows().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_backup_replaces_no_file_and_is_its_owners_alone() {
+    let (bench, file) = backed_up().await;
+    assert_eq!(bench.fails(&["backup", &file]).await.exit, Exit::Local);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

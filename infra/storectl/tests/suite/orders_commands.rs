@@ -1,0 +1,77 @@
+//! `order` as it is typed; what it does to counters and statistics is tested with the library.
+
+use crate::bench::Bench;
+use http::{Method, StatusCode};
+use storectl::error::Exit;
+
+#[tokio::test]
+async fn a_paid_order_is_shown_by_check_status() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    let made = bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "cardhouse", "--line", "201:2"]).await;
+    let token = bench.ok(&["token", "1"]).await["token"].as_str().unwrap().to_owned();
+    let body = serde_json::json!({ "order_id": made["internal_id"] }).to_string();
+    let (status, answer) = bench.api(Method::POST, "/payments/checkStatus", Some(&token), &body).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!((&answer["status"], &answer["order_data"]["status"]), (&"success".into(), &"PAID".into()));
+    assert_eq!((answer["order_data"]["price"].to_string(), made["price"].to_string()), ("3.98".into(), "3.98".into()));
+    assert_eq!(answer["order_data"]["currency"], made["currency"]);
+    let (status, _) = bench.api(Method::POST, "/payments/checkStatus", None, &body).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED, "it has an owner");
+}
+
+#[tokio::test]
+async fn the_same_id_again_has_no_second_effect_and_a_refund_takes_it_back_once() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    let card = bench.ok(&["gift", "add", "--balance", "10"]).await;
+    let code = card["gift_cards"][0]["code"].as_str().unwrap().to_owned();
+    let part = format!("{code}:2.50");
+    let order = [
+        "order",
+        "record",
+        "--id",
+        "A-1",
+        "--owner",
+        "1",
+        "--gateway",
+        "cardhouse",
+        "--line",
+        "201:2:3.98",
+        "--gift",
+        &part,
+    ];
+    let balance = || async { bench.ok(&["gift", "show", &code]).await["balance"].to_string() };
+    assert_eq!(bench.ok(&order).await["already"], false);
+    assert_eq!(bench.ok(&order).await["already"], true);
+    assert_eq!(balance().await, "7.5");
+    bench.ok(&["order", "set-status", "A-1", "refunded"]).await;
+    bench.ok(&["order", "set-status", "A-1", "REFUNDED"]).await;
+    assert_eq!(balance().await, "10");
+    assert_eq!(bench.ok(&["order", "show", "A-1"]).await["status"], "REFUNDED");
+}
+
+#[tokio::test]
+async fn what_cannot_be_an_order_is_refused_and_takes_nothing() {
+    let bench = Bench::published().await;
+    let before = bench.rows().await;
+    let many: Vec<String> = (0..51).map(|_| "201:1:1".to_owned()).collect();
+    let mut long = vec!["order", "record", "--gateway", "g"];
+    long.extend(many.iter().flat_map(|line| ["--line", line.as_str()]));
+    for arguments in [
+        &long[..],
+        &["order", "record", "--gateway", "g", "--line", "201:0"],
+        &["order", "record", "--gateway", "g", "--line", "201:1:2:3"],
+        &["order", "record", "--gateway", "g", "--line", "99999"],
+        &["order", "record", "--gateway", "g", "--line", "201", "--owner", "5"],
+        &["order", "record", "--gateway", "g", "--line", "201", "--gift", "nope:1"],
+        &["order", "record", "--gateway", "g", "--line", "201", "--coupon", "nope"],
+        &["order", "record", "--gateway", "g", "--line", "201", "--price=-1"],
+        &["order", "record", "--gateway", "g", "--line", "201", "--at", "in 3 days"],
+        &["order", "show", "nope"],
+        &["order", "set-status", "nope", "PAID"],
+    ] {
+        assert_eq!(bench.fails(arguments).await.exit, Exit::Refused, "{arguments:?}");
+    }
+    assert_eq!(bench.rows().await, before);
+}

@@ -1,0 +1,148 @@
+//! A database that fails at each call in turn: what is run again completes, and nothing happens twice.
+
+use crate::orders_sums::{Facts, assert_codes, assert_sums};
+use crate::orders_support::{BALANCE, FIVE, PLAIN, Sabotage, Shop, TWO_EACH, code, id, paid};
+use shared::model::{Money, OrderStatus};
+use shared::store::Db;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use storectl::orders::{
+    GiftPart, NewOrder, RecordError, SetStatusError, Statistics, finish_statistics, record, set_status, show,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Record,
+    Pay,
+    Refund,
+}
+
+fn order(status: OrderStatus) -> NewOrder {
+    let mut order = NewOrder { status, ..paid("a", Some(1), &[(FIVE, 5, 200), (TWO_EACH, 2, 50), (PLAIN, 1, 10)]) };
+    order.coupon = Some(code("once"));
+    order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(BALANCE) });
+    order
+}
+
+/// What has to be there before the step.
+async fn prepare(shop: &Shop, step: Step) {
+    let status = match step {
+        Step::Record => return,
+        Step::Pay => OrderStatus::Pending,
+        Step::Refund => OrderStatus::Paid,
+    };
+    record(&shop.db, &shop.clock, order(status)).await.unwrap();
+}
+
+/// Takes the step; says whether it was taken with its statistics.
+async fn take(shop: &Shop, db: &Db, step: Step) -> bool {
+    let statistics = match step {
+        Step::Record => match record(db, &shop.clock, order(OrderStatus::Paid)).await {
+            Ok(recorded) => Some(recorded.statistics),
+            Err(RecordError::Store(_)) => None,
+            Err(error) => panic!("{error:?}"),
+        },
+        Step::Pay | Step::Refund => {
+            let to = if step == Step::Pay { OrderStatus::Paid } else { OrderStatus::Refunded };
+            match set_status(db, &id("a"), to).await {
+                Ok(changed) => Some(changed.statistics),
+                Err(SetStatusError::Store(_)) => None,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    };
+    statistics == Some(Statistics::Current)
+}
+
+async fn assert_taken_once(shop: &Shop, step: Step) {
+    assert_sums(&shop.db, &Facts::of_fixture()).await;
+    assert_codes(shop).await;
+    let taken = i64::from(step != Step::Refund);
+    assert_eq!((shop.sold(FIVE).await, shop.held(1, TWO_EACH).await), (5 * taken, 2 * taken), "{step:?}");
+    assert_eq!((shop.uses("once").await, shop.balance().await), (taken, BALANCE * (1 - taken)), "{step:?}");
+}
+
+/// Fails the call at `place` and runs the step again. `false` where there is no such call any more.
+async fn fail_at(step: Step, place: usize, sabotage: Sabotage, doctor: bool) -> bool {
+    let shop = Shop::open().await;
+    prepare(&shop, step).await;
+    let fired = Arc::new(AtomicBool::new(false));
+    let trigger = Arc::clone(&fired);
+    let failing = shop.sabotaged(move |at, _| {
+        (at == place).then(|| {
+            trigger.store(true, Ordering::SeqCst);
+            sabotage
+        })
+    });
+    take(&shop, &failing, step).await;
+    if doctor && show(&shop.db, &id("a")).await.unwrap().is_some_and(|stored| stored.statistics_due()) {
+        assert_eq!(finish_statistics(&shop.db).await.unwrap().finished, 1);
+    }
+    assert!(take(&shop, &shop.db, step).await, "{step:?} at {place}");
+    assert_taken_once(&shop, step).await;
+    fired.load(Ordering::SeqCst)
+}
+
+async fn fail_at_each_call(step: Step) {
+    for sabotage in [Sabotage::Before, Sabotage::After] {
+        for doctor in [false, true] {
+            let mut place = 0;
+            while fail_at(step, place, sabotage, doctor).await {
+                place += 1;
+            }
+            assert!(place >= 10, "only {place} calls");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recording_completes_whichever_call_failed() {
+    fail_at_each_call(Step::Record).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paying_completes_whichever_call_failed() {
+    fail_at_each_call(Step::Pay).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refunding_completes_whichever_call_failed() {
+    fail_at_each_call(Step::Refund).await;
+}
+
+/// A database where the first `conflicts` transactions collide, and how many were sent.
+fn colliding(shop: &Shop, conflicts: usize) -> (Db, Arc<AtomicUsize>) {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sent);
+    let db = shop.sabotaged(move |_, operation| {
+        let colliding = operation == "TransactWriteItems" && count.fetch_add(1, Ordering::SeqCst) < conflicts;
+        colliding.then_some(Sabotage::Conflict)
+    });
+    (db, sent)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_collides_is_tried_three_times_more() {
+    for step in [Step::Record, Step::Pay, Step::Refund] {
+        let shop = Shop::open().await;
+        prepare(&shop, step).await;
+        let (db, sent) = colliding(&shop, 3);
+        assert!(take(&shop, &db, step).await, "{step:?}");
+        assert_eq!(sent.load(Ordering::SeqCst), 5, "four for the order, one for its statistics");
+        assert_taken_once(&shop, step).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_keeps_colliding_is_told_and_nothing_is_written() {
+    let shop = Shop::open().await;
+    let (db, sent) = colliding(&shop, usize::MAX);
+    let recorded = record(&db, &shop.clock, order(OrderStatus::Paid)).await;
+    assert!(matches!(recorded, Err(RecordError::Busy)), "{recorded:?}");
+    assert_eq!(sent.load(Ordering::SeqCst), 4);
+    assert_eq!(show(&shop.db, &id("a")).await.unwrap(), None);
+    prepare(&shop, Step::Pay).await;
+    let paid = set_status(&db, &id("a"), OrderStatus::Paid).await;
+    assert!(matches!(paid, Err(SetStatusError::Busy)), "{paid:?}");
+    assert_eq!((shop.sold(FIVE).await, shop.balance().await), (0, BALANCE));
+}

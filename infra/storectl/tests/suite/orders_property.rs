@@ -1,0 +1,98 @@
+//! Any sequence of recording and changing status ends with what the orders add up to.
+
+use crate::orders_sums::{Facts, assert_codes, assert_sums};
+use crate::orders_support::{BOTH, DAY, FIVE, GONE, PLAIN, Sabotage, Shop, TWO_EACH, code, id, paid};
+use proptest::prelude::*;
+use shared::model::{Money, OrderStatus};
+use storectl::orders::{GiftPart, NewOrder, RecordError, SetStatusError, finish_statistics, record, set_status};
+use tests::NOW;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Record(Box<NewOrder>),
+    Set(u64, OrderStatus),
+}
+
+prop_compose! {
+    fn some_order()(
+        number in 0_u64..16,
+        status in prop::sample::select(OrderStatus::ALL.to_vec()),
+        is_paid in any::<bool>(),
+        owner in prop::option::of(1_u64..15),
+        age in 0_i64..70,
+        lines in prop::collection::vec(
+            (prop::sample::select(vec![PLAIN, FIVE, TWO_EACH, BOTH, GONE]), 1_u32..3, 0_i64..500), 0..4),
+        coupon in prop::option::of(prop::sample::select(vec!["once", "each", "free", "few"])),
+        gift in prop::option::of(1_i64..400),
+    ) -> NewOrder {
+        let mut order = paid(&format!("o{number}"), owner, &lines);
+        order.status = if is_paid { OrderStatus::Paid } else { status };
+        order.created_at = Some(NOW - age * DAY / 2);
+        order.coupon = coupon.map(code);
+        order.gift_card = gift.map(|amount| GiftPart { code: code("card"), amount: Money::from_minor(amount) });
+        order
+    }
+}
+
+fn some_step() -> impl Strategy<Value = Step> {
+    let status = prop::sample::select(vec![OrderStatus::Paid, OrderStatus::Refunded, OrderStatus::Failed]);
+    prop_oneof![
+        3 => some_order().prop_map(|order| Step::Record(Box::new(order))),
+        2 => (0_u64..16, status).prop_map(|(number, status)| Step::Set(number, status)),
+    ]
+}
+
+/// Takes every step; `broken` are places among all calls at which one fails.
+async fn play(steps: Vec<Step>, broken: Vec<usize>) {
+    let shop = Shop::open().await;
+    let failing = shop.sabotaged(move |place, _| {
+        let after = place % 2 == 1;
+        broken.contains(&place).then_some(if after { Sabotage::After } else { Sabotage::Before })
+    });
+    for step in steps {
+        match step {
+            Step::Record(order) => match record(&failing, &shop.clock, *order).await {
+                Ok(_) | Err(RecordError::Refused(_) | RecordError::Differs { .. } | RecordError::Store(_)) => {}
+                Err(error) => panic!("{error:?}"),
+            },
+            Step::Set(number, to) => match set_status(&failing, &id(&format!("o{number}")), to).await {
+                Ok(_)
+                | Err(
+                    SetStatusError::Refused(_)
+                    | SetStatusError::Unknown(_)
+                    | SetStatusError::Forbidden { .. }
+                    | SetStatusError::Store(_),
+                ) => {}
+                Err(error) => panic!("{error:?}"),
+            },
+        }
+    }
+    let finished = finish_statistics(&shop.db).await.unwrap();
+    assert!(finished.left.is_empty());
+    assert_sums(&shop.db, &Facts::of_fixture()).await;
+    assert_codes(&shop).await;
+}
+
+fn run(future: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.unwrap().block_on(future);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_ends_with_what_the_orders_add_up_to(
+        steps in prop::collection::vec(some_step(), 1..40),
+    ) {
+        run(play(steps, Vec::new()));
+    }
+
+    #[test]
+    fn any_sequence_with_calls_that_fail_ends_with_what_the_orders_add_up_to(
+        steps in prop::collection::vec(some_step(), 1..30),
+        broken in prop::collection::vec(0_usize..300, 0..30),
+    ) {
+        run(play(steps, broken));
+    }
+}

@@ -1,0 +1,211 @@
+//! `publish`, `versions`, `rollback` and `export`: no reader ever sees two stores at once.
+
+use crate::bench::{Bench, Cut, ask, copy, sample};
+use http::{Method, StatusCode};
+use local::functions::Functions;
+use local::gateway::Gateway;
+use publish::Compiled;
+use serde_json::Value;
+use shared::clock::Clock;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use storectl::console::Console;
+use storectl::error::Exit;
+use tests::{repository, template};
+
+/// A store in which everything that is shown carries this name.
+fn named(bench: &Bench, name: &str) -> String {
+    let folder = format!("store-{name}");
+    bench.write(
+        &format!("{folder}/store.yaml"),
+        &format!("format: 1\nname: {name}\ncurrency: {{code: EUR}}\nguest_mode: true\npatrons: {{enabled: true, description: {name}}}\n"),
+    );
+    let mut items = String::new();
+    for id in 1..=40 {
+        writeln!(items, "  - {{id: {id}, name: {name} {id}, price: {id}, featured: true}}").unwrap();
+    }
+    let category = format!(
+        "id: 1\nslug: a\nname: {name}\nitems:\n{items}subcategories:\n  - id: 2\n    slug: b\n    name: {name}\n    \
+         items: [{{id: 99, name: {name}, price: 1}}]\n"
+    );
+    bench.write(&format!("{folder}/categories/a.yaml"), &category);
+    bench.write(&format!("{folder}/pages/p.yaml"), &format!("{{id: 1, title: {name}, url: /p, content: {name}}}"));
+    bench.write(&format!("{folder}/staff.yaml"), &format!("{name}:\n  - {{username: {name}}}\n"));
+    bench.path(&folder).display().to_string()
+}
+
+fn compiled(dir: &str) -> Compiled {
+    publish::compile(&publish::read(dir.as_ref()).unwrap()).unwrap()
+}
+
+const ENDPOINTS: [(Method, &str, &str); 7] = [
+    (Method::GET, "/categories/get", ""),
+    (Method::POST, "/categories/get/a", ""),
+    (Method::POST, "/categories/get/2", ""),
+    (Method::POST, "/items/getFeaturedDeals", ""),
+    (Method::POST, "/pages/get", r#"{"url":"p"}"#),
+    (Method::GET, "/staff", ""),
+    (Method::GET, "/settings/get", ""),
+];
+
+/// Which of the names stand in an answer.
+fn names_in(answer: &Value) -> Vec<&'static str> {
+    let text = answer.to_string();
+    ["Alder", "Birch"].into_iter().filter(|name| text.contains(name)).collect()
+}
+
+async fn everybody_sees(bench: &Bench, name: &str, when: &str) {
+    for (method, path, body) in ENDPOINTS {
+        let (status, answer) = bench.api(method, path, None, body).await;
+        assert_eq!(status, StatusCode::OK, "{when}: {path}");
+        assert_eq!(names_in(&answer), [name], "{when}: {path}");
+    }
+}
+
+#[tokio::test]
+async fn killed_at_every_write_the_old_store_is_served_whole_and_the_next_run_completes() {
+    for let_through in 0.. {
+        let bench = Bench::empty().await;
+        let (alder, birch) = (named(&bench, "Alder"), named(&bench, "Birch"));
+        bench.ok(&["publish", &alder, "--yes"]).await;
+        let now = bench.clock.seconds();
+        let outcome = publish::publish(&bench.through(Cut::after(let_through)), &compiled(&birch), now).await;
+        if outcome.is_ok() {
+            assert!(let_through > 5, "there are more writes than that");
+            return everybody_sees(&bench, "Birch", "at the end").await;
+        }
+        everybody_sees(&bench, "Alder", &format!("after {let_through} writes")).await;
+        let again = bench.ok(&["publish", &birch, "--yes"]).await;
+        assert_eq!(again["published"], true, "after {let_through} writes");
+        everybody_sees(&bench, "Birch", &format!("resumed after {let_through} writes")).await;
+        assert_eq!(bench.ok(&["publish", &birch]).await["unchanged"], true);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn readers_that_never_stop_see_one_store_or_the_other_and_never_both() {
+    let bench = Arc::new(Bench::empty().await);
+    let (alder, birch) = (named(&bench, "Alder"), named(&bench, "Birch"));
+    bench.ok(&["publish", &alder, "--yes"]).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let readers = (0..2).map(|_| {
+        let (bench, over) = (Arc::clone(&bench), Arc::clone(&over));
+        tokio::spawn(async move {
+            let clock = Arc::clone(&bench.clock) as Arc<dyn Clock>;
+            let keys = std::fs::read_to_string(bench.path("keys.json")).unwrap();
+            let functions = Functions::new(template(), bench.db.client(), bench.db.table(), &keys, &clock).unwrap();
+            let gateway = Gateway::new(template(), functions, clock).unwrap();
+            let mut seen = 0;
+            while !over.load(Ordering::SeqCst) {
+                for (method, path, body) in ENDPOINTS {
+                    let (status, answer) = ask(&gateway, method, path, None, body).await;
+                    assert_eq!(status, StatusCode::OK, "{path}");
+                    assert_eq!(names_in(&answer).len(), 1, "{path}: {answer}");
+                    seen += 1;
+                }
+            }
+            seen
+        })
+    });
+    let readers: Vec<_> = readers.collect();
+    for round in 0..12 {
+        // The functions look at the pointer again.
+        bench.clock.advance(Duration::from_hours(2));
+        let dir = if round % 2 == 0 { &birch } else { &alder };
+        bench.ok(&["publish", dir, "--yes", "--grace", "1s"]).await;
+    }
+    over.store(true, Ordering::SeqCst);
+    for reader in readers {
+        assert!(reader.await.unwrap() > ENDPOINTS.len());
+    }
+}
+
+#[tokio::test]
+async fn changes_are_shown_and_nothing_is_written_before_somebody_agrees() {
+    let bench = Bench::published().await;
+    let before = bench.rows().await;
+    let changed = bench.path("changed");
+    copy(&repository().join("infra/sample-store"), &changed);
+    let ranks = changed.join("categories/ranks.yaml");
+    let text = std::fs::read_to_string(&ranks).unwrap();
+    std::fs::write(&ranks, text.replacen("price: 4.99", "price: 5.49", 1)).unwrap();
+    let dir = changed.display().to_string();
+    let plan = bench.ok(&["publish", &dir, "--dry-run"]).await;
+    let told = plan["plan"]["changes"]["changed"].to_string();
+    assert!(told.contains("item 101 Squire: price 4.99 → 5.49"), "{told}");
+    assert_eq!(bench.fails(&["publish", &dir]).await.exit, Exit::Declined);
+    let no = Console::answering(false);
+    assert_eq!(bench.run_before(&no, &["publish", &dir]).await.unwrap_err().exit, Exit::Declined);
+    assert_eq!(bench.rows().await, before);
+    let yes = Console::answering(true);
+    assert_eq!(bench.run_before(&yes, &["publish", &dir]).await.unwrap().json()["published"], true);
+}
+
+#[tokio::test]
+async fn a_second_publish_of_an_unchanged_store_writes_nothing_and_says_so() {
+    let bench = Bench::published().await;
+    let before = bench.rows().await;
+    let answer = bench.run(&["publish", &sample(), "--yes"]).await.unwrap();
+    assert!(answer.text().starts_with("Nothing to do"), "{}", answer.text());
+    assert_eq!(bench.rows().await, before);
+}
+
+#[tokio::test]
+async fn rollback_points_back_and_every_version_is_listed() {
+    let bench = Bench::empty().await;
+    let (alder, birch) = (named(&bench, "Alder"), named(&bench, "Birch"));
+    bench.ok(&["publish", &alder, "--yes"]).await;
+    bench.clock.advance(Duration::from_mins(1));
+    bench.ok(&["publish", &birch, "--yes"]).await;
+    let listed = bench.ok(&["versions"]).await;
+    let states: Vec<_> = listed["versions"].as_array().unwrap().iter().map(|entry| entry["state"].clone()).collect();
+    assert_eq!(states, ["published", "ready"]);
+    assert_eq!(bench.fails(&["rollback"]).await.exit, Exit::Declined);
+    let back = bench.ok(&["rollback", "--yes"]).await;
+    assert_eq!(back["version"].as_str().unwrap(), compiled(&alder).version);
+    everybody_sees(&bench, "Alder", "rolled back").await;
+    assert_eq!(bench.fails(&["rollback", "--yes"]).await.exit, Exit::Refused, "nothing is older");
+    let name = compiled(&birch).version;
+    bench.ok(&["rollback", &name[..6], "--yes"]).await;
+    everybody_sees(&bench, "Birch", "forward again").await;
+    assert_eq!(bench.fails(&["rollback", "nope", "--yes"]).await.exit, Exit::Refused);
+}
+
+#[tokio::test]
+async fn old_versions_go_with_a_later_publish_and_the_last_three_stay() {
+    let bench = Bench::empty().await;
+    let store = bench.path("s");
+    for number in 0..6 {
+        bench.write("s/store.yaml", &format!("format: 1\nname: N{number}\ncurrency: {{code: EUR}}\n"));
+        bench.ok(&["publish", &store.display().to_string(), "--yes"]).await;
+        bench.clock.advance(Duration::from_hours(1));
+    }
+    assert_eq!(bench.ok(&["versions"]).await["versions"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn an_export_published_again_changes_nothing() {
+    let bench = Bench::published().await;
+    let to = bench.path("out").display().to_string();
+    bench.ok(&["export", &to]).await;
+    assert_eq!(bench.ok(&["publish", &to]).await["unchanged"], true);
+    let failure = bench.fails(&["export", &to]).await;
+    assert!(failure.what.contains("not empty"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_damaged_version_is_found_and_mended_by_publishing_it_again() {
+    let bench = Bench::published().await;
+    let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
+    let key = shared::store::keys::item(&version, shared::model::ItemId::new(101));
+    publish::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
+    let found = bench.run(&["doctor"]).await.unwrap();
+    assert_eq!(found.trouble(), Some(Exit::Faults));
+    assert!(found.text().contains("1 rows of"), "{}", found.text());
+    let staff = shared::store::keys::staff(&version);
+    publish::delete_each(&bench.db, std::iter::once(staff), &|_| {}).await.unwrap();
+    assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
+    assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), None);
+}
