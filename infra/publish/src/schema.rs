@@ -5,6 +5,7 @@ use crate::files::{
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// Every schema by the name of its file in `infra/publish/schema/`, ready to be written.
@@ -28,9 +29,23 @@ fn text<T: JsonSchema>(title: &str) -> String {
     // Draft 7 is what editors' YAML plugins understand.
     let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<T>();
     schema.insert("title".to_owned(), title.into());
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&sorted(schema.to_value())).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// A value with its fields by name, whatever order the JSON library keeps them in.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<(String, Value)> =
+                fields.into_iter().map(|(name, value)| (name, sorted(value))).collect();
+            fields.sort_by(|one, other| one.0.cmp(&other.0));
+            Value::Object(fields.into_iter().collect())
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
+        other => other,
+    }
 }
 
 impl<T: JsonSchema> JsonSchema for crate::files::At<T> {

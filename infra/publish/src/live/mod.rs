@@ -14,7 +14,7 @@ pub use seed::seed;
 pub use when::{WhenError, month, resolve};
 
 use crate::fault::{Fault, Report};
-use crate::files::{At, CategoryFile, StoreFiles};
+use crate::files::{At, CategoryFile, LiveFiles, StoreFiles};
 use crate::lower::{self, Category, Lowered};
 use crate::read;
 use shared::model::{Cart, Code, CodeText, Item, Order, Referral, User, UserId};
@@ -57,9 +57,38 @@ pub struct Live {
 /// # Errors
 /// Every fault found; `files` itself is taken to be free of faults, see [`crate::check`].
 pub fn read_live(dir: &Path, files: &StoreFiles, now: i64) -> Result<Live, Vec<Fault>> {
-    let lowered = lower::lower(files, &mut Report::default());
+    parse_live(dir).check(files, now)
+}
+
+/// What stands in `live/`, not looked at yet.
+#[derive(Debug)]
+pub struct Written {
+    files: LiveFiles,
+    report: Report,
+}
+
+/// Parses `live/` in a store's directory: the part of [`read_live`] that needs nothing of the store's other files, and
+/// that takes longest where there are very many orders.
+#[must_use]
+pub fn parse_live(dir: &Path) -> Written {
     let mut report = Report::default();
-    let written = read::read_live(dir, &mut report);
+    let files = read::read_live(dir, &mut report);
+    Written { files, report }
+}
+
+impl Written {
+    /// The other part of [`read_live`].
+    ///
+    /// # Errors
+    /// Every fault found; `files` itself is taken to be free of faults.
+    pub fn check(self, files: &StoreFiles, now: i64) -> Result<Live, Vec<Fault>> {
+        live(self, files, now)
+    }
+}
+
+fn live(written: Written, files: &StoreFiles, now: i64) -> Result<Live, Vec<Fault>> {
+    let lowered = lower::lower(files, &mut Report::default());
+    let Written { files: written, mut report } = written;
     let mut desk = Desk::new(&lowered, files, now, &mut report);
     desk.enter("users.yaml");
     let users = users::users(written.users.as_deref().unwrap_or_default(), &mut desk);

@@ -9,6 +9,7 @@ mod check;
 mod codes;
 mod doctor;
 mod moving;
+mod operations;
 mod orders_between;
 mod orders_commands;
 mod orders_faults;

@@ -1,0 +1,83 @@
+//! Whoever follows infra/docs/operations.md on their own machine gets to a paid order that checkStatus shows.
+
+use crate::bench::{ask, copy};
+use aws_sdk_dynamodb::Client;
+use clap::Parser;
+use http::{Method, StatusCode};
+use local::engine::Engine;
+use local::functions::Functions;
+use local::gateway::Gateway;
+use serde_json::Value;
+use shared::clock::{Clock, SystemClock};
+use std::sync::Arc;
+use storectl::cli::Cli;
+use storectl::commands;
+use storectl::console::Console;
+use tests::{repository, template};
+
+const PAGE: &str = include_str!("../../../docs/operations.md");
+
+/// The words of a line as a shell takes them apart.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (place, part) in line.split('\'').enumerate() {
+        if place % 2 == 0 {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        } else {
+            words.push(part.to_owned());
+        }
+    }
+    words
+}
+
+/// The `storectl` lines of the page, behind any of its two names.
+fn lines(page: &str) -> Vec<Vec<String>> {
+    let typed = page.lines().map(str::trim).filter_map(|line| {
+        let rest = line.strip_prefix("cargo run -p storectl -- ").or_else(|| line.strip_prefix("storectl "))?;
+        Some(words(rest))
+    });
+    typed.collect()
+}
+
+#[tokio::test]
+async fn a_newcomer_gets_to_a_paid_order_that_check_status_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&repository().join("infra/sample-store"), &dir.path().join("my-store"));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let (_, section) = PAGE.split_once("## On this machine\n").unwrap();
+    let (section, _) = section.split_once("Then start the server").unwrap();
+    let mut token = None;
+    for line in lines(section) {
+        let here = |word: &String| match word.as_str() {
+            "my-store" | "./data" => dir.path().join(word).display().to_string(),
+            other => other.to_owned(),
+        };
+        let line: Vec<String> = line.iter().map(here).collect();
+        let cli = Cli::try_parse_from(std::iter::once("storectl".to_owned()).chain(line.clone())).unwrap();
+        let outcome = Box::pin(commands::run(&cli, &Console::nobody(), &clock)).await;
+        let answer = outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}"));
+        assert_eq!(answer.trouble(), None, "{line:?}: {}", answer.text());
+        token = answer.json()["token"].as_str().map(str::to_owned).or(token);
+    }
+    let data = dir.path().join("data");
+    let engine = Engine::start(Some(&local::data::table_file(&data))).await.unwrap();
+    let client = Client::from_conf(engine.client_config().build());
+    let keys = local::data::token_keys(&data).unwrap();
+    let table = template().table().unwrap().logical_id;
+    let functions = Functions::new(template(), &client, &table, &keys, &clock).unwrap();
+    let gateway = Gateway::new(template(), functions, clock).unwrap();
+    let body = r#"{"order_id":"first-sale"}"#;
+    assert!(PAGE.contains(body), "the page asks for the order that it records");
+    let (status, answer) = ask(&gateway, Method::POST, "/payments/checkStatus", token.as_deref(), body).await;
+    assert_eq!((status, &answer["order_data"]["status"]), (StatusCode::OK, &Value::from("PAID")), "{answer}");
+}
+
+#[test]
+fn every_command_of_the_page_can_be_typed() {
+    let typed = lines(PAGE);
+    assert!(typed.len() > 15);
+    for line in typed {
+        let read = Cli::try_parse_from(std::iter::once("storectl".to_owned()).chain(line.clone()));
+        assert!(read.is_ok(), "{line:?}: {}", read.unwrap_err());
+    }
+}
