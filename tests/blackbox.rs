@@ -11,6 +11,7 @@ mod cart;
 mod catalog;
 mod content;
 mod coverage;
+mod dashboard;
 mod events;
 mod faults;
 mod gateway;

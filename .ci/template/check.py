@@ -1,4 +1,4 @@
-"""Checks template.yaml and samconfig.toml, offline and without an AWS account.
+"""Checks template.yaml, infra/monitoring.yaml and samconfig.toml, offline and without an AWS account.
 
 The template is expanded as CloudFormation would expand it, because that is where mistakes show: SAM drops a conditional
 AllowCredentials, and cfn-lint alone does not follow references through SAM's own resource types.
@@ -28,6 +28,7 @@ from samtranslator.yaml_helper import yaml_parse  # noqa: E402
 
 import expected  # noqa: E402
 import mistakes  # noqa: E402
+import values  # noqa: E402
 
 # The translator counts its own calls, and complains at the end that nobody asked for the count.
 logging.getLogger("samtranslator.metrics.metrics").disabled = True
@@ -40,32 +41,42 @@ class Fault(Exception):
     """One thing that is wrong, in one sentence."""
 
 
-class LoggingPolicyOnly:
-    """The one managed policy that SAM attaches by itself; asking AWS for the list would need an account."""
+class PoliciesOfSam:
+    """The managed policies that SAM attaches by itself; asking AWS for the list would need an account."""
 
     def load(self):
-        return {"AWSLambdaBasicExecutionRole": expected.LOGGING_POLICY}
+        return {
+            "AWSLambdaBasicExecutionRole": expected.LOGGING_POLICY,
+            "AWSXrayWriteOnlyAccess": expected.TRACING_POLICY,
+        }
 
 
 class Subject:
-    """The files under test: as text, as read, and expanded with and without named origins."""
+    """The files under test: as text, as read, and expanded with the values that SAM itself looks at."""
 
-    def __init__(self, template, samconfig):
+    def __init__(self, template, monitoring, samconfig):
         self.text = template
         self.source = yaml_parse(template)
+        self.monitoring_text = monitoring
+        self.monitoring = yaml_parse(monitoring)
         self.samconfig = tomllib.loads(samconfig)
-        self.any_origin = self.expand("*")
-        self.named_origins = self.expand(",".join(NAMED_ORIGINS))
+        self.any_origin = self.expand()
+        self.named_origins = self.expand(AllowedOrigins=",".join(NAMED_ORIGINS))
+        self.traced = self.expand(Tracing="Active")
 
-    def expand(self, origins):
+    def expand(self, **parameters):
         template = yaml_parse(self.text)
         # `sam package` puts an S3 address here; the translator refuses a folder.
         template["Globals"]["Function"]["CodeUri"] = "s3://bucket/code.zip"
         try:
-            return transform(template, {"AllowedOrigins": origins}, LoggingPolicyOnly())
+            expanded = transform(template, parameters, PoliciesOfSam())
         except Exception as error:  # the translator raises several kinds
             causes = getattr(error, "causes", None) or [error]
             raise Fault("SAM cannot expand it: " + "; ".join(getattr(c, "message", str(c)) for c in causes)) from error
+        # For cfn-lint, which judges a reference by every value that it may have.
+        for name, value in parameters.items():
+            expanded["Parameters"][name] = {"Type": "String", "Default": value}
+        return expanded
 
     def resources(self, kind):
         """Logical id and resource of every expanded resource of one type."""
@@ -84,19 +95,6 @@ def expect_equal(what, found, wanted):
     expect(found == wanted, f"{what} is {found}, not {wanted}")
 
 
-def allows(parameter, value):
-    """Whether CloudFormation would take this value for the parameter."""
-    if "AllowedValues" in parameter and value not in [str(v) for v in parameter["AllowedValues"]]:
-        return False
-    if "AllowedPattern" in parameter and not re.fullmatch(parameter["AllowedPattern"], value):
-        return False
-    if parameter["Type"] == "Number":
-        if not re.fullmatch("[0-9]+", value):
-            return False
-        return parameter.get("MinValue", 0) <= int(value) <= parameter.get("MaxValue", int(value))
-    return True
-
-
 def check_parameters(subject):
     parameters = subject.source["Parameters"]
     groups = subject.source["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
@@ -107,12 +105,31 @@ def check_parameters(subject):
             expect(key in parameter, f"{name} has no {key}")
         limits = {"AllowedValues", "AllowedPattern", "MinValue"}
         expect(limits & set(parameter), f"{name} takes any value")
-        expect(allows(parameter, str(parameter["Default"])), f"{name} does not allow its own default")
+        expect(values.allows(parameter, str(parameter["Default"])), f"{name} does not allow its own default")
     for name, (good, bad) in expected.VALUES.items():
         for value in good:
-            expect(allows(parameters[name], value), f"{name} refuses {value!r}")
+            expect(values.allows(parameters[name], value), f"{name} refuses {value!r}")
         for value in bad:
-            expect(not allows(parameters[name], value), f"{name} allows {value!r}")
+            expect(not values.allows(parameters[name], value), f"{name} allows {value!r}")
+
+
+def check_rules(subject):
+    """Values that are right one by one and wrong together are refused before anything is made."""
+    parameters, rules = subject.source["Parameters"], subject.source["Rules"]
+    defaults = {name: str(parameter["Default"]) for name, parameter in parameters.items()}
+    expect_equal("what the defaults break", values.broken_rules(rules, defaults), [])
+    for wrong, rule in expected.TOGETHER:
+        expect_equal(f"what {wrong} breaks", values.broken_rules(rules, {**defaults, **wrong}), [rule])
+    for name, rule in rules.items():
+        for assertion in rule["Assertions"]:
+            named = [p for p in parameters if p in assertion["AssertDescription"]]
+            expect(len(named) == 2, f"{name} does not say which parameters it is about")
+
+
+def check_conditions(subject):
+    expect_equal("Conditions", subject.source["Conditions"], expected.CONDITIONS)
+    found = {name: r["Condition"] for name, r in subject.any_origin["Resources"].items() if "Condition" in r}
+    expect_equal("what exists under a condition", found, expected.CONDITIONAL)
 
 
 def check_samconfig(subject):
@@ -127,12 +144,10 @@ def check_samconfig(subject):
         for override in deploy["parameter_overrides"]:
             name, _, value = override.partition("=")
             expect(name in parameters, f"{environment} sets {name}, which the template does not have")
-            expect(allows(parameters[name], value), f"{environment} sets {name} to {value!r}, which is not allowed")
+            expect(values.allows(parameters[name], value), f"{environment} sets {name} to {value!r}, which is not allowed")
 
 
 def check_cors(subject):
-    condition = {"AnyOrigin": {"Fn::Equals": [{"Ref": "AllowedOrigins"}, "*"]}}
-    expect_equal("Conditions", subject.source["Conditions"], condition)
     form = cors_form(subject.any_origin, 1)
     expect_equal("CORS for any origin", form, {**expected.CORS, "allowOrigins": ["*"]})
     form = cors_form(subject.named_origins, 2)
@@ -166,6 +181,10 @@ def check_routes(subject):
 
 
 def check_roles(subject):
+    traced = {i: r for i, r in subject.traced["Resources"].items() if r["Type"] == "AWS::IAM::Role"}
+    for role, resource in traced.items():
+        wanted = [expected.LOGGING_POLICY, expected.TRACING_POLICY]
+        expect_equal(f"managed policies of {role} while traced", resource["Properties"]["ManagedPolicyArns"], wanted)
     roles = subject.resources("AWS::IAM::Role")
     expect_equal("the list of roles", sorted(roles), sorted(f"{f}Role" for f in expected.ACCESS))
     for function, wanted in expected.ACCESS.items():
@@ -189,7 +208,7 @@ def access(function, statement):
     expect(isinstance(actions, list), f"{where}: Action is not a list")
     for action in actions:
         expect("*" not in action and "?" not in action, f"{where}: the wildcard action {action}")
-    expect_equal(f"{where}: Resource", statement["Resource"], {"Fn::GetAtt": ["StoreTable", "Arn"]})
+    expect_equal(f"{where}: Resource", statement["Resource"], expected.TABLE_ARN)
     condition = dict(statement["Condition"])
     guard = condition.pop("Null", None)
     expect(guard == {"dynamodb:LeadingKeys": "false"}, f"{where}: a request without a key is not refused (no Null)")
@@ -244,22 +263,55 @@ def check_stage(subject):
         expect_equal(f"Properties of {name}", group["Properties"], wanted)
 
 
+def check_monitoring(subject):
+    """The stack below gets what it asks for, and every alarm tells somebody and is explained."""
+    (nested,) = subject.resources("AWS::CloudFormation::Stack").values()
+    expect_equal("TemplateURL", nested["Properties"]["TemplateURL"], "infra/monitoring.yaml")
+    given, wanted = nested["Properties"]["Parameters"], subject.monitoring["Parameters"]
+    expect_equal("the parameters of infra/monitoring.yaml", sorted(given), sorted(wanted))
+    for name, value in given.items():
+        if name in expected.SAME_NAME:
+            expect_equal(f"{name} of infra/monitoring.yaml", value, {"Ref": name})
+    expect_equal("Table of infra/monitoring.yaml", given["Table"], expected.TABLE_NAME)
+    for package in ("Catalog", "Cart", "Payments", "Content", "Auth"):
+        expect_equal(f"{package} of infra/monitoring.yaml", given[package], {"Ref": f"{package}Function"})
+    resources = subject.monitoring["Resources"]
+    alarms = {name: r["Properties"] for name, r in resources.items() if r["Type"] == "AWS::CloudWatch::Alarm"}
+    expect_equal("the list of alarms", sorted(alarms), expected.ALARMS)
+    explained = (ROOT / "infra" / "docs" / "deployment.md").read_text()
+    for name, alarm in alarms.items():
+        for moment in ("AlarmActions", "OKActions"):
+            expect_equal(f"{moment} of {name}", alarm.get(moment), [{"Ref": "Topic"}])
+        expect_equal(f"TreatMissingData of {name}", alarm["TreatMissingData"], "notBreaching")
+        heading = name.removesuffix("Alarm")
+        expect(f"deployment.md, {heading})" in alarm["AlarmDescription"]["Fn::Sub"], f"{name} does not say what to do")
+        expect(f"\n### {heading}\n" in explained, f"infra/docs/deployment.md does not explain {heading}")
+    (dashboard,) = (r for r in resources.values() if r["Type"] == "AWS::CloudWatch::Dashboard")
+    try:
+        json.loads(dashboard["Properties"]["DashboardBody"]["Fn::Sub"])
+    except ValueError as error:
+        raise Fault(f"the dashboard is no JSON: {error}") from error
+
+
 def check_names(subject):
     """Two stacks in one account must not meet: no resource may carry a name that the template fixed."""
-    for name, resource in subject.any_origin["Resources"].items():
+    resources = {**subject.any_origin["Resources"], **subject.monitoring["Resources"]}
+    for name, resource in resources.items():
         for key, value in resource.get("Properties", {}).items():
-            fixed = key.endswith("Name") and isinstance(value, str) and value != "$default"
+            fixed = key.endswith("Name") and isinstance(value, str) and value != "$default" and key != "MetricName"
             expect(not fixed, f"{name} has the fixed {key} {value!r}")
 
 
 def check_lint(subject):
     report("source", lint(subject.text, config=ManualArgs(regions=["us-east-1"])))
+    report("infra/monitoring.yaml", lint(subject.monitoring_text, config=ManualArgs(regions=["us-east-1"])))
 
 
 def check_expanded_lint(subject):
-    # W2001: SAM has already written in the parameters that only it reads.
-    config = ManualArgs(regions=["us-east-1"], ignore_checks=["W2001"])
-    for expanded in (subject.any_origin, subject.named_origins):
+    # W2001: SAM has already written in the parameters that only it reads. W3002: `sam package` puts an S3 address where
+    # the path of the stack below stands.
+    config = ManualArgs(regions=["us-east-1"], ignore_checks=["W2001", "W3002"])
+    for expanded in (subject.any_origin, subject.named_origins, subject.traced):
         report("expanded template", lint(json.dumps(expanded, indent=1), config=config))
 
 
@@ -273,6 +325,8 @@ def report(what, matches):
 # Cheap ones first. A mistake is then reported by the check that knows most about it.
 CHECKS = {
     "parameters": check_parameters,
+    "rules": check_rules,
+    "conditions": check_conditions,
     "samconfig": check_samconfig,
     "cors": check_cors,
     "routes": check_routes,
@@ -280,17 +334,18 @@ CHECKS = {
     "functions": check_functions,
     "data": check_data,
     "stage": check_stage,
+    "monitoring": check_monitoring,
     "names": check_names,
     "lint": check_lint,
     "expanded lint": check_expanded_lint,
 }
 
 
-def run(template, samconfig, say):
+def run(template, monitoring, samconfig, say):
     """The name of the check that found a fault, and the fault; or two times None."""
     name = "expand"
     try:
-        subject = Subject(template, samconfig)
+        subject = Subject(template, monitoring, samconfig)
         say(f"ok    {name}")
         for name, check in CHECKS.items():
             check(subject)
@@ -302,11 +357,11 @@ def run(template, samconfig, say):
     return None, None
 
 
-def self_test(template, samconfig):
+def self_test(*texts):
     """Every planted mistake must be found, and by the check that is meant for it."""
     missed = 0
     for mistake in mistakes.ALL:
-        planted = mistake.plant(template, samconfig)
+        planted = mistake.plant(*texts)
         found, fault = run(*planted, say=lambda _: None)
         caught = found == mistake.caught_by
         missed += not caught
@@ -316,15 +371,14 @@ def self_test(template, samconfig):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description="Checks template.yaml and samconfig.toml.")
+    arguments = argparse.ArgumentParser(description="Checks template.yaml, infra/monitoring.yaml and samconfig.toml.")
     arguments.add_argument("--self-test", action="store_true", help="plant mistakes and expect each to be caught")
     options = arguments.parse_args()
-    template = (ROOT / "template.yaml").read_text()
-    samconfig = (ROOT / "samconfig.toml").read_text()
-    name, fault = run(template, samconfig, say=print)
+    texts = [(ROOT / file).read_text() for file in mistakes.FILES]
+    name, fault = run(*texts, say=print)
     if fault:
         sys.exit(f"FAULT {name}: {fault}")
-    if options.self_test and self_test(template, samconfig):
+    if options.self_test and self_test(*texts):
         sys.exit("FAULT self-test: a planted mistake was not caught")
 
 

@@ -24,7 +24,61 @@ VALUES = {
     "LogRetentionDays": (["1", "731"], ["2", "0"]),
     "DeletionProtection": (["true", "false"], ["yes", "True"]),
     "KeyRevision": (["1", "2024-06-01_b"], ["", "a b", "x" * 33]),
+    "Tracing": (["Disabled", "Active"], ["PassThrough", "true", ""]),
+    "Monitoring": (["true", "false"], ["yes", ""]),
+    "AlarmEmail": (["", "night@store.example.com"], ["night", "a@b.example,c@d.example", "a b@store.example"]),
+    "SlowMilliseconds": (["50", "10000"], ["49", "10001"]),
+    "ConcurrencyLimit": (["10", "100000"], ["9", "1000000"]),
+    "ExistingTable": (
+        ["", "arn:aws:dynamodb:eu-central-1:123456789012:table/store-restored"],
+        ["store-restored", "arn:aws:dynamodb:eu-central-1:123456789012:table/*",
+         "arn:aws:dynamodb:eu-central-1:123456789012:table/a/index/b", "arn:aws:s3:::bucket"],
+    ),
+    "DomainName": (
+        ["", "api.example.com", "a-b.store.example"],
+        ["https://api.example.com", "api.example.com/", "API.example.com", "localhost", "-a.example.com", "*.example.com"],
+    ),
+    "CertificateArn": (
+        ["", "arn:aws:acm:eu-central-1:123456789012:certificate/01234567-89ab-cdef-0123-456789abcdef"],
+        ["none", "arn:aws:iam::123456789012:server-certificate/x"],
+    ),
 }
+
+# Pairs of values that are right one by one and wrong together, and the rule that says so.
+TOGETHER = [
+    ({"DomainName": "api.example.com"}, "DomainNeedsCertificate"),
+    ({"CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/01234567-89ab-cdef-0123-456789abcdef"},
+     "CertificateNeedsDomain"),
+    ({"AlarmEmail": "night@store.example.com", "Monitoring": "false"}, "EmailNeedsMonitoring"),
+]
+
+CONDITIONS = {
+    "AnyOrigin": {"Fn::Equals": [{"Ref": "AllowedOrigins"}, "*"]},
+    "OwnTable": {"Fn::Equals": [{"Ref": "ExistingTable"}, ""]},
+    "Monitored": {"Fn::Equals": [{"Ref": "Monitoring"}, "true"]},
+    "OwnDomain": {"Fn::Not": [{"Fn::Equals": [{"Ref": "DomainName"}, ""]}]},
+}
+# What exists only under a condition. All else exists always.
+CONDITIONAL = {
+    "StoreTable": "OwnTable",
+    "MonitoringStack": "Monitored",
+    "Domain": "OwnDomain",
+    "DomainMapping": "OwnDomain",
+}
+
+# The stack's own table, or the one that ExistingTable names.
+TABLE_NAME = {"Fn::If": ["OwnTable", {"Ref": "StoreTable"},
+                         {"Fn::Select": [1, {"Fn::Split": ["/", {"Fn::Sub": "${ExistingTable}/"}]}]}]}
+TABLE_ARN = {"Fn::If": ["OwnTable", {"Fn::GetAtt": ["StoreTable", "Arn"]}, {"Ref": "ExistingTable"}]}
+
+# Only while Tracing is Active.
+TRACING_POLICY = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
+
+# Handed on to infra/monitoring.yaml under their own names.
+SAME_NAME = ["FunctionLogs", "ApiLogs", "AlarmEmail", "SlowMilliseconds", "ConcurrencyLimit"]
+# Every alarm. Each tells the topic when it goes off and when it is over, and stands in infra/docs/deployment.md.
+ALARMS = ["CartConflictsAlarm", "ConcurrencyAlarm", "FunctionErrorsAlarm", "FunctionThrottlesAlarm", "ServerErrorsAlarm",
+          "SlowAnswersAlarm", "TableThrottlesAlarm"]
 
 # Without origins and credentials, in which the two forms differ.
 CORS = {
@@ -81,7 +135,8 @@ ACCESS = {
 }
 
 ENVIRONMENT = {
-    "TABLE_NAME": {"Ref": "StoreTable"},
+    "STACK_NAME": {"Ref": "AWS::StackName"},
+    "TABLE_NAME": TABLE_NAME,
     "CACHE_SECONDS": {"Ref": "CacheSeconds"},
     "LOG_LEVEL": {"Ref": "LogLevel"},
     "TOKEN_KEYS": {"Fn::Sub": "{{resolve:secretsmanager:${TokenKeys}:SecretString}}"},

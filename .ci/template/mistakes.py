@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+FILES = ("template.yaml", "infra/monitoring.yaml", "samconfig.toml")
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -12,14 +14,15 @@ class Mistake:
     caught_by: str
     pattern: str
     replacement: str
-    in_samconfig: bool = False
+    file: str = "template.yaml"
 
-    def plant(self, template, samconfig):
-        text = samconfig if self.in_samconfig else template
+    def plant(self, *texts):
+        """The texts of FILES with the mistake in one of them."""
+        text = texts[FILES.index(self.file)]
         planted, count = re.subn(self.pattern, lambda _: self.replacement, text, count=1)
         if not count:
             raise SystemExit(f"FAULT self-test: nowhere to plant the mistake {self.name!r}")
-        return (template, planted) if self.in_samconfig else (planted, samconfig)
+        return [planted if file == self.file else text for file, text in zip(FILES, texts, strict=True)]
 
 
 # The block that SAM cannot see through: credentials under a condition of their own.
@@ -46,7 +49,7 @@ ALL = [
             "Method: POST, Path: /cart/get"),
     Mistake("a category's address without +", "routes", r"\{url\+\}", "{url}"),
     Mistake("a wildcard action", "roles", r"Action: \[dynamodb:UpdateItem\]", 'Action: ["dynamodb:*"]'),
-    Mistake("a wildcard resource", "roles", r"Resource: !GetAtt StoreTable.Arn", 'Resource: "*"'),
+    Mistake("a wildcard resource", "roles", r"Resource: !If \[OwnTable.*\]", 'Resource: "*"'),
     Mistake("one action too many", "roles", r"Action: \[dynamodb:UpdateItem\]",
             "Action: [dynamodb:UpdateItem, dynamodb:DeleteItem]"),
     Mistake("content reading orders", "roles", r"STATS, PATRONS\]", 'STATS, PATRONS, "ORDER#*"]'),
@@ -69,7 +72,28 @@ ALL = [
     # A name that cfn-lint expects of SAM, and that SAM does not give: seen in the expanded template only.
     Mistake("a reference to a stage that SAM calls otherwise", "expanded lint", r"Value: !Ref FunctionLogs",
             "Value: !Ref StorefrontApiStage"),
-    Mistake("an unknown parameter in samconfig", "samconfig", r"MemorySize=512", "Memory=512", in_samconfig=True),
+    Mistake("a role that reaches every table", "roles", r"!GetAtt StoreTable.Arn, !Ref ExistingTable",
+            '!GetAtt StoreTable.Arn, "*"'),
+    Mistake("a table of one's own beside the existing one", "conditions", r"    Condition: OwnTable\n", ""),
+    Mistake("a domain that is always made", "conditions", r"    Condition: OwnDomain\n", ""),
+    Mistake("a domain without a certificate", "rules", r"Assert: !Not \[!Equals \[!Ref CertificateArn",
+            "Assert: !Not [!Equals [!Ref DomainName"),
+    Mistake("a refusal that names nothing", "rules", r"DomainName needs CertificateArn, an issued", "It needs an issued"),
+    Mistake("every table as an existing one", "parameters", r"table/\[A-Za-z0-9_\.-\]\{3,255\}", "table/.*"),
+    Mistake("tracing that SAM cannot switch off", "roles", r"Tracing: !Ref Tracing", "Tracing: PassThrough"),
+    Mistake("functions that do not know their stack", "functions", r"STACK_NAME: ", "STACK: "),
+    Mistake("the function of another alarm", "monitoring", r"Cart: !Ref CartFunction", "Cart: !Ref CatalogFunction"),
+    Mistake("a parameter that the alarms do not get", "monitoring", r"        SlowMilliseconds: !Ref SlowMilliseconds\n", ""),
+    Mistake("an alarm that tells nobody", "monitoring", r"AlarmActions: \[!Ref Topic\]", "AlarmActions: []",
+            file="infra/monitoring.yaml"),
+    Mistake("an alarm that wakes somebody because nobody buys", "monitoring", r"TreatMissingData: notBreaching",
+            "TreatMissingData: breaching", file="infra/monitoring.yaml"),
+    Mistake("an alarm that nothing explains", "monitoring", r"deployment.md, TableThrottles", "deployment.md, Throttles",
+            file="infra/monitoring.yaml"),
+    Mistake("a comma too many in the dashboard", "monitoring", r'"start": "-PT3H",', '"start": "-PT3H",,',
+            file="infra/monitoring.yaml"),
+    Mistake("an alarm on nothing", "lint", r"MetricName: Latency\n", "MetricNam: Latency\n", file="infra/monitoring.yaml"),
+    Mistake("an unknown parameter in samconfig", "samconfig", r"MemorySize=512", "Memory=512", file="samconfig.toml"),
     Mistake("a value in samconfig that is refused", "samconfig", r"MemorySize=512", "MemorySize=500",
-            in_samconfig=True),
+            file="samconfig.toml"),
 ]

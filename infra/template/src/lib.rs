@@ -14,6 +14,7 @@ mod error;
 mod evaluate;
 mod functions;
 mod matching;
+mod metrics;
 mod parameters;
 mod routes;
 mod table;
@@ -24,6 +25,7 @@ use std::path::Path;
 pub use cors::Cors;
 pub use error::TemplateError;
 pub use matching::match_route;
+pub use metrics::MetricUse;
 pub use routes::Route;
 pub use table::{AttributeType, KeyType, TableDefinition};
 

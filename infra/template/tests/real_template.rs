@@ -103,6 +103,7 @@ fn the_table_has_a_partition_and_a_sort_key_and_lets_items_expire() {
 fn every_function_gets_the_common_environment() {
     let template = with(&[("CacheSeconds", "0"), ("LogLevel", "debug")]);
     let common: BTreeMap<String, String> = [
+        ("STACK_NAME", "local"),
         ("TABLE_NAME", "StoreTable"),
         ("CACHE_SECONDS", "0"),
         ("LOG_LEVEL", "debug"),
@@ -115,6 +116,13 @@ fn every_function_gets_the_common_environment() {
     for function in ["catalog", "cart", "content", "auth"] {
         assert_eq!(template.environment(function).unwrap(), common, "{function}");
     }
+}
+
+#[test]
+fn an_existing_table_is_used_by_its_name_and_leaves_no_other() {
+    let existing = with(&[("ExistingTable", "arn:aws:dynamodb:eu-central-1:123456789012:table/restored.2")]);
+    assert_eq!(existing.environment("cart").unwrap()["TABLE_NAME"], "restored.2");
+    assert!(existing.table().is_err());
 }
 
 #[test]
@@ -148,6 +156,14 @@ fn values_against_the_rules_are_refused_with_the_parameters_name() {
         ("TrustedProxies", "256.0.2.0/24"),
         ("TrustedProxies", "0.0.0.0/0"),
         ("TrustedProxies", "192.0.2.0/24,"),
+        ("Tracing", "PassThrough"),
+        ("Monitoring", "yes"),
+        ("AlarmEmail", "night"),
+        ("SlowMilliseconds", "0"),
+        ("ConcurrencyLimit", "9"),
+        ("ExistingTable", "restored"),
+        ("DomainName", "https://api.example.com"),
+        ("CertificateArn", "none"),
         ("NoSuchParameter", "1"),
     ];
     for (name, value) in refused {
