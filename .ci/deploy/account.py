@@ -1,0 +1,105 @@
+"""The emulated AWS account, as a process of its own: ministack, with three things added that it does not do.
+
+IAM's condition key `dynamodb:LeadingKeys` holds the partition keys that a request names. The template's policies rest on
+it, so that without it every role would be refused everything. It is computed here as AWS documents it, and ministack's
+own evaluator does the rest.
+
+SAM expands a template with the values of a deploy's parameters. ministack hands it none, so that SAM would write defaults
+into the places where it does not leave a reference.
+
+An alarm may look at several metrics. ministack's CloudFormation makes none of those; here it makes them on their first.
+What they look at is checked without an account, by tests/dashboard.rs.
+"""
+
+import contextvars
+import json
+import re
+
+from ministack import app
+from ministack.core import iam_actions
+from ministack.services.cloudformation import changesets, engine, handlers, provisioners
+from samtranslator.translator import transform
+
+PARTITION_KEY = "pk"
+
+
+def leading_keys(request):
+    """The partition keys that a DynamoDB request names, none of them twice; none where it names no key, as Scan."""
+    keys = []
+
+    def note(attributes):
+        value = (attributes or {}).get(PARTITION_KEY, {}).get("S")
+        if value is not None and value not in keys:
+            keys.append(value)
+
+    note(request.get("Key"))
+    note(request.get("Item"))
+    for table in (request.get("RequestItems") or {}).values():
+        for key in table.get("Keys", []) if isinstance(table, dict) else []:
+            note(key)
+        for write in table if isinstance(table, list) else []:
+            note(write.get("PutRequest", {}).get("Item"))
+            note(write.get("DeleteRequest", {}).get("Key"))
+    for action in request.get("TransactItems") or []:
+        for operation in action.values():
+            note(operation.get("Key"))
+            note(operation.get("Item"))
+    names = request.get("ExpressionAttributeNames") or {}
+    values = request.get("ExpressionAttributeValues") or {}
+    for name, value in re.findall(r"([#\w]+)\s*=\s*(:\w+)", request.get("KeyConditionExpression") or ""):
+        if names.get(name, name) == PARTITION_KEY:
+            note({PARTITION_KEY: values.get(value, {})})
+    return keys
+
+
+def with_leading_keys(context_of):
+    def context(body):
+        found = context_of(body)
+        try:
+            keys = leading_keys(json.loads(body or b"{}"))
+        except (ValueError, AttributeError, TypeError):
+            keys = []
+        if keys:
+            found["dynamodb:LeadingKeys"] = keys
+        return found
+
+    return context
+
+
+parameters = contextvars.ContextVar("parameters", default={})
+
+
+def remembering_parameters(apply):
+    def applied(template, provided=None, previous=None):
+        parameters.set(engine._transform_parameters(template, provided, previous))
+        return apply(template, provided, previous)
+
+    return applied
+
+
+def with_parameters(expand):
+    def expanded(template, _, policies):
+        return expand(template, parameters.get(), policies)
+
+    return expanded
+
+
+def with_several_metrics(record_of):
+    def record(name, properties):
+        several = [query["MetricStat"] for query in properties.get("Metrics") or [] if "MetricStat" in query]
+        if several:
+            one = {**several[0]["Metric"], "Statistic": several[0]["Stat"], "Period": several[0]["Period"]}
+            properties = {**properties, **one, "Metrics": None}
+        return record_of(name, properties)
+
+    return record
+
+
+provisioners._cw_metric_alarm_record = with_several_metrics(provisioners._cw_metric_alarm_record)
+iam_actions.dynamodb_service_context = with_leading_keys(iam_actions.dynamodb_service_context)
+for module in (changesets, handlers):
+    module._apply_transforms = remembering_parameters(module._apply_transforms)
+transform.transform = with_parameters(transform.transform)
+
+if __name__ == "__main__":
+    app.main()

@@ -1,0 +1,97 @@
+"""Every function's role tries everything on every kind of item, its own and all others'.
+
+What it may is read from the list that the template checks hold template.yaml against, so that template, list and emulated
+account have to agree.
+"""
+
+import sys
+from fnmatch import fnmatchcase
+
+from botocore.exceptions import ClientError
+from cloud import ROOT, expect, expect_equal
+
+sys.path.insert(0, str(ROOT / ".ci" / "template"))
+from expected import ACCESS  # noqa: E402  the folder has to be known before
+
+# One partition key of each kind in shared/src/store/keys.rs. None of them holds an item.
+KEYS = ["STORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0", "CART#0",
+        "CODE#none", "USE#none#0", "REFERRAL#none", "ORDER#none", "RATE#192.0.2.1", "COUNT#0", "STATS", "PATRONS",
+        "MONTH#0000-00", "PAID", "SEQ#none", "RESTORE"]
+# Nothing else in the account.
+ELSEWHERE = [
+    ("secretsmanager", "list_secrets", {}),
+    ("dynamodb", "list_tables", {}),
+    ("s3", "list_buckets", {}),
+    ("lambda", "list_functions", {}),
+    ("iam", "list_roles", {}),
+    ("cloudformation", "list_stacks", {}),
+    ("sns", "list_topics", {}),
+]
+DENIED = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException"}
+
+
+def attempts(table, pk):
+    """Every action on one partition. A condition that cannot hold keeps allowed writes from writing."""
+    key = {"pk": {"S": pk}, "sk": {"S": "nothing"}}
+    never = {"ConditionExpression": "attribute_exists(pk)"}
+    return {
+        "GetItem": {"TableName": table, "Key": key},
+        "BatchGetItem": {"RequestItems": {table: {"Keys": [key]}}},
+        "Query": {"TableName": table, "KeyConditionExpression": "pk = :pk", "Limit": 1,
+                  "ExpressionAttributeValues": {":pk": {"S": pk}}},
+        "UpdateItem": {"TableName": table, "Key": key, "UpdateExpression": "REMOVE nothing", **never},
+        "PutItem": {"TableName": table, "Item": key, **never},
+        "DeleteItem": {"TableName": table, "Key": key, **never},
+        "TransactWriteItems": {"TransactItems": [{"Delete": {"TableName": table, "Key": key, **never}}]},
+        "BatchWriteItem": {"RequestItems": {table: [{"DeleteRequest": {"Key": key}}]}},
+    }
+
+
+def refused(client, operation, arguments):
+    try:
+        getattr(client, operation)(**arguments)
+    except ClientError as error:
+        return error.response["Error"]["Code"] in DENIED
+    return False
+
+
+def snake(action):
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in action).lstrip("_")
+
+
+def credentials(account, arn):
+    """Those of a role, for as long as it trusts the account's owner, which the deployed role does not."""
+    name = arn.rsplit("/", 1)[1]
+    iam, sts = account.client("iam"), account.client("sts")
+    deployed = iam.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"]
+    trust = str(deployed).replace("'", '"')
+    expect('"AWS"' not in trust and "lambda.amazonaws.com" in trust, f"{name} trusts somebody besides Lambda")
+    opened = trust.replace('"Service": ["lambda.amazonaws.com"]', '"AWS": "*"')
+    iam.update_assume_role_policy(RoleName=name, PolicyDocument=opened)
+    try:
+        session = sts.assume_role(RoleArn=arn, RoleSessionName="trial")["Credentials"]
+    finally:
+        iam.update_assume_role_policy(RoleName=name, PolicyDocument=trust)
+    return {"aws_access_key_id": session["AccessKeyId"], "aws_secret_access_key": session["SecretAccessKey"],
+            "aws_session_token": session["SessionToken"]}
+
+
+def try_all(account, table, functions, elsewhere):
+    """`functions`: physical name by logical id. Returns the numbers of attempts that were refused and let through."""
+    counts = {True: 0, False: 0}
+    for function, statements in ACCESS.items():
+        arn = account.client("lambda").get_function_configuration(FunctionName=functions[function])["Role"]
+        keys = credentials(account, arn)
+        database = account.client("dynamodb", **keys)
+        for pk in KEYS:
+            for action, arguments in attempts(table, pk).items():
+                may = any(f"dynamodb:{action}" in actions and any(fnmatchcase(pk, own) for own in allowed)
+                          for actions, allowed in statements)
+                was_refused = refused(database, snake(action), arguments)
+                expect_equal(f"whether {action} on {pk} is refused to {function}", was_refused, not may)
+                counts[was_refused] += 1
+        for service, operation, arguments in [*ELSEWHERE, *elsewhere, ("dynamodb", "scan", {"TableName": table})]:
+            expect(refused(account.client(service, **keys), operation, arguments),
+                   f"{function} may {service}:{operation}")
+            counts[True] += 1
+    return counts[True], counts[False]

@@ -1,0 +1,161 @@
+"""The black-box core: what buyers do, over HTTP, against the deployed functions. Shapes are the contract's; what exactly
+is answered when is the business of the tests in tests/, which run the same handlers."""
+
+import http.client
+import json
+
+from cloud import expect, expect_equal
+
+ITEM = {"id", "name", "price", "discount", "active", "is_subs", "quantityGlobalLimit", "quantityUserLimit",
+        "is_unavailable", "virtual_price", "is_virtual_currency_only", "image"}
+# Method, path, body, who asks (None is nobody), and the fields that the answer or its first entry must have.
+ENDPOINTS = [
+    ("POST", "/pages/get", {"url": "rules"}, "buyer", {"success", "page"}),
+    ("GET", "/auth/chat", None, None, {"success", "url"}),
+    ("POST", "/cart/acceptCoupon", {"coupon": " Welcome10 "}, "buyer",
+     {"success", "message", "percent", "amount", "sum", "type"}),
+    ("POST", "/cart/setReferral", {"ref_code": "lantern"}, "buyer", {"success", "message"}),
+    ("POST", "/payments/checkStatus", {"order_id": "deploytestorder1"}, "buyer", {"status", "message", "order_data"}),
+    ("POST", "/categories/get/ranks", None, "buyer", {"category", "subcategories"}),
+    ("POST", "/items/getFeaturedDeals", None, "buyer", ITEM | {"original_price", "description", "in_cart"}),
+    ("POST", "/items/getFeaturedDeals", None, None, ITEM | {"original_price", "description", "in_cart"}),
+    ("POST", "/cart/get", None, "buyer", {"cart", "items"}),
+    ("POST", "/cart/getPromoted", None, "buyer", {"id", "name", "image", "original_price", "price", "is_subs"}),
+    ("POST", "/cart/getSelectServers", None, "buyer", {"401"}),
+    ("POST", "/cart/removeReferral", None, "buyer", {"success", "message"}),
+    ("POST", "/user", None, "buyer", {"id", "username", "avatar", "system", "identificator", "uuid", "created_at",
+                                      "updated_at", "virtual_currency"}),
+    ("GET", "/categories/get", None, None, {"idx", "name", "active", "description", "url", "img", "subcategories"}),
+    ("POST", "/categories/get", None, None, {"idx", "name", "active", "description", "url", "img", "subcategories"}),
+    ("GET", "/staff", None, None, set()),
+    ("GET", "/settings/get", None, None, {"auth_type", "header", "footer", "website_name", "website_description",
+                                          "server", "goals", "top", "recentDonators", "chat_url", "is_ref", "chat_sync",
+                                          "socials", "system_currency", "currencies", "languages", "system_language"}),
+    ("GET", "/patrons/get", None, None, {"success", "currency_code", "description", "top_patrons", "patrons"}),
+]
+# Refused without a token, with a forged one, and (all but the first, which reads no user) with a revoked one.
+PROTECTED = ["/pages/get", "/cart/acceptCoupon", "/cart/setReferral", "/cart/removeReferral", "/cart/get",
+             "/cart/getPromoted", "/cart/getSelectServers", "/user", "/categories/get/ranks"]
+LIMIT = 18
+
+
+class Reply:
+    def __init__(self, answer):
+        self.status = answer.status
+        self.headers = {name.lower(): value for name, value in answer.getheaders()}
+        self.text = answer.read().decode()
+
+    def json(self):
+        return json.loads(self.text)
+
+
+class Storefront:
+    """A deployed API, called as its clients call it."""
+
+    def __init__(self, account, url, tokens):
+        self.port = account.port
+        self.host = url.split("//")[1]
+        self.tokens = tokens
+
+    def call(self, method, path, body=None, token=None, headers=()):
+        sent = {"Host": self.host, **dict(headers)}
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        if token:
+            sent["Authorization"] = f"Bearer {token}"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), sent)
+            return Reply(connection.getresponse())
+        finally:
+            connection.close()
+
+    def still_serves(self):
+        """As every_endpoint, but for the one that is limited."""
+        for method, path, body, caller, _ in ENDPOINTS:
+            if path != "/payments/checkStatus":
+                reply = self.call(method, path, body, self.tokens.get(caller))
+                expect_equal(f"the status of {method} {path} ({reply.text[:200]})", reply.status, 200)
+
+    def every_endpoint(self):
+        """One success of each."""
+        seen = set()
+        for method, path, body, caller, fields in ENDPOINTS:
+            reply = self.call(method, path, body, self.tokens.get(caller))
+            where = f"{method} {path} as {caller or 'nobody'}"
+            expect_equal(f"the status of {where} ({reply.text[:200]})", reply.status, 200)
+            answer = reply.json()
+            expect(answer, f"{where} answers nothing")
+            record = answer[0] if isinstance(answer, list) else answer
+            expect(fields <= set(record), f"{where} lacks {sorted(fields - set(record))}")
+            expect(record.get("success", True) is True, f"{where}: {reply.text[:200]}")
+            seen.add(f"{method} {path}")
+        expect_equal("the number of endpoints that answered", len(seen), 17)
+        cart = self.call("POST", "/cart/get", token=self.tokens["buyer"]).json()
+        expect_equal("the code on the cart", cart["cart"]["coupon_code"].lower(), "welcome10")
+        expect(cart["cart"]["coupon_sum"] > 0 and cart["items"], "the coupon takes nothing off")
+        order = self.call("POST", "/payments/checkStatus", {"order_id": "deploytestorder1"}, self.tokens["buyer"])
+        expect_equal("the state of the order", order.json()["order_data"]["status"], "PAID")
+
+    def addresses_and_caching(self):
+        """What the gateway decodes, what it does not route, and what browsers may keep."""
+        for path in ("/categories/get/%2Franks%2F", "/categories/get/1"):
+            reply = self.call("POST", path, token=self.tokens["buyer"])
+            expect_equal(f"the category of {path}", reply.json().get("category", {}).get("id"), 1)
+        reply = self.call("POST", "/categories/get/nowhere", token=self.tokens["buyer"])
+        expect_equal("the status of an unknown category", reply.status, 404)
+        for method, path in (("GET", "/user"), ("GET", "/nowhere")):
+            reply = self.call(method, path)
+            expect_equal(f"the answer to {method} {path}", (reply.status, reply.json()), (404, {"message": "Not Found"}))
+        first = self.call("GET", "/categories/get")
+        again = self.call("GET", "/categories/get", headers={"If-None-Match": first.headers["etag"]})
+        expect_equal("the status of an unchanged category list", again.status, 304)
+
+    def access(self):
+        """Who is not let in."""
+        head, claims, signature = self.tokens["buyer"].split(".")
+        forged = f"{head}.{claims}.{'A' if signature[0] != 'A' else 'B'}{signature[1:]}"
+        body = {"url": "rules", "coupon": "x", "ref_code": "x"}
+        for path in PROTECTED:
+            for kind, token in (("no", None), ("a forged", forged), ("a revoked", self.tokens["revoked"])):
+                wanted = 200 if kind == "a revoked" and path == "/pages/get" else 401
+                reply = self.call("POST", path, body, token)
+                expect_equal(f"the status of {path} with {kind} token", reply.status, wanted)
+        for caller, order, status, label in (
+            ("nobody", "deploytestorder1", 401, "error"), ("stranger", "deploytestorder1", 200, "forbidden"),
+            ("nobody", "deploytestorder2", 200, "success"), ("nobody", "nosuchorder", 200, "not_found"),
+        ):
+            reply = self.call("POST", "/payments/checkStatus", {"order_id": order}, self.tokens.get(caller))
+            expect_equal(f"checkStatus of {order} for {caller}", (reply.status, reply.json()["status"]), (status, label))
+
+        reply = self.call("POST", "/cart/acceptCoupon", {"coupon": "no such code"}, self.tokens["buyer"])
+        expect_equal("an unknown code", (reply.status, reply.json()["success"]), (200, False))
+
+    def limiter(self):
+        """18 requests of an address pass in a window, the next one does not. The window was opened by the checks before."""
+        left = None
+        for _ in range(LIMIT + 1):
+            reply = self.call("POST", "/payments/checkStatus", {"order_id": "nosuchorder"})
+            if reply.status == 429:
+                break
+            now = int(reply.headers["ratelimit-remaining"])
+            expect_equal("what a passed request says of the limit", reply.headers["ratelimit-limit"], str(LIMIT))
+            expect(left is None or now == left - 1 or now == LIMIT - 1, f"{left} requests were left, then {now}")
+            left = now
+        expect_equal("the status of a request too many", reply.status, 429)
+        expect_equal("what was left before it", left, 0)
+        expect_equal("its label", reply.json()["status"], "error")
+        expect(0 < int(reply.headers["retry-after"]) <= 60, "Retry-After is not within the window")
+
+    def preflight(self, origin, allowed):
+        """Whether a browser at `origin` may call; `allowed` is the value of Access-Control-Allow-Origin, or None."""
+        reply = self.call("OPTIONS", "/cart/get", headers={
+            "Origin": origin, "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,content-type"})
+        expect_equal(f"the origin that a preflight from {origin} is told",
+                     reply.headers.get("access-control-allow-origin"), allowed)
+        if allowed:
+            expect_equal("the methods", set(reply.headers["access-control-allow-methods"].split(",")), {"GET", "POST"})
+            expect("authorization" in reply.headers["access-control-allow-headers"], "no tokens from a browser")
+            expect_equal("credentials", reply.headers.get("access-control-allow-credentials"),
+                         None if allowed == "*" else "true")
