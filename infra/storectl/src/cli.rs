@@ -23,7 +23,9 @@ const EXIT_CODES: &str = "Exit codes:
   7  credentials are missing or refused, or there is no such table, stack or key
   8  not confirmed
 
-Every command that was interrupted can be run again: it completes what was begun and repeats nothing.
+A command that was interrupted can be run again: it completes what was begun and repeats nothing. Only those that
+make something under a new random id cannot know of the first time: `user add`, `gift add` without --out, and
+`order record` without --id.
 With --json standard output is one line of JSON, and so is standard error where something failed.";
 
 /// Runs a store: checks and publishes its files, hands out tokens and codes, records orders, backs everything up.

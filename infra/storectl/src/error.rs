@@ -77,8 +77,10 @@ impl Failure {
     /// Ctrl-C.
     #[must_use]
     pub fn interrupted() -> Self {
-        let next = "Run the same command again: it completes what was begun and repeats nothing.";
-        Self::new(Exit::Local, "Interrupted.", next).done("What was written so far stays; nothing was switched to it.")
+        let next = "Look at what is there, then run the same command again; all but those that make something under a \
+                    new random id go on where they were.";
+        Self::new(Exit::Local, "Interrupted.", next)
+            .done("What was written so far stays; it is not known how far it came.")
     }
 
     /// Says what was done, where that is not nothing.

@@ -1,6 +1,7 @@
 //! A progress bar that appears once the work has taken two seconds, with rate and time left.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,9 +20,11 @@ pub struct Progress {
 impl Progress {
     pub(crate) fn new(label: &'static str, total: Option<u64>, drawn: bool) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
-        let known = "{msg} {bar:30} {human_pos}/{human_len}, {per_sec}, {eta} left";
-        let template = if total.is_some() { known } else { "{msg} {human_pos}, {per_sec}" };
+        let known = "{msg} {bar:30} {human_pos}/{human_len}, {rate}, {eta} left";
+        let template = if total.is_some() { known } else { "{msg} {human_pos}, {rate}" };
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let rate = |state: &ProgressState, text: &mut dyn Write| _ = write!(text, "{:.0}/s", state.per_sec());
+        let style = style.with_key("rate", rate);
         Self {
             bar: bar.with_style(style).with_message(label),
             begun: Instant::now(),

@@ -77,6 +77,12 @@ pub fn parse_live(dir: &Path) -> Written {
 }
 
 impl Written {
+    /// What does not parse, where the store's other files cannot be looked at.
+    #[must_use]
+    pub fn into_faults(self) -> Vec<Fault> {
+        self.report.into_faults()
+    }
+
     /// The other part of [`read_live`].
     ///
     /// # Errors

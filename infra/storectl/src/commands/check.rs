@@ -23,7 +23,13 @@ pub(super) fn read(dir: &Path, now: i64) -> Result<Sound, Vec<Fault>> {
         let catalog = publish::read(dir).map(|files| (publish::compile(&files), files));
         (written.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), catalog)
     });
-    let (compiled, files): (_, StoreFiles) = catalog?;
+    let (compiled, files): (_, StoreFiles) = match catalog {
+        Ok(catalog) => catalog,
+        Err(mut faults) => {
+            faults.extend(written.into_faults());
+            return Err(faults);
+        }
+    };
     let live = written.check(&files, now);
     match (compiled, live) {
         (Ok(compiled), Ok(live)) => Ok(Sound { compiled, live }),

@@ -36,8 +36,14 @@ pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Ans
         Some(text) => Some(gift(text, digits)?),
         None => None,
     };
+    let id = match &options.id {
+        Some(id) => InternalId::new(id),
+        None => orders::internal_id().ok_or_else(|| {
+            Failure::new(Exit::Local, "The system gives no random numbers for an id.", "Pass --id, or mend the system.")
+        })?,
+    };
     let new = NewOrder {
-        internal_id: options.id.as_deref().map(InternalId::new),
+        internal_id: Some(id.clone()),
         status: options.status,
         price,
         currency: match &options.currency {
@@ -51,7 +57,8 @@ pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Ans
         gift_card,
         created_at: options.at.as_deref().map(|text| time(text, target.clock.seconds())).transpose()?,
     };
-    let recorded = orders::record(&target.db, target.clock.as_ref(), new).await.map_err(not_recorded)?;
+    let recorded = orders::record(&target.db, target.clock.as_ref(), new).await;
+    let recorded = recorded.map_err(|error| not_recorded(error, &id))?;
     let order = &recorded.stored.order;
     let said = if recorded.already { "was recorded already; nothing was taken again" } else { "is recorded" };
     let mut text = format!("{} Order {} {said}: {}.", paint(GOOD, "ok"), order.internal_id, order.status.as_str());
@@ -100,7 +107,7 @@ fn gift(text: &str, digits: u8) -> Result<GiftPart, Failure> {
     Ok(GiftPart { code: CodeText::parse(code).map_err(|_| wrong())?, amount })
 }
 
-fn not_recorded(error: RecordError) -> Failure {
+fn not_recorded(error: RecordError, id: &InternalId) -> Failure {
     let said = format!("The order is not recorded: {error}.");
     match error {
         RecordError::Invalid { .. } => Failure::refused(said, "Mend it and try again."),
@@ -113,22 +120,24 @@ fn not_recorded(error: RecordError) -> Failure {
         }
         RecordError::Busy => Failure::new(Exit::Raced, said, "Run the same command with the same --id again."),
         RecordError::NoRandomness => Failure::new(Exit::Local, said, "Pass --id, or mend the system."),
-        RecordError::Store(error) => unknown(error, "the order was recorded"),
+        RecordError::Store(error) => unknown(error, id, "the order was recorded"),
     }
 }
 
-fn unknown(error: StoreError, what: &str) -> Failure {
-    let next = "Run the same command with the same id again: nothing happens twice.";
+/// A write without an answer. The id is named even where it was made here: with it the same can be tried again.
+fn unknown(error: StoreError, id: &InternalId, what: &str) -> Failure {
+    let next = format!("Run the same command with the id {id} again: nothing happens twice.");
     Failure::from(error).done(format!("It is not known whether {what}.")).next(next)
 }
 
 pub(super) async fn set_status(target: &Target, options: &SetStatus) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
-    let changed = orders::set_status(&target.db, &InternalId::new(&options.id), options.status).await;
+    let id = InternalId::new(&options.id);
+    let changed = orders::set_status(&target.db, &id, options.status).await;
     let changed = changed.map_err(|error| {
         let said = format!("The status is not changed: {error}.");
         match error {
-            SetStatusError::Store(error) => unknown(error, "the status was changed"),
+            SetStatusError::Store(error) => unknown(error, &id, "the status was changed"),
             SetStatusError::Busy => Failure::new(Exit::Raced, said, "Run the same command again."),
             _ => Failure::refused(said, "Look at it with `storectl order show`."),
         }

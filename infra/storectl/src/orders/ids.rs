@@ -8,7 +8,8 @@ use shared::store::{Db, StoreError};
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// A new internal id: 80 random bits (ruling 4) as 16 characters. `None` where the system gives no randomness.
-pub(super) fn internal_id() -> Option<InternalId> {
+#[must_use]
+pub fn internal_id() -> Option<InternalId> {
     let mut bits = [0_u8; 10];
     getrandom::fill(&mut bits).ok()?;
     Some(InternalId::new(&base32(bits)))

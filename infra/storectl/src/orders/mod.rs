@@ -20,6 +20,7 @@ mod transact;
 mod verdict;
 
 pub use erase::{Erased, erase_names};
+pub use ids::internal_id;
 pub use record::{NewLine, NewOrder, RecordError, Recorded, record};
 pub use set_status::{Changed, SetStatusError, set_status};
 pub use statistics::{Finished, Statistics, finish_statistics};

@@ -55,3 +55,7 @@ impl Stack {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "stack_tests.rs"]
+mod tests;

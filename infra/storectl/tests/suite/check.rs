@@ -1,6 +1,7 @@
 //! `check`: every fault at once, and nothing else.
 
 use crate::bench::{Bench, sample};
+use storectl::answer::Answer;
 use storectl::error::Exit;
 
 #[tokio::test]
@@ -54,8 +55,14 @@ async fn faults_beside_the_published_files_are_told_with_theirs() {
     bench.write("s/store.yaml", "format: 1\nname: X\ncurrency: {code: EUR}\npatrons: {thresholds: [5, 2]}\n");
     bench.write("s/live/coupons.yaml", "- {id: 1, code: A, percentage: 101}\n");
     let answer = bench.run(&["check", &bench.path("s").display().to_string()]).await.unwrap();
-    let files: Vec<_> = answer.json()["faults"].as_array().unwrap().iter().map(|fault| fault["file"].clone()).collect();
-    assert_eq!(files, ["store.yaml", "live/coupons.yaml"]);
+    let files = |answer: &Answer| -> Vec<_> {
+        answer.json()["faults"].as_array().unwrap().iter().map(|fault| fault["file"].clone()).collect()
+    };
+    assert_eq!(files(&answer), ["store.yaml", "live/coupons.yaml"]);
+    bench.write("s/store.yaml", "format: [");
+    bench.write("s/live/coupons.yaml", "- {id: x}\n");
+    let answer = bench.run(&["check", &bench.path("s").display().to_string()]).await.unwrap();
+    assert_eq!(files(&answer), ["store.yaml", "live/coupons.yaml"], "what does not parse hides nothing");
 }
 
 #[tokio::test]

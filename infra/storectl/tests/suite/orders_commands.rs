@@ -1,6 +1,6 @@
 //! `order` as it is typed; what it does to counters and statistics is tested with the library.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Cut};
 use http::{Method, StatusCode};
 use storectl::error::Exit;
 
@@ -74,4 +74,17 @@ async fn what_cannot_be_an_order_is_refused_and_takes_nothing() {
         assert_eq!(bench.fails(arguments).await.exit, Exit::Refused, "{arguments:?}");
     }
     assert_eq!(bench.rows().await, before);
+}
+
+#[tokio::test]
+async fn an_order_without_an_answer_names_the_id_to_try_again_with() {
+    let bench = Bench::published().await;
+    let order = ["order", "record", "--gateway", "g", "--line", "201"];
+    // The number is taken, then the line is cut.
+    let failure = bench.run_through(Cut::after(1), &order).await.unwrap_err();
+    assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
+    let id = failure.next.split_whitespace().find(|word| word.len() == 16).unwrap().to_owned();
+    let again: Vec<&str> = order.into_iter().chain(["--id", &id]).collect();
+    assert_eq!(bench.ok(&again).await["internal_id"], id);
+    assert_eq!(bench.ok(&again).await["already"], true);
 }
