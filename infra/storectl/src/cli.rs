@@ -184,7 +184,7 @@ pub struct OneUser {
 /// `doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct Doctor {
-    /// Origin of a storefront that must be let in, such as https://shop.example; may be given more than once.
+    /// Origin of a storefront that must be let in, such as `https://shop.example`; may be given more than once.
     #[arg(long = "origin", value_name = "ORIGIN")]
     pub origins: Vec<String>,
 }
