@@ -5,6 +5,7 @@ use crate::error::Exit;
 use crate::target::keys::KeySource;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
+use std::fmt::Write as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -32,14 +33,14 @@ async fn service(status: u16, kind: &'static str, body: String) -> SdkConfig {
 }
 
 fn described(outputs: &[(&str, &str)]) -> String {
-    let outputs: String = outputs
-        .iter()
-        .map(|(key, value)| format!("<member><OutputKey>{key}</OutputKey><OutputValue>{value}</OutputValue></member>"))
-        .collect();
+    let mut members = String::new();
+    for (key, value) in outputs {
+        _ = write!(members, "<member><OutputKey>{key}</OutputKey><OutputValue>{value}</OutputValue></member>");
+    }
     format!(
         "<DescribeStacksResponse xmlns=\"http://cloudformation.amazonaws.com/doc/2010-05-15/\"><DescribeStacksResult>\
          <Stacks><member><StackName>storefront</StackName><StackStatus>CREATE_COMPLETE</StackStatus>\
-         <CreationTime>2031-05-01T12:00:00Z</CreationTime><Outputs>{outputs}</Outputs><Parameters><member>\
+         <CreationTime>2031-05-01T12:00:00Z</CreationTime><Outputs>{members}</Outputs><Parameters><member>\
          <ParameterKey>AllowedOrigins</ParameterKey><ParameterValue>https://a.example,https://b.example</ParameterValue>\
          </member></Parameters></member></Stacks></DescribeStacksResult></DescribeStacksResponse>"
     )
