@@ -1,8 +1,10 @@
 //! The smallest parts of the format: values that remember their line, and decimals kept as text.
 
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_saphyr::Spanned;
 use shared::model::{Money, Percent, Rate};
+use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// A value and the line it was read from. Two are equal when their values are.
@@ -36,10 +38,103 @@ impl<T: PartialEq> PartialEq for At<T> {
 impl<T: Eq> Eq for At<T> {}
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
+    /// As [`serde_saphyr::Spanned`] does it, of which nothing but the line is read: with very many orders the rest of
+    /// every place is time that an owner waits.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<T>::deserialize(deserializer)?;
-        let line = Some(spanned.referenced.line()).filter(|line| *line > 0);
-        Ok(Self { value: spanned.value, line })
+        deserializer.deserialize_newtype_struct("__yaml_spanned", Wrapper(PhantomData))
+    }
+}
+
+/// Opens the library's wrapper around a value and its place.
+struct Wrapper<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Wrapper<T> {
+    type Value = At<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<At<T>, D::Error> {
+        deserializer.deserialize_struct("Spanned", &["value", "referenced"], self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<At<T>, A::Error> {
+        let mut value = None;
+        while let Some(key) = map.next_key::<Key>()? {
+            match key {
+                Key::Value => value = Some(map.next_value()?),
+                Key::Referenced => {
+                    let Line(line) = map.next_value()?;
+                    let value = value.ok_or_else(|| Error::missing_field("value"))?;
+                    return Ok(At { value, line: Some(line).filter(|line| *line > 0) });
+                }
+                Key::Line | Key::Other => _ = map.next_value::<IgnoredAny>()?,
+            }
+        }
+        Err(Error::missing_field("referenced"))
+    }
+}
+
+/// The line of a place.
+struct Line(u64);
+
+impl<'de> Deserialize<'de> for Line {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_struct("Location", &["line"], Place)
+    }
+}
+
+struct Place;
+
+impl<'de> Visitor<'de> for Place {
+    type Value = Line;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a place")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
+        while let Some(key) = map.next_key::<Key>()? {
+            match key {
+                Key::Line => return map.next_value().map(Line),
+                Key::Value | Key::Referenced | Key::Other => _ = map.next_value::<IgnoredAny>()?,
+            }
+        }
+        Err(Error::missing_field("line"))
+    }
+}
+
+/// The library's names.
+enum Key {
+    Value,
+    Referenced,
+    Line,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_identifier(KeyName)
+    }
+}
+
+struct KeyName;
+
+impl Visitor<'_> for KeyName {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Key, E> {
+        Ok(match name {
+            "value" => Key::Value,
+            "referenced" => Key::Referenced,
+            "line" => Key::Line,
+            _ => Key::Other,
+        })
     }
 }
 
