@@ -7,7 +7,6 @@ use crate::visit;
 use crate::write::{self, Attempt};
 use lambda_http::{Body, Request, Response};
 use serde::Serialize;
-use shared::http::body::{self, BodyFault};
 use shared::http::reply::{self, Outcome};
 use shared::http::wire::{self, Decimal, Wire};
 use shared::model::{AppliedCode, Code, CodeText, Discount};
@@ -35,17 +34,8 @@ struct Reply<'a> {
 
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim(state, request)?;
-    let code = match code(request) {
-        Ok(code) => code,
-        Err(fault) => return Err(visit::refuse(state, claim, fault).await),
-    };
+    let (claim, code) = visit::claim_and_code(state, request, FIELD, LONGEST).await?;
     write::with_retries(state, || attempt(state, claim, &code)).await
-}
-
-fn code(request: &Request) -> Result<CodeText, BodyFault> {
-    let text = body::required_text(request, FIELD, LONGEST)?;
-    CodeText::parse(&text).map_err(|_| BodyFault::Required(FIELD))
 }
 
 async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt, Error> {

@@ -6,7 +6,6 @@ use crate::servers::{self, ServerBody};
 use crate::visit::{self, Goods, Visit};
 use lambda_http::{Body, Request, Response};
 use serde::Serialize;
-use shared::http::body;
 use shared::http::reply;
 use shared::http::wire::{self, Decimal, Wire};
 use shared::model::{Code, CodeId, CodeKind, Discount, ItemId, LineId, Money, Referral, ServerId, UserId};
@@ -77,10 +76,7 @@ struct VariableBody<'a> {
 
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim(state, request)?;
-    if let Err(fault) = body::check_size(request) {
-        return Err(visit::refuse(state, claim, fault).await);
-    }
+    let claim = visit::claim_alone(state, request).await?;
     let visit = visit::begin(state, claim, []).await?;
     let codes_on_cart = visit.cart.code.iter();
     let code_keys = codes_on_cart.flat_map(|code| [keys::code(&code.code), keys::code_use(&code.code, visit.user)]);

@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::visit;
 use lambda_http::{Body, Request, Response};
 use serde::Serialize;
-use shared::http::body;
 use shared::http::reply;
 use shared::http::wire::{Decimal, Wire};
 use shared::model::{ItemId, Pointer, Promotions, Sold};
@@ -32,10 +31,7 @@ struct OfferBody<'a> {
 
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim(state, request)?;
-    if let Err(fault) = body::check_size(request) {
-        return Err(visit::refuse(state, claim, fault).await);
-    }
+    let claim = visit::claim_alone(state, request).await?;
     let published = state.base.published.at_current(|pointer| promotions(state, pointer));
     let rows = state.base.db.batch_get(visit::own_keys(claim.user));
     let (published, rows) = tokio::join!(published, rows);

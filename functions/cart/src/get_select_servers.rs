@@ -5,16 +5,13 @@ use crate::error::Error;
 use crate::servers::{self, ServerBody};
 use crate::visit;
 use lambda_http::{Body, Request, Response};
-use shared::http::{body, reply};
+use shared::http::reply;
 use shared::model::ItemType;
 use std::collections::BTreeMap;
 
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim(state, request)?;
-    if let Err(fault) = body::check_size(request) {
-        return Err(visit::refuse(state, claim, fault).await);
-    }
+    let claim = visit::claim_alone(state, request).await?;
     let visit = visit::begin(state, claim, []).await?;
     let goods = visit::goods(state, &visit, []).await?;
     let items = goods.items.values().map(|published| &published.item);

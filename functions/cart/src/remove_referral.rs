@@ -5,16 +5,12 @@ use crate::error::Error;
 use crate::visit;
 use crate::write::{self, Attempt};
 use lambda_http::{Body, Request, Response};
-use shared::http::body;
 use shared::http::reply::{self, Outcome};
 use shared::token::Claim;
 
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim(state, request)?;
-    if let Err(fault) = body::check_size(request) {
-        return Err(visit::refuse(state, claim, fault).await);
-    }
+    let claim = visit::claim_alone(state, request).await?;
     write::with_retries(state, || attempt(state, claim)).await
 }
 

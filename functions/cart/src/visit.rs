@@ -5,8 +5,8 @@ use crate::State;
 use crate::error::Error;
 use lambda_http::Request;
 use shared::http::bearer::Caller;
-use shared::http::body::BodyFault;
-use shared::model::{Cart, ItemId, Items, Ledger, Pointer, Sold, UserId};
+use shared::http::body::{self, BodyFault};
+use shared::model::{Cart, CodeText, ItemId, Items, Ledger, Pointer, Sold, UserId};
 use shared::store::keys::{self, Key};
 use shared::store::{Rows, carts, ledgers, users};
 use shared::token::Claim;
@@ -37,14 +37,39 @@ pub struct Goods {
 }
 
 /// The claim of the caller's token.
-pub fn claim(state: &State, request: &Request) -> Result<Claim, Error> {
+fn claim(state: &State, request: &Request) -> Result<Claim, Error> {
     let caller = Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds());
     caller.claim().ok_or(Error::Unauthorized)
 }
 
+/// The claim of a caller whose body is not needed, and only must not be too large.
+pub async fn claim_alone(state: &State, request: &Request) -> Result<Claim, Error> {
+    let claim = claim(state, request)?;
+    match body::check_size(request) {
+        Ok(()) => Ok(claim),
+        Err(fault) => Err(refuse(state, claim, fault).await),
+    }
+}
+
+/// The claim of a caller, and the code of at most `longest` characters that their body names in `field`.
+pub async fn claim_and_code(
+    state: &State,
+    request: &Request,
+    field: &'static str,
+    longest: usize,
+) -> Result<(Claim, CodeText), Error> {
+    let claim = claim(state, request)?;
+    let code = body::required_text(request, field, longest)
+        .and_then(|text| CodeText::parse(&text).map_err(|_| BodyFault::Required(field)));
+    match code {
+        Ok(code) => Ok((claim, code)),
+        Err(fault) => Err(refuse(state, claim, fault).await),
+    }
+}
+
 /// What a caller learns whose body is not looked at further: first whether their token still speaks for a user, then
 /// what is wrong with the body (ruling 1, order of refusals).
-pub async fn refuse(state: &State, claim: Claim, fault: BodyFault) -> Error {
+async fn refuse(state: &State, claim: Claim, fault: BodyFault) -> Error {
     match users::is_admitted(&state.base.db, claim).await {
         Ok(true) => Error::Body(fault),
         Ok(false) => Error::Unauthorized,

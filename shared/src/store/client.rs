@@ -1,6 +1,6 @@
 //! The connection to the table: how the SDK is set up, and the few operations everything else is made of.
 //!
-//! The SDK's futures are large (some 15 KB each); every one is boxed where it is made, so that an endpoint's own
+//! The SDK's futures are large (clippy names them); every one is boxed where it is made, so that an endpoint's own
 //! future stays small enough to move.
 
 use super::codec::{Item, key_attributes, key_of};
