@@ -6,6 +6,7 @@
 use super::codec::{Item, key_attributes, key_of};
 use super::error::StoreError;
 use super::keys::{Key, PK};
+use super::wire;
 use crate::telemetry::database_call;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_sdk_dynamodb::Client;
@@ -13,7 +14,6 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
-use aws_smithy_http_client::tls;
 use futures_util::future::try_join_all;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,9 +37,6 @@ pub struct Db {
 /// and instance roles is left out: it is half of a function's size, and nothing there ever finds anything.
 #[must_use]
 pub fn client_from_env() -> Client {
-    let http = aws_smithy_http_client::Builder::new()
-        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
-        .build_https();
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_millis(1_500))
@@ -47,7 +44,7 @@ pub fn client_from_env() -> Client {
         .build();
     let mut config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::latest())
-        .http_client(http)
+        .http_client(wire::client(wire::system_roots()))
         .retry_config(RetryConfig::standard().with_max_attempts(3))
         .timeout_config(timeouts)
         .credentials_provider(EnvironmentVariableCredentialsProvider::new());

@@ -17,6 +17,7 @@ pub mod shelf;
 pub mod statistics;
 pub mod timed;
 pub mod users;
+pub mod wire;
 
 pub use client::{Db, Rows};
 pub use error::StoreError;

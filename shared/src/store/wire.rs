@@ -1,0 +1,226 @@
+//! The wire to the database: HTTP/1.1 over TLS, on connections that are kept for the next request.
+//!
+//! The SDK's own client speaks HTTP/2 and through proxies as well, which is a tenth of a function's size and nothing that
+//! DynamoDB answers (see "A connector of our own" in `infra/docs/decisions.md`). Protocol, TLS and address lookup are
+//! libraries here too; what is ours is which connection a request takes, and what the SDK is told of a failure.
+
+use aws_sdk_dynamodb::config::{
+    HttpClient, RuntimeComponents, SharedHttpClient,
+    http::{HttpRequest, HttpResponse},
+};
+use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::retry::ErrorKind;
+use http::header::{HOST, HeaderValue};
+use http::uri::{Authority, Scheme};
+use http::{Request, Uri};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
+use rustls::{ClientConfig, RootCertStore};
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tower_service::Service;
+
+/// After this long without a request a connection is not trusted any more: something on the way may have forgotten it.
+const IDLE: Duration = Duration::from_secs(90);
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What the operating system trusts, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name in its place.
+#[must_use]
+pub fn system_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!(error = %error, "a root certificate could not be read");
+    }
+    roots.add_parsable_certificates(found.certs);
+    roots
+}
+
+/// A client for the SDK that trusts `roots`. It opens a connection where none is free, and closes none that still works.
+#[must_use]
+pub fn client(roots: RootCertStore) -> SharedHttpClient {
+    // Fails where a provider is installed already, which is this one: no other is ever linked.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let mut tcp = TcpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let pool = Pool { connector: HttpsConnector::from((tcp, tls)), kept: Mutex::default() };
+    SharedHttpClient::new(Wire(Arc::new(pool)))
+}
+
+/// The client: one pool, whatever the timeouts of an operation.
+#[derive(Debug)]
+struct Wire(Arc<Pool>);
+
+impl HttpClient for Wire {
+    fn http_connector(&self, settings: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(Line { pool: Arc::clone(&self.0), settings: settings.clone() })
+    }
+}
+
+/// The pool with the timeouts of one operation.
+#[derive(Debug)]
+struct Line {
+    pool: Arc<Pool>,
+    settings: HttpConnectorSettings,
+}
+
+impl HttpConnector for Line {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        HttpConnectorFuture::new(send(Arc::clone(&self.pool), self.settings.clone(), request))
+    }
+}
+
+async fn send(
+    pool: Arc<Pool>,
+    settings: HttpConnectorSettings,
+    request: HttpRequest,
+) -> Result<HttpResponse, ConnectorError> {
+    let mut request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+    let origin = Origin::take_from(&mut request).map_err(ConnectorError::user)?;
+    let capture = request.extensions().get::<CaptureSmithyConnection>().cloned();
+    loop {
+        let kept = pool.take(&origin);
+        let is_kept = kept.is_some();
+        let mut connection = match kept {
+            Some(connection) => connection,
+            None => within(settings.connect_timeout(), pool.open(&origin)).await?.map_err(failed_connect)?,
+        };
+        if let Some(capture) = &capture {
+            capture.set_connection_retriever(connection.handle());
+        }
+        match within(settings.read_timeout(), connection.sender.try_send_request(request)).await? {
+            Ok(response) => {
+                pool.keep(connection);
+                let response = HttpResponse::try_from(response.map(SdkBody::from_body_1_x));
+                return response.map_err(|error| ConnectorError::other(error.into(), None));
+            }
+            // The database closed a kept connection just now: nothing of the request went out, so it takes another.
+            Err(mut failure) => match failure.take_message() {
+                Some(unsent) if is_kept => request = unsent,
+                _ => return Err(failed_request(failure.into_error())),
+            },
+        }
+    }
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    scheme: Scheme,
+    authority: Authority,
+}
+
+impl Origin {
+    /// Takes the origin out of a request's URL and puts it where HTTP/1.1 has it, into the Host header.
+    fn take_from(request: &mut Request<SdkBody>) -> Result<Self, BoxError> {
+        let mut parts = std::mem::take(request.uri_mut()).into_parts();
+        let origin = parts.scheme.take().zip(parts.authority.take());
+        let (scheme, authority) = origin.ok_or("the URL names no host")?;
+        *request.uri_mut() = Uri::from_parts(parts)?;
+        let is_default = authority.port_u16() == Some(if scheme == Scheme::HTTPS { 443 } else { 80 });
+        let host = if is_default { authority.host() } else { authority.as_str() };
+        request.headers_mut().insert(HOST, HeaderValue::from_str(host)?);
+        Ok(Self { scheme, authority })
+    }
+
+    fn url(&self) -> Result<Uri, http::Error> {
+        Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone()).path_and_query("/").build()
+    }
+}
+
+/// The connections, and how more are opened.
+#[derive(Debug)]
+struct Pool {
+    connector: HttpsConnector<TcpConnector>,
+    kept: Mutex<Vec<Connection>>,
+}
+
+impl Pool {
+    /// A kept connection that waits for a request. Those that never will again are dropped on the way.
+    fn take(&self, origin: &Origin) -> Option<Connection> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(Connection::is_alive);
+        let free = kept.iter().rposition(|connection| connection.origin == *origin && connection.sender.is_ready())?;
+        Some(kept.swap_remove(free))
+    }
+
+    /// Keeps a connection that has answered. It is ready again as soon as the answer's body is read.
+    fn keep(&self, mut connection: Connection) {
+        connection.used = Instant::now();
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+    }
+
+    async fn open(&self, origin: &Origin) -> Result<Connection, BoxError> {
+        let stream = self.connector.clone().call(origin.url()?).await?;
+        let (sender, driver) = handshake(stream).await?;
+        // How it ends is told to the request on it.
+        tokio::spawn(async move { drop(driver.await) });
+        Ok(Connection { origin: origin.clone(), sender, used: Instant::now(), spoiled: Arc::default() })
+    }
+}
+
+#[derive(Debug)]
+struct Connection {
+    origin: Origin,
+    sender: SendRequest<SdkBody>,
+    used: Instant,
+    /// Set by the SDK after an answer such as 500, so that the next attempt meets another host.
+    spoiled: Arc<AtomicBool>,
+}
+
+impl Connection {
+    fn is_alive(&self) -> bool {
+        !self.sender.is_closed() && !self.spoiled.load(Ordering::Relaxed) && self.used.elapsed() < IDLE
+    }
+
+    /// What the SDK spoils the connection with.
+    fn handle(&self) -> impl Fn() -> Option<ConnectionMetadata> + Send + Sync + 'static {
+        let spoiled = Arc::clone(&self.spoiled);
+        move || {
+            let spoiled = Arc::clone(&spoiled);
+            let spoil = move || spoiled.store(true, Ordering::Relaxed);
+            Some(ConnectionMetadata::builder().proxied(false).poison_fn(spoil).build())
+        }
+    }
+}
+
+/// Waits no longer than a timeout, where there is one.
+async fn within<T>(timeout: Option<Duration>, future: impl Future<Output = T>) -> Result<T, ConnectorError> {
+    match timeout {
+        Some(timeout) => {
+            tokio::time::timeout(timeout, future).await.map_err(|error| ConnectorError::timeout(error.into()))
+        }
+        None => Ok(future.await),
+    }
+}
+
+/// An attempt that reached nobody may be made again, whatever the reason.
+fn failed_connect(error: BoxError) -> ConnectorError {
+    ConnectorError::io(error).never_connected()
+}
+
+/// What the SDK may do after a request that got no answer: it tries again unless the request itself was at fault.
+fn failed_request(error: hyper::Error) -> ConnectorError {
+    let is_broken = matches!(error.source(), Some(source) if source.is::<io::Error>());
+    if error.is_user() {
+        ConnectorError::user(error.into())
+    } else if is_broken || error.is_closed() || error.is_canceled() {
+        ConnectorError::io(error.into())
+    } else {
+        let kind = error.is_incomplete_message().then_some(ErrorKind::TransientError);
+        ConnectorError::other(error.into(), kind)
+    }
+}

@@ -1,0 +1,270 @@
+//! The wire against a server of the test's own: which connections it opens, keeps and leaves, and what it makes of a
+//! server that does not do its part.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemOutput};
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_smithy_runtime_api::client::result::DispatchFailure;
+use futures_util::future::join_all;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use shared::store::wire;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+type Answer<T> = Result<T, SdkError<GetItemError>>;
+
+/// What the server does with a request: the connection's number and the request's number on it, both from 0.
+type Script = fn(usize, usize) -> Deed;
+
+/// One thing a server can do.
+enum Deed {
+    /// Answers with a status and an item, and waits for the next request.
+    Reply(u16),
+    /// Answers, and closes the connection a moment later without having said so.
+    ReplyAndClose,
+    /// Closes without an answer.
+    Close,
+    /// Says nothing.
+    Hang,
+}
+
+/// An HTTP/1.1 server on loopback that never ends.
+struct Server {
+    address: SocketAddr,
+    roots: RootCertStore,
+    /// The head of every request, one list per connection.
+    heads: Arc<Mutex<Vec<Vec<String>>>>,
+    scheme: &'static str,
+}
+
+impl Server {
+    fn plain(script: Script) -> Self {
+        Self::start("http", None, script)
+    }
+
+    fn tls(script: Script) -> Self {
+        let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let certificate = CertificateDer::from(own.cert);
+        let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let tls = tls.with_no_client_auth().with_single_cert(vec![certificate.clone()], key).unwrap();
+        let mut server = Self::start("https", Some(Arc::new(tls)), script);
+        server.roots.add(certificate).unwrap();
+        server
+    }
+
+    fn start(scheme: &'static str, tls: Option<Arc<ServerConfig>>, script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let heads = Arc::<Mutex<Vec<Vec<String>>>>::default();
+        let seen = Arc::clone(&heads);
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().enumerate() {
+                seen.lock().unwrap().push(Vec::new());
+                let (seen, tls) = (Arc::clone(&seen), tls.clone());
+                std::thread::spawn(move || match tls {
+                    None => serve(stream.unwrap(), number, &seen, script),
+                    Some(tls) => {
+                        let session = ServerConnection::new(tls).unwrap();
+                        serve(StreamOwned::new(session, stream.unwrap()), number, &seen, script);
+                    }
+                });
+            }
+        });
+        Self { address, roots: RootCertStore::empty(), heads, scheme }
+    }
+
+    fn client(&self, attempts: u32) -> Client {
+        let url = format!("{}://localhost:{}", self.scheme, self.address.port());
+        client(&url, self.roots.clone(), attempts)
+    }
+
+    /// How many requests came on each connection.
+    fn requests(&self) -> Vec<usize> {
+        self.heads.lock().unwrap().iter().map(Vec::len).collect()
+    }
+}
+
+fn serve(mut stream: impl Read + Write, number: usize, heads: &Mutex<Vec<Vec<String>>>, script: Script) {
+    for request in 0.. {
+        let Some(head) = read_request(&mut stream) else { return };
+        heads.lock().unwrap()[number].push(head);
+        let deed = script(number, request);
+        let status = match deed {
+            Deed::Reply(status) => status,
+            Deed::ReplyAndClose => 200,
+            Deed::Close => return,
+            Deed::Hang => {
+                std::thread::sleep(Duration::from_mins(1));
+                return;
+            }
+        };
+        // Larger than a TLS record and a read, so that it arrives in pieces.
+        let body = format!(r#"{{"Item":{{"text":{{"S":"{}"}}}}}}"#, "x".repeat(100_000));
+        let head = format!("HTTP/1.1 {status} -\r\ncontent-type: application/x-amz-json-1.0\r\n");
+        let answer = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+        if stream.write_all(answer.as_bytes()).and_then(|()| stream.flush()).is_err() {
+            return;
+        }
+        if matches!(deed, Deed::ReplyAndClose) {
+            return;
+        }
+    }
+}
+
+/// The head of the next request, with its body read and dropped; `None` where the other side is gone.
+fn read_request(stream: &mut impl Read) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some(head)
+}
+
+fn client(url: &str, roots: RootCertStore, attempts: u32) -> Client {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_millis(300))
+        .read_timeout(Duration::from_millis(600))
+        .build();
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .http_client(wire::client(roots))
+        .retry_config(RetryConfig::standard().with_max_attempts(attempts))
+        .timeout_config(timeouts)
+        .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
+        .region(Region::new("eu-central-1"))
+        .endpoint_url(url);
+    Client::from_conf(config.build())
+}
+
+async fn get(client: &Client) -> Answer<GetItemOutput> {
+    let request = client.get_item().table_name("t").key("pk", AttributeValue::S("a".to_owned()));
+    Box::pin(request.send()).await
+}
+
+/// Why a request got no answer.
+fn failure(answer: Answer<GetItemOutput>) -> DispatchFailure {
+    let failure = match answer.unwrap_err() {
+        SdkError::DispatchFailure(failure) => Some(failure),
+        _ => None,
+    };
+    failure.unwrap()
+}
+
+#[tokio::test]
+async fn one_connection_serves_one_request_after_another() {
+    for server in [Server::tls(|_, _| Deed::Reply(200)), Server::plain(|_, _| Deed::Reply(200))] {
+        let client = server.client(1);
+        for _ in 0..20 {
+            let answer = get(&client).await.unwrap();
+            assert_eq!(answer.item().unwrap()["text"].as_s().unwrap().len(), 100_000);
+        }
+        assert_eq!(server.requests(), [20], "{}", server.scheme);
+    }
+}
+
+#[tokio::test]
+async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
+    let server = Server::tls(|_, _| Deed::Reply(200));
+    get(&server.client(1)).await.unwrap();
+    let head = server.heads.lock().unwrap()[0][0].clone();
+    assert!(head.starts_with("post / http/1.1\r\n"), "{head}");
+    let host = format!("host: localhost:{}", server.address.port());
+    assert_eq!(head.lines().filter(|line| line.starts_with("host:")).collect::<Vec<_>>(), [host]);
+}
+
+#[tokio::test]
+async fn requests_side_by_side_have_a_connection_each_and_leave_it_to_later_ones() {
+    let server = Server::tls(|_, _| Deed::Reply(200));
+    let client = server.client(1);
+    for _ in 0..3 {
+        assert!(join_all((0..4).map(|_| get(&client))).await.iter().all(Result::is_ok));
+    }
+    assert_eq!(server.requests(), [3; 4]);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_it_was_idle_is_not_noticed() {
+    let server = Server::tls(|_, _| Deed::ReplyAndClose);
+    let client = server.client(1);
+    for _ in 0..3 {
+        get(&client).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(server.requests(), [1; 3]);
+}
+
+#[tokio::test]
+async fn a_request_that_the_server_dropped_is_tried_again_on_another_connection() {
+    let script: Script = |connection, request| match (connection, request) {
+        (0, 1) => Deed::Close,
+        _ => Deed::Reply(200),
+    };
+    let server = Server::plain(script);
+    let client = server.client(2);
+    get(&client).await.unwrap();
+    get(&client).await.unwrap();
+    assert_eq!(server.requests(), [2, 1]);
+    // The SDK does so, not the wire: what may have been seen is never sent twice without its knowing.
+    let server = Server::plain(script);
+    let client = server.client(1);
+    get(&client).await.unwrap();
+    assert!(failure(get(&client).await).as_other().is_some());
+}
+
+#[tokio::test]
+async fn a_server_that_fails_is_left_for_another() {
+    let server = Server::plain(|connection, _| Deed::Reply(if connection == 0 { 500 } else { 200 }));
+    get(&server.client(2)).await.unwrap();
+    assert_eq!(server.requests(), [1, 1]);
+}
+
+#[tokio::test]
+async fn nobody_there_is_an_error_of_the_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    assert!(failure(get(&client(&url, RootCertStore::empty(), 1)).await).is_io());
+}
+
+#[tokio::test]
+async fn a_handshake_that_does_not_come_is_given_up_after_the_time_for_connecting() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let started = Instant::now();
+    assert!(failure(get(&client(&url, RootCertStore::empty(), 1)).await).is_timeout());
+    assert!(started.elapsed() < Duration::from_millis(550), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_given_up_after_the_time_for_reading() {
+    let server = Server::plain(|connection, _| if connection == 0 { Deed::Hang } else { Deed::Reply(200) });
+    let client = server.client(1);
+    assert!(failure(get(&client).await).is_timeout());
+    get(&client).await.unwrap();
+    assert_eq!(server.requests(), [1, 1], "the connection that owes an answer is not used again");
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_vouches_for_learns_nothing() {
+    let server = Server::tls(|_, _| Deed::Reply(200));
+    let url = format!("https://localhost:{}", server.address.port());
+    assert!(failure(get(&client(&url, RootCertStore::empty(), 1)).await).is_io());
+    assert_eq!(server.requests(), [0]);
+}
