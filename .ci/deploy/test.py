@@ -137,7 +137,7 @@ class Trial:
 
     def update(self):
         """Changed parameters reach the functions; nobody is logged out; nothing is lost."""
-        self.deploy(AllowedOrigins=ORIGIN, CacheSeconds="1", LogLevel="debug")
+        self.deploy(AllowedOrigins=ORIGIN, CacheSeconds="1", LogLevel="warn")
         expect_equal("the stack's status", self.status(), "UPDATE_COMPLETE")
         expect_equal("what the functions are told", self.environment()["CACHE_SECONDS"], "1")
         self.storefront.preflight(ORIGIN, ORIGIN)

@@ -20,7 +20,7 @@ VALUES = {
     "CacheSeconds": (["0", "60"], ["61", "-1"]),
     "MemorySize": (["128", "1769"], ["127", "10240"]),
     "Architecture": (["arm64", "x86_64"], ["x86", "ARM64"]),
-    "LogLevel": (["error", "trace"], ["INFO", "off", ""]),
+    "LogLevel": (["error", "info"], ["INFO", "debug", "off", ""]),
     "LogRetentionDays": (["1", "731"], ["2", "0"]),
     "DeletionProtection": (["true", "false"], ["yes", "True"]),
     "KeyRevision": (["1", "2024-06-01_b"], ["", "a b", "x" * 33]),

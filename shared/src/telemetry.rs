@@ -77,8 +77,8 @@ struct Meter {
     database_micros: RefCell<Vec<i64>>,
 }
 
-/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`, `debug`, `trace`; `info` where it is anything else), and
-/// emitting as `function` of the stack `STACK_NAME`. A second call does nothing.
+/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` where it is anything else), and emitting as `function`
+/// of the stack `STACK_NAME`. A second call does nothing.
 pub fn init(function: &'static str) {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(LevelFilter::INFO);
     let lines = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false).with_span_list(false);

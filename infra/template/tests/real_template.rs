@@ -101,12 +101,12 @@ fn the_table_has_a_partition_and_a_sort_key_and_lets_items_expire() {
 
 #[test]
 fn every_function_gets_the_common_environment() {
-    let template = with(&[("CacheSeconds", "0"), ("LogLevel", "debug")]);
+    let template = with(&[("CacheSeconds", "0"), ("LogLevel", "warn")]);
     let common: BTreeMap<String, String> = [
         ("STACK_NAME", "local"),
         ("TABLE_NAME", "StoreTable"),
         ("CACHE_SECONDS", "0"),
-        ("LOG_LEVEL", "debug"),
+        ("LOG_LEVEL", "warn"),
         ("TOKEN_KEYS", "{{resolve:secretsmanager:TokenKeys:SecretString}}"),
         ("KEY_REVISION", "1"),
     ]
@@ -146,6 +146,7 @@ fn values_against_the_rules_are_refused_with_the_parameters_name() {
         ("ThrottleRate", "0"),
         ("ThrottleBurst", "5001"),
         ("LogLevel", "INFO"),
+        ("LogLevel", "debug"),
         ("LogRetentionDays", "2"),
         ("DeletionProtection", "yes"),
         ("KeyRevision", "a b"),
