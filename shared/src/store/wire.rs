@@ -1,6 +1,6 @@
 //! The wire to the database: HTTP/1.1 over TLS, on connections that are kept for the next request.
 //!
-//! The SDK's own client speaks HTTP/2 and through proxies as well, which is a tenth of a function's size and nothing that
+//! The SDK's own client speaks HTTP/2 and through proxies as well, which is a seventh of a function's size and nothing that
 //! DynamoDB answers (see "A connector of our own" in `infra/docs/decisions.md`). Protocol, TLS and address lookup are
 //! libraries here too; what is ours is which connection a request takes, and what the SDK is told of a failure.
 
