@@ -31,6 +31,8 @@ TEMPLATE = BUILD / "template.yaml"
 PROCESSOR = "x86_64"
 # Amazon Linux 2023 has this one.
 GLIBC = (2, 34)
+# Bytes of a function: the larger it is, the longer a cold start.
+LARGEST = 4_500_000
 FUNCTIONS = ["CatalogFunction", "CartFunction", "PaymentsFunction", "ContentFunction", "AuthFunction"]
 ORIGIN = "https://store.example.com"
 
@@ -46,13 +48,14 @@ def build():
 
 
 def binaries():
-    """They are for the right processor and run on Amazon Linux 2023."""
+    """They are for the right processor, run on Amazon Linux 2023 and are small."""
     sizes = []
     for function in FUNCTIONS:
         data = (BUILD / function / "bootstrap").read_bytes()
         expect_equal(f"the processor of {function}", elf.machine(data), PROCESSOR)
         newest = elf.newest_glibc(data)
         expect(newest is None or newest <= GLIBC, f"{function} needs glibc {newest}, newer than {GLIBC}")
+        expect(len(data) <= LARGEST, f"{function} has {len(data)} bytes, more than {LARGEST}")
         sizes.append(len(data))
     return f"{min(sizes) / 1e6:.1f} to {max(sizes) / 1e6:.1f} MB"
 
