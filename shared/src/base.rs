@@ -2,9 +2,9 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
-use crate::store::Db;
 use crate::store::client::client_from_env;
 use crate::store::published::Published;
+use crate::store::{Db, keys};
 use std::sync::Arc;
 
 /// Connection, configuration, clock and the pointer. Every function's own state adds the caches it needs.
@@ -28,15 +28,18 @@ impl Base {
         Self { db, config, clock, published }
     }
 
-    /// A base as the process's environment says, with the pointer read: that opens the connection while the sandbox
-    /// starts. A failed read fails nothing; the first request tries again.
+    /// A base as the process's environment says, with the pointer read while the sandbox starts. It is read in two ways
+    /// side by side: that opens the two connections that most requests use at once, and goes the way of both kinds of
+    /// reads a first time (see "Two connections from the start" in `infra/docs/decisions.md`). A failed read fails
+    /// nothing; the first request tries again.
     ///
     /// # Errors
     /// [`ConfigError`] where the environment is incomplete.
     pub async fn from_env() -> Result<Self, ConfigError> {
         let config = Config::from_env()?;
         let base = Self::new(Db::new(client_from_env(), &config.table), config, Arc::new(SystemClock));
-        if let Err(error) = base.published.pointer().await {
+        let (pointer, _) = tokio::join!(base.published.pointer(), base.db.batch_get(vec![keys::pointer()]));
+        if let Err(error) = pointer {
             tracing::warn!(error = %error, "the pointer could not be read during init");
         }
         Ok(base)

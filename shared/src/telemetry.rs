@@ -1,11 +1,14 @@
 //! What a function tells its owner: one JSON line per request on standard output, which is its log entry and, in
 //! CloudWatch's embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
 
+mod lines;
+
 use crate::http::wire::{self, Decimal};
+use lines::Lines;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use std::cell::{Cell, RefCell};
-use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -81,9 +84,8 @@ struct Meter {
 /// of the stack `STACK_NAME`. A second call does nothing.
 pub fn init(function: &'static str) {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(LevelFilter::INFO);
-    let lines = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false).with_span_list(false);
     // An error means that logging was started already.
-    let _ = lines.with_max_level(level).with_target(false).try_init();
+    let _ = tracing::subscriber::set_global_default(Lines(level));
     let stack = std::env::var("STACK_NAME").unwrap_or_else(|_| "unknown".to_owned());
     let _ = EMITTER.set(Emitter { stack, function });
 }
@@ -141,15 +143,14 @@ pub async fn observed<T>(
     };
     let (answer, line) = METER.scope(Meter::default(), measured).await;
     if let Some(line) = line {
-        // Whatever the log level: without this line the alarms are blind. Standard output is the function's log; if it
-        // is gone, there is nobody to tell.
-        let _ = std::io::stdout().lock().write_all(line.as_bytes());
+        // Whatever the log level: without this line the alarms are blind.
+        lines::write(line);
     }
     answer
 }
 
 impl Meter {
-    fn line(&self, request: Request<'_>, timestamp: u64, status: u16, micros: i64) -> Option<String> {
+    fn line(&self, request: Request<'_>, timestamp: u64, status: u16, micros: i64) -> Option<Vec<u8>> {
         let line = Line {
             emitter: EMITTER.get()?,
             meter: self,
@@ -159,7 +160,7 @@ impl Meter {
             micros,
             cold_start: !WARM.swap(true, Ordering::Relaxed),
         };
-        serde_json::to_string(&line).ok().map(|line| line + "\n")
+        serde_json::to_vec(&line).ok()
     }
 }
 
@@ -183,10 +184,17 @@ impl Line<'_> {
         }
     }
 
-    /// The directives that tell CloudWatch which members are metrics.
-    fn directives(&self) -> Directives {
-        let emitted = |metric: &&Metric| metric.name != CODES_REFUSED || self.meter.code_refused.get().is_some();
-        Directives(METRICS.iter().filter(emitted).collect())
+    /// The directives that tell CloudWatch which members are metrics: always the same, with or without codes.
+    fn directives(&self) -> Option<&'static RawValue> {
+        static WITHOUT_CODES: OnceLock<Option<Box<RawValue>>> = OnceLock::new();
+        static WITH_CODES: OnceLock<Option<Box<RawValue>>> = OnceLock::new();
+        let of = |codes: bool| {
+            let emitted = move |metric: &&Metric| metric.name != CODES_REFUSED || codes;
+            to_raw_value(&Directives(METRICS.iter().filter(emitted).collect())).ok()
+        };
+        let codes = self.meter.code_refused.get().is_some();
+        let slot = if codes { &WITH_CODES } else { &WITHOUT_CODES };
+        slot.get_or_init(|| of(codes)).as_deref()
     }
 }
 
@@ -197,7 +205,7 @@ impl Serialize for Line<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("level", "INFO")?;
         map.serialize_entry("message", "request")?;
-        map.serialize_entry("timestamp", &timestamp_text(self.timestamp))?;
+        map.serialize_entry("timestamp", &lines::timestamp(self.timestamp))?;
         map.serialize_entry("request_id", self.request.id)?;
         map.serialize_entry("endpoint", self.request.endpoint)?;
         map.serialize_entry("status", &self.status)?;
@@ -224,17 +232,12 @@ impl Serialize for Line<'_> {
     }
 }
 
-fn timestamp_text(millis: u64) -> String {
-    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(millis).unwrap_or_default().to_string()
-}
-
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Aws {
     timestamp: u64,
     #[serde(rename = "CloudWatchMetrics")]
-    directives: Directives,
+    directives: Option<&'static RawValue>,
 }
 
 /// One directive for each set of dimensions.

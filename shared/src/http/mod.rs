@@ -5,6 +5,7 @@ pub mod address;
 pub mod bearer;
 pub mod body;
 pub mod entity_tag;
+pub mod lambda;
 pub mod reply;
 pub mod route;
 pub mod serve;

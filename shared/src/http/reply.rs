@@ -3,12 +3,14 @@
 
 use super::body::BodyFault;
 use super::entity_tag;
+use super::lambda::Escaped;
 use lambda_http::http::header::{
     CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use lambda_http::http::{HeaderMap, StatusCode};
 use lambda_http::{Body, Response};
 use serde::Serialize;
+use serde_json::value::to_raw_value;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What browsers and networks in between may keep, in seconds: `max-age` 30, then 60 more while they ask again.
@@ -128,9 +130,11 @@ pub fn set_number(response: &mut Response<Body>, name: HeaderName, value: u64) {
 }
 
 /// A rendered body with its tag: made once, sent often.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Rendered {
     body: String,
+    /// The body once more, as the answer to Lambda holds it.
+    escaped: Option<Escaped>,
     tag: String,
 }
 
@@ -140,14 +144,19 @@ impl Rendered {
     pub fn new(body: &impl Serialize) -> Self {
         // As in `json`: reply structs do not fail to serialise.
         let body = serde_json::to_string(body).unwrap_or_default();
+        let escaped = to_raw_value(&body).ok().map(|body| Escaped(Arc::from(body)));
         let tag = entity_tag::of(&body);
-        Self { body, tag }
+        Self { body, escaped, tag }
     }
 
     /// 200 with a body that nobody keeps.
     #[must_use]
     pub fn reply_unkept(&self) -> Response<Body> {
-        text(StatusCode::OK, self.body.clone())
+        let mut response = text(StatusCode::OK, self.body.clone());
+        if let Some(escaped) = &self.escaped {
+            response.extensions_mut().insert(escaped.clone());
+        }
+        response
     }
 
     /// 200 with the body, or 304 where the caller has it already. Both may be kept (ruling 12).
@@ -158,7 +167,7 @@ impl Rendered {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         } else {
-            text(StatusCode::OK, self.body.clone())
+            self.reply_unkept()
         };
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, PUBLIC);

@@ -4,9 +4,8 @@ use super::{reply, route};
 use crate::clock::Clock;
 use crate::telemetry;
 use futures_util::FutureExt;
-use lambda_http::{Body, IntoResponse, Request, Response};
+use lambda_http::{Body, Request, Response};
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 
 /// Runs `endpoint` on a request and emits its line. `name` is the endpoint's name; nothing that the caller sent stands
 /// in the line.
@@ -24,17 +23,6 @@ where
     });
     let observed = telemetry::Request { id: &request_id, endpoint: name };
     telemetry::observed(observed, clock.millis(), guarded, |response| response.status().as_u16()).await
-}
-
-/// An answer for `lambda_http::run` to send as it stands. Its own way with a response looks up the character set that the
-/// headers name and decodes the body from it, with the tables of every set there is; ours are text already.
-#[derive(Debug)]
-pub struct Answer(pub Response<Body>);
-
-impl IntoResponse for Answer {
-    fn into_response(self) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
-        Box::pin(std::future::ready(self.0))
-    }
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -11,8 +11,9 @@ use crate::telemetry::database_call;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use futures_util::future::try_join_all;
 use std::collections::HashMap;
@@ -44,9 +45,11 @@ pub fn client_from_env() -> Client {
         .build();
     let mut config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::latest())
-        .http_client(wire::client(wire::system_roots()))
+        .http_client(wire::client(wire::roots()))
         .retry_config(RetryConfig::standard().with_max_attempts(3))
         .timeout_config(timeouts)
+        // No body here is long enough to stall: an attempt's timeout comes first.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .credentials_provider(EnvironmentVariableCredentialsProvider::new());
     config.set_region(variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).map(Region::new));
     config.set_endpoint_url(variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL")));

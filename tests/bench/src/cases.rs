@@ -1,0 +1,192 @@
+//! What is asked of the functions: the event files, in cycles that leave the store as they found it.
+
+use crate::error::BenchError;
+use hyper::body::Bytes;
+use serde_json::Value;
+
+/// How many requests come from one address before the next: less than the limit on checkStatus, so that none is refused.
+pub const PER_ADDRESS: u32 = 16;
+
+/// A cycle of requests to one program. Where a request changes the store, the next changes it back.
+#[derive(Debug, Clone)]
+pub struct Cycle {
+    /// The program.
+    pub program: &'static str,
+    /// Its requests in order.
+    pub steps: Vec<Step>,
+}
+
+/// A request of a cycle.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The endpoint as the contract names it, and the outcome where it is not the ordinary one.
+    pub name: &'static str,
+    event: Value,
+    counted: bool,
+}
+
+impl Step {
+    /// A request as an event file has it.
+    #[must_use]
+    pub fn file(name: &'static str, file: &str) -> Self {
+        Self { name, event: tests::event(file), counted: false }
+    }
+
+    /// With another body.
+    #[must_use]
+    pub fn body(mut self, body: &Value) -> Self {
+        self.event["body"] = Value::String(body.to_string());
+        self
+    }
+
+    /// With another token.
+    #[must_use]
+    pub fn token(mut self, token: &str) -> Self {
+        self.event["headers"]["authorization"] = Value::String(format!("Bearer {token}"));
+        self
+    }
+
+    /// With the token of another event file.
+    #[must_use]
+    pub fn token_of(mut self, file: &str) -> Self {
+        self.event["headers"]["authorization"] = tests::event(file)["headers"]["authorization"].clone();
+        self
+    }
+
+    /// With another path parameter.
+    #[must_use]
+    pub fn url(mut self, url: &str) -> Self {
+        self.event["pathParameters"]["url"] = Value::String(url.to_owned());
+        for path in ["/rawPath", "/requestContext/http/path"] {
+            if let Some(path) = self.event.pointer_mut(path) {
+                *path = Value::String(format!("/categories/get/{url}"));
+            }
+        }
+        self
+    }
+
+    /// From another address now and then, so that no address comes to its limit.
+    #[must_use]
+    pub const fn counted(mut self) -> Self {
+        self.counted = true;
+        self
+    }
+
+    /// Whether it counts against its address.
+    #[must_use]
+    pub const fn is_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// The event of a run's `round`-th request.
+    #[must_use]
+    pub fn event(&self, round: u32) -> Bytes {
+        if !self.counted {
+            return Bytes::from(self.event.to_string());
+        }
+        let mut event = self.event.clone();
+        event["requestContext"]["http"]["sourceIp"] = Value::String(address(round));
+        Bytes::from(event.to_string())
+    }
+
+    /// Looks whether an answer is what was to be measured.
+    ///
+    /// # Errors
+    /// [`BenchError::Answer`] where it is a refusal or a failure.
+    pub fn check(&self, answer: &[u8]) -> Result<(), BenchError> {
+        let text = String::from_utf8_lossy(answer);
+        let value: Value = serde_json::from_slice(answer).unwrap_or_default();
+        let body = value["body"].as_str().unwrap_or_default();
+        if value["statusCode"] == 200 && !body.starts_with(r#"{"success":false"#) {
+            return Ok(());
+        }
+        Err(BenchError::Answer { what: self.name.to_owned(), answer: text.chars().take(400).collect() })
+    }
+}
+
+/// The address of the `round`-th request: every address is used for a while, then never again.
+#[must_use]
+pub fn address(round: u32) -> String {
+    let number = round / PER_ADDRESS;
+    format!("100.{}.{}.{}", 64 + (number >> 14) % 64, 100 + (number >> 7) % 128, 100 + number % 128)
+}
+
+/// Every endpoint of the functions, on the sample store.
+#[must_use]
+pub fn endpoints() -> Vec<Cycle> {
+    let cycle = |program, steps: Vec<Step>| Cycle { program, steps };
+    let coupon = |code: &str| {
+        let body = serde_json::json!({ "coupon": code });
+        Step::file("cart/acceptCoupon", "cart/accept_coupon").body(&body)
+    };
+    vec![
+        cycle("content", vec![Step::file("settings/get", "content/get_settings")]),
+        cycle("content", vec![Step::file("pages/get", "content/get_page")]),
+        cycle("content", vec![Step::file("staff", "content/list_staff")]),
+        cycle("content", vec![Step::file("patrons/get", "content/list_patrons")]),
+        cycle("catalog", vec![Step::file("categories/get", "catalog/list_categories")]),
+        cycle("catalog", vec![Step::file("categories/get/{url}", "catalog/get_category")]),
+        cycle("catalog", vec![Step::file("items/getFeaturedDeals", "catalog/get_featured_deals.logged_in")]),
+        cycle("cart", vec![Step::file("cart/get, with a code applied", "cart/get")]),
+        cycle("cart", vec![coupon("EIGHTH"), coupon("hearth10")]),
+        cycle(
+            "cart",
+            vec![
+                Step::file("cart/removeReferral", "cart/remove_referral"),
+                Step::file("cart/setReferral", "cart/set_referral").token_of("cart/remove_referral"),
+            ],
+        ),
+        cycle("cart", vec![Step::file("cart/getPromoted", "cart/get_promoted")]),
+        cycle("cart", vec![Step::file("cart/getSelectServers", "cart/get_select_servers")]),
+        cycle("payments", vec![check_status()]),
+        cycle("auth", vec![Step::file("user", "auth/user")]),
+        cycle("auth", vec![Step::file("auth/chat", "auth/chat")]),
+    ]
+}
+
+/// The request that the peers answer as well.
+#[must_use]
+pub fn check_status() -> Step {
+    Step::file("payments/checkStatus", "payments/check_status").counted()
+}
+
+/// The request that a program is asked first.
+#[must_use]
+pub fn first(program: &str) -> Step {
+    match program {
+        "catalog" => Step::file("categories/get/{url}", "catalog/get_category"),
+        "cart" => Step::file("cart/get", "cart/get"),
+        "content" => Step::file("settings/get", "content/get_settings"),
+        "auth" => Step::file("user", "auth/user"),
+        _ => check_status(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_left_before_its_limit() {
+        let addresses: Vec<String> = (0..100_000).map(address).collect();
+        for (round, address) in addresses.iter().enumerate() {
+            assert_eq!(address.len(), "100.64.100.100".len(), "{address}");
+            assert_ne!(addresses.get(round + 18), Some(address), "round {round}");
+        }
+        let mut distinct = addresses.clone();
+        distinct.dedup();
+        let runs = distinct.len();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), runs, "no address comes back");
+    }
+
+    #[test]
+    fn a_refusal_is_not_measured() {
+        let step = check_status();
+        assert!(step.check(br#"{"statusCode":200,"body":"{\"success\":true}"}"#).is_ok());
+        assert!(step.check(br#"{"statusCode":200,"body":"{\"success\":false}"}"#).is_err());
+        assert!(step.check(br#"{"statusCode":429,"body":"{}"}"#).is_err());
+        assert!(step.check(b"").is_err());
+    }
+}

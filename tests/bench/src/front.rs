@@ -1,0 +1,315 @@
+//! What stands before the database: TLS 1.3 as in front of DynamoDB, and a place where every call can be counted,
+//! kept or slowed down.
+
+use crate::error::BenchError;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// Where Linux distributions, Amazon's among them, keep the roots that they trust. Real ones stand beside ours in the
+/// bundle, because reading them is part of a start.
+const SYSTEM_ROOTS: [&str; 3] =
+    ["/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem"];
+const HOST: &str = "localhost";
+
+/// A call to the database.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Such as `GetItem`.
+    pub operation: String,
+    /// When it came.
+    pub begun: Instant,
+    /// When it was answered.
+    pub ended: Instant,
+    /// Read request units.
+    pub read_units: f64,
+    /// Write request units.
+    pub write_units: f64,
+    /// Its headers as they were sent.
+    pub headers: HeaderMap,
+    /// Its body as it was sent.
+    pub body: Bytes,
+}
+
+/// The front. It ends with the runtime that it was started on.
+#[derive(Debug, Clone)]
+pub struct Front {
+    port: u16,
+    root: PathBuf,
+    bundle: PathBuf,
+    client: Arc<ClientConfig>,
+    switches: Arc<Switches>,
+}
+
+#[derive(Debug, Default)]
+struct Switches {
+    delay_micros: AtomicU64,
+    counting: AtomicBool,
+    calls: Mutex<Vec<Call>>,
+}
+
+impl Front {
+    /// Starts a front before the database at `endpoint` (`http://…`); its certificates are written into `dir`.
+    ///
+    /// # Errors
+    /// [`BenchError`] where there is no port, no certificate or no place for it.
+    pub async fn start(endpoint: &str, dir: &Path) -> Result<Self, BenchError> {
+        let failed = BenchError::setup("the TLS front");
+        let authority = authority().map_err(|error| failed(&error))?;
+        let root = dir.join("ca.pem");
+        fs::write(&root, &authority.root_pem).map_err(BenchError::file(&root))?;
+        let bundle = dir.join("ca-bundle.pem");
+        let system = SYSTEM_ROOTS.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        fs::write(&bundle, system + &authority.root_pem).map_err(BenchError::file(&bundle))?;
+        let (server, client) = configs(authority).map_err(|error| failed(&error))?;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
+        let port = listener.local_addr().map_err(|error| failed(&error))?.port();
+        let switches = Arc::new(Switches::default());
+        let behind =
+            Behind { client: Client::builder(TokioExecutor::new()).build_http(), endpoint: endpoint.to_owned() };
+        tokio::spawn(listen(listener, TlsAcceptor::from(Arc::new(server)), behind, Arc::clone(&switches)));
+        Ok(Self { port, root, bundle, client: Arc::new(client), switches })
+    }
+
+    /// The URL, as `AWS_ENDPOINT_URL_DYNAMODB` takes it.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("https://{HOST}:{}", self.port)
+    }
+
+    /// The port on 127.0.0.1.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The file with the root that signed the front's certificate.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The file with the machine's own roots and that one.
+    #[must_use]
+    pub fn bundle(&self) -> &Path {
+        &self.bundle
+    }
+
+    /// How a client of ours connects, and to which name.
+    #[must_use]
+    pub fn client(&self) -> (Arc<ClientConfig>, &'static str) {
+        (Arc::clone(&self.client), HOST)
+    }
+
+    /// From now on every call takes so much longer.
+    pub fn delay(&self, by: Duration) {
+        self.switches.delay_micros.store(u64::try_from(by.as_micros()).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// From now on calls are counted, and asked what they consume; [`Front::counted`] ends that.
+    pub fn count(&self) {
+        self.switches.calls.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.switches.counting.store(true, Ordering::SeqCst);
+    }
+
+    /// The calls since [`Front::count`], in the order in which they came.
+    #[must_use]
+    pub fn counted(&self) -> Vec<Call> {
+        self.switches.counting.store(false, Ordering::SeqCst);
+        let mut calls = std::mem::take(&mut *self.switches.calls.lock().unwrap_or_else(PoisonError::into_inner));
+        calls.sort_by_key(|call| call.begun);
+        calls
+    }
+}
+
+/// What signs the front's certificate, and that certificate.
+struct Authority {
+    root: CertificateDer<'static>,
+    root_pem: String,
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+fn authority() -> Result<Authority, rcgen::Error> {
+    let root_key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root = params.self_signed(&root_key)?;
+    let issuer = Issuer::new(params, root_key);
+    let key = KeyPair::generate()?;
+    let certificate = CertificateParams::new([HOST.to_owned()])?.signed_by(&key, &issuer)?;
+    let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    Ok(Authority { root_pem: root.pem(), root: root.der().clone(), certificate: certificate.der().clone(), key })
+}
+
+fn configs(authority: Authority) -> Result<(ServerConfig, ClientConfig), rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions = [&rustls::version::TLS13];
+    let server = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&versions)?;
+    let mut server = server.with_no_client_auth().with_single_cert(vec![authority.certificate], authority.key)?;
+    server.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.root)?;
+    let client = ClientConfig::builder_with_provider(provider).with_protocol_versions(&versions)?;
+    Ok((server, client.with_root_certificates(roots).with_no_client_auth()))
+}
+
+/// The database behind the front.
+#[derive(Clone)]
+struct Behind {
+    client: Client<HttpConnector, Full<Bytes>>,
+    endpoint: String,
+}
+
+async fn listen(listener: TcpListener, tls: TlsAcceptor, behind: Behind, switches: Arc<Switches>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        _ = stream.set_nodelay(true);
+        let (tls, behind, switches) = (tls.clone(), behind.clone(), Arc::clone(&switches));
+        tokio::spawn(async move {
+            // A caller that does not trust the front, or hangs up, says so itself.
+            let Ok(stream) = tls.accept(stream).await else { return };
+            let service = service_fn(|request| {
+                let (behind, switches) = (behind.clone(), Arc::clone(&switches));
+                async move { Ok::<_, Infallible>(pass(request, &behind, &switches).await) }
+            });
+            _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+async fn pass(request: Request<Incoming>, behind: &Behind, switches: &Switches) -> Response<Full<Bytes>> {
+    let begun = Instant::now();
+    let (head, body) = request.into_parts();
+    let counting = switches.counting.load(Ordering::SeqCst);
+    let sent = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let delay = Duration::from_micros(switches.delay_micros.load(Ordering::Relaxed));
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
+    let body = if counting { asking_for_units(&sent) } else { sent.clone() };
+    let (status, headers, answer) = ask(&head.headers, body, behind).await;
+    if counting {
+        let operation = operation(&head.headers);
+        let (read_units, write_units) = units(&operation, &answer);
+        let call = Call {
+            operation,
+            begun,
+            ended: Instant::now(),
+            read_units,
+            write_units,
+            headers: head.headers,
+            body: sent,
+        };
+        switches.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    }
+    let mut response = Response::new(Full::new(answer));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+async fn ask(headers: &HeaderMap, body: Bytes, behind: &Behind) -> (StatusCode, HeaderMap, Bytes) {
+    let mut request = Request::builder().method(Method::POST).uri(&behind.endpoint);
+    for name in ["x-amz-target", "content-type", "authorization", "x-amz-date"] {
+        if let Some(value) = headers.get(name) {
+            request = request.header(name, value);
+        }
+    }
+    let away = || (StatusCode::BAD_GATEWAY, HeaderMap::new(), Bytes::new());
+    let Ok(request) = request.body(Full::new(body)) else { return away() };
+    let Ok(response) = behind.client.request(request).await else { return away() };
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    (head.status, head.headers, body)
+}
+
+fn operation(headers: &HeaderMap) -> String {
+    let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    target.rsplit('.').next().unwrap_or_default().to_owned()
+}
+
+/// A request that asks what it consumes beside everything else.
+fn asking_for_units(body: &Bytes) -> Bytes {
+    let Ok(Value::Object(mut request)) = serde_json::from_slice(body) else { return body.clone() };
+    request.insert("ReturnConsumedCapacity".to_owned(), json!("TOTAL"));
+    Bytes::from(Value::Object(request).to_string())
+}
+
+/// What an operation consumed, in read and write request units.
+fn units(operation: &str, answer: &Bytes) -> (f64, f64) {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    let consumed = &answer["ConsumedCapacity"];
+    let one = |consumed: &Value| consumed["CapacityUnits"].as_f64().unwrap_or(0.0);
+    let all = consumed.as_array().map_or_else(|| one(consumed), |tables| tables.iter().map(one).sum());
+    if ["GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"].contains(&operation) {
+        (all, 0.0)
+    } else {
+        (0.0, all)
+    }
+}
+
+/// Round trips, one after the other: calls side by side count once. A new round begins with the first call that comes
+/// after one of the round before was answered.
+#[must_use]
+pub fn round_trips(calls: &[Call]) -> u32 {
+    let mut rounds = 0;
+    let mut first_end: Option<Instant> = None;
+    for call in calls {
+        if first_end.is_none_or(|end| call.begun >= end) {
+            (rounds, first_end) = (rounds + 1, Some(call.ended));
+        } else {
+            first_end = first_end.map(|end| end.min(call.ended));
+        }
+    }
+    rounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(begun: u64, ended: u64) -> Call {
+        let origin = *ORIGIN;
+        let at = |millis| origin + Duration::from_millis(millis);
+        let (headers, body) = (HeaderMap::new(), Bytes::new());
+        let operation = "GetItem".to_owned();
+        Call { operation, begun: at(begun), ended: at(ended), read_units: 0.5, write_units: 0.0, headers, body }
+    }
+
+    static ORIGIN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+
+    #[test]
+    fn calls_side_by_side_are_one_round_trip() {
+        assert_eq!(round_trips(&[]), 0);
+        assert_eq!(round_trips(&[call(0, 3), call(1, 5), call(2, 4)]), 1);
+        assert_eq!(round_trips(&[call(0, 3), call(1, 5), call(4, 7)]), 2);
+        assert_eq!(round_trips(&[call(0, 3), call(3, 5), call(5, 7)]), 3);
+    }
+
+    #[test]
+    fn units_are_read_from_one_table_or_many() {
+        let one = Bytes::from_static(br#"{"ConsumedCapacity":{"TableName":"t","CapacityUnits":1.5}}"#);
+        let many = Bytes::from_static(br#"{"ConsumedCapacity":[{"CapacityUnits":4.0},{"CapacityUnits":2.0}]}"#);
+        assert_eq!(units("GetItem", &one), (1.5, 0.0));
+        assert_eq!(units("UpdateItem", &one), (0.0, 1.5));
+        assert_eq!(units("BatchGetItem", &many), (6.0, 0.0));
+        assert_eq!(units("GetItem", &Bytes::new()), (0.0, 0.0));
+    }
+}

@@ -1,0 +1,138 @@
+//! The floor: the very requests that a function sends, over bare TLS connections, without SDK, runtime or handler.
+
+use super::{Visits, ask, progress};
+use crate::cases::{PER_ADDRESS, address, check_status};
+use crate::error::BenchError;
+use crate::figures::{Raw, Spread};
+use crate::front::{Call, Front};
+use crate::programs::Program;
+use crate::stage::{Cast, Stage};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Requests that count for nothing.
+const WARM_UP: u32 = 50;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Sends what payments sends: the calls of checkStatus, and one GetItem.
+///
+/// # Errors
+/// [`BenchError`] where payments does not start, or the front does not answer.
+pub async fn measure(
+    stage: &Stage,
+    payments: &Program,
+    rounds: u32,
+    visits: &mut Visits,
+) -> Result<Vec<Raw>, BenchError> {
+    stage.front.count();
+    let mut sandbox = stage.start(&Cast::new(payments)).await?;
+    let pointer = stage.front.counted();
+    ask(&mut sandbox, &check_status(), visits).await?;
+    visits.new_address();
+    let first = visits.next();
+    stage.front.count();
+    sandbox.invoke(check_status().event(first)).await?;
+    // The last call of the first request opens the window that the next ones are counted in.
+    let opening = stage.front.counted().pop();
+    stage.front.count();
+    sandbox.invoke(check_status().event(visits.next())).await?;
+    let calls = stage.front.counted();
+    let address = address(first);
+    let mut rows = Vec::new();
+    for (name, opening, calls) in [("GetItem", None, pointer), ("payments/checkStatus", opening, calls)] {
+        let (front, address) = (stage.front.clone(), address.clone());
+        let replay = move || replay(&front, opening.as_ref(), &calls, &address, rounds);
+        let timed = tokio::task::spawn_blocking(replay).await;
+        let failed = BenchError::setup("the raw requests");
+        let (calls, wall) = timed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+        rows.push(Raw { name: name.to_owned(), calls, wall });
+    }
+    Ok(rows)
+}
+
+/// Sends calls side by side, again and again, each over a connection of its own. A new address's window is opened first,
+/// which counts for nothing.
+fn replay(
+    front: &Front,
+    opening: Option<&Call>,
+    calls: &[Call],
+    address: &str,
+    rounds: u32,
+) -> Result<(u32, Spread), Failure> {
+    let mut opener = connect(front)?;
+    let mut connections = calls.iter().map(|_| connect(front)).collect::<Result<Vec<_>, _>>()?;
+    let mut times = Vec::new();
+    let bar = progress("raw", u64::from(rounds));
+    for round in 0..rounds + WARM_UP {
+        if let Some(opening) = opening.filter(|_| round.is_multiple_of(PER_ADDRESS)) {
+            opener.write_all(&request(opening, address, round))?;
+            opener.flush()?;
+            read_answer(&mut opener)?;
+        }
+        let requests: Vec<Vec<u8>> = calls.iter().map(|call| request(call, address, round)).collect();
+        let begun = Instant::now();
+        for (connection, request) in connections.iter_mut().zip(&requests) {
+            connection.write_all(request)?;
+            connection.flush()?;
+        }
+        for connection in &mut connections {
+            read_answer(connection)?;
+        }
+        if round >= WARM_UP {
+            times.push(begun.elapsed());
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok((u32::try_from(calls.len())?, Spread::of(times)))
+}
+
+fn connect(front: &Front) -> Result<StreamOwned<ClientConnection, TcpStream>, Failure> {
+    let (config, host) = front.client();
+    let stream = TcpStream::connect(("127.0.0.1", front.port()))?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let connection = ClientConnection::new(config, ServerName::try_from(host)?)?;
+    Ok(StreamOwned::new(connection, stream))
+}
+
+/// A request as it was sent, but from another address of the same length where it names one.
+fn request(call: &Call, address: &str, round: u32) -> Vec<u8> {
+    let number = round / PER_ADDRESS;
+    let other = format!("200.{}.{}.{}", 10 + (number >> 14) % 90, 100 + (number >> 7) % 128, 100 + number % 128);
+    let body = String::from_utf8_lossy(&call.body).replace(address, &other);
+    let mut request = b"POST / HTTP/1.1\r\n".to_vec();
+    for (name, value) in &call.headers {
+        request.extend_from_slice(name.as_str().as_bytes());
+        request.extend_from_slice(b": ");
+        request.extend_from_slice(value.as_bytes());
+        request.extend_from_slice(b"\r\n");
+    }
+    request.extend_from_slice(b"\r\n");
+    request.extend_from_slice(body.as_bytes());
+    request
+}
+
+/// Reads one answer and looks whether it is one of those that were to be measured.
+fn read_answer(connection: &mut impl std::io::Read) -> Result<(), Failure> {
+    let mut answer = Vec::with_capacity(4_096);
+    let mut chunk = [0; 4_096];
+    loop {
+        let read = connection.read(&mut chunk)?;
+        if read == 0 {
+            return Err("the connection was closed".into());
+        }
+        answer.extend_from_slice(&chunk[..read]);
+        let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+        let length: usize = length.ok_or("an answer without a length")?.trim().parse()?;
+        if answer.len() >= end + 4 + length {
+            let text = String::from_utf8_lossy(&answer);
+            return if head.starts_with("http/1.1 200") { Ok(()) } else { Err(text.into()) };
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Endpoints on warm processes, in blocks that take turns, so that a slow moment of the machine meets them all.
+
+use super::{NETWORK, Visits, ask, cost, progress};
+use crate::cases::{Cycle, check_status, endpoints};
+use crate::error::BenchError;
+use crate::figures::{Cost, Endpoint, Kind, Spread};
+use crate::programs::Program;
+use crate::runtime::{Sandbox, Times};
+use crate::stage::{Cast, Stage};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Requests in a block.
+const BLOCK: u32 = 50;
+/// Requests that count for nothing, before the first block.
+const WARM_UP: u32 = 50;
+/// With a network's delay a request is measured so many times less often.
+const DELAYED: u32 = 10;
+
+/// What was seen of warm programs.
+#[derive(Debug, Default)]
+pub struct Warm {
+    /// Every endpoint.
+    pub endpoints: Vec<Endpoint>,
+    /// The most memory that each program held, in bytes, in the order of the programs.
+    pub peak_rss: Vec<u64>,
+}
+
+/// What was seen of one endpoint.
+struct Seen {
+    program: &'static str,
+    name: &'static str,
+    cost: Cost,
+    times: Vec<Times>,
+    delayed: Vec<Times>,
+}
+
+/// Sends every program's requests, each at least `rounds` times.
+///
+/// # Errors
+/// [`BenchError`] where a program does not start, or answers anything but what was to be measured.
+pub async fn measure(
+    stage: &Stage,
+    programs: &[Program],
+    rounds: u32,
+    visits: &mut Visits,
+) -> Result<Warm, BenchError> {
+    let mut sandboxes = BTreeMap::new();
+    for program in programs {
+        sandboxes.insert(program.name, stage.start(&Cast::new(program)).await?);
+    }
+    let cycles = cycles(programs);
+    let gone = |name: &str| BenchError::setup("a warm program")(&name);
+    let mut seen = Vec::new();
+    for cycle in &cycles {
+        let sandbox = sandboxes.get_mut(cycle.program).ok_or_else(|| gone(cycle.program))?;
+        count(stage, sandbox, cycle, visits, &mut seen).await?;
+    }
+    let blocks = rounds.div_ceil(BLOCK);
+    let bar = progress("warm", u64::from(blocks) * cycles.len() as u64);
+    for _ in 0..blocks {
+        for cycle in &cycles {
+            let sandbox = sandboxes.get_mut(cycle.program).ok_or_else(|| gone(cycle.program))?;
+            block(sandbox, cycle, BLOCK, visits, &mut seen, |seen| &mut seen.times).await?;
+            stage.front.delay(NETWORK);
+            let delayed = block(sandbox, cycle, BLOCK / DELAYED, visits, &mut seen, |seen| &mut seen.delayed).await;
+            stage.front.delay(Duration::ZERO);
+            delayed?;
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    let peak_rss = programs.iter().map(|program| sandboxes.get(program.name).map_or(0, Sandbox::peak_rss)).collect();
+    Ok(Warm { endpoints: seen.iter().map(Seen::endpoint).collect(), peak_rss })
+}
+
+/// The functions' endpoints, and the peers' one.
+fn cycles(programs: &[Program]) -> Vec<Cycle> {
+    let is_there = |name: &str| programs.iter().any(|program| program.name == name);
+    let mut cycles: Vec<Cycle> = endpoints().into_iter().filter(|cycle| is_there(cycle.program)).collect();
+    for peer in programs.iter().filter(|program| program.kind != Kind::Function) {
+        let mut step = check_status();
+        if peer.kind == Kind::HelloWorld {
+            step.name = peer.name;
+        }
+        cycles.push(Cycle { program: peer.name, steps: vec![step] });
+    }
+    cycles
+}
+
+/// Warms a cycle up and counts what its requests ask of the database.
+async fn count(
+    stage: &Stage,
+    sandbox: &mut Sandbox,
+    cycle: &Cycle,
+    visits: &mut Visits,
+    seen: &mut Vec<Seen>,
+) -> Result<(), BenchError> {
+    for _ in 0..WARM_UP {
+        for step in &cycle.steps {
+            ask(sandbox, step, visits).await?;
+        }
+    }
+    visits.new_address();
+    for step in &cycle.steps {
+        let first = cost(&stage.front, sandbox, step, visits).await?;
+        let cost = if step.is_counted() {
+            let name = "payments/checkStatus, first of a window";
+            seen.push(Seen::new(cycle.program, name, first));
+            cost(&stage.front, sandbox, step, visits).await?
+        } else {
+            first
+        };
+        if !seen.iter().any(|seen| seen.is(cycle, step.name)) {
+            seen.push(Seen::new(cycle.program, step.name, cost));
+        }
+    }
+    Ok(())
+}
+
+/// Sends `length` requests.
+async fn block(
+    sandbox: &mut Sandbox,
+    cycle: &Cycle,
+    length: u32,
+    visits: &mut Visits,
+    seen: &mut [Seen],
+    into: fn(&mut Seen) -> &mut Vec<Times>,
+) -> Result<(), BenchError> {
+    for _ in 0..length.div_ceil(u32::try_from(cycle.steps.len()).unwrap_or(1)) {
+        for step in &cycle.steps {
+            let times = ask(sandbox, step, visits).await?.times;
+            if let Some(seen) = seen.iter_mut().find(|seen| seen.is(cycle, step.name)) {
+                into(seen).push(times);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Seen {
+    const fn new(program: &'static str, name: &'static str, cost: Cost) -> Self {
+        Self { program, name, cost, times: Vec::new(), delayed: Vec::new() }
+    }
+
+    fn is(&self, cycle: &Cycle, name: &str) -> bool {
+        self.program == cycle.program && self.name == name
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
+            program: self.program.to_owned(),
+            name: self.name.to_owned(),
+            wall: Spread::of(self.times.iter().map(|times| times.wall)),
+            wall_delayed: Spread::of(self.delayed.iter().map(|times| times.wall)),
+            cpu: mean_cpu(&self.times),
+            cost: self.cost,
+        }
+    }
+}
+
+/// The mean processor time, in nanoseconds.
+#[must_use]
+pub fn mean_cpu(times: &[Times]) -> u64 {
+    let sum: Duration = times.iter().map(|times| times.cpu).sum();
+    u64::try_from(sum.as_nanos() / (times.len().max(1) as u128)).unwrap_or(u64::MAX)
+}

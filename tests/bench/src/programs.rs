@@ -1,0 +1,106 @@
+//! The programs: built as they are deployed, then weighed.
+
+use crate::error::BenchError;
+use crate::figures::Kind;
+use crate::process::Start;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The functions' packages, each of which is its program's name as well.
+pub const FUNCTIONS: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
+/// The package of the runtime alone.
+pub const HELLO: &str = "hello";
+
+/// A program that can be started.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// How it is started.
+    pub start: Start,
+    /// What is deployed of it.
+    pub deployed: Vec<PathBuf>,
+}
+
+/// Builds a package of this workspace by itself, as a deploy does: together with others it would get their features.
+///
+/// # Errors
+/// [`BenchError::Build`] with what the compiler said.
+pub fn build(package: &'static str) -> Result<PathBuf, BenchError> {
+    let failed = |problem: String| BenchError::Build { what: package.to_owned(), problem };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "--locked", "--message-format", "json-render-diagnostics", "-p", package]);
+    command.current_dir(tests::repository()).stderr(std::process::Stdio::piped());
+    let output = command.output().map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let program = built.filter_map(|message| {
+        let is_it = message["target"]["name"] == package && message["target"]["kind"][0] == "bin";
+        if is_it { message["executable"].as_str().map(PathBuf::from) } else { None }
+    });
+    program.last().ok_or_else(|| failed("cargo names no program".to_owned()))
+}
+
+/// Builds one of the functions or the runtime alone.
+///
+/// # Errors
+/// [`BenchError::Build`].
+pub fn program(name: &'static str) -> Result<Program, BenchError> {
+    let kind = if name == HELLO { Kind::HelloWorld } else { Kind::Function };
+    let path = build(name)?;
+    Ok(Program { name, kind, start: Start::program(path.clone()), deployed: vec![path] })
+}
+
+/// The size of files, and of what is left of them in an archive, in bytes.
+///
+/// # Errors
+/// [`BenchError::File`] where one cannot be read.
+pub fn weigh(files: &[PathBuf]) -> Result<(u64, u64), BenchError> {
+    let mut sizes = (0, 0);
+    for file in files {
+        let (bytes, zipped) = if file.is_dir() { weigh(&entries(file)?)? } else { weigh_file(file)? };
+        sizes = (sizes.0 + bytes, sizes.1 + zipped);
+    }
+    Ok(sizes)
+}
+
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, BenchError> {
+    let entries = fs::read_dir(dir).map_err(BenchError::file(dir))?;
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(BenchError::file(dir))).collect()
+}
+
+fn weigh_file(file: &Path) -> Result<(u64, u64), BenchError> {
+    let bytes = fs::read(file).map_err(BenchError::file(file))?;
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    let zipped = encoder.write_all(&bytes).and_then(|()| encoder.finish()).map_err(BenchError::file(file))?;
+    // An archive names every file twice and says some 76 bytes more of it.
+    let name = file.file_name().map_or(0, |name| name.len());
+    Ok((bytes.len() as u64, (zipped.len() + 76 + 2 * name) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_directories_are_weighed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("inner")).unwrap();
+        fs::write(dir.path().join("inner/zeros"), vec![0; 100_000]).unwrap();
+        fs::write(dir.path().join("word"), "word").unwrap();
+        let (bytes, zipped) = weigh(&[dir.path().to_owned()]).unwrap();
+        assert_eq!(bytes, 100_004);
+        assert!((200..2_000).contains(&zipped), "{zipped}");
+        assert!(weigh(&[dir.path().join("nothing")]).is_err());
+    }
+}

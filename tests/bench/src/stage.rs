@@ -1,0 +1,152 @@
+//! What a run plays on: an engine with stores in it, the front before it, and how programs are started against them.
+
+use crate::error::BenchError;
+use crate::figures::Kind;
+use crate::front::Front;
+use crate::process::{Slice, Start};
+use crate::programs::Program;
+use crate::runtime::Sandbox;
+use aws_sdk_dynamodb::Client;
+use local::engine::{Engine, ensure_table};
+use local::store::Store;
+use shared::clock::{Clock, SystemClock};
+use shared::store::Db;
+use shared::token::TokenKeys;
+use std::fs;
+use std::path::PathBuf;
+use template::Template;
+
+/// The table with the sample store.
+pub const SAMPLE: &str = "sample";
+
+/// Credentials as Lambda hands them out; the engine takes any. The session token is as long as a real one, because it is
+/// signed and sent with every request.
+const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+const SESSION_TOKEN_BYTES: usize = 700;
+
+/// An engine with the sample store, behind a front.
+#[derive(Debug)]
+pub struct Stage {
+    engine: Engine,
+    /// What every call goes through.
+    pub front: Front,
+    /// The keys that the event files' tokens are signed with, as `TOKEN_KEYS` takes them.
+    token_keys: String,
+    template: Template,
+    work: PathBuf,
+}
+
+impl Stage {
+    /// Sets everything up; certificates and logs go to `work`.
+    ///
+    /// # Errors
+    /// [`BenchError`] for the first part that cannot be set up.
+    pub async fn open(work: PathBuf) -> Result<Self, BenchError> {
+        let failed = BenchError::setup("the stage");
+        fs::create_dir_all(&work).map_err(BenchError::file(&work))?;
+        let root = tests::repository();
+        let keys = root.join("events/token-keys.json");
+        let token_keys = fs::read_to_string(&keys).map_err(BenchError::file(&keys))?;
+        let template = Template::read(&root.join("template.yaml"), &std::collections::BTreeMap::new());
+        let template = template.map_err(|error| failed(&error))?;
+        let engine = Engine::start(None).await.map_err(|error| failed(&error))?;
+        let front = Front::start(engine.endpoint(), &work).await?;
+        let stage = Self { engine, front, token_keys, template, work };
+        let db = stage.table(SAMPLE).await?;
+        let now = SystemClock.seconds();
+        let store = Store::read(&root.join("infra/sample-store"), now).map_err(|error| failed(&error))?;
+        store.load_into_empty(&db, now).await.map_err(|error| failed(&error))?;
+        Ok(stage)
+    }
+
+    /// A new table, reached past the front.
+    ///
+    /// # Errors
+    /// [`BenchError::Setup`] where the engine refuses.
+    pub async fn table(&self, name: &str) -> Result<Db, BenchError> {
+        let failed = BenchError::setup("a table");
+        let db = Db::new(Client::from_conf(self.engine.client_config().build()), name);
+        let definition = self.template.table().map_err(|error| failed(&error))?;
+        ensure_table(db.client(), name, &definition).await.map_err(|error| failed(&error))?;
+        Ok(db)
+    }
+
+    /// The keys that tokens are signed with.
+    ///
+    /// # Errors
+    /// [`BenchError::Setup`] where they cannot be read.
+    pub fn keys(&self) -> Result<TokenKeys, BenchError> {
+        TokenKeys::parse(&self.token_keys).map_err(|error| BenchError::setup("the token keys")(&error))
+    }
+
+    /// Starts a program on a table, as Lambda does.
+    ///
+    /// # Errors
+    /// [`BenchError`] where it does not come to ask for work.
+    pub async fn start(&self, cast: &Cast<'_>) -> Result<Sandbox, BenchError> {
+        let environment = self.environment(cast);
+        let log = self.work.join(format!("{}.log", cast.name));
+        Sandbox::start(cast.name, cast.start, &environment, cast.slice, &log).await
+    }
+
+    fn environment(&self, cast: &Cast<'_>) -> Vec<(String, String)> {
+        let path = |path: &std::path::Path| path.display().to_string();
+        // The functions have the public roots in them; the others read the machine's, and ours among them.
+        let trusted = if cast.brings_roots { self.front.root() } else { self.front.bundle() };
+        let mut environment = vec![
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("LANG", "en_US.UTF-8".to_owned()),
+            ("TZ", ":UTC".to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+            ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
+            ("AWS_LAMBDA_FUNCTION_NAME", cast.name.to_owned()),
+            ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256".to_owned()),
+            ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand".to_owned()),
+            ("AWS_LAMBDA_LOG_GROUP_NAME", "bench".to_owned()),
+            ("AWS_LAMBDA_LOG_STREAM_NAME", "bench".to_owned()),
+            ("AWS_LAMBDA_LOG_FORMAT", "JSON".to_owned()),
+            ("AWS_ENDPOINT_URL_DYNAMODB", self.front.endpoint()),
+            ("AWS_CA_BUNDLE", path(trusted)),
+            ("TABLE_NAME", cast.table.to_owned()),
+            ("TOKEN_KEYS", self.token_keys.clone()),
+            ("STACK_NAME", "bench".to_owned()),
+            ("LOG_LEVEL", "info".to_owned()),
+            ("CACHE_SECONDS", "5".to_owned()),
+        ];
+        if cast.connected {
+            environment.push(("SSL_CERT_FILE", path(trusted)));
+            environment.push(("AWS_ACCESS_KEY_ID", "ASIAIOSFODNN7EXAMPLE".to_owned()));
+            environment.push(("AWS_SECRET_ACCESS_KEY", SECRET.to_owned()));
+            environment.push(("AWS_SESSION_TOKEN", "x".repeat(SESSION_TOKEN_BYTES)));
+        }
+        environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// Who plays, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Cast<'a> {
+    /// The program's name.
+    pub name: &'a str,
+    /// What is started.
+    pub start: &'a Start,
+    /// The table.
+    pub table: &'a str,
+    /// Whether it has the public roots in it, so that a deploy lets it read none.
+    pub brings_roots: bool,
+    /// Whether it is given credentials. Without them no request can be signed, so that no connection is opened.
+    pub connected: bool,
+    /// The share of a processor that it has; whole processors where it is `None`.
+    pub slice: Option<&'a Slice>,
+}
+
+impl<'a> Cast<'a> {
+    /// A program on the table with the sample store and whole processors.
+    #[must_use]
+    pub fn new(program: &'a Program) -> Self {
+        let brings_roots = program.kind == Kind::Function;
+        let Program { name, start, .. } = program;
+        Self { name, start, table: SAMPLE, brings_roots, connected: true, slice: None }
+    }
+}
