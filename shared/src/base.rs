@@ -2,7 +2,7 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
-use crate::store::client::client_from_env;
+use crate::store::client::{client_from_env, has_credentials};
 use crate::store::published::Published;
 use crate::store::{Db, keys};
 use std::sync::Arc;
@@ -38,10 +38,16 @@ impl Base {
     pub async fn from_env() -> Result<Self, ConfigError> {
         let config = Config::from_env()?;
         let base = Self::new(Db::new(client_from_env(), &config.table), config, Arc::new(SystemClock));
-        let (pointer, _) = tokio::join!(base.published.pointer(), base.db.batch_get(vec![keys::pointer()]));
+        if has_credentials() {
+            base.connect().await;
+        }
+        Ok(base)
+    }
+
+    async fn connect(&self) {
+        let (pointer, _) = tokio::join!(self.published.pointer(), self.db.batch_get(vec![keys::pointer()]));
         if let Err(error) = pointer {
             tracing::warn!(error = %error, "the pointer could not be read during init");
         }
-        Ok(base)
     }
 }

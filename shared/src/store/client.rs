@@ -56,6 +56,12 @@ pub fn client_from_env() -> Client {
     Client::from_conf(config.build())
 }
 
+/// Whether the environment has credentials, as it always has on Lambda.
+#[must_use]
+pub fn has_credentials() -> bool {
+    variable("AWS_ACCESS_KEY_ID").is_some()
+}
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -29,7 +29,7 @@ impl Step {
     /// A request as an event file has it.
     #[must_use]
     pub fn file(name: &'static str, file: &str) -> Self {
-        Self { name, event: tests::event(file), counted: false }
+        Self { name, event: harness::event(file), counted: false }
     }
 
     /// With another body.
@@ -49,7 +49,7 @@ impl Step {
     /// With the token of another event file.
     #[must_use]
     pub fn token_of(mut self, file: &str) -> Self {
-        self.event["headers"]["authorization"] = tests::event(file)["headers"]["authorization"].clone();
+        self.event["headers"]["authorization"] = harness::event(file)["headers"]["authorization"].clone();
         self
     }
 

@@ -1,5 +1,7 @@
 //! Everything that keeps a run from its figures.
 
+use crate::peers::PeerError;
+use crate::report::PlotError;
 use std::path::{Path, PathBuf};
 
 /// Why there are no figures.
@@ -13,6 +15,12 @@ pub enum BenchError {
         /// What went wrong.
         problem: String,
     },
+    /// A peer could not be built.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// The plots could not be drawn.
+    #[error(transparent)]
+    Plot(#[from] PlotError),
     /// A process could not be started or looked at.
     #[error("{program}: {problem}")]
     Process {

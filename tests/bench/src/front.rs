@@ -32,8 +32,6 @@ const HOST: &str = "localhost";
 /// A call to the database.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Such as `GetItem`.
-    pub operation: String,
     /// When it came.
     pub begun: Instant,
     /// When it was answered.
@@ -208,15 +206,7 @@ async fn pass(request: Request<Incoming>, behind: &Behind, switches: &Switches) 
     if counting {
         let operation = operation(&head.headers);
         let (read_units, write_units) = units(&operation, &answer);
-        let call = Call {
-            operation,
-            begun,
-            ended: Instant::now(),
-            read_units,
-            write_units,
-            headers: head.headers,
-            body: sent,
-        };
+        let call = Call { begun, ended: Instant::now(), read_units, write_units, headers: head.headers, body: sent };
         switches.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
     }
     let mut response = Response::new(Full::new(answer));
@@ -289,8 +279,7 @@ mod tests {
         let origin = *ORIGIN;
         let at = |millis| origin + Duration::from_millis(millis);
         let (headers, body) = (HeaderMap::new(), Bytes::new());
-        let operation = "GetItem".to_owned();
-        Call { operation, begun: at(begun), ended: at(ended), read_units: 0.5, write_units: 0.0, headers, body }
+        Call { begun: at(begun), ended: at(ended), read_units: 0.5, write_units: 0.0, headers, body }
     }
 
     static ORIGIN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);

@@ -28,7 +28,7 @@ pub fn machine() -> Machine {
 #[must_use]
 pub fn versions(peers: bool) -> BTreeMap<String, String> {
     let mut versions = BTreeMap::new();
-    let lock = fs::read_to_string(tests::repository().join("Cargo.lock")).unwrap_or_default();
+    let lock = fs::read_to_string(harness::repository().join("Cargo.lock")).unwrap_or_default();
     for package in ["aws-sdk-dynamodb", "dynoxide-rs", "lambda_http", "lambda_runtime", "rustls", "tokio"] {
         let wanted = format!("name = \"{package}\"");
         let entry = lock.split("[[package]]").find(|entry| entry.lines().any(|line| line == wanted));

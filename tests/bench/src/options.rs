@@ -30,7 +30,7 @@ pub struct Options {
     /// Measure only these; writes no document.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub only: Vec<Part>,
-    /// A tenth of the rounds; writes no document.
+    /// A third to a fifth of the rounds; writes no document.
     #[arg(long)]
     pub quick: bool,
     /// Write the figures to this file as well.

@@ -1,4 +1,4 @@
-//! The peers: what a function is compared with, as `tests/bench/peers/README.md` describes them. Builds each from its
+//! The peers: what checkStatus is compared with, as `tests/bench/peers/README.md` describes them. Builds each from its
 //! pinned sources below the target directory and says how it is started and what of it is deployed.
 
 use std::env;
@@ -12,8 +12,6 @@ use std::process::{Command, ExitStatus, Stdio};
 /// A program that is measured beside the functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// The least a lambda_http function can be: no database.
-    Hello,
     /// checkStatus on the Rust SDK with default features.
     SdkDefaults,
     /// checkStatus on Node with SDK v3 and jose.
@@ -75,13 +73,12 @@ pub enum PeerError {
 
 impl Peer {
     /// Every peer.
-    pub const ALL: [Self; 4] = [Self::Hello, Self::SdkDefaults, Self::Node, Self::Python];
+    pub const ALL: [Self; 3] = [Self::SdkDefaults, Self::Node, Self::Python];
 
     /// Its name: of its directory, and in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Hello => "hello",
             Self::SdkDefaults => "sdk-defaults",
             Self::Node => "node",
             Self::Python => "python",
@@ -95,17 +92,6 @@ impl fmt::Display for Peer {
     }
 }
 
-impl Started {
-    /// The size of what is deployed, in bytes.
-    ///
-    /// # Errors
-    /// [`PeerError::File`] where a file is gone.
-    pub fn deployed_bytes(&self) -> Result<u64, PeerError> {
-        let size = |path: &PathBuf| fs::metadata(path).map(|file| file.len()).map_err(at(path));
-        self.deployed.iter().map(size).sum()
-    }
-}
-
 /// Builds a peer of the repository at `root`.
 ///
 /// # Errors
@@ -116,8 +102,6 @@ pub fn build(peer: Peer, root: &Path) -> Result<Started, PeerError> {
     let source = root.join("tests/bench/peers").join(peer.name());
     let place = target.join("bench").join(peer.name());
     match peer {
-        // In the workspace's own target directory, where its dependencies are those of the functions.
-        Peer::Hello => cargo(peer, &source, &target),
         Peer::SdkDefaults => cargo(peer, &source, &place),
         Peer::Node => node(&source, &place),
         Peer::Python => python(&source, &place),

@@ -22,13 +22,15 @@ pub struct Start {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
+    /// The directory it is started in; this process's own where it is `None`.
+    pub directory: Option<PathBuf>,
 }
 
 impl Start {
     /// A program without arguments.
     #[must_use]
     pub fn program(program: PathBuf) -> Self {
-        Self { program, args: Vec::new() }
+        Self { program, args: Vec::new(), directory: None }
     }
 }
 
@@ -52,6 +54,9 @@ impl Process {
         let mut command = Command::new(&start.program);
         command.args(&start.args).env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(out).stderr(err);
+        if let Some(directory) = &start.directory {
+            command.current_dir(directory);
+        }
         let child = command.spawn().map_err(|error| failed(&error))?;
         let id = i32::try_from(child.id()).map_err(|error| failed(&error))?;
         let clock = clock_getcpuclockid(Pid::from_raw(id)).map_err(|error| failed(&error))?;
@@ -141,7 +146,7 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, log: &Path) -> Process {
-        let start = Start { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] };
+        let start = Start { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], directory: None };
         Process::spawn(&start, &[("WORD".to_owned(), "hello".to_owned())], log).unwrap()
     }
 

@@ -2,6 +2,7 @@
 
 use crate::error::BenchError;
 use crate::figures::Kind;
+use crate::peers::{self, Peer, Started};
 use crate::process::Start;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -37,18 +38,18 @@ pub fn build(package: &'static str) -> Result<PathBuf, BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--locked", "--message-format", "json-render-diagnostics", "-p", package]);
-    command.current_dir(tests::repository()).stderr(std::process::Stdio::piped());
+    command.current_dir(harness::repository()).stderr(std::process::Stdio::piped());
     let output = command.output().map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
     let messages = String::from_utf8_lossy(&output.stdout);
     let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let program = built.filter_map(|message| {
+    let mut program = built.filter_map(|message| {
         let is_it = message["target"]["name"] == package && message["target"]["kind"][0] == "bin";
         if is_it { message["executable"].as_str().map(PathBuf::from) } else { None }
     });
-    program.last().ok_or_else(|| failed("cargo names no program".to_owned()))
+    program.next_back().ok_or_else(|| failed("cargo names no program".to_owned()))
 }
 
 /// Builds one of the functions or the runtime alone.
@@ -59,6 +60,20 @@ pub fn program(name: &'static str) -> Result<Program, BenchError> {
     let kind = if name == HELLO { Kind::HelloWorld } else { Kind::Function };
     let path = build(name)?;
     Ok(Program { name, kind, start: Start::program(path.clone()), deployed: vec![path] })
+}
+
+/// Builds a peer.
+///
+/// # Errors
+/// [`BenchError::Peer`].
+pub fn peer(peer: Peer) -> Result<Program, BenchError> {
+    let kind = match peer {
+        Peer::SdkDefaults => Kind::SdkDefaults,
+        Peer::Node => Kind::Node,
+        Peer::Python => Kind::Python,
+    };
+    let Started { program, args, directory, deployed } = peers::build(peer, &harness::repository())?;
+    Ok(Program { name: peer.name(), kind, start: Start { program, args, directory: Some(directory) }, deployed })
 }
 
 /// The size of files, and of what is left of them in an archive, in bytes.
@@ -84,7 +99,7 @@ fn weigh_file(file: &Path) -> Result<(u64, u64), BenchError> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     let zipped = encoder.write_all(&bytes).and_then(|()| encoder.finish()).map_err(BenchError::file(file))?;
     // An archive names every file twice and says some 76 bytes more of it.
-    let name = file.file_name().map_or(0, |name| name.len());
+    let name = file.file_name().map_or(0, std::ffi::OsStr::len);
     Ok((bytes.len() as u64, (zipped.len() + 76 + 2 * name) as u64))
 }
 

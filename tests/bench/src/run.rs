@@ -1,11 +1,12 @@
 //! A run: what is measured, in which order.
 
 use crate::error::BenchError;
-use crate::figures::{self, Figures, Kind, Rounds};
+use crate::figures::{self, Cold, Figures, Rounds};
 use crate::machine;
 use crate::measure::warm::Warm;
 use crate::measure::{Visits, cold, raw, scale, throughput, warm};
 use crate::options::{Options, Part};
+use crate::peers::Peer;
 use crate::process::Slice;
 use crate::programs::{self, FUNCTIONS, HELLO, Program};
 use crate::stage::Stage;
@@ -26,11 +27,12 @@ const LOAD: Duration = Duration::from_secs(3);
 pub async fn run(options: &Options) -> Result<Figures, BenchError> {
     let rounds = rounds(options);
     let programs = build(options)?;
-    let stage = Stage::open(tests::repository().join("target/bench")).await?;
+    let stage = Stage::open(harness::repository().join("target/bench")).await?;
     let mut visits = Visits::default();
-    let cold = match options.wants(Part::Cold) {
-        true => Some(cold::measure(&stage, &programs, rounds.cold, None, &mut visits).await?),
-        false => None,
+    let cold = if options.wants(Part::Cold) {
+        Some(cold::measure(&stage, &programs, rounds.cold, None, &mut visits).await?)
+    } else {
+        None
     };
     let slice = if options.wants(Part::Slow) { Slice::new(SMALL) } else { None };
     let slow = match &slice {
@@ -45,35 +47,18 @@ pub async fn run(options: &Options) -> Result<Figures, BenchError> {
             floor = raw::measure(&stage, payments, rounds.warm, &mut visits).await?;
         }
     }
-    let scale = match options.wants(Part::Scale) {
-        true => scale::measure(&stage, &programs, rounds.warm / 10, &mut visits).await?,
-        false => Vec::new(),
+    let scale = if options.wants(Part::Scale) {
+        scale::measure(&stage, &programs, rounds.warm / 10, &mut visits).await?
+    } else {
+        Vec::new()
     };
-    let throughput = match options.wants(Part::Throughput) {
-        true => throughput::measure(LOAD).await?,
-        false => Vec::new(),
-    };
-    let date = today();
-    let mut rows = Vec::new();
-    for (place, program) in programs.iter().enumerate() {
-        let (bytes, zip_bytes) = programs::weigh(&program.deployed)?;
-        rows.push(figures::Program {
-            name: program.name.to_owned(),
-            kind: program.kind,
-            date: date.clone(),
-            bytes: Some(bytes),
-            zip_bytes: Some(zip_bytes),
-            cold: cold.as_ref().and_then(|cold| cold.get(place)).copied(),
-            slow: slow.as_ref().and_then(|slow| slow.get(place)).copied(),
-            peak_rss: warm.peak_rss.get(place).copied(),
-        });
-    }
+    let throughput = if options.wants(Part::Throughput) { throughput::measure(LOAD).await? } else { Vec::new() };
     Ok(Figures {
-        date,
+        date: today(),
         machine: machine::machine(),
         versions: machine::versions(options.peers),
         rounds,
-        programs: rows,
+        programs: rows(&programs, cold.as_deref(), slow.as_deref(), &warm.peak_rss)?,
         endpoints: warm.endpoints,
         raw: floor,
         scale,
@@ -81,8 +66,30 @@ pub async fn run(options: &Options) -> Result<Figures, BenchError> {
     })
 }
 
+fn rows(
+    programs: &[Program],
+    cold: Option<&[Cold]>,
+    slow: Option<&[Cold]>,
+    peak_rss: &[u64],
+) -> Result<Vec<figures::Program>, BenchError> {
+    let row = |(place, program): (usize, &Program)| {
+        let (bytes, zip_bytes) = programs::weigh(&program.deployed)?;
+        Ok(figures::Program {
+            name: program.name.to_owned(),
+            kind: program.kind,
+            date: today(),
+            bytes: Some(bytes),
+            zip_bytes: Some(zip_bytes),
+            cold: cold.and_then(|cold| cold.get(place)).copied(),
+            slow: slow.and_then(|slow| slow.get(place)).copied(),
+            peak_rss: peak_rss.get(place).copied(),
+        })
+    };
+    programs.iter().enumerate().map(row).collect()
+}
+
 fn rounds(options: &Options) -> Rounds {
-    if options.quick { Rounds { cold: 5, slow: 2, warm: 200 } } else { Rounds { cold: 30, slow: 30, warm: 2_000 } }
+    if options.quick { Rounds { cold: 10, slow: 3, warm: 400 } } else { Rounds { cold: 30, slow: 30, warm: 2_000 } }
 }
 
 fn build(options: &Options) -> Result<Vec<Program>, BenchError> {
@@ -92,7 +99,9 @@ fn build(options: &Options) -> Result<Vec<Program>, BenchError> {
         programs.push(programs::program(name)?);
     }
     if options.peers {
-        todo!()
+        for peer in Peer::ALL {
+            programs.push(programs::peer(peer)?);
+        }
     }
     Ok(programs)
 }

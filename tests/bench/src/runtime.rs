@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
 /// How long a process may take for anything, the slowest start on a small share of a processor included.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const NEXT: &str = "/2018-06-01/runtime/invocation/next";
 const INVOCATION: &str = "/2018-06-01/runtime/invocation/";
 
@@ -136,12 +136,6 @@ impl Sandbox {
     #[must_use]
     pub fn peak_rss(&self) -> u64 {
         self.process.peak_rss()
-    }
-
-    /// The processor time that the process has used so far.
-    #[must_use]
-    pub fn cpu(&self) -> Duration {
-        self.process.cpu()
     }
 
     async fn polled(&mut self) -> Result<Instant, BenchError> {

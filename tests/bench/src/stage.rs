@@ -44,7 +44,7 @@ impl Stage {
     pub async fn open(work: PathBuf) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the stage");
         fs::create_dir_all(&work).map_err(BenchError::file(&work))?;
-        let root = tests::repository();
+        let root = harness::repository();
         let keys = root.join("events/token-keys.json");
         let token_keys = fs::read_to_string(&keys).map_err(BenchError::file(&keys))?;
         let template = Template::read(&root.join("template.yaml"), &std::collections::BTreeMap::new());
@@ -135,7 +135,7 @@ pub struct Cast<'a> {
     pub table: &'a str,
     /// Whether it has the public roots in it, so that a deploy lets it read none.
     pub brings_roots: bool,
-    /// Whether it is given credentials. Without them no request can be signed, so that no connection is opened.
+    /// Whether it is given credentials. Without them a function asks the database nothing during init.
     pub connected: bool,
     /// The share of a processor that it has; whole processors where it is `None`.
     pub slice: Option<&'a Slice>,

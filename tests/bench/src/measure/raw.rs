@@ -29,7 +29,8 @@ pub async fn measure(
 ) -> Result<Vec<Raw>, BenchError> {
     stage.front.count();
     let mut sandbox = stage.start(&Cast::new(payments)).await?;
-    let pointer = stage.front.counted();
+    let mut pointer = stage.front.counted();
+    pointer.retain(|call| call.headers.get("x-amz-target").is_some_and(|name| name.as_bytes().ends_with(b".GetItem")));
     ask(&mut sandbox, &check_status(), visits).await?;
     visits.new_address();
     let first = visits.next();

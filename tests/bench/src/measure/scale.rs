@@ -80,7 +80,7 @@ async fn point(
     let seen = ask(&mut sandbox, first, visits).await?;
     let mut steps = steps.peekable();
     let counted = steps.next().unwrap_or(first);
-    let cost = cost(&stage.front, &mut sandbox, counted, visits).await?;
+    let price = cost(&stage.front, &mut sandbox, counted, visits).await?;
     let mut times = Vec::new();
     for step in steps.take(rounds as usize) {
         times.push(ask(&mut sandbox, step, visits).await?.times);
@@ -93,7 +93,7 @@ async fn point(
         orders: question.buyer.orders,
         wall: Spread::of(times.iter().map(|times| times.wall)),
         cpu: mean_cpu(&times),
-        cost,
+        cost: price,
         answer_bytes: answer["body"].as_str().map_or(0, |body| body.len() as u64),
     })
 }

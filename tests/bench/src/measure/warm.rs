@@ -1,7 +1,7 @@
 //! Endpoints on warm processes, in blocks that take turns, so that a slow moment of the machine meets them all.
 
 use super::{NETWORK, Visits, ask, cost, progress};
-use crate::cases::{Cycle, check_status, endpoints};
+use crate::cases::{Cycle, Step, check_status, endpoints};
 use crate::error::BenchError;
 use crate::figures::{Cost, Endpoint, Kind, Spread};
 use crate::programs::Program;
@@ -79,10 +79,10 @@ fn cycles(programs: &[Program]) -> Vec<Cycle> {
     let is_there = |name: &str| programs.iter().any(|program| program.name == name);
     let mut cycles: Vec<Cycle> = endpoints().into_iter().filter(|cycle| is_there(cycle.program)).collect();
     for peer in programs.iter().filter(|program| program.kind != Kind::Function) {
-        let mut step = check_status();
-        if peer.kind == Kind::HelloWorld {
-            step.name = peer.name;
-        }
+        let step = match peer.kind {
+            Kind::HelloWorld => Step::file(peer.name, "payments/check_status"),
+            _ => check_status(),
+        };
         cycles.push(Cycle { program: peer.name, steps: vec![step] });
     }
     cycles

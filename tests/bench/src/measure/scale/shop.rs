@@ -56,7 +56,7 @@ pub async fn fill(db: &Db, items: u64, now: i64) -> Result<(), BenchError> {
 }
 
 fn compiled(items: u64) -> Result<Compiled, shared::model::ParseSlugError> {
-    let mut compiled = tests::TestStore::sample().compiled.clone();
+    let mut compiled = harness::TestStore::sample().compiled.clone();
     compiled.version = format!("scale{items:015}");
     let categories = (1..=items.div_ceil(ITEMS_EACH)).map(|number| category(number, items));
     compiled.categories = categories.collect::<Result<_, _>>()?;
