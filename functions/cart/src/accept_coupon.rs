@@ -12,6 +12,7 @@ use shared::http::wire::{self, Decimal, Wire};
 use shared::model::{AppliedCode, Code, CodeText, Discount};
 use shared::rules::cart::price_lines;
 use shared::rules::code::{Applied, Refusal, judge, usable};
+use shared::store::carts::Edit;
 use shared::store::{codes, keys};
 use shared::telemetry;
 use shared::token::Claim;
@@ -66,11 +67,11 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
         (Code::Gift(_), Some(_)) => "The gift card was applied and replaces the code that was on your cart.",
     };
     let response = accepted(message, &applied, wire);
-    let mut cart = visit.cart;
+    let mut edit = Edit::of(visit.cart);
     // Lines whose item is no longer published go with the next write (ruling 8).
-    cart.lines.retain(|line| goods.items.contains_key(&line.item));
-    cart.code = Some(on_cart);
-    Ok(Attempt::Write(cart, response))
+    edit.cart.lines.retain(|line| goods.items.contains_key(&line.item));
+    edit.cart.code = Some(on_cart);
+    Ok(Attempt::Write(Box::new(edit), response))
 }
 
 fn accepted(message: &str, applied: &Applied<'_>, wire: Wire) -> Response<Body> {

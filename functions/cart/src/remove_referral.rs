@@ -6,6 +6,7 @@ use crate::visit;
 use crate::write::{self, Attempt};
 use lambda_http::{Body, Request, Response};
 use shared::http::reply::{self, Outcome};
+use shared::store::carts::Edit;
 use shared::token::Claim;
 
 /// Answers the request.
@@ -20,8 +21,9 @@ async fn attempt(state: &State, claim: Claim) -> Result<Attempt, Error> {
         let message = "No referral code is set.";
         return Ok(Attempt::Done(reply::ok(&Outcome { success: false, message })));
     }
-    let mut cart = state.items.without_unpublished(&visit.pointer.version, visit.cart);
-    cart.referral = None;
+    let mut edit = Edit::of(visit.cart);
+    state.items.drop_unpublished(&visit.pointer.version, &mut edit.cart);
+    edit.cart.referral = None;
     let message = "The referral code was removed.";
-    Ok(Attempt::Write(cart, reply::ok(&Outcome { success: true, message })))
+    Ok(Attempt::Write(Box::new(edit), reply::ok(&Outcome { success: true, message })))
 }

@@ -8,6 +8,7 @@ use lambda_http::{Body, Request, Response};
 use shared::http::reply::{self, Outcome};
 use shared::model::CodeText;
 use shared::rules::referral::{self, SetReferral};
+use shared::store::carts::Edit;
 use shared::store::{codes, keys};
 use shared::token::Claim;
 
@@ -37,7 +38,8 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     if decision != SetReferral::Apply {
         return Ok(Attempt::Done(response));
     }
-    let mut cart = state.items.without_unpublished(&visit.pointer.version, visit.cart);
-    cart.referral = Some(text.clone());
-    Ok(Attempt::Write(cart, response))
+    let mut edit = Edit::of(visit.cart);
+    state.items.drop_unpublished(&visit.pointer.version, &mut edit.cart);
+    edit.cart.referral = Some(text.clone());
+    Ok(Attempt::Write(Box::new(edit), response))
 }

@@ -3,8 +3,7 @@
 use crate::State;
 use crate::error::Error;
 use lambda_http::{Body, Response};
-use shared::model::Cart;
-use shared::store::carts::{self, Saved};
+use shared::store::carts::{self, Edit, Saved};
 use shared::telemetry;
 
 /// How often a write that lost against another is tried again.
@@ -14,8 +13,8 @@ const RETRIES: u32 = 3;
 pub enum Attempt {
     /// An answer; nothing is to be written.
     Done(Response<Body>),
-    /// A cart to be written, and the answer once it is.
-    Write(Cart, Response<Body>),
+    /// An edit to be written, and the answer once it is.
+    Write(Box<Edit>, Response<Body>),
 }
 
 /// Runs `attempt` (read and decide) and writes what it comes to, on the condition that nobody wrote in between; reads
@@ -27,7 +26,7 @@ where
     for round in 0..=RETRIES {
         match attempt().await? {
             Attempt::Done(response) => return Ok(response),
-            Attempt::Write(cart, response) => match carts::save(&state.base.db, &cart).await? {
+            Attempt::Write(edit, response) => match carts::save(&state.base.db, &edit).await? {
                 Saved::Written => return Ok(response),
                 Saved::Conflict => telemetry::conflict(),
             },

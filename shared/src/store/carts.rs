@@ -1,13 +1,15 @@
-//! Carts: read with others, written whole on the condition that nobody wrote in between (ruling 8).
+//! Carts: read with others, written on the condition that nobody wrote in between (ruling 8). That condition makes it
+//! enough to write what changed: all else is as it was read.
 
 use super::StoreError;
 use super::client::{Db, Rows};
-use super::codec::{Item, decode_live, encode_live, key_attributes};
-use super::keys::{self, PK, SK};
-use crate::model::{Cart, UserId};
+use super::codec::{decode_live, encode_live, key_attributes};
+use super::keys::{self, Key, PK, SK};
+use crate::model::{AppliedCode, Cart, CodeText, Line, UserId};
 use crate::telemetry::database_call;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
 use std::collections::HashMap;
 
 /// What became of a write.
@@ -20,9 +22,6 @@ pub enum Saved {
     Conflict,
 }
 
-/// Attributes that a cart may be without.
-const OPTIONAL: [&str; 2] = ["code", "referral"];
-
 /// Takes a user's cart out of what was read; before the first write it is empty.
 ///
 /// # Errors
@@ -32,22 +31,34 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
     rows.take(&key).map_or_else(|| Ok(Cart::empty(user)), |item| decode_live(&key, item))
 }
 
-/// Writes `cart`, whose `version` is the one that was read, as the next version.
+/// A cart as it was read, and as it is to be.
+#[derive(Debug, Clone)]
+pub struct Edit {
+    read: Cart,
+    /// The cart as it is to be; its version is still the one that was read.
+    pub cart: Cart,
+}
+
+impl Edit {
+    /// A cart that was read, not changed yet.
+    #[must_use]
+    pub fn of(cart: Cart) -> Self {
+        Self { read: cart.clone(), cart }
+    }
+}
+
+/// Writes what an edit changed, as the next version; the first write of a cart writes all of it.
 ///
 /// # Errors
 /// [`StoreError`] where the database answers neither with the write nor with the failed condition.
-pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
-    let key = keys::cart(cart.user);
-    let next = Cart { version: cart.version.saturating_add(1), ..cart.clone() };
-    let mut attributes = encode_live(&key, &next)?;
-    attributes.remove(PK);
-    attributes.remove(SK);
-    let update = Update::of(attributes);
+pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
+    let key = keys::cart(edit.cart.user);
+    let update = Update::of(edit, &key)?;
     let mut request = db.client().update_item().table_name(db.table()).set_key(Some(key_attributes(&key)));
-    request = if cart.version == 0 {
+    request = if edit.read.version == 0 {
         request.condition_expression("attribute_not_exists(pk)")
     } else {
-        let read = AttributeValue::N(cart.version.to_string());
+        let read = AttributeValue::N(edit.read.version.to_string());
         request.condition_expression("#version = :read").expression_attribute_values(":read", read)
     };
     for (name, value) in update.values {
@@ -67,7 +78,37 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
     }
 }
 
-/// An update expression that sets what is there and removes what is not.
+/// What a write sets, under the names that [`Cart`] has.
+#[derive(Serialize)]
+struct Changes<'a> {
+    version: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<UserId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<&'a [Line]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a AppliedCode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    referral: Option<&'a CodeText>,
+}
+
+impl<'a> Changes<'a> {
+    fn of(Edit { read, cart }: &'a Edit) -> Self {
+        let is_first = read.version == 0;
+        Self {
+            version: read.version.saturating_add(1),
+            user: is_first.then_some(cart.user),
+            next_line: (is_first || cart.next_line != read.next_line).then_some(cart.next_line),
+            lines: (is_first || cart.lines != read.lines).then_some(&cart.lines),
+            code: cart.code.as_ref().filter(|code| read.code.as_ref() != Some(*code)),
+            referral: cart.referral.as_ref().filter(|referral| read.referral.as_ref() != Some(*referral)),
+        }
+    }
+}
+
+/// An update expression that sets what an edit changed and removes what it took away.
 struct Update {
     expression: String,
     names: HashMap<String, String>,
@@ -75,24 +116,30 @@ struct Update {
 }
 
 impl Update {
-    fn of(attributes: Item) -> Self {
-        let absent = OPTIONAL.iter().filter(|name| !attributes.contains_key(**name));
-        let removes: Vec<String> = absent.map(|name| (*name).to_owned()).collect();
+    fn of(edit: &Edit, key: &Key) -> Result<Self, StoreError> {
+        let mut attributes = encode_live(key, &Changes::of(edit))?;
+        attributes.remove(PK);
+        attributes.remove(SK);
+        let (read, cart) = (&edit.read, &edit.cart);
+        let is_gone = [
+            ("code", read.code.is_some() && cart.code.is_none()),
+            ("referral", read.referral.is_some() && cart.referral.is_none()),
+        ];
+        let removes: Vec<&str> = is_gone.iter().filter(|(_, gone)| *gone).map(|(name, _)| *name).collect();
         let mut names: HashMap<String, String> = HashMap::new();
         let mut values = HashMap::new();
         let mut sets: Vec<String> = Vec::new();
         for (name, value) in attributes {
             sets.push(format!("#{name} = :{name}"));
-            names.insert(format!("#{name}"), name.clone());
             values.insert(format!(":{name}"), value);
+            names.insert(format!("#{name}"), name);
         }
-        names.extend(removes.iter().map(|name| (format!("#{name}"), name.clone())));
         let mut expression = format!("SET {}", sets.join(", "));
         if !removes.is_empty() {
-            let removes: Vec<String> = removes.iter().map(|name| format!("#{name}")).collect();
-            expression.push_str(" REMOVE ");
-            expression.push_str(&removes.join(", "));
+            expression.push_str(" REMOVE #");
+            expression.push_str(&removes.join(", #"));
         }
-        Self { expression, names, values }
+        names.extend(removes.iter().map(|name| (format!("#{name}"), (*name).to_owned())));
+        Ok(Self { expression, names, values })
     }
 }

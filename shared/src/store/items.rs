@@ -36,13 +36,11 @@ impl ItemShelf {
         plan
     }
 
-    /// The cart without the lines whose item is known not to be published. Reads nothing: a write that does not price the
+    /// Takes the lines out of a cart whose item is known not to be published. Reads nothing: a write that does not price the
     /// cart must not cost a read for it (ruling 8: such a line is left out, and removed at the next write).
-    #[must_use]
-    pub fn without_unpublished(&self, version: &str, mut cart: Cart) -> Cart {
+    pub fn drop_unpublished(&self, version: &str, cart: &mut Cart) {
         let gone = |id: ItemId| self.0.peek(&keys::item(version, id)).is_some_and(|thing| thing.is_none());
         cart.lines.retain(|line| !gone(line.item));
-        cart
     }
 
     /// The items of a plan, once its keys were read into `rows`. What is no longer published is missing.
