@@ -4,7 +4,10 @@
 use crate::support::{
     STALE, all, assert_message, assert_unauthorized, by_id, fields, fill_cart, item, open_to_guests, republish,
 };
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
+use shared::model::ItemId;
+use shared::store::counters::SOLD;
 use tests::{Call, TestStore};
 
 async fn detail(store: &TestStore, user: &str, url: &str) -> Value {
@@ -266,6 +269,31 @@ async fn what_was_bought_since_is_seen_at_once_by_the_buyer() {
     assert_eq!(offer(by_id(&ranks["items"], 103)), json!([10, 9.99, 19.99, false]));
     store.clock.advance(STALE);
     assert_eq!(detail(&store, "Pebble", "ranks").await, ranks);
+}
+
+#[tokio::test]
+async fn nobody_is_shown_what_was_rendered_for_somebody_else() {
+    let store = open_to_guests().await;
+    let alone = |user: &'static str| async move { detail(&TestStore::open().await, user, "crates").await };
+    let guest = || async { store.send(Call::post("/categories/get/crates")).await.json() };
+    let first = guest().await;
+    for user in ["Pebble", "Thornwick", "Quillfeather", "Pebble"] {
+        assert_eq!(detail(&store, user, "crates").await, alone(user).await, "{user}");
+        assert_eq!(guest().await, first, "after {user}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_was_rendered_shows_what_was_sold_since() {
+    let store = TestStore::open().await;
+    let shown = || async { limits(by_id(&detail(&store, "Pebble", "crates").await["subcategories"][0]["items"], 211)) };
+    assert_eq!(shown().await, json!([200, 4, 20, 0, false]));
+    let key = shared::store::keys::count(ItemId::new(211));
+    let mut count = store.db.get(&key, true).await.unwrap().unwrap();
+    count.insert(SOLD.to_owned(), AttributeValue::N("200".to_owned()));
+    crate::support::put(&store, count).await;
+    store.clock.advance(STALE);
+    assert_eq!(shown().await, json!([200, 200, 20, 0, true]));
 }
 
 #[tokio::test]

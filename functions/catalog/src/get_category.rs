@@ -7,12 +7,14 @@ use crate::routes::GET_CATEGORY;
 use lambda_http::{Body, Request, Response};
 use serde::Serialize;
 use shared::http::bearer::Caller;
+use shared::http::reply::{self, RenderedOnce};
 use shared::http::wire::{Decimal, Wire};
-use shared::http::{body, reply, route};
+use shared::http::{body, route};
 use shared::model::{
     CategoryId, CategoryPath, CategoryShelf, Comparison, ComparisonValue, Item, ItemId, Ledger, Pointer, Server, Sold,
 };
-use shared::rules::pricing::{Limits, Standing, standing};
+use shared::rules::pricing::{Climbed, Limits, Standing, standing_on};
+use shared::store::categories::CategoryPage;
 use shared::store::{StoreError, keys, ledgers, users};
 use shared::token::Claim;
 use std::sync::Arc;
@@ -68,7 +70,15 @@ struct ItemBody<'a> {
 }
 
 /// A category page, and how much was sold of its items with a global limit; `None` where there is no such category.
-type Page = Option<(Arc<Vec<CategoryShelf>>, Sold)>;
+type Page = Option<(Arc<CategoryPage<Rendered>>, Sold)>;
+
+/// What a page looks like to everybody who bought nothing of it, which is most callers: rendered again only when
+/// something else was sold.
+#[derive(Debug, Default)]
+pub struct Rendered {
+    to_buyers: RenderedOnce<(Sold, Wire)>,
+    to_guests: RenderedOnce<(Sold, Wire)>,
+}
 
 /// Answers the request.
 pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
@@ -92,11 +102,23 @@ pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>,
                 (pointer, page, Some(ledger))
             }
         };
-    let (shelves, sold) = page.ok_or(Error::UnknownCategory)?;
+    let (page, sold) = page.ok_or(Error::UnknownCategory)?;
     let wire = Wire::new(pointer.config.digits);
-    let mut bodies = shelves.iter().map(|shelf| shelf_body(shelf, &sold, ledger.as_ref(), wire));
-    let own = bodies.next().ok_or(Error::UnknownCategory)?;
-    Ok(reply::ok(&Reply { own, subcategories: bodies.collect() }))
+    let (own, subcategories) = page.shelves.split_first().ok_or(Error::UnknownCategory)?;
+    let body = |shelf| shelf_body(shelf, &sold, ledger.as_ref(), wire);
+    let render = || Reply { own: body(own), subcategories: subcategories.iter().map(body).collect() };
+    let rendered = match &ledger {
+        Some(ledger) if bought_of(&page.shelves, ledger) => return Ok(reply::ok(&render())),
+        Some(_) => &page.beside.to_buyers,
+        None => &page.beside.to_guests,
+    };
+    Ok(rendered.get((sold.clone(), wire), render).reply_unkept())
+}
+
+/// Whether anything of a page was ever bought: else the ledger says as much of it as an empty one.
+fn bought_of(shelves: &[CategoryShelf], ledger: &Ledger) -> bool {
+    let lies_here = |id: ItemId| shelves.iter().flat_map(|shelf| &shelf.items).any(|item| item.id == id);
+    ledger.iter().any(|(id, _)| lies_here(id))
 }
 
 /// The page for a caller with a token: user and ledger are read side by side with it.
@@ -114,14 +136,14 @@ async fn load_for(state: &State, claim: Claim, path: &CategoryPath) -> Result<(A
 async fn load(state: &State, pointer: Arc<Pointer>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
     let Some(path) = path else { return Ok(None) };
     let Some(page) = state.pages.get(&state.base.db, &pointer.version, path).await? else { return Ok(None) };
-    let items = page.iter().flat_map(|shelf| &shelf.items);
+    let items = page.shelves.iter().flat_map(|shelf| &shelf.items);
     let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok(Some((page, sold)))
 }
 
 fn shelf_body<'a>(shelf: &'a CategoryShelf, sold: &Sold, buyer: Option<&Ledger>, wire: Wire) -> ShelfBody<'a> {
-    let ladder = shelf.ladder();
+    let climbed = Climbed::of(&shelf.ladder(), buyer);
     let active = shelf.items.iter().filter(|item| item.active);
     ShelfBody {
         category: CategoryBody {
@@ -132,7 +154,7 @@ fn shelf_body<'a>(shelf: &'a CategoryShelf, sold: &Sold, buyer: Option<&Ledger>,
             description: shelf.head.description.as_deref(),
             img: shelf.head.image.as_deref(),
         },
-        items: active.map(|item| item_body(item, standing(item, &ladder, sold, buyer), wire)).collect(),
+        items: active.map(|item| item_body(item, standing_on(item, climbed, sold, buyer), wire)).collect(),
     }
 }
 

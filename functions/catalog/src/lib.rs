@@ -22,7 +22,7 @@ use shared::store::shelf::Shelf;
 #[derive(Debug)]
 pub struct State {
     base: Base,
-    pages: CategoryPages,
+    pages: CategoryPages<get_category::Rendered>,
     trees: Shelf<Tree>,
     deals: Shelf<Deals>,
     counters: Counters,

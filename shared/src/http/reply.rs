@@ -11,7 +11,7 @@ use lambda_http::http::{HeaderMap, StatusCode};
 use lambda_http::{Body, Response};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What browsers and networks in between may keep, in seconds: `max-age` 30, then 60 more while they ask again.
 const PUBLIC: HeaderValue = HeaderValue::from_static("public, max-age=30, stale-while-revalidate=60");
@@ -135,7 +135,8 @@ pub struct Rendered {
     body: String,
     /// The body once more, as the answer to Lambda holds it.
     escaped: Option<Escaped>,
-    tag: String,
+    /// Made for the first caller who may keep the body.
+    tag: OnceLock<String>,
 }
 
 impl Rendered {
@@ -145,8 +146,7 @@ impl Rendered {
         // As in `json`: reply structs do not fail to serialise.
         let body = serde_json::to_string(body).unwrap_or_default();
         let escaped = to_raw_value(&body).ok().map(|body| Escaped(Arc::from(body)));
-        let tag = entity_tag::of(&body);
-        Self { body, escaped, tag }
+        Self { body, escaped, tag: OnceLock::new() }
     }
 
     /// 200 with a body that nobody keeps.
@@ -162,7 +162,8 @@ impl Rendered {
     /// 200 with the body, or 304 where the caller has it already. Both may be kept (ruling 12).
     #[must_use]
     pub fn reply(&self, request: &HeaderMap) -> Response<Body> {
-        let mut response = if entity_tag::matches(request, &self.tag) {
+        let tag = self.tag.get_or_init(|| entity_tag::of(&self.body));
+        let mut response = if entity_tag::matches(request, tag) {
             let mut response = Response::new(Body::Empty);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
@@ -172,7 +173,7 @@ impl Rendered {
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, PUBLIC);
         headers.insert(VARY, HeaderValue::from_static("Origin"));
-        if let Ok(tag) = HeaderValue::from_str(&self.tag) {
+        if let Ok(tag) = HeaderValue::from_str(tag) {
             headers.insert(ETAG, tag);
         }
         response

@@ -74,15 +74,44 @@ pub struct Standing {
     pub unavailable: bool,
 }
 
+/// What a buyer has on a ladder already: the same for each of its items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Climbed {
+    /// What was paid for the ladder's items, less refunds.
+    paid: Money,
+    /// The highest regular price among the items owned.
+    highest: Option<Money>,
+}
+
+impl Climbed {
+    /// What `buyer` has on `ladder`; `None` where there is no ladder, or nobody is logged in.
+    #[must_use]
+    pub fn of(ladder: &[Rung], buyer: Option<&Ledger>) -> Option<Self> {
+        let ledger = buyer.filter(|_| !ladder.is_empty())?;
+        Some(ladder.iter().fold(Self::default(), |climbed, rung| {
+            let holding = ledger.of(rung.item);
+            let owned = (holding.units > 0).then_some(rung.price);
+            Self { paid: climbed.paid + holding.paid, highest: climbed.highest.max(owned) }
+        }))
+    }
+}
+
 /// How `item` stands for a caller: `ladder` is that of its category (empty where that is not cumulative) and
 /// `buyer` the ledger of a logged-in caller.
 #[must_use]
 pub fn standing(item: &Item, ladder: &[Rung], sold: &Sold, buyer: Option<&Ledger>) -> Standing {
+    standing_on(item, Climbed::of(ladder, buyer), sold, buyer)
+}
+
+/// [`standing`] where it is known already what the caller has on the item's ladder.
+#[must_use]
+pub fn standing_on(item: &Item, climbed: Option<Climbed>, sold: &Sold, buyer: Option<&Ledger>) -> Standing {
     let limits = Limits::of(item, sold, buyer);
     let sale = item.price.less(item.discount);
-    let climbing = buyer.filter(|_| is_cumulative(item, ladder));
-    let price = climbing.map_or(sale, |ledger| sale.less(paid_on(ladder, ledger)));
-    let owned = climbing.is_some_and(|ledger| owns_as_much(item, ladder, ledger));
+    let climbed = climbed.filter(|_| climbs(item));
+    let price = climbed.map_or(sale, |climbed| sale.less(climbed.paid));
+    // The item itself, which stands on its ladder at its own price, or another whose regular price is not lower.
+    let owned = climbed.is_some_and(|climbed| climbed.highest >= Some(item.price));
     Standing {
         quote: Quote { price, discount: item.price.less(price) },
         limits,
@@ -90,20 +119,14 @@ pub fn standing(item: &Item, ladder: &[Rung], sold: &Sold, buyer: Option<&Ledger
     }
 }
 
-/// Whether an item is sold cumulatively: at most one unit, for the difference. Subscriptions never are, and an
-/// any-price item has the buyer's price (ruling 6).
+/// Whether an item is sold cumulatively: at most one unit, for the difference.
 #[must_use]
 pub fn is_cumulative(item: &Item, ladder: &[Rung]) -> bool {
-    !ladder.is_empty() && !item.is_subscription && !item.any_price
+    !ladder.is_empty() && climbs(item)
 }
 
-/// What the caller paid for the items of a ladder, less refunds.
-fn paid_on(ladder: &[Rung], ledger: &Ledger) -> Money {
-    ladder.iter().map(|rung| ledger.of(rung.item).paid).sum()
-}
-
-/// Whether the caller owns the item, or one of its ladder whose regular price is not lower.
-fn owns_as_much(item: &Item, ladder: &[Rung], ledger: &Ledger) -> bool {
-    let not_lower = |rung: &&Rung| rung.item == item.id || rung.price >= item.price;
-    ladder.iter().filter(not_lower).any(|rung| ledger.of(rung.item).units > 0)
+/// Whether an item's price falls with what was paid on its ladder: a subscription's never does, and an any-price item
+/// has the buyer's price (ruling 6).
+const fn climbs(item: &Item) -> bool {
+    !item.is_subscription && !item.any_price
 }

@@ -8,11 +8,20 @@ use super::shelf::Shelf;
 use crate::model::{CategoryPath, CategoryShelf};
 use std::sync::Arc;
 
-/// Category pages by version and path. The first shelf of a page is the category itself.
-#[derive(Debug, Default)]
-pub struct CategoryPages(Shelf<Vec<CategoryShelf>>);
+/// A category page.
+#[derive(Debug)]
+pub struct CategoryPage<B> {
+    /// The category itself, then its subcategories.
+    pub shelves: Vec<CategoryShelf>,
+    /// What a function makes of the page and keeps for as long as the page itself.
+    pub beside: B,
+}
 
-impl CategoryPages {
+/// Category pages by version and path.
+#[derive(Debug, Default)]
+pub struct CategoryPages<B>(Shelf<CategoryPage<B>>);
+
+impl<B: Default> CategoryPages<B> {
     /// The page of the category at `path`; `None` where the version has none there.
     ///
     /// # Errors
@@ -22,18 +31,19 @@ impl CategoryPages {
         db: &Db,
         version: &str,
         path: &CategoryPath,
-    ) -> Result<Option<Arc<Vec<CategoryShelf>>>, StoreError> {
+    ) -> Result<Option<Arc<CategoryPage<B>>>, StoreError> {
         let partition = keys::category(version, path);
         let load = async {
             let items = db.query(&partition).await?;
-            let mut page = Vec::with_capacity(items.len());
+            let mut shelves = Vec::with_capacity(items.len());
             let mut bytes = 0;
             for item in &items {
                 let (part, size) = decode_published(&key_of(item)?, item)?;
-                page.push(part);
-                bytes += size;
+                shelves.push(part);
+                // Twice: what is kept beside a page takes its room as well.
+                bytes += 2 * size;
             }
-            Ok((!page.is_empty()).then_some((page, bytes)))
+            Ok((!shelves.is_empty()).then(|| (CategoryPage { shelves, beside: B::default() }, bytes)))
         };
         let whole = Key { pk: partition.clone(), sk: String::new() };
         self.0.get_or_load(&whole, load).await
