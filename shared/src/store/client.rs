@@ -9,12 +9,17 @@ use super::keys::{Key, PK};
 use super::wire;
 use crate::telemetry::database_call;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
+use aws_runtime::invocation_id::InvocationIdInterceptor;
+use aws_runtime::request_info::RequestInfoInterceptor;
+use aws_runtime::user_agent::UserAgentInterceptor;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
+use aws_sdk_dynamodb::config::{BehaviorVersion, ConfigBag, Intercept, Region, StalledStreamProtectionConfig};
+use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_smithy_runtime_api::client::interceptors::{disable_interceptor, dyn_dispatch_hint};
 use futures_util::future::try_join_all;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,10 +55,37 @@ pub fn client_from_env() -> Client {
         .timeout_config(timeouts)
         // No body here is long enough to stall: an attempt's timeout comes first.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .interceptor(WithoutRemarks)
         .credentials_provider(EnvironmentVariableCredentialsProvider::new());
     config.set_region(variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).map(Region::new));
     config.set_endpoint_url(variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL")));
     Client::from_conf(config.build())
+}
+
+/// Leaves out what the SDK says about itself with every attempt: what it is and which of its features are in use, a
+/// random id, how many attempts there may be. DynamoDB reads none of it, and all of it is formatted and signed anew for
+/// every call (see "Requests without remarks" in `infra/docs/decisions.md`).
+#[derive(Debug)]
+struct WithoutRemarks;
+
+#[dyn_dispatch_hint]
+impl Intercept for WithoutRemarks {
+    fn name(&self) -> &'static str {
+        "WithoutRemarks"
+    }
+
+    fn read_before_execution(
+        &self,
+        _: &BeforeSerializationInterceptorContextRef<'_>,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        const CAUSE: &str = "DynamoDB does not read it";
+        let state = config.interceptor_state();
+        state.store_put(disable_interceptor::<UserAgentInterceptor>(CAUSE));
+        state.store_put(disable_interceptor::<InvocationIdInterceptor>(CAUSE));
+        state.store_put(disable_interceptor::<RequestInfoInterceptor>(CAUSE));
+        Ok(())
+    }
 }
 
 /// Whether the environment has credentials, as it always has on Lambda.
