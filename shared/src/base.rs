@@ -28,26 +28,38 @@ impl Base {
         Self { db, config, clock, published }
     }
 
-    /// A base as the process's environment says, with the pointer read while the sandbox starts. It is read in two ways
-    /// side by side: that opens the two connections that most requests use at once, and goes the way of both kinds of
-    /// reads a first time (see "Two connections from the start" in `infra/docs/decisions.md`). A failed read fails
+    /// A base as the process's environment says, with the pointer read while the sandbox starts, and once more by
+    /// `second` side by side: that opens the two connections that most requests use at once, and goes the way of the
+    /// function's reads a first time (see "Two connections from the start" in `infra/docs/decisions.md`). A failed read fails
     /// nothing; the first request tries again.
     ///
     /// # Errors
     /// [`ConfigError`] where the environment is incomplete.
-    pub async fn from_env() -> Result<Self, ConfigError> {
+    pub async fn from_env(second: impl AsyncFnOnce(&Db)) -> Result<Self, ConfigError> {
         let config = Config::from_env()?;
         let base = Self::new(Db::new(client_from_env(), &config.table), config, Arc::new(SystemClock));
         if has_credentials() {
-            base.connect().await;
+            base.connect(second).await;
         }
         Ok(base)
     }
 
-    async fn connect(&self) {
-        let (pointer, _) = tokio::join!(self.published.pointer(), self.db.batch_get(vec![keys::pointer()]));
+    async fn connect(&self, second: impl AsyncFnOnce(&Db)) {
+        let (pointer, ()) = tokio::join!(self.published.pointer(), second(&self.db));
         if let Err(error) = pointer {
             tracing::warn!(error = %error, "the pointer could not be read during init");
         }
     }
+}
+
+/// Reads the pointer for [`Base::from_env`] as a function reads that asks for several items at once.
+pub async fn by_batch(db: &Db) {
+    // What it says comes by the other read.
+    let _ = db.batch_get(vec![keys::pointer()]).await;
+}
+
+/// Reads the pointer for [`Base::from_env`] as a function reads that never does: it is smaller without.
+pub async fn by_get(db: &Db) {
+    // As in `by_batch`.
+    let _ = db.get(&keys::pointer(), false).await;
 }

@@ -1,12 +1,12 @@
 //! The content function's process.
 
 use content::State;
-use shared::base::Base;
+use shared::base::{Base, by_get};
 use shared::http::lambda;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     shared::telemetry::init("content");
-    let state = State::new(Base::from_env().await?);
+    let state = State::new(Base::from_env(by_get).await?);
     lambda::run(|request| content::handle(&state, request)).await
 }
