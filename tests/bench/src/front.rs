@@ -10,7 +10,7 @@ use hyper::service::service_fn;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use serde_json::{Value, json};
@@ -149,10 +149,15 @@ fn authority() -> Result<Authority, rcgen::Error> {
     let root_key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    // A name of its own: where issuer and subject have the same, OpenSSL takes the certificate for self-signed.
+    params.distinguished_name.push(DnType::CommonName, "benchmark root");
     let root = params.self_signed(&root_key)?;
     let issuer = Issuer::new(params, root_key);
     let key = KeyPair::generate()?;
-    let certificate = CertificateParams::new([HOST.to_owned()])?.signed_by(&key, &issuer)?;
+    let mut params = CertificateParams::new([HOST.to_owned()])?;
+    params.distinguished_name.push(DnType::CommonName, HOST);
+    params.use_authority_key_identifier_extension = true;
+    let certificate = params.signed_by(&key, &issuer)?;
     let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
     Ok(Authority { root_pem: root.pem(), root: root.der().clone(), certificate: certificate.der().clone(), key })
 }
