@@ -12,6 +12,7 @@ use crate::figures::Cost;
 use crate::front::{Front, round_trips};
 use crate::runtime::{Invocation, Sandbox};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 /// What a call to the database takes longer across a network.
@@ -64,9 +65,12 @@ pub async fn cost(front: &Front, sandbox: &mut Sandbox, step: &Step, visits: &mu
     })
 }
 
-/// A bar on standard error, where there is somebody to see it.
+/// A bar on standard error, a line where that is no terminal.
 #[must_use]
 pub fn progress(what: &'static str, length: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        crate::run::say(&format!("measuring: {what}"));
+    }
     let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
     // The template is ours and sound.
     if let Ok(style) = ProgressStyle::with_template("{prefix:<12} [{bar:40}] {pos}/{len}") {

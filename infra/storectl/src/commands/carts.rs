@@ -15,7 +15,7 @@ use shared::model::{Cart, Code, ItemId, Items, Ledger, LineVariable, Money, Poin
 use shared::rules::cart::{PricedLine, price_lines, sums};
 use shared::rules::code::judge;
 use shared::rules::referral::in_force;
-use shared::store::carts::{Saved, save};
+use shared::store::carts::{Edit, Saved, save};
 use shared::store::counters::Counters;
 use shared::store::items::ItemShelf;
 use shared::store::{Rows, StoreError, backoff, carts, codes, keys, ledgers};
@@ -162,13 +162,16 @@ pub(super) async fn add(target: &Target, options: &AddLine) -> Result<Answer, Fa
     for round in 0..=RETRIES {
         let mut basket = Basket::read(target, &pointer, &user, Some(wish.item)).await?;
         let placed = place(&basket.cart, &basket.items, &basket.sold, &basket.ledger, &wish);
-        basket.cart = placed.map_err(|refusal| {
+        let placed = placed.map_err(|refusal| {
             Failure::refused(
                 format!("Item {} is not put into the cart: {refusal}.", wish.item),
                 "Mend it and try again.",
             )
         })?;
-        if write(target, &basket.cart).await? == Saved::Written {
+        let mut edit = Edit::of(basket.cart);
+        edit.cart.clone_from(&placed);
+        basket.cart = placed;
+        if write(target, &edit).await? == Saved::Written {
             let done = format!("{} Item {} is in the cart.", paint(GOOD, "ok"), wish.item);
             return told(target, &pointer, &user, basket, &[done]);
         }
@@ -188,8 +191,9 @@ pub(super) async fn clear(target: &Target, text: &str) -> Result<Answer, Failure
         }
         let removed = cart.lines.len();
         // Line ids go on counting: a client that still shows the old cart must not meet them again.
-        let empty = Cart { lines: Vec::new(), code: None, referral: None, ..cart };
-        if write(target, &empty).await? == Saved::Written {
+        let mut edit = Edit::of(cart);
+        (edit.cart.lines, edit.cart.code, edit.cart.referral) = (Vec::new(), None, None);
+        if write(target, &edit).await? == Saved::Written {
             let text = format!("{} The cart of {} is empty; {removed} lines went.", paint(GOOD, "ok"), user.username);
             return Ok(Answer::new(text, json!({ "user": user.id, "removed": removed })));
         }
@@ -198,8 +202,8 @@ pub(super) async fn clear(target: &Target, text: &str) -> Result<Answer, Failure
     Err(collided())
 }
 
-async fn write(target: &Target, cart: &Cart) -> Result<Saved, Failure> {
-    save(&target.db, cart).await.map_err(|error| {
+async fn write(target: &Target, edit: &Edit) -> Result<Saved, Failure> {
+    save(&target.db, edit).await.map_err(|error| {
         let next = "Look at it with `storectl cart show`.";
         Failure::from(error).done("It is not known whether the cart was written.").next(next)
     })

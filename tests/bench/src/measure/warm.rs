@@ -14,6 +14,8 @@ use std::time::Duration;
 const BLOCK: u32 = 50;
 /// Requests that count for nothing, before the first block.
 const WARM_UP: u32 = 50;
+/// Requests at the start of a block that count for nothing: another program has just had the processor's caches.
+const SETTLE: u32 = 10;
 /// With a network's delay a request is measured so many times less often.
 const DELAYED: u32 = 10;
 
@@ -61,6 +63,7 @@ pub async fn measure(
     for _ in 0..blocks {
         for cycle in &cycles {
             let sandbox = sandboxes.get_mut(cycle.program).ok_or_else(|| gone(cycle.program))?;
+            settle(sandbox, cycle, visits).await?;
             block(sandbox, cycle, BLOCK, visits, &mut seen, |seen| &mut seen.times).await?;
             stage.front.delay(NETWORK);
             let delayed = block(sandbox, cycle, BLOCK / DELAYED, visits, &mut seen, |seen| &mut seen.delayed).await;
@@ -114,6 +117,14 @@ async fn count(
         if !seen.iter().any(|seen| seen.is(cycle, step.name)) {
             seen.push(Seen::new(cycle.program, step.name, cost));
         }
+    }
+    Ok(())
+}
+
+/// Sends requests that count for nothing.
+async fn settle(sandbox: &mut Sandbox, cycle: &Cycle, visits: &mut Visits) -> Result<(), BenchError> {
+    for step in cycle.steps.iter().cycle().take(SETTLE as usize) {
+        ask(sandbox, step, visits).await?;
     }
     Ok(())
 }
