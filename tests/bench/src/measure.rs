@@ -60,8 +60,8 @@ pub async fn cost(front: &Front, sandbox: &mut Sandbox, step: &Step, visits: &mu
     Ok(Cost {
         calls: u32::try_from(calls.len()).unwrap_or(u32::MAX),
         round_trips: round_trips(&calls),
-        read_units: calls.iter().map(|call| call.read_units).sum(),
-        write_units: calls.iter().map(|call| call.write_units).sum(),
+        read_units: calls.iter().fold(0.0, |units, call| units + call.read_units),
+        write_units: calls.iter().fold(0.0, |units, call| units + call.write_units),
     })
 }
 
