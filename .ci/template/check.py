@@ -67,7 +67,9 @@ class Subject:
     def expand(self, **parameters):
         template = yaml_parse(self.text)
         # `sam package` puts an S3 address here; the translator refuses a folder.
-        template["Globals"]["Function"]["CodeUri"] = "s3://bucket/code.zip"
+        for resource in template["Resources"].values():
+            if resource["Type"] == "AWS::Serverless::Function":
+                resource["Properties"]["CodeUri"] = "s3://bucket/code.zip"
         try:
             expanded = transform(template, parameters, PoliciesOfSam())
         except Exception as error:  # the translator raises several kinds
