@@ -65,6 +65,15 @@ pub async fn cost(front: &Front, sandbox: &mut Sandbox, step: &Step, visits: &mu
     })
 }
 
+/// Places up to `length`, in an order that changes from round to round, so that nothing always comes after the same
+/// neighbour and finds the processor's caches full of it.
+pub fn turns(length: usize, round: u32) -> impl Iterator<Item = usize> {
+    let mut places: Vec<usize> = (0..length).collect();
+    // Squares modulo a prime: no two neighbours stay together.
+    places.sort_by_key(|place| (place + 1) * (place + 1 + round as usize * 31) % 997);
+    places.into_iter()
+}
+
 /// A bar on standard error, a line where that is no terminal.
 #[must_use]
 pub fn progress(what: &'static str, length: u64) -> ProgressBar {
@@ -77,4 +86,26 @@ pub fn progress(what: &'static str, length: u64) -> ProgressBar {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.with_prefix(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::turns;
+
+    #[test]
+    fn everybody_has_one_turn_in_each_round_and_other_neighbours_in_the_next() {
+        let rounds: Vec<Vec<usize>> = (0..20).map(|round| turns(9, round).collect()).collect();
+        for round in &rounds {
+            let mut sorted = round.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..9).collect::<Vec<_>>());
+        }
+        let before_first: std::collections::BTreeSet<Option<usize>> = rounds
+            .iter()
+            .map(|round| {
+                round.iter().position(|place| *place == 0).and_then(|at| at.checked_sub(1)).map(|at| round[at])
+            })
+            .collect();
+        assert!(before_first.len() > 4, "{before_first:?}");
+    }
 }

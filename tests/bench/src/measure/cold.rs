@@ -1,6 +1,6 @@
 //! Starts: fresh processes, one after the other, all programs in turn.
 
-use super::{Visits, ask, progress};
+use super::{Visits, ask, progress, turns};
 use crate::cases::first;
 use crate::error::BenchError;
 use crate::figures::{Cold, Kind, Spread};
@@ -33,7 +33,8 @@ pub async fn measure(
     let mut seen: Vec<Seen> = programs.iter().map(|_| Seen::default()).collect();
     // The first round warms the machine's caches and counts for nothing.
     for round in 0..=rounds {
-        for (program, seen) in programs.iter().zip(&mut seen) {
+        for place in turns(programs.len(), round) {
+            let (program, seen) = (&programs[place], &mut seen[place]);
             let mut once = Seen::default();
             start(stage, program, slice, visits, &mut once).await?;
             if round > 0 {

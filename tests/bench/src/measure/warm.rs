@@ -1,6 +1,6 @@
 //! Endpoints on warm processes, in blocks that take turns, so that a slow moment of the machine meets them all.
 
-use super::{NETWORK, Visits, ask, cost, progress};
+use super::{NETWORK, Visits, ask, cost, progress, turns};
 use crate::cases::{Cycle, Step, check_status, endpoints};
 use crate::error::BenchError;
 use crate::figures::{Cost, Endpoint, Kind, Spread};
@@ -60,8 +60,9 @@ pub async fn measure(
     }
     let blocks = rounds.div_ceil(BLOCK);
     let bar = progress("warm", u64::from(blocks) * cycles.len() as u64);
-    for _ in 0..blocks {
-        for cycle in &cycles {
+    for round in 0..blocks {
+        for place in turns(cycles.len(), round) {
+            let cycle = &cycles[place];
             let sandbox = sandboxes.get_mut(cycle.program).ok_or_else(|| gone(cycle.program))?;
             settle(sandbox, cycle, visits).await?;
             block(sandbox, cycle, BLOCK, visits, &mut seen, |seen| &mut seen.times).await?;
