@@ -1,7 +1,9 @@
-//! Where a failure of the table becomes an answer: the same for every endpoint (ruling 1).
+//! Where a failure of the table becomes an answer: the same for every endpoint (ruling 1). And what a failure was caused
+//! by, for logs and for people.
 
 use crate::http::{Body, Response, reply, serve};
 use crate::store::StoreError;
+use std::error::Error;
 
 /// Logs a failure, once, with all its causes, and answers it: 503 where the same request may pass in a moment, else 500
 /// with the request's id and nothing of the inside.
@@ -11,5 +13,42 @@ pub fn answer(request_id: &str, error: &StoreError) -> Response<Body> {
     match error {
         StoreError::Unavailable { .. } => reply::unavailable(),
         StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
+    }
+}
+
+/// Everything that an error was caused by, the nearest first, in one line; empty where nothing else is to blame.
+#[must_use]
+pub fn causes(error: &dyn Error) -> String {
+    let mut causes = Vec::new();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        causes.push(source.to_string());
+        cause = source.source();
+    }
+    causes.join(": ")
+}
+
+/// An error with everything it was caused by, in one line.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
+    let causes = causes(error);
+    if causes.is_empty() { error.to_string() } else { format!("{error}: {causes}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Layer(&'static str, #[source] Option<Box<Self>>);
+
+    #[test]
+    fn a_chain_names_every_cause_once() {
+        let layer = |text, cause: Option<Layer>| Layer(text, cause.map(Box::new));
+        let error = layer("not started", Some(layer("no table", Some(layer("refused", None)))));
+        assert_eq!(causes(&error), "no table: refused");
+        assert_eq!(chain(&error), "not started: no table: refused");
+        assert_eq!((causes(&layer("alone", None)), chain(&layer("alone", None))), (String::new(), "alone".to_owned()));
     }
 }

@@ -1,6 +1,6 @@
 //! The embedded DynamoDB: an engine on a loopback port, and the table as template.yaml defines it.
 
-use crate::error::{StartError, chain};
+use crate::error::StartError;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TimeToLiveSpecification,
 };
 use dynoxide::Database;
+use shared::fault::chain;
 use std::path::Path;
 use std::time::Duration;
 use template::TableDefinition;

@@ -1,6 +1,7 @@
 //! Why the server does not start: one sentence each, with what to do where that is not plain.
 
 use publish::Fault;
+use shared::fault::chain;
 use std::path::PathBuf;
 
 /// Why the server does not start.
@@ -77,18 +78,6 @@ pub enum StartError {
         "{0} has no published store; publish one there first (only a database on this machine is filled by itself)"
     )]
     EmptyRemote(String),
-}
-
-/// An error with everything it was caused by, in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        cause = source.source();
-    }
-    text
 }
 
 fn list(faults: &[Fault]) -> String {

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 use serde_json::json;
+use shared::fault::chain;
 use shared::store::StoreError;
 use std::error::Error;
 use std::fmt;
@@ -199,18 +200,6 @@ fn classify(chain: &str) -> Option<Failure> {
     None
 }
 
-/// An error with everything it was caused by, in one line.
-fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        cause = source.source();
-    }
-    text
-}
-
 /// The innermost cause.
 fn last(error: &(dyn Error + 'static)) -> String {
     let mut inner = error;
@@ -226,7 +215,8 @@ fn sentence(chain: &str) -> String {
     words.trim_end_matches('.').to_owned()
 }
 
-fn capital(text: &str) -> String {
+/// A text with its first letter in upper case.
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -2,6 +2,7 @@
 
 use super::{reply, route};
 use crate::clock::Clock;
+use crate::fault;
 use crate::telemetry;
 use futures_util::FutureExt;
 use lambda_http::{Body, Request, Response};
@@ -32,11 +33,5 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 
 /// Logs an error with everything it was caused by. A refusal is no error and is not logged here.
 pub fn log_fault(request_id: &str, error: &dyn std::error::Error) {
-    let mut causes = Vec::new();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        causes.push(source.to_string());
-        cause = source.source();
-    }
-    tracing::error!(request_id, error = %error, causes = causes.join(": "), "the request failed");
+    tracing::error!(request_id, error = %error, causes = fault::causes(error), "the request failed");
 }

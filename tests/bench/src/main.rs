@@ -38,7 +38,7 @@ async fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            run::say(&format!("error: {}", chain(&error)));
+            run::say(&format!("error: {}", shared::fault::chain(&error)));
             ExitCode::FAILURE
         }
     }
@@ -65,15 +65,4 @@ async fn everything(options: &Options) -> Result<bool, BenchError> {
         run::say("infra/docs/performance.md is written");
     }
     Ok(!options.check || budgets::held(&verdicts))
-}
-
-/// An error with everything it was caused by.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text = format!("{text}: {source}");
-        cause = source.source();
-    }
-    text
 }

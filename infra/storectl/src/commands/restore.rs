@@ -7,7 +7,7 @@ use crate::answer::{Answer, GOOD, paint};
 use crate::archive::{self, Seal};
 use crate::cli::Restore;
 use crate::console::Console;
-use crate::error::{Exit, Failure};
+use crate::error::{Exit, Failure, capital};
 use crate::progress::Progress;
 use crate::target::Target;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -63,11 +63,6 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
     })?;
     let text = format!("{} {} items of {} are in {}.", paint(GOOD, "ok"), seal.items, seal.taken_at, target.name);
     Ok(Answer::new(text, json!({ "items": seal.items, "taken_at": seal.taken_at, "resumed_after": from })))
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 async fn mark(db: &Db) -> Result<Option<Mark>, StoreError> {
