@@ -2,7 +2,7 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
-use crate::store::client::{client_from_env, has_credentials};
+use crate::store::access::Access;
 use crate::store::published::Published;
 use crate::store::{Db, keys};
 use std::sync::Arc;
@@ -37,8 +37,10 @@ impl Base {
     /// [`ConfigError`] where the environment is incomplete.
     pub async fn from_env(second: impl AsyncFnOnce(&Db)) -> Result<Self, ConfigError> {
         let config = Config::from_env()?;
-        let base = Self::new(Db::new(client_from_env(), &config.table), config, Arc::new(SystemClock));
-        if has_credentials() {
+        let access = Access::from_env()?;
+        let is_known = access.credentials.is_some();
+        let base = Self::new(Db::direct(access, &config.table), config, Arc::new(SystemClock));
+        if is_known {
             base.connect(second).await;
         }
         Ok(base)

@@ -5,7 +5,7 @@ use crate::clock::{NOW, TestClock};
 use crate::faults::Faults;
 use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::SharedInterceptor;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use local::engine::{Engine, ensure_table};
 use local::functions::Functions;
@@ -68,7 +68,7 @@ pub struct TestStore {
     pub keys: TokenKeys,
     gateway: Gateway,
     functions: Functions,
-    tapped: Client,
+    tapped: Db,
     template: Template,
 }
 
@@ -99,10 +99,11 @@ impl TestStore {
         ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         // As in production, but quicker to give up.
-        let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(5));
-        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1)).build();
-        let tapped = engine.client_config().interceptor(calls.clone()).interceptor(faults.clone());
-        let tapped = Client::from_conf(tapped.retry_config(retries).timeout_config(timeouts).build());
+        let mut access = engine.access();
+        access.retries = access.retries.with_initial_backoff(Duration::from_millis(5));
+        access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1)).build();
+        access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
+        let tapped = Db::direct(access, TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let functions = functions(&template, &tapped, &clock);
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
@@ -158,7 +159,7 @@ impl TestStore {
     }
 }
 
-fn functions(template: &Template, client: &Client, clock: &Arc<TestClock>) -> Functions {
+fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>) -> Functions {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as Arc<dyn Clock>;
-    Functions::new(template, client, TABLE, &KEYS, &clock).expect("functions that start")
+    Functions::new(template, db, &KEYS, &clock).expect("functions that start")
 }

@@ -9,12 +9,16 @@ use aws_sdk_dynamodb::types::{
 };
 use dynoxide::Database;
 use shared::fault::chain;
+use shared::store::access::Access;
+use shared::store::connector;
 use std::path::Path;
 use std::time::Duration;
 use template::TableDefinition;
 
 /// How often expired items are removed; DynamoDB itself takes days.
 const SWEEP: Duration = Duration::from_mins(1);
+/// What requests are signed for.
+const REGION: &str = "local";
 
 /// A running engine. It ends with the runtime it runs on.
 #[derive(Debug, Clone)]
@@ -47,16 +51,26 @@ impl Engine {
         &self.endpoint
     }
 
-    /// The configuration of a client of this engine, which takes any credentials.
+    /// How functions reach this engine, which takes any credentials.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        Access::new(REGION, Some(self.endpoint.clone()), Some(credentials()), connector::plain_client())
+    }
+
+    /// The configuration of a client of this engine, with the patience that the SDK's clients have.
     #[must_use]
     pub fn client_config(&self) -> aws_sdk_dynamodb::config::Builder {
         aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("local"))
+            .region(Region::new(REGION))
             .endpoint_url(&self.endpoint)
-            .credentials_provider(Credentials::new("local", "local", None, None, "local"))
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .credentials_provider(credentials())
+            .http_client(connector::plain_client())
     }
+}
+
+fn credentials() -> Credentials {
+    Credentials::new("local", "local", None, None, "local")
 }
 
 async fn sweep(database: Database) {

@@ -48,6 +48,9 @@ pub enum StartError {
     /// The database engine.
     #[error("the embedded database does not start: {0}")]
     Engine(String),
+    /// The environment's way to another database.
+    #[error("AWS_ENDPOINT_URL_DYNAMODB names a database that cannot be reached: {0}")]
+    Access(#[source] shared::config::ConfigError),
     /// The table.
     #[error("the table cannot be {action}: {reason}")]
     Table {

@@ -1,7 +1,6 @@
 //! The five functions in one process, each with its own state, as each has its own process when deployed.
 
 use crate::error::StartError;
-use aws_sdk_dynamodb::Client;
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::clock::Clock;
@@ -23,23 +22,17 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Sets the functions up with the environment that the template gives each, but for the table's name and the token
-    /// keys, which only a deploy would know.
+    /// Sets the functions up on a table, with the environment that the template gives each, but for the table's name and
+    /// the token keys, which only a deploy would know.
     ///
     /// # Errors
     /// [`StartError`] for the first function that cannot start.
-    pub fn new(
-        template: &Template,
-        client: &Client,
-        table: &str,
-        token_keys: &str,
-        clock: &Arc<dyn Clock>,
-    ) -> Result<Self, StartError> {
+    pub fn new(template: &Template, db: &Db, token_keys: &str, clock: &Arc<dyn Clock>) -> Result<Self, StartError> {
         let base = |function: &str| {
             let environment = template.environment(function)?;
-            let config = config(&environment, table, token_keys)
+            let config = config(&environment, db.table(), token_keys)
                 .map_err(|source| StartError::Function { function: function.to_owned(), source })?;
-            Ok::<_, StartError>(Base::new(Db::new(client.clone(), table), config, Arc::clone(clock)))
+            Ok::<_, StartError>(Base::new(db.clone(), config, Arc::clone(clock)))
         };
         Ok(Self {
             catalog: catalog::State::new(base("catalog")?),

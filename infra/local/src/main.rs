@@ -1,6 +1,5 @@
 //! `cargo run`: the whole store on one port.
 
-use aws_sdk_dynamodb::Client;
 use clap::Parser;
 use local::engine::{Engine, ensure_table};
 use local::error::StartError;
@@ -12,6 +11,7 @@ use local::store::Store;
 use local::{data, server};
 use shared::clock::{Clock, SystemClock};
 use shared::store::Db;
+use shared::store::access::Access;
 use shared::token::TokenKeys;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -39,8 +39,7 @@ async fn main() -> ExitCode {
 
 /// A database with the table in it.
 struct Database {
-    client: Client,
-    endpoint: String,
+    access: Access,
     table: String,
 }
 
@@ -58,20 +57,20 @@ async fn run(options: &Options) -> Result<(), StartError> {
         None => data::new_token_keys()?,
     };
     let database = open(options, &template).await?;
-    let db = Db::new(database.client.clone(), &database.table);
-    if is_here(&database.endpoint) {
-        ensure_table(&database.client, &database.table, &template.table()?).await?;
+    let db = Db::direct(database.access.clone(), &database.table);
+    if is_here(&database.access.endpoint) {
+        ensure_table(db.client(), &database.table, &template.table()?).await?;
         store.load_into_empty(&db, now).await?;
     } else if publish::read_pointer(&db).await.map_err(publish::PublishError::Store)?.is_none() {
-        return Err(StartError::EmptyRemote(database.endpoint));
+        return Err(StartError::EmptyRemote(database.access.endpoint));
     }
-    let functions = Functions::new(&template, &database.client, &database.table, &token_keys, &clock)?;
+    let functions = Functions::new(&template, &db, &token_keys, &clock)?;
     let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?);
     let port = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?.port();
     let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
     let ready = Ready {
         base_url: format!("http://127.0.0.1:{port}"),
-        dynamodb_endpoint: database.endpoint,
+        dynamodb_endpoint: database.access.endpoint,
         table: database.table,
         tokens: tokens(&store.live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
         r#try: Try::pick(&store.compiled, &store.live, now),
@@ -87,18 +86,12 @@ async fn run(options: &Options) -> Result<(), StartError> {
 /// The embedded database, or the one that the environment names.
 async fn open(options: &Options, template: &Template) -> Result<Database, StartError> {
     let definition = template.table()?;
-    match std::env::var(ENDPOINT).ok().filter(|endpoint| !endpoint.is_empty()) {
-        Some(endpoint) => {
-            let client = shared::store::client::client_from_env();
-            let table = std::env::var("TABLE_NAME").unwrap_or(definition.logical_id);
-            Ok(Database { client, endpoint, table })
-        }
-        None => {
-            let engine = Engine::start(options.data.as_deref().map(data::table_file).as_deref()).await?;
-            let client = Client::from_conf(engine.client_config().build());
-            Ok(Database { client, endpoint: engine.endpoint().to_owned(), table: definition.logical_id })
-        }
+    if std::env::var_os(ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty()) {
+        let table = std::env::var("TABLE_NAME").unwrap_or(definition.logical_id);
+        return Ok(Database { access: Access::from_env().map_err(StartError::Access)?, table });
     }
+    let engine = Engine::start(options.data.as_deref().map(data::table_file).as_deref()).await?;
+    Ok(Database { access: engine.access(), table: definition.logical_id })
 }
 
 /// Whether a database is on this machine: only such a one is filled by itself.

@@ -6,8 +6,7 @@ use super::client::{Db, Rows};
 use super::codec::{decode_live, encode_live, key_attributes};
 use super::keys::{self, Key, PK, SK};
 use crate::model::{AppliedCode, Cart, CodeText, Line, UserId};
-use crate::telemetry::database_call;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -54,7 +53,7 @@ impl Edit {
 pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
     let key = keys::cart(edit.cart.user);
     let update = Update::of(edit, &key)?;
-    let mut request = db.client().update_item().table_name(db.table()).set_key(Some(key_attributes(&key)));
+    let mut request = UpdateItemInput::builder().table_name(db.table()).set_key(Some(key_attributes(&key)));
     request = if edit.read.version == 0 {
         request.condition_expression("attribute_not_exists(pk)")
     } else {
@@ -67,7 +66,7 @@ pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
     for (placeholder, name) in update.names {
         request = request.expression_attribute_names(placeholder, name);
     }
-    match database_call(Box::pin(request.update_expression(update.expression).send())).await {
+    match db.update_item(request.update_expression(update.expression)).await {
         Ok(_) => Ok(Saved::Written),
         Err(error) => match error.as_service_error() {
             Some(

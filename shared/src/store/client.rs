@@ -1,114 +1,73 @@
-//! The connection to the table: how the SDK is set up, and the few operations everything else is made of.
+//! The table, and the few operations that everything else is made of.
 //!
 //! The SDK's futures are large (clippy names them); every one is boxed where it is made, so that an endpoint's own
 //! future stays small enough to move.
 
+use super::access::Access;
 use super::codec::{Item, key_attributes, key_of};
+use super::direct::{Answer, Direct};
 use super::error::StoreError;
 use super::keys::{Key, PK};
-use super::wire;
 use crate::telemetry::database_call;
-use aws_config::environment::EnvironmentVariableCredentialsProvider;
-use aws_runtime::invocation_id::InvocationIdInterceptor;
-use aws_runtime::request_info::RequestInfoInterceptor;
-use aws_runtime::user_agent::UserAgentInterceptor;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, ConfigBag, Intercept, Region, StalledStreamProtectionConfig};
-use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
+use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemInput, BatchGetItemOutput};
+use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
+use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput, GetItemOutput};
+use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
+use aws_sdk_dynamodb::operation::query::{QueryError, QueryInput, QueryOutput};
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
-use aws_smithy_runtime_api::client::interceptors::{disable_interceptor, dyn_dispatch_hint};
 use futures_util::future::try_join_all;
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The most keys that one BatchGetItem takes.
 const BATCH: usize = 100;
 /// How often unprocessed keys are asked for again before the caller is told to come back.
 const ROUNDS: u32 = 4;
 
-/// The table, through a client that is shared by everything in the process.
+/// The table, by a way that is shared by everything in the process.
 #[derive(Debug, Clone)]
 pub struct Db {
-    client: Client,
+    way: Way,
     table: Arc<str>,
 }
 
-/// A client as a function needs it: region, credentials and endpoint from the environment, where Lambda puts them; TLS
-/// by rustls with ring (no aws-lc, see "No aws-lc" in `infra/docs/decisions.md`); the standard three attempts; and
-/// timeouts that leave room for an answer before the function's own. The SDK's search for profiles, single sign-on
-/// and instance roles is left out: it is half of a function's size, and nothing there ever finds anything.
-#[must_use]
-pub fn client_from_env() -> Client {
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(1))
-        .operation_attempt_timeout(Duration::from_millis(1_500))
-        .operation_timeout(Duration::from_secs(4))
-        .build();
-    let mut config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .http_client(wire::client(wire::roots()))
-        .retry_config(RetryConfig::standard().with_max_attempts(3))
-        .timeout_config(timeouts)
-        // No body here is long enough to stall: an attempt's timeout comes first.
-        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-        .interceptor(WithoutRemarks)
-        .credentials_provider(EnvironmentVariableCredentialsProvider::new());
-    config.set_region(variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).map(Region::new));
-    config.set_endpoint_url(variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL")));
-    Client::from_conf(config.build())
-}
+/// An operation on its way.
+type Call<'a, T, E> = Pin<Box<dyn Future<Output = Answer<T, E>> + Send + 'a>>;
 
-/// Leaves out what the SDK says about itself with every attempt: what it is and which of its features are in use, a
-/// random id, how many attempts there may be. DynamoDB reads none of it, and all of it is formatted and signed anew for
-/// every call (see "Requests without remarks" in `infra/docs/decisions.md`).
-#[derive(Debug)]
-struct WithoutRemarks;
-
-#[dyn_dispatch_hint]
-impl Intercept for WithoutRemarks {
-    fn name(&self) -> &'static str {
-        "WithoutRemarks"
-    }
-
-    fn read_before_execution(
-        &self,
-        _: &BeforeSerializationInterceptorContextRef<'_>,
-        config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        const CAUSE: &str = "DynamoDB does not read it";
-        let state = config.interceptor_state();
-        state.store_put(disable_interceptor::<UserAgentInterceptor>(CAUSE));
-        state.store_put(disable_interceptor::<InvocationIdInterceptor>(CAUSE));
-        state.store_put(disable_interceptor::<RequestInfoInterceptor>(CAUSE));
-        Ok(())
-    }
-}
-
-/// Whether the environment has credentials, as it always has on Lambda.
-#[must_use]
-pub fn has_credentials() -> bool {
-    variable("AWS_ACCESS_KEY_ID").is_some()
-}
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+/// How an operation gets to the table.
+#[derive(Debug, Clone)]
+enum Way {
+    /// The functions' way.
+    Direct(Arc<Direct>),
+    /// The tools' way, with all that the SDK's client can find and do.
+    Client(Client),
 }
 
 impl Db {
-    /// The table named `table`, reached through `client`.
+    /// The table named `table` as functions reach it.
     #[must_use]
-    pub fn new(client: Client, table: &str) -> Self {
-        Self { client, table: Arc::from(table) }
+    pub fn direct(access: Access, table: &str) -> Self {
+        Self { way: Way::Direct(Arc::new(Direct::new(access))), table: Arc::from(table) }
     }
 
-    /// The SDK's client, for the few operations that only one file needs.
+    /// The table named `table`, reached through the SDK's client.
     #[must_use]
-    pub const fn client(&self) -> &Client {
-        &self.client
+    pub fn new(client: Client, table: &str) -> Self {
+        Self { way: Way::Client(client), table: Arc::from(table) }
+    }
+
+    /// The SDK's client, for the operations that no function needs.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        match &self.way {
+            Way::Direct(direct) => direct.client(),
+            Way::Client(client) => client,
+        }
     }
 
     /// The table's name.
@@ -122,8 +81,8 @@ impl Db {
     /// # Errors
     /// [`StoreError`] where the database does not answer with the item or its absence.
     pub async fn get(&self, key: &Key, consistent: bool) -> Result<Option<Item>, StoreError> {
-        let request = self.client.get_item().table_name(self.table()).consistent_read(consistent);
-        let answer = database_call(Box::pin(request.set_key(Some(key_attributes(key))).send())).await;
+        let request = GetItemInput::builder().table_name(self.table()).consistent_read(consistent);
+        let answer = database_call(self.get_item(request.set_key(Some(key_attributes(key))))).await;
         Ok(answer.map_err(|error| StoreError::from_sdk("GetItem", error))?.item)
     }
 
@@ -146,8 +105,8 @@ impl Db {
             let request = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
             let request =
                 request.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-            let answer = self.client.batch_get_item().request_items(self.table(), request);
-            let answer = database_call(Box::pin(answer.send())).await;
+            let request = BatchGetItemInput::builder().request_items(self.table(), request);
+            let answer = database_call(self.batch_get_item(request)).await;
             let answer = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
             for item in answer.responses.unwrap_or_default().into_values().flatten() {
                 rows.insert(key_of(&item)?, item);
@@ -170,10 +129,10 @@ impl Db {
         let mut items = Vec::new();
         let mut start = None;
         loop {
-            let request = self.client.query().table_name(self.table()).consistent_read(true);
+            let request = QueryInput::builder().table_name(self.table()).consistent_read(true);
             let request = request.key_condition_expression("#pk = :pk").expression_attribute_names("#pk", PK);
             let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
-            let page = database_call(Box::pin(request.set_exclusive_start_key(start).send())).await;
+            let page = database_call(self.query_page(request.set_exclusive_start_key(start))).await;
             let page = page.map_err(|error| StoreError::from_sdk("Query", error))?;
             items.extend(page.items.unwrap_or_default());
             start = page.last_evaluated_key.filter(|key| !key.is_empty());
@@ -181,6 +140,39 @@ impl Db {
                 return Ok(items);
             }
         }
+    }
+
+    fn get_item(&self, request: GetItemInputBuilder) -> Call<'_, GetItemOutput, GetItemError> {
+        match &self.way {
+            Way::Direct(direct) => Box::pin(direct.get_item(request)),
+            Way::Client(client) => Box::pin(request.send_with(client)),
+        }
+    }
+
+    fn batch_get_item(&self, request: BatchGetItemInputBuilder) -> Call<'_, BatchGetItemOutput, BatchGetItemError> {
+        match &self.way {
+            Way::Direct(direct) => Box::pin(direct.batch_get_item(request)),
+            Way::Client(client) => Box::pin(request.send_with(client)),
+        }
+    }
+
+    fn query_page(&self, request: QueryInputBuilder) -> Call<'_, QueryOutput, QueryError> {
+        match &self.way {
+            Way::Direct(direct) => Box::pin(direct.query(request)),
+            Way::Client(client) => Box::pin(request.send_with(client)),
+        }
+    }
+
+    /// Writes to an item; what a failed condition means is the caller's to say.
+    ///
+    /// # Errors
+    /// What the SDK answers.
+    pub async fn update_item(&self, request: UpdateItemInputBuilder) -> Answer<UpdateItemOutput, UpdateItemError> {
+        let call: Call<'_, _, _> = match &self.way {
+            Way::Direct(direct) => Box::pin(direct.update_item(request)),
+            Way::Client(client) => Box::pin(request.send_with(client)),
+        };
+        database_call(call).await
     }
 }
 

@@ -5,9 +5,8 @@ use super::StoreError;
 use super::client::Db;
 use super::codec::{Item, key_attributes};
 use super::keys::{self, TTL};
-use crate::telemetry::database_call;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 /// Requests that pass in a window.
@@ -78,7 +77,7 @@ async fn count(db: &Db, address: &str, now: u64) -> Result<Counted, StoreError> 
         .expression_attribute_values(":max", number(u64::from(LIMIT)))
         .return_values(ReturnValue::AllNew)
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-    match database_call(Box::pin(request.send())).await {
+    match db.update_item(request).await {
         Ok(answer) => window(answer.attributes.as_ref(), address).map(Counted::In),
         Err(error) => match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => match failed.item() {
@@ -103,7 +102,7 @@ async fn open(db: &Db, address: &str, now: u64) -> Result<Option<Window>, StoreE
         .expression_attribute_values(":end", number(end))
         .expression_attribute_values(":now", number(now))
         .expression_attribute_values(":ttl", number(end / 1_000 + KEPT_SECONDS));
-    match database_call(Box::pin(request.send())).await {
+    match db.update_item(request).await {
         Ok(_) => Ok(Some(Window { hits: 1, end })),
         Err(error) => match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(None),
@@ -112,8 +111,8 @@ async fn open(db: &Db, address: &str, now: u64) -> Result<Option<Window>, StoreE
     }
 }
 
-fn update(db: &Db, address: &str) -> UpdateItemFluentBuilder {
-    db.client().update_item().table_name(db.table()).set_key(Some(key_attributes(&keys::rate(address))))
+fn update(db: &Db, address: &str) -> UpdateItemInputBuilder {
+    UpdateItemInput::builder().table_name(db.table()).set_key(Some(key_attributes(&keys::rate(address))))
 }
 
 fn number(value: u64) -> AttributeValue {

@@ -1,11 +1,14 @@
 //! All of DynamoDB: keys, encodings, caching, one file per thing. Knows nothing of HTTP and decides nothing.
 
+pub mod access;
 pub mod carts;
 pub mod categories;
 pub mod client;
 pub mod codec;
 pub mod codes;
+pub mod connector;
 pub mod counters;
+pub mod direct;
 mod error;
 pub mod items;
 pub mod keys;
@@ -17,7 +20,6 @@ pub mod shelf;
 pub mod statistics;
 pub mod timed;
 pub mod users;
-pub mod wire;
 
 pub use client::{Db, Rows};
 pub use error::StoreError;

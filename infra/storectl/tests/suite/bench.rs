@@ -143,10 +143,15 @@ impl Bench {
         Db::new(Client::from_conf(config), &self.table)
     }
 
+    /// The same table as functions reach it.
+    pub fn functions_db(&self) -> Db {
+        Db::direct(self.engine.access(), &self.table)
+    }
+
     /// Asks the API, whose functions have cached nothing yet.
     pub async fn api(&self, method: Method, path: &str, token: Option<&str>, body: &str) -> (StatusCode, Value) {
         let keys = std::fs::read_to_string(self.key_file()).unwrap();
-        let functions = Functions::new(template(), self.db.client(), &self.table, &keys, &self.as_clock()).unwrap();
+        let functions = Functions::new(template(), &self.functions_db(), &keys, &self.as_clock()).unwrap();
         let gateway = Gateway::new(template(), functions, self.as_clock()).unwrap();
         ask(&gateway, method, path, token, body).await
     }

@@ -1,7 +1,6 @@
 //! Whoever follows infra/docs/operations.md on their own machine gets to a paid order that checkStatus shows.
 
 use crate::bench::{ask, copy};
-use aws_sdk_dynamodb::Client;
 use clap::Parser;
 use http::{Method, StatusCode};
 use local::engine::Engine;
@@ -9,6 +8,7 @@ use local::functions::Functions;
 use local::gateway::Gateway;
 use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
+use shared::store::Db;
 use std::sync::Arc;
 use storectl::cli::Cli;
 use storectl::commands;
@@ -61,10 +61,9 @@ async fn a_newcomer_gets_to_a_paid_order_that_check_status_shows() {
     }
     let data = dir.path().join("data");
     let engine = Engine::start(Some(&local::data::table_file(&data))).await.unwrap();
-    let client = Client::from_conf(engine.client_config().build());
     let keys = local::data::token_keys(&data).unwrap();
-    let table = template().table().unwrap().logical_id;
-    let functions = Functions::new(template(), &client, &table, &keys, &clock).unwrap();
+    let db = Db::direct(engine.access(), &template().table().unwrap().logical_id);
+    let functions = Functions::new(template(), &db, &keys, &clock).unwrap();
     let gateway = Gateway::new(template(), functions, clock).unwrap();
     let body = r#"{"order_id":"first-sale"}"#;
     assert!(PAGE.contains(body), "the page asks for the order that it records");

@@ -95,7 +95,7 @@ async fn readers_that_never_stop_see_one_store_or_the_other_and_never_both() {
         tokio::spawn(async move {
             let clock = Arc::clone(&bench.clock) as Arc<dyn Clock>;
             let keys = std::fs::read_to_string(bench.path("keys.json")).unwrap();
-            let functions = Functions::new(template(), bench.db.client(), bench.db.table(), &keys, &clock).unwrap();
+            let functions = Functions::new(template(), &bench.functions_db(), &keys, &clock).unwrap();
             let gateway = Gateway::new(template(), functions, clock).unwrap();
             let mut seen = 0;
             while !over.load(Ordering::SeqCst) {

@@ -1,20 +1,21 @@
-//! The wire against a server of the test's own: which connections it opens, keeps and leaves, and what it makes of a
+//! The connector against a server of the test's own: which connections it opens, keeps and leaves, and what it makes of a
 //! server that does not do its part.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemOutput};
+use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use futures_util::future::join_all;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
-use shared::store::wire;
+use shared::store::access::Access;
+use shared::store::connector;
+use shared::store::direct::Direct;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
@@ -84,9 +85,9 @@ impl Server {
         Self { address, roots: RootCertStore::empty(), heads, scheme }
     }
 
-    fn client(&self, attempts: u32) -> Client {
+    fn direct(&self, attempts: u32) -> Direct {
         let url = format!("{}://localhost:{}", self.scheme, self.address.port());
-        client(&url, self.roots.clone(), attempts)
+        direct(&url, self.roots.clone(), attempts)
     }
 
     /// How many requests came on each connection.
@@ -137,25 +138,20 @@ fn read_request(stream: &mut impl Read) -> Option<String> {
     Some(head)
 }
 
-fn client(url: &str, roots: RootCertStore, attempts: u32) -> Client {
-    let timeouts = TimeoutConfig::builder()
+fn direct(url: &str, roots: RootCertStore, attempts: u32) -> Direct {
+    let credentials = Credentials::new("id", "secret", None, None, "test");
+    let mut access = Access::new("eu-central-1", Some(url.to_owned()), Some(credentials), connector::client(roots));
+    access.retries = RetryConfig::standard().with_max_attempts(attempts);
+    access.timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_millis(300))
         .read_timeout(Duration::from_millis(600))
         .build();
-    let config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .http_client(wire::client(roots))
-        .retry_config(RetryConfig::standard().with_max_attempts(attempts))
-        .timeout_config(timeouts)
-        .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
-        .region(Region::new("eu-central-1"))
-        .endpoint_url(url);
-    Client::from_conf(config.build())
+    Direct::new(access)
 }
 
-async fn get(client: &Client) -> Answer<GetItemOutput> {
-    let request = client.get_item().table_name("t").key("pk", AttributeValue::S("a".to_owned()));
-    Box::pin(request.send()).await
+async fn get(direct: &Direct) -> Answer<GetItemOutput> {
+    let request = GetItemInput::builder().table_name("t").key("pk", AttributeValue::S("a".to_owned()));
+    Box::pin(direct.get_item(request)).await
 }
 
 /// Why a request got no answer.
@@ -170,9 +166,9 @@ fn failure(answer: Answer<GetItemOutput>) -> DispatchFailure {
 #[tokio::test]
 async fn one_connection_serves_one_request_after_another() {
     for server in [Server::tls(|_, _| Deed::Reply(200)), Server::plain(|_, _| Deed::Reply(200))] {
-        let client = server.client(1);
+        let direct = server.direct(1);
         for _ in 0..20 {
-            let answer = get(&client).await.unwrap();
+            let answer = get(&direct).await.unwrap();
             assert_eq!(answer.item().unwrap()["text"].as_s().unwrap().len(), 100_000);
         }
         assert_eq!(server.requests(), [20], "{}", server.scheme);
@@ -182,7 +178,7 @@ async fn one_connection_serves_one_request_after_another() {
 #[tokio::test]
 async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
     let server = Server::tls(|_, _| Deed::Reply(200));
-    get(&server.client(1)).await.unwrap();
+    get(&server.direct(1)).await.unwrap();
     let head = server.heads.lock().unwrap()[0][0].clone();
     assert!(head.starts_with("post / http/1.1\r\n"), "{head}");
     let host = format!("host: localhost:{}", server.address.port());
@@ -192,9 +188,9 @@ async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
 #[tokio::test]
 async fn requests_side_by_side_have_a_connection_each_and_leave_it_to_later_ones() {
     let server = Server::tls(|_, _| Deed::Reply(200));
-    let client = server.client(1);
+    let direct = server.direct(1);
     for _ in 0..3 {
-        assert!(join_all((0..4).map(|_| get(&client))).await.iter().all(Result::is_ok));
+        assert!(join_all((0..4).map(|_| get(&direct))).await.iter().all(Result::is_ok));
     }
     assert_eq!(server.requests(), [3; 4]);
 }
@@ -202,9 +198,9 @@ async fn requests_side_by_side_have_a_connection_each_and_leave_it_to_later_ones
 #[tokio::test]
 async fn a_connection_that_was_closed_while_it_was_idle_is_not_noticed() {
     let server = Server::tls(|_, _| Deed::ReplyAndClose);
-    let client = server.client(1);
+    let direct = server.direct(1);
     for _ in 0..3 {
-        get(&client).await.unwrap();
+        get(&direct).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.requests(), [1; 3]);
@@ -217,21 +213,21 @@ async fn a_request_that_the_server_dropped_is_tried_again_on_another_connection(
         _ => Deed::Reply(200),
     };
     let server = Server::plain(script);
-    let client = server.client(2);
-    get(&client).await.unwrap();
-    get(&client).await.unwrap();
+    let direct = server.direct(2);
+    get(&direct).await.unwrap();
+    get(&direct).await.unwrap();
     assert_eq!(server.requests(), [2, 1]);
-    // The SDK does so, not the wire: what may have been seen is never sent twice without its knowing.
+    // The SDK does so, not the connector: what may have been seen is never sent twice without its knowing.
     let server = Server::plain(script);
-    let client = server.client(1);
-    get(&client).await.unwrap();
-    assert!(failure(get(&client).await).as_other().is_some());
+    let direct = server.direct(1);
+    get(&direct).await.unwrap();
+    assert!(failure(get(&direct).await).as_other().is_some());
 }
 
 #[tokio::test]
 async fn a_server_that_fails_is_left_for_another() {
     let server = Server::plain(|connection, _| Deed::Reply(if connection == 0 { 500 } else { 200 }));
-    get(&server.client(2)).await.unwrap();
+    get(&server.direct(2)).await.unwrap();
     assert_eq!(server.requests(), [1, 1]);
 }
 
@@ -240,7 +236,7 @@ async fn nobody_there_is_an_error_of_the_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    assert!(failure(get(&client(&url, RootCertStore::empty(), 1)).await).is_io());
+    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_io());
 }
 
 #[tokio::test]
@@ -248,16 +244,16 @@ async fn a_handshake_that_does_not_come_is_given_up_after_the_time_for_connectin
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let started = Instant::now();
-    assert!(failure(get(&client(&url, RootCertStore::empty(), 1)).await).is_timeout());
+    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_timeout());
     assert!(started.elapsed() < Duration::from_millis(550), "{:?}", started.elapsed());
 }
 
 #[tokio::test]
 async fn an_answer_that_does_not_come_is_given_up_after_the_time_for_reading() {
     let server = Server::plain(|connection, _| if connection == 0 { Deed::Hang } else { Deed::Reply(200) });
-    let client = server.client(1);
-    assert!(failure(get(&client).await).is_timeout());
-    get(&client).await.unwrap();
+    let direct = server.direct(1);
+    assert!(failure(get(&direct).await).is_timeout());
+    get(&direct).await.unwrap();
     assert_eq!(server.requests(), [1, 1], "the connection that owes an answer is not used again");
 }
 
@@ -265,6 +261,6 @@ async fn an_answer_that_does_not_come_is_given_up_after_the_time_for_reading() {
 async fn a_server_that_nobody_vouches_for_learns_nothing() {
     let server = Server::tls(|_, _| Deed::Reply(200));
     let url = format!("https://localhost:{}", server.address.port());
-    assert!(failure(get(&client(&url, RootCertStore::empty(), 1)).await).is_io());
+    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_io());
     assert_eq!(server.requests(), [0]);
 }

@@ -1,4 +1,4 @@
-//! The wire to the database: HTTP/1.1 over TLS, on connections that are kept for the next request.
+//! The connector to the database: HTTP/1.1 over TLS, on connections that are kept for the next request.
 //!
 //! The SDK's own client speaks HTTP/2 and through proxies as well, which is a seventh of a function's size and nothing that
 //! DynamoDB answers (see "A connector of our own" in `infra/docs/decisions.md`). Protocol, TLS and address lookup are
@@ -62,14 +62,20 @@ pub fn client(roots: RootCertStore) -> SharedHttpClient {
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     let pool = Pool { connector: HttpsConnector::from((tcp, tls)), kept: Mutex::default() };
-    SharedHttpClient::new(Wire(Arc::new(pool)))
+    SharedHttpClient::new(Connector(Arc::new(pool)))
+}
+
+/// A client for a database without TLS, on this machine: no certificate is trusted.
+#[must_use]
+pub fn plain_client() -> SharedHttpClient {
+    client(RootCertStore::empty())
 }
 
 /// The client: one pool, whatever the timeouts of an operation.
 #[derive(Debug)]
-struct Wire(Arc<Pool>);
+struct Connector(Arc<Pool>);
 
-impl HttpClient for Wire {
+impl HttpClient for Connector {
     fn http_connector(&self, settings: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
         SharedHttpConnector::new(Line { pool: Arc::clone(&self.0), settings: settings.clone() })
     }

@@ -1,0 +1,141 @@
+//! How the table is reached: where it is, as whom, and with how much patience.
+
+use super::connector;
+use crate::config::ConfigError;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{
+    BehaviorVersion, Builder, Credentials, Region, SharedHttpClient, SharedInterceptor, StalledStreamProtectionConfig,
+};
+use std::time::Duration;
+
+/// Where a region's name begins so, its services are not under `amazonaws.com`, but under the other name. The partitions
+/// as the SDK knows them; a test compares the two.
+const SUFFIXES: [(&str, &str); 7] = [
+    ("cn-", "amazonaws.com.cn"),
+    ("eusc-", "amazonaws.eu"),
+    ("us-iso-", "c2s.ic.gov"),
+    ("us-isob-", "sc2s.sgov.gov"),
+    ("us-isof-", "csp.hci.ic.gov"),
+    ("eu-isoe-", "cloud.adc-e.uk"),
+    ("", "amazonaws.com"),
+];
+
+/// How the table is reached.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// The region that requests are signed for.
+    pub region: Region,
+    /// The database's URL.
+    pub endpoint: String,
+    /// As whom; without, no request leaves the process.
+    pub credentials: Option<Credentials>,
+    /// What requests go out through.
+    pub http_client: SharedHttpClient,
+    /// How often an attempt that failed is made again.
+    pub retries: RetryConfig,
+    /// How long an attempt and all of them together may take.
+    pub timeouts: TimeoutConfig,
+    /// What looks at every request on its way; none in production.
+    pub interceptors: Vec<SharedInterceptor>,
+}
+
+impl Access {
+    /// An access with a function's patience: the standard three attempts, and timeouts that leave room for an answer
+    /// before the function's own. `endpoint` is the region's own where it is `None`.
+    #[must_use]
+    pub fn new(
+        region: &str,
+        endpoint: Option<String>,
+        credentials: Option<Credentials>,
+        http_client: SharedHttpClient,
+    ) -> Self {
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(1))
+            .operation_attempt_timeout(Duration::from_millis(1_500))
+            .operation_timeout(Duration::from_secs(4));
+        Self {
+            region: Region::new(region.to_owned()),
+            endpoint: endpoint.unwrap_or_else(|| regional(region)),
+            credentials,
+            http_client,
+            retries: RetryConfig::standard().with_max_attempts(3),
+            timeouts: timeouts.build(),
+            interceptors: Vec::new(),
+        }
+    }
+
+    /// The access that the process's environment names, with the variables that Lambda sets and every SDK knows; TLS by
+    /// rustls with ring (see "No aws-lc" in `infra/docs/decisions.md`). The SDK's search for profiles, single sign-on and
+    /// instance roles is left out: it is half of a function's size, and nothing there ever finds anything.
+    ///
+    /// # Errors
+    /// [`ConfigError::Missing`] where no region is named.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
+        let region = region.ok_or(ConfigError::Missing("AWS_REGION"))?;
+        let endpoint = variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"));
+        let keys = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
+        let credentials = keys
+            .map(|(id, secret)| Credentials::new(id, secret, variable("AWS_SESSION_TOKEN"), None, "the environment"));
+        Ok(Self::new(&region, endpoint, credentials, connector::client(connector::roots())))
+    }
+
+    /// The same access for the SDK's own client, which knows every operation.
+    #[must_use]
+    pub fn sdk_config(&self) -> Builder {
+        let mut config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(self.region.clone())
+            .endpoint_url(&self.endpoint)
+            .http_client(self.http_client.clone())
+            .retry_config(self.retries.clone())
+            .timeout_config(self.timeouts.clone())
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
+        if let Some(credentials) = &self.credentials {
+            config = config.credentials_provider(credentials.clone());
+        }
+        self.interceptors.iter().fold(config, |config, interceptor| config.interceptor(interceptor.clone()))
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// DynamoDB's URL in a region.
+fn regional(region: &str) -> String {
+    let suffix = SUFFIXES.iter().find(|(prefix, _)| region.starts_with(prefix)).map_or("", |(_, suffix)| suffix);
+    format!("https://dynamodb.{region}.{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_dynamodb::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
+
+    #[tokio::test]
+    async fn every_partition_has_the_name_that_the_sdk_gives_it() {
+        let regions = [
+            "us-east-1",
+            "eu-central-1",
+            "ap-southeast-7",
+            "il-central-1",
+            "mx-central-1",
+            "us-gov-west-1",
+            "cn-north-1",
+            "cn-northwest-1",
+            "eusc-de-east-1",
+            "us-iso-east-1",
+            "us-isob-east-1",
+            "us-isof-south-1",
+            "eu-isoe-west-1",
+        ];
+        let resolver = DefaultResolver::new();
+        for region in regions {
+            let params = Params::builder().region(region).build().unwrap();
+            let endpoint = resolver.resolve_endpoint(&params).await.unwrap();
+            assert_eq!(regional(region), endpoint.url(), "{region}");
+        }
+    }
+}
