@@ -17,4 +17,6 @@ mod faults;
 mod gateway;
 mod payments;
 mod races;
+mod rows;
 mod support;
+mod warm_up;

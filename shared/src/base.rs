@@ -2,10 +2,12 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
+use crate::model::UserId;
 use crate::store::access::Access;
 use crate::store::published::Published;
 use crate::store::{Db, keys};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Connection, configuration, clock and the pointer. Every function's own state adds the caches it needs.
 #[derive(Debug)]
@@ -18,49 +20,64 @@ pub struct Base {
     pub clock: Arc<dyn Clock>,
     /// What is published.
     pub published: Published,
+    /// Whether the database knows this process: with credentials, as it always does on Lambda.
+    is_known: bool,
 }
+
+/// How long a sandbox waits for the database before it takes requests: far less than the ten seconds that Lambda gives it.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// No user has this id: the first is 1.
+const NOBODY: UserId = UserId::new(0);
 
 impl Base {
     /// A base on a table that is reached already.
     #[must_use]
     pub fn new(db: Db, config: Config, clock: Arc<dyn Clock>) -> Self {
         let published = Published::new(db.clone(), Arc::clone(&clock), config.cache);
-        Self { db, config, clock, published }
+        Self { db, config, clock, published, is_known: true }
     }
 
-    /// A base as the process's environment says, with the pointer read while the sandbox starts, and once more by
-    /// `second` side by side: that opens the two connections that most requests use at once, and goes the way of the
-    /// function's reads a first time (see "Two connections from the start" in `infra/docs/decisions.md`). A failed read fails
-    /// nothing; the first request tries again.
+    /// A base as the process's environment says. Nothing is read yet.
     ///
     /// # Errors
     /// [`ConfigError`] where the environment is incomplete.
-    pub async fn from_env(second: impl AsyncFnOnce(&Db)) -> Result<Self, ConfigError> {
+    pub fn from_env() -> Result<Self, ConfigError> {
         let config = Config::from_env()?;
         let access = Access::from_env()?;
         let is_known = access.credentials.is_some();
         let base = Self::new(Db::direct(access, &config.table), config, Arc::new(SystemClock));
-        if is_known {
-            base.connect(second).await;
-        }
-        Ok(base)
+        Ok(Self { is_known, ..base })
     }
 
-    async fn connect(&self, second: impl AsyncFnOnce(&Db)) {
-        let (pointer, ()) = tokio::join!(self.published.pointer(), second(&self.db));
-        if let Err(error) = pointer {
-            tracing::warn!(error = %error, "the pointer could not be read during init");
+    /// What is better done while the sandbox starts than in the first request: reads the pointer, and runs `second` side
+    /// by side, with a token of nobody's. A second read opens a second connection, which most requests use
+    /// (see "Two connections from the start" and "A rehearsal" in `infra/docs/decisions.md`). A failed read fails nothing;
+    /// the first request tries again. Without credentials nothing is read.
+    pub async fn warm_up(&self, second: impl AsyncFnOnce(&str)) {
+        if !self.is_known {
+            return;
+        }
+        // Without a token the rehearsal is shorter, and that is all.
+        let token = self.config.keys.sign(NOBODY, self.clock.seconds(), 60).unwrap_or_default();
+        let reads = async {
+            let (pointer, ()) = tokio::join!(self.published.pointer(), second(&token));
+            if let Err(error) = pointer {
+                tracing::warn!(error = %error, "the pointer could not be read during init");
+            }
+        };
+        if tokio::time::timeout(PATIENCE, reads).await.is_err() {
+            tracing::warn!("the database did not answer during init");
         }
     }
 }
 
-/// Reads the pointer for [`Base::from_env`] as a function reads that asks for several items at once.
+/// Reads the pointer for [`Base::warm_up`] as a function reads that asks for several items at once.
 pub async fn by_batch(db: &Db) {
     // What it says comes by the other read.
     let _ = db.batch_get(vec![keys::pointer()]).await;
 }
 
-/// Reads the pointer for [`Base::from_env`] as a function reads that never does: it is smaller without.
+/// Reads the pointer for [`Base::warm_up`] as a function reads that never does: it is smaller without.
 pub async fn by_get(db: &Db) {
     // As in `by_batch`.
     let _ = db.get(&keys::pointer(), false).await;

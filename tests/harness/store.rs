@@ -126,6 +126,17 @@ impl TestStore {
         self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
     }
 
+    /// Does what every function does before its first request.
+    pub async fn warm_up(&self) {
+        self.functions.warm_up().await;
+    }
+
+    /// The table as functions reach it.
+    #[must_use]
+    pub const fn functions_db(&self) -> &Db {
+        &self.tapped
+    }
+
     /// Sends a request through the gateway.
     pub async fn send(&self, call: Call) -> Reply {
         let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));

@@ -9,7 +9,7 @@ mod routes;
 
 use lambda_http::{Body, Request, Response};
 use routes::Endpoint;
-use shared::base::Base;
+use shared::base::{Base, by_batch};
 use shared::http::{reply, route, serve};
 
 /// What the function holds for as long as its process lives.
@@ -24,6 +24,11 @@ impl State {
     pub fn new(base: Base) -> Self {
         Self { base }
     }
+}
+
+/// Does what is better done before the first request: connects.
+pub async fn warm_up(state: &State) {
+    state.base.warm_up(async |_| by_batch(&state.base.db).await).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

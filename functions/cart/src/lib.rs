@@ -16,7 +16,7 @@ mod write;
 
 use lambda_http::{Body, Request, Response};
 use routes::Endpoint;
-use shared::base::Base;
+use shared::base::{Base, by_batch};
 use shared::http::{reply, route, serve};
 use shared::model::Promotions;
 use shared::store::counters::Counters;
@@ -39,6 +39,11 @@ impl State {
         let counters = Counters::new(base.config.cache);
         Self { base, items: ItemShelf::default(), counters, promotions: Shelf::new() }
     }
+}
+
+/// Does what is better done before the first request: connects.
+pub async fn warm_up(state: &State) {
+    state.base.warm_up(async |_| by_batch(&state.base.db).await).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

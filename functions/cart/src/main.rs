@@ -1,12 +1,13 @@
 //! The cart function's process.
 
 use cart::State;
-use shared::base::{Base, by_batch};
+use shared::base::Base;
 use shared::http::lambda;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     shared::telemetry::init("cart");
-    let state = State::new(Base::from_env(by_batch).await?);
+    let state = State::new(Base::from_env()?);
+    cart::warm_up(&state).await;
     lambda::run(|request| cart::handle(&state, request)).await
 }

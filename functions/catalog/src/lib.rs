@@ -10,9 +10,9 @@ mod routes;
 
 use lambda_http::{Body, Request, Response};
 use routes::Endpoint;
-use shared::base::Base;
+use shared::base::{Base, by_batch};
 use shared::http::reply::{self, RenderedOnce};
-use shared::http::{route, serve};
+use shared::http::{lambda, route, serve};
 use shared::model::{Deals, Tree};
 use shared::store::categories::CategoryPages;
 use shared::store::counters::Counters;
@@ -43,6 +43,16 @@ impl State {
             category_list: RenderedOnce::new(),
         }
     }
+}
+
+/// Does what is better done before the first request: connects, and answers the list of categories, which most visits
+/// begin with.
+pub async fn warm_up(state: &State) {
+    let second = async |token: &str| {
+        let rehearsal = Box::pin(lambda::rehearse("GET /categories/get", token, |request| handle(state, request)));
+        let ((), ()) = tokio::join!(by_batch(&state.base.db), rehearsal);
+    };
+    state.base.warm_up(second).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

@@ -11,9 +11,9 @@ mod routes;
 
 use lambda_http::{Body, Request, Response};
 use routes::Endpoint;
-use shared::base::Base;
+use shared::base::{Base, by_get};
 use shared::http::reply::{self, RenderedOnce};
-use shared::http::{route, serve};
+use shared::http::{lambda, route, serve};
 use shared::model::{Donations, Donor, Page, Patronage, Settings, Staff};
 use shared::store::shelf::Shelf;
 use shared::store::timed::Timed;
@@ -52,6 +52,15 @@ impl State {
             patrons_reply: RenderedOnce::new(),
         }
     }
+}
+
+/// Does what is better done before the first request: connects, and answers the settings, which every visit begins with.
+pub async fn warm_up(state: &State) {
+    let second = async |token: &str| {
+        let rehearsal = Box::pin(lambda::rehearse("GET /settings/get", token, |request| handle(state, request)));
+        let ((), ()) = tokio::join!(by_get(&state.base.db), rehearsal);
+    };
+    state.base.warm_up(second).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

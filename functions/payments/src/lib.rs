@@ -8,7 +8,7 @@ mod routes;
 
 use lambda_http::{Body, Request, Response};
 use routes::Endpoint;
-use shared::base::Base;
+use shared::base::{Base, by_batch};
 use shared::http::{reply, route, serve};
 
 /// What the function holds for as long as its process lives.
@@ -23,6 +23,12 @@ impl State {
     pub fn new(base: Base) -> Self {
         Self { base }
     }
+}
+
+/// Does what is better done before the first request: connects. It answers nothing: every request to checkStatus is
+/// counted.
+pub async fn warm_up(state: &State) {
+    state.base.warm_up(async |_| by_batch(&state.base.db).await).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

@@ -43,6 +43,15 @@ impl Functions {
         })
     }
 
+    /// Does what each function's process does before its first request.
+    pub async fn warm_up(&self) {
+        Box::pin(catalog::warm_up(&self.catalog)).await;
+        Box::pin(cart::warm_up(&self.cart)).await;
+        Box::pin(payments::warm_up(&self.payments)).await;
+        Box::pin(content::warm_up(&self.content)).await;
+        Box::pin(auth::warm_up(&self.auth)).await;
+    }
+
     /// Passes a request to a function by its name; `None` where there is none of that name.
     pub async fn call(&self, function: &str, request: Request) -> Option<Response<Body>> {
         // Boxed, so that the five do not add up to one future that the compiler cannot lay out.

@@ -3,6 +3,7 @@
 use crate::compile::{Compiled, CompiledCategory, Frame};
 use crate::version::{VersionRecord, read_shelves, read_tree};
 use crate::write::{IN_FLIGHT, batches};
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use shared::model::{Page, PageUrl};
@@ -86,7 +87,10 @@ pub async fn damage(db: &Db, compiled: &Compiled) -> Result<usize, StoreError> {
         let batch: Vec<Item> = batch?;
         let keys: Vec<Key> = batch.iter().map(codec::key_of).collect::<Result<_, _>>()?;
         let mut rows = db.batch_get(keys.clone()).await?;
-        let wrong = batch.iter().zip(&keys).filter(|(expected, key)| rows.take(key).as_ref() != Some(*expected));
+        let wrong = batch.iter().zip(&keys).filter(|(expected, key)| {
+            let data = rows.take(key).and_then(|row| row.data(key).ok()).map(AttributeValue::S);
+            data.is_none() || data.as_ref() != expected.get(codec::DATA)
+        });
         Ok(wrong.count())
     });
     checks.buffer_unordered(IN_FLIGHT).try_fold(0, |sum, wrong| async move { Ok(sum + wrong) }).await

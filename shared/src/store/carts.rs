@@ -3,7 +3,7 @@
 
 use super::StoreError;
 use super::client::{Db, Rows};
-use super::codec::{decode_live, encode_live, key_attributes};
+use super::codec::{encode_live, key_attributes};
 use super::keys::{self, Key, PK, SK};
 use crate::model::{AppliedCode, Cart, CodeText, Line, UserId};
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
@@ -27,7 +27,7 @@ pub enum Saved {
 /// [`StoreError::Unreadable`] where it does not decode.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
     let key = keys::cart(user);
-    rows.take(&key).map_or_else(|| Ok(Cart::empty(user)), |item| decode_live(&key, item))
+    rows.take(&key).map_or_else(|| Ok(Cart::empty(user)), |row| row.live(&key))
 }
 
 /// A cart as it was read, and as it is to be.

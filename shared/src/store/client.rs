@@ -4,14 +4,14 @@
 //! future stays small enough to move.
 
 use super::access::Access;
-use super::codec::{Item, key_attributes, key_of};
-use super::direct::{Answer, Direct};
+use super::codec::{Item, Row, key_attributes};
+use super::direct::{Answer, Batch, Direct};
 use super::error::StoreError;
 use super::keys::{Key, PK};
 use crate::telemetry::database_call;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
-use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemInput, BatchGetItemOutput};
+use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemInput};
 use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
 use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
@@ -19,6 +19,7 @@ use aws_sdk_dynamodb::operation::query::{QueryError, QueryInput, QueryOutput};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use futures_util::TryFutureExt as _;
 use futures_util::future::try_join_all;
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -97,7 +98,7 @@ impl Db {
         Ok(Rows(rows.into_iter().flatten().collect()))
     }
 
-    async fn batch_get_chunk(&self, keys: &[Key]) -> Result<HashMap<Key, Item>, StoreError> {
+    async fn batch_get_chunk(&self, keys: &[Key]) -> Result<HashMap<Key, Row>, StoreError> {
         const OPERATION: &str = "BatchGetItem";
         let mut rows = HashMap::with_capacity(keys.len());
         let mut wanted: Vec<Item> = keys.iter().map(key_attributes).collect();
@@ -107,15 +108,14 @@ impl Db {
                 request.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
             let request = BatchGetItemInput::builder().request_items(self.table(), request);
             let answer = database_call(self.batch_get_item(request)).await;
-            let answer = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
-            for item in answer.responses.unwrap_or_default().into_values().flatten() {
-                rows.insert(key_of(&item)?, item);
+            let Batch { rows: found, unprocessed } = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
+            for row in found {
+                rows.insert(row.key()?, row);
             }
-            let unprocessed = answer.unprocessed_keys.unwrap_or_default().into_values().next();
-            match unprocessed.map(|rest| rest.keys).filter(|keys| !keys.is_empty()) {
-                None => return Ok(rows),
-                Some(rest) => wanted = rest,
+            if unprocessed.is_empty() {
+                return Ok(rows);
             }
+            wanted = unprocessed;
             tokio::time::sleep(super::backoff(round)).await;
         }
         Err(StoreError::unavailable(OPERATION))
@@ -149,10 +149,10 @@ impl Db {
         }
     }
 
-    fn batch_get_item(&self, request: BatchGetItemInputBuilder) -> Call<'_, BatchGetItemOutput, BatchGetItemError> {
+    fn batch_get_item(&self, request: BatchGetItemInputBuilder) -> Call<'_, Batch, BatchGetItemError> {
         match &self.way {
             Way::Direct(direct) => Box::pin(direct.batch_get_item(request)),
-            Way::Client(client) => Box::pin(request.send_with(client)),
+            Way::Client(client) => Box::pin(request.send_with(client).map_ok(Batch::from)),
         }
     }
 
@@ -178,11 +178,11 @@ impl Db {
 
 /// Items that were read together, taken out by key.
 #[derive(Debug, Default)]
-pub struct Rows(HashMap<Key, Item>);
+pub struct Rows(HashMap<Key, Row>);
 
 impl Rows {
     /// Takes an item out; `None` where the table has none.
-    pub fn take(&mut self, key: &Key) -> Option<Item> {
+    pub fn take(&mut self, key: &Key) -> Option<Row> {
         self.0.remove(key)
     }
 }

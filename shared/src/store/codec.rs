@@ -4,6 +4,7 @@
 //! JSON text in [`DATA`], which parses straight into structs. *Live* things have native attributes, because
 //! conditions and updates name them and because an owner looks at them in the console.
 
+use super::attributes::RawItem;
 use super::error::StoreError;
 use super::keys::{Key, PK, SK};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -16,6 +17,65 @@ pub type Item = HashMap<String, AttributeValue>;
 
 /// The attribute that holds a published thing.
 pub const DATA: &str = "data";
+
+/// A row as it was read.
+#[derive(Debug, Clone)]
+pub enum Row {
+    /// As the SDK's client read it.
+    Attributes(Item),
+    /// As it came.
+    Raw(RawItem),
+}
+
+impl Row {
+    /// A live thing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] where an attribute is missing or not what it should be.
+    pub fn live<T: DeserializeOwned>(self, key: &Key) -> Result<T, StoreError> {
+        match self {
+            Self::Attributes(item) => decode_live(key, item),
+            Self::Raw(item) => item.read().map_err(|error| broken(key, &error)),
+        }
+    }
+
+    /// A published thing, and how many bytes of JSON it was.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] where [`DATA`] is missing or not what it should be.
+    pub fn published<T: DeserializeOwned>(self, key: &Key) -> Result<(T, usize), StoreError> {
+        parse(key, &self.data(key)?)
+    }
+
+    /// The JSON of a published thing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] where [`DATA`] is missing or no text.
+    pub fn data(self, key: &Key) -> Result<String, StoreError> {
+        let data = match self {
+            Self::Attributes(mut item) => item.remove(DATA).and_then(|data| match data {
+                AttributeValue::S(text) => Some(text),
+                _ => None,
+            }),
+            Self::Raw(item) => item.attribute(DATA).and_then(Result::ok),
+        };
+        data.ok_or_else(|| StoreError::unreadable(key, DATA))
+    }
+
+    /// A row's key.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] where `pk` or `sk` is no text.
+    pub(super) fn key(&self) -> Result<Key, StoreError> {
+        match self {
+            Self::Attributes(item) => key_of(item),
+            Self::Raw(item) => {
+                let text = |name| item.attribute(name).and_then(Result::ok);
+                text(PK).zip(text(SK)).map(|(pk, sk)| Key { pk, sk }).ok_or_else(keyless)
+            }
+        }
+    }
+}
 
 /// A key as the SDK takes it.
 #[must_use]
@@ -31,8 +91,12 @@ pub fn key_of(item: &Item) -> Result<Key, StoreError> {
     let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
     match (text(PK), text(SK)) {
         (Some(pk), Some(sk)) => Ok(Key { pk, sk }),
-        _ => Err(StoreError::Unreadable { kind: "keyless".to_owned(), attribute: PK.to_owned(), source: None }),
+        _ => Err(keyless()),
     }
+}
+
+fn keyless() -> StoreError {
+    StoreError::Unreadable { kind: "keyless".to_owned(), attribute: PK.to_owned(), source: None }
 }
 
 /// Writes a published thing.
@@ -56,7 +120,10 @@ pub fn encode_published<T: Serialize>(key: &Key, thing: &T) -> Result<Item, Stor
 /// [`StoreError::Unreadable`] where [`DATA`] is missing or not what it should be.
 pub fn decode_published<T: DeserializeOwned>(key: &Key, item: &Item) -> Result<(T, usize), StoreError> {
     let json = item.get(DATA).and_then(|value| value.as_s().ok());
-    let json = json.ok_or_else(|| StoreError::unreadable(key, DATA))?;
+    parse(key, json.ok_or_else(|| StoreError::unreadable(key, DATA))?)
+}
+
+fn parse<T: DeserializeOwned>(key: &Key, json: &str) -> Result<(T, usize), StoreError> {
     let thing = serde_json::from_str(json).map_err(|error| StoreError::Unreadable {
         kind: key.to_string(),
         attribute: DATA.to_owned(),
@@ -83,6 +150,6 @@ pub fn decode_live<T: DeserializeOwned>(key: &Key, item: Item) -> Result<T, Stor
     serde_dynamo::aws_sdk_dynamodb_1::from_item(item).map_err(|error| broken(key, &error))
 }
 
-fn broken(key: &Key, error: &serde_dynamo::Error) -> StoreError {
+fn broken(key: &Key, error: &dyn std::error::Error) -> StoreError {
     StoreError::Unreadable { kind: key.to_string(), attribute: error.to_string(), source: None }
 }

@@ -3,12 +3,18 @@
 
 use super::StoreError;
 use super::client::Rows;
-use super::codec::decode_live;
 use super::keys;
 use crate::model::{Code, CodeText, Referral, UserId};
+use serde::Deserialize;
 
 /// The attribute that counts how often a user used a coupon.
 pub const USES: &str = "uses";
+
+/// What a row of uses holds, see [`USES`].
+#[derive(Deserialize)]
+struct Used {
+    uses: i64,
+}
 
 /// Takes a coupon or gift card out of what was read.
 ///
@@ -16,7 +22,7 @@ pub const USES: &str = "uses";
 /// [`StoreError::Unreadable`] where it does not decode.
 pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError> {
     let key = keys::code(code);
-    rows.take(&key).map(|item| decode_live(&key, item)).transpose()
+    rows.take(&key).map(|row| row.live(&key)).transpose()
 }
 
 /// Takes how often a user used a coupon out of what was read.
@@ -25,10 +31,9 @@ pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError
 /// [`StoreError::Unreadable`] where [`USES`] is no number.
 pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, StoreError> {
     let key = keys::code_use(code, user);
-    let Some(item) = rows.take(&key) else { return Ok(0) };
-    let number = item.get(USES).and_then(|value| value.as_n().ok()).and_then(|text| text.parse::<i64>().ok());
-    let number = number.ok_or_else(|| StoreError::unreadable(&key, USES))?;
-    Ok(u32::try_from(number.max(0)).unwrap_or(u32::MAX))
+    let Some(row) = rows.take(&key) else { return Ok(0) };
+    let Used { uses } = row.live(&key)?;
+    Ok(u32::try_from(uses.max(0)).unwrap_or(u32::MAX))
 }
 
 /// Takes a referral code out of what was read.
@@ -37,5 +42,5 @@ pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, 
 /// [`StoreError::Unreadable`] where it does not decode.
 pub fn take_referral(rows: &mut Rows, code: &CodeText) -> Result<Option<Referral>, StoreError> {
     let key = keys::referral(code);
-    rows.take(&key).map(|item| decode_live(&key, item)).transpose()
+    rows.take(&key).map(|row| row.live(&key)).transpose()
 }

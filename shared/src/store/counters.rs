@@ -3,10 +3,12 @@
 
 use super::StoreError;
 use super::client::{Db, Rows};
-use super::codec::Item;
 use super::keys::{self, Key};
+use super::shelf;
 use crate::model::{ItemId, Sold};
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, UnitWeighter};
+use serde::Deserialize;
 use std::time::Duration;
 
 /// The attribute that is counted.
@@ -34,7 +36,10 @@ impl Counters {
     #[must_use]
     pub fn new(lifetime: Duration) -> Self {
         let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
-        Self { lifetime_millis, cache: Cache::new(REMEMBERED) }
+        let options = shelf::options(REMEMBERED, REMEMBERED as u64);
+        let cache =
+            Cache::with_options(options, UnitWeighter, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        Self { lifetime_millis, cache }
     }
 
     /// Looks the counters of `ids` up at `now` (milliseconds).
@@ -58,7 +63,8 @@ impl Counters {
     /// [`StoreError::Unreadable`] for the first counter that is no number.
     pub fn complete(&self, mut plan: CounterPlan, rows: &mut Rows) -> Result<Sold, StoreError> {
         for (id, key) in plan.stale {
-            let sold = rows.take(&key).map_or(Ok(0), |item| decode(&key, &item))?;
+            let sold = rows.take(&key).map_or(Ok(0), |row| row.live(&key).map(|Counted { sold }| sold))?;
+            let sold = u64::try_from(sold).unwrap_or_default();
             self.cache.insert(id, (plan.now, sold));
             plan.known.insert(id, sold);
         }
@@ -84,8 +90,8 @@ impl CounterPlan {
     }
 }
 
-fn decode(key: &Key, item: &Item) -> Result<u64, StoreError> {
-    let number = item.get(SOLD).and_then(|value| value.as_n().ok()).and_then(|text| text.parse::<i64>().ok());
-    let number = number.ok_or_else(|| StoreError::unreadable(key, SOLD))?;
-    Ok(u64::try_from(number).unwrap_or_default())
+/// What a counter's row holds, see [`SOLD`].
+#[derive(Deserialize)]
+struct Counted {
+    sold: i64,
 }

@@ -6,11 +6,14 @@
 //! almost half of a start (see "Operations without the client" in `infra/docs/decisions.md`).
 
 use super::access::Access;
+use super::attributes::RawItem;
+use super::codec::{Item, Row, key_attributes};
+use super::error::StoreError;
 use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::{ConfigBag, IdentityCache, RuntimeComponents, RuntimeComponentsBuilder};
-use aws_sdk_dynamodb::error::{BuildError, SdkError};
+use aws_sdk_dynamodb::error::{BoxError, BuildError, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItem, BatchGetItemError, BatchGetItemOutput};
 use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
@@ -32,14 +35,18 @@ use aws_smithy_runtime_api::client::auth::static_resolver::StaticAuthSchemeOptio
 use aws_smithy_runtime_api::client::endpoint::{EndpointResolverParams, SharedEndpointResolver};
 use aws_smithy_runtime_api::client::identity::{Identity, IdentityCacheLocation, IdentityFuture, ResolveIdentity};
 use aws_smithy_runtime_api::client::interceptors::SharedInterceptor;
-use aws_smithy_runtime_api::client::interceptors::context::{self, Input};
+use aws_smithy_runtime_api::client::interceptors::context::{self, Input, Output, OutputOrError};
+use aws_smithy_runtime_api::client::orchestrator::OrchestratorError;
 use aws_smithy_runtime_api::client::result::CreateUnhandledError;
 use aws_smithy_runtime_api::client::retries::SharedRetryStrategy;
 use aws_smithy_runtime_api::client::runtime_plugin::{RuntimePlugin, RuntimePlugins, StaticRuntimePlugin};
+use aws_smithy_runtime_api::client::ser_de::{DeserializeResponse, SharedResponseDeserializer};
 use aws_smithy_runtime_api::client::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_smithy_types::config_bag::{FrozenLayer, Layer};
 use aws_types::SigningName;
 use aws_types::region::SigningRegion;
+use serde::Deserialize;
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Debug;
 use std::sync::OnceLock;
@@ -98,11 +105,11 @@ impl Direct {
     ///
     /// # Errors
     /// What the SDK's client answers.
-    pub async fn batch_get_item(
-        &self,
-        input: BatchGetItemInputBuilder,
-    ) -> Answer<BatchGetItemOutput, BatchGetItemError> {
-        let plugins = self.batch_get_item.get_or_init(|| self.plugins(&BatchGetItem::new()));
+    pub async fn batch_get_item(&self, input: BatchGetItemInputBuilder) -> Answer<Batch, BatchGetItemError> {
+        let plugins = self.batch_get_item.get_or_init(|| {
+            let read = StaticRuntimePlugin::new().with_config(straight(&BatchGetItem::new()));
+            self.plugins(&BatchGetItem::new()).with_operation_plugin(read)
+        });
         invoke("BatchGetItem", plugins, input.build()).await
     }
 
@@ -137,6 +144,72 @@ impl Direct {
         }
         self.common.clone().with_operation_plugin(plugin)
     }
+}
+
+/// What a batch of reads found.
+#[derive(Debug)]
+pub struct Batch {
+    /// The rows that are there.
+    pub rows: Vec<Row>,
+    /// The keys that have to be asked for again.
+    pub unprocessed: Vec<Item>,
+}
+
+impl From<BatchGetItemOutput> for Batch {
+    fn from(output: BatchGetItemOutput) -> Self {
+        let rows = output.responses.unwrap_or_default().into_values().flatten().map(Row::Attributes).collect();
+        let unprocessed = output.unprocessed_keys.unwrap_or_default().into_values().flat_map(|rest| rest.keys);
+        Self { rows, unprocessed: unprocessed.collect() }
+    }
+}
+
+/// Reads a batch without taking its rows apart. What is no success is read by the SDK.
+#[derive(Debug)]
+struct Straight(Option<FrozenLayer>);
+
+/// The setting that lets [`Straight`] read an operation's answers.
+fn straight(operation: &impl RuntimePlugin) -> FrozenLayer {
+    let mut layer = Layer::new(SERVICE);
+    layer.store_put(SharedResponseDeserializer::new(Straight(operation.config())));
+    layer.freeze()
+}
+
+/// A batch as it comes.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct BatchJson {
+    #[serde(default)]
+    responses: HashMap<String, Vec<RawItem>>,
+    #[serde(default)]
+    unprocessed_keys: HashMap<String, KeysJson>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct KeysJson {
+    keys: Vec<RawItem>,
+}
+
+impl DeserializeResponse for Straight {
+    fn deserialize_nonstreaming_with_config(&self, response: &HttpResponse, config: &ConfigBag) -> OutputOrError {
+        if let Some(body) = response.body().bytes().filter(|_| response.status().is_success()) {
+            return read_batch(body).map(Output::erase).map_err(OrchestratorError::other);
+        }
+        match self.0.as_ref().and_then(|config| config.load::<SharedResponseDeserializer>()) {
+            Some(theirs) => theirs.deserialize_nonstreaming_with_config(response, config),
+            None => Err(OrchestratorError::other("the answer cannot be read")),
+        }
+    }
+}
+
+fn read_batch(body: &[u8]) -> Result<Batch, BoxError> {
+    let BatchJson { responses, unprocessed_keys } = serde_json::from_slice(body)?;
+    let keys = unprocessed_keys.into_values().flat_map(|rest| rest.keys);
+    let keys = keys.map(|key| Ok(key_attributes(&Row::Raw(key).key()?)));
+    Ok(Batch {
+        rows: responses.into_values().flatten().map(Row::Raw).collect(),
+        unprocessed: keys.collect::<Result<_, StoreError>>()?,
+    })
 }
 
 /// What every operation is told.
@@ -209,4 +282,25 @@ where
 /// An operation's error as its own type, which it always is.
 fn typed<E: CreateUnhandledError + Error + Send + Sync + 'static>(error: context::Error) -> E {
     error.downcast().unwrap_or_else(|other| E::create_unhandled_error(format!("{other:?}").into(), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::keys::Key;
+
+    #[test]
+    fn a_batch_says_what_it_found_and_what_is_to_be_asked_for_again() {
+        let body = r#"{
+            "Responses": {"t": [{"pk": {"S": "A"}, "sk": {"S": "-"}, "n": {"N": "1"}}, {"pk": {"S": "B"}, "sk": {"S": "-"}}]},
+            "UnprocessedKeys": {"t": {"ConsistentRead": true, "Keys": [{"pk": {"S": "C"}, "sk": {"S": "é"}}]}},
+            "ConsumedCapacity": []
+        }"#;
+        let batch = read_batch(body.as_bytes()).unwrap();
+        let keys: Vec<String> = batch.rows.iter().map(|row| row.key().unwrap().pk).collect();
+        assert_eq!(keys, ["A", "B"]);
+        assert_eq!(batch.unprocessed, [key_attributes(&Key { pk: "C".to_owned(), sk: "é".to_owned() })]);
+        assert!(read_batch(b"{}").unwrap().rows.is_empty());
+        assert!(read_batch(b"not JSON").is_err());
+    }
 }

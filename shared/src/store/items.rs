@@ -2,7 +2,6 @@
 
 use super::StoreError;
 use super::client::Rows;
-use super::codec::decode_published;
 use super::keys::{self, Key};
 use super::shelf::Shelf;
 use crate::model::{Cart, ItemId, Items, PublishedItem};
@@ -49,7 +48,7 @@ impl ItemShelf {
     /// [`StoreError::Unreadable`] for the first item that does not decode.
     pub fn complete(&self, mut plan: ItemPlan, rows: &mut Rows) -> Result<Items, StoreError> {
         for (id, key) in std::mem::take(&mut plan.missing) {
-            let read = rows.take(&key).map(|item| decode_published(&key, &item)).transpose()?;
+            let read = rows.take(&key).map(|row| row.published(&key)).transpose()?;
             let (thing, bytes) = read.map_or((None, 0), |(thing, bytes)| (Some(Arc::new(thing)), bytes));
             let thing = Arc::new(thing);
             self.0.insert(key, Arc::clone(&thing), bytes);

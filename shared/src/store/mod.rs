@@ -1,6 +1,7 @@
 //! All of DynamoDB: keys, encodings, caching, one file per thing. Knows nothing of HTTP and decides nothing.
 
 pub mod access;
+pub mod attributes;
 pub mod carts;
 pub mod categories;
 pub mod client;
@@ -22,6 +23,7 @@ pub mod timed;
 pub mod users;
 
 pub use client::{Db, Rows};
+pub use codec::Row;
 pub use error::StoreError;
 
 use std::time::Duration;

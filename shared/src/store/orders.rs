@@ -2,7 +2,6 @@
 
 use super::StoreError;
 use super::client::Rows;
-use super::codec::decode_live;
 use super::keys;
 use crate::model::{InternalId, Order};
 
@@ -12,5 +11,5 @@ use crate::model::{InternalId, Order};
 /// [`StoreError::Unreadable`] where it does not decode.
 pub fn take(rows: &mut Rows, id: &InternalId) -> Result<Option<Order>, StoreError> {
     let key = keys::order(id);
-    rows.take(&key).map(|item| decode_live(&key, item)).transpose()
+    rows.take(&key).map(|row| row.live(&key)).transpose()
 }

@@ -6,7 +6,7 @@ use super::client::Db;
 use super::codec::decode_published;
 use super::keys::Key;
 use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use quick_cache::{DefaultHashBuilder, Options, OptionsBuilder, Weighter};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
@@ -37,6 +37,18 @@ impl<T> Weighter<Key, Shelved<T>> for Bytes {
     }
 }
 
+/// A cache in one piece: a function answers one request at a time, and one lock is enough. Left to itself the library
+/// asks the system for the number of processors, which takes twenty system calls of every start.
+///
+/// # Panics
+/// Never: every option without a default is set.
+pub(super) fn options(estimated_items: usize, weight: u64) -> Options {
+    let options =
+        OptionsBuilder::new().estimated_items_capacity(estimated_items).weight_capacity(weight).shards(1).build();
+    #[expect(clippy::expect_used, reason = "every option without a default is set")]
+    options.expect("the options are complete")
+}
+
 /// Published things of one type by key. Misses at the same time share one read; absence is not kept, so that
 /// asking for what is not there evicts nothing.
 #[derive(Debug)]
@@ -55,14 +67,7 @@ impl<T> Shelf<T> {
     /// Never: the cache's options are complete.
     #[must_use]
     pub fn new() -> Self {
-        // One shard: a function answers one request at a time, and one lock is enough.
-        let options = OptionsBuilder::new()
-            .estimated_items_capacity(ESTIMATED_THINGS)
-            .weight_capacity(CAPACITY)
-            .shards(1)
-            .build();
-        #[expect(clippy::expect_used, reason = "every option without a default is set above")]
-        let options = options.expect("the options are complete");
+        let options = options(ESTIMATED_THINGS, CAPACITY);
         Self(Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default()))
     }
 

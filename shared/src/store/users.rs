@@ -2,7 +2,6 @@
 
 use super::StoreError;
 use super::client::{Db, Rows};
-use super::codec::decode_live;
 use super::keys;
 use crate::model::User;
 use crate::token::Claim;
@@ -14,7 +13,7 @@ use crate::token::Claim;
 /// [`StoreError::Unreadable`] where the user's item does not decode.
 pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> {
     let key = keys::user(claim.user);
-    let user: Option<User> = rows.take(&key).map(|item| decode_live(&key, item)).transpose()?;
+    let user: Option<User> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
     let valid = |user: &User| user.tokens_valid_after.is_none_or(|after| claim.issued_at >= after);
     Ok(user.filter(valid))
 }

@@ -2,7 +2,7 @@
 
 use super::stored::{Stored, merged};
 use shared::model::{Code, ItemId, Pointer, PublishedItem, UserId};
-use shared::store::codec::{decode_live, decode_published};
+use shared::store::codec::decode_live;
 use shared::store::{Db, StoreError, codes, keys};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,8 +52,8 @@ impl Around {
         let mut counted = BTreeSet::new();
         for id in ids {
             let key = keys::item(&version, id);
-            if let Some(item) = rows.take(&key) {
-                items.insert(id, decode_published(&key, &item)?.0);
+            if let Some(row) = rows.take(&key) {
+                items.insert(id, row.published(&key)?.0);
             }
             counted.extend(rows.take(&keys::count(id)).map(|_| id));
         }
@@ -62,7 +62,7 @@ impl Around {
             None => 0,
         };
         Ok(Self {
-            stored: rows.take(&own).map(|item| Stored::decode(&own, item)).transpose()?,
+            stored: rows.take(&own).map(|row| Stored::decode(&own, row)).transpose()?,
             owner: owner.filter(|user| rows.take(&keys::user(*user)).is_some()),
             has_ledger: owner.is_some_and(|user| rows.take(&keys::ledger(user)).is_some()),
             items,

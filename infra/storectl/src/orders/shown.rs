@@ -59,8 +59,8 @@ pub(super) async fn users(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<
     let mut users = BTreeMap::new();
     for id in ids {
         let key = keys::user(id);
-        if let Some(item) = rows.take(&key) {
-            users.insert(id, decode_live(&key, item)?);
+        if let Some(row) = rows.take(&key) {
+            users.insert(id, row.live(&key)?);
         }
     }
     Ok(users)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared::model::{CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus};
-use shared::store::codec::{Item, decode_live, encode_live};
+use shared::store::codec::{Item, Row, encode_live};
 use shared::store::keys::{self, Key};
 use shared::store::{Db, StoreError};
 use std::collections::BTreeMap;
@@ -66,8 +66,8 @@ impl Stored {
         keys::order(&self.order.internal_id)
     }
 
-    pub(super) fn decode(key: &Key, item: Item) -> Result<Self, StoreError> {
-        Ok(Self { trace: decode_live(key, item.clone())?, order: decode_live(key, item)? })
+    pub(super) fn decode(key: &Key, row: Row) -> Result<Self, StoreError> {
+        Ok(Self { trace: row.clone().live(key)?, order: row.live(key)? })
     }
 
     pub(super) fn encode(&self) -> Result<Item, StoreError> {
@@ -89,7 +89,7 @@ impl Stored {
 /// [`StoreError`] where it can be neither read nor decoded.
 pub async fn show(db: &Db, id: &InternalId) -> Result<Option<Stored>, StoreError> {
     let key = keys::order(id);
-    db.get(&key, true).await?.map(|item| Stored::decode(&key, item)).transpose()
+    db.get(&key, true).await?.map(|item| Stored::decode(&key, Row::Attributes(item))).transpose()
 }
 
 /// Units and sums by item: what several lines of one item come to.

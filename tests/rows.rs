@@ -1,0 +1,39 @@
+//! Functions read rows straight into structs, tools through the SDK's own maps: the same comes of both.
+
+use shared::model::{CodeText, User, UserId};
+use shared::store::keys::{self, Key};
+use shared::store::{Rows, carts, codes, ledgers, orders};
+use tests::TestStore;
+
+#[tokio::test]
+async fn a_row_reads_the_same_whichever_way_it_came() {
+    let store = TestStore::open().await;
+    let live = &TestStore::sample().live;
+    let mut compared = 0;
+    for user in live.users.iter().map(|user| user.id).chain([UserId::new(0)]) {
+        let keys = vec![keys::user(user), keys::cart(user), keys::ledger(user)];
+        let [direct, client] = both(&store, keys).await;
+        let read = |mut rows: Rows| {
+            let account = rows.take(&keys::user(user)).map(|row| row.live::<User>(&keys::user(user)).unwrap());
+            (account, carts::take(&mut rows, user).unwrap(), ledgers::take(&mut rows, user).unwrap())
+        };
+        assert_eq!(read(direct), read(client));
+        compared += 1;
+    }
+    for code in live.codes.iter().map(|code| code.text().clone()).chain(CodeText::parse("nothing")) {
+        let [mut direct, mut client] = both(&store, vec![keys::code(&code)]).await;
+        assert_eq!(codes::take(&mut direct, &code).unwrap(), codes::take(&mut client, &code).unwrap());
+        compared += 1;
+    }
+    for order in &live.orders {
+        let [mut direct, mut client] = both(&store, vec![keys::order(&order.internal_id)]).await;
+        let id = &order.internal_id;
+        assert_eq!(orders::take(&mut direct, id).unwrap(), orders::take(&mut client, id).unwrap());
+        compared += 1;
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+async fn both(store: &TestStore, keys: Vec<Key>) -> [Rows; 2] {
+    [store.functions_db().batch_get(keys.clone()).await.unwrap(), store.db.batch_get(keys).await.unwrap()]
+}
