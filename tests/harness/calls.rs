@@ -5,6 +5,14 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use std::sync::{Arc, Mutex};
 
+/// Operations that change nothing.
+const READS: [&str; 6] = ["GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", "DescribeTimeToLive"];
+
+/// Whether an operation writes.
+pub fn writes(operation: &str) -> bool {
+    !READS.contains(&operation)
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
     Begin(String),
@@ -39,8 +47,7 @@ impl Calls {
     /// How many of the operations write.
     #[must_use]
     pub fn writes(&self) -> usize {
-        let reads = ["GetItem", "BatchGetItem", "Query", "Scan"];
-        self.operations().iter().filter(|operation| !reads.contains(&operation.as_str())).count()
+        self.operations().iter().filter(|operation| writes(operation)).count()
     }
 
     /// Round trips, one after the other: calls side by side count once. A new round begins with the first call that is

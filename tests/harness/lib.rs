@@ -10,12 +10,14 @@
 
 mod calls;
 mod clock;
+mod cut;
 mod faults;
 mod request;
 mod store;
 
 pub use calls::Calls;
 pub use clock::{NOW, TestClock};
+pub use cut::Cut;
 pub use faults::{Fault, Faults};
 pub use request::{Call, Reply, event, event_names};
 pub use store::{TestStore, repository, template};

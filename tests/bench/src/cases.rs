@@ -107,8 +107,18 @@ impl Step {
 /// The address of the `round`-th request: every address is used for a while, then never again.
 #[must_use]
 pub fn address(round: u32) -> String {
+    nth(100, 64, round)
+}
+
+/// As [`address`], as long, and never one of those.
+#[must_use]
+pub fn other_address(round: u32) -> String {
+    nth(200, 10, round)
+}
+
+fn nth(first: u8, second: u32, round: u32) -> String {
     let number = round / PER_ADDRESS;
-    format!("100.{}.{}.{}", 64 + (number >> 14) % 64, 100 + (number >> 7) % 128, 100 + number % 128)
+    format!("{first}.{}.{}.{}", second + (number >> 14) % 64, 100 + (number >> 7) % 128, 100 + number % 128)
 }
 
 /// Every endpoint of the functions, on the sample store.

@@ -18,6 +18,9 @@ use std::time::Duration;
 /// What a call to the database takes longer across a network.
 pub const NETWORK: Duration = Duration::from_millis(3);
 
+/// What went wrong outside the programs.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 /// Numbers the requests of a run, so that no address comes to its limit.
 #[derive(Debug, Default)]
 pub struct Visits(u32);

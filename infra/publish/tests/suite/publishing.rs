@@ -8,8 +8,8 @@ use aws_sdk_dynamodb::error::BoxError;
 use publish::{Compiled, PublishError, Published, compile, publish, read, read_pointer, read_version};
 use shared::store::{Db, codec};
 use std::fmt::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
+use tests::Cut;
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -55,10 +55,10 @@ async fn an_unchanged_store_writes_nothing() {
     let table = table().await;
     let store = compiled("One");
     publish(&table.db, &store, NOW).await.unwrap();
-    let counted = Arc::new(AtomicUsize::new(0));
-    let db = table.through(Writes { let_through: usize::MAX, seen: counted.clone() });
+    let line = Cut::never();
+    let db = table.through(line.clone());
     assert_eq!(publish(&db, &store, NOW + 60).await.unwrap(), Published::Unchanged);
-    assert_eq!(counted.load(Ordering::Relaxed), 0);
+    assert_eq!(line.writes(), 0);
 }
 
 #[tokio::test]
@@ -72,41 +72,13 @@ async fn a_second_store_replaces_the_first_and_leaves_it_whole() {
     assert_whole(&table.db, &two).await;
 }
 
-/// Refuses every write after the first few.
-#[derive(Debug)]
-struct Writes {
-    let_through: usize,
-    seen: Arc<AtomicUsize>,
-}
-
-impl Intercept for Writes {
-    fn name(&self) -> &'static str {
-        "Writes"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
-        let writes =
-            ["BatchWriteItem", "PutItem", "TransactWriteItems"].iter().any(|operation| target.ends_with(operation));
-        if writes && self.seen.fetch_add(1, Ordering::Relaxed) >= self.let_through {
-            return Err("the line was cut".into());
-        }
-        Ok(())
-    }
-}
-
 /// How many writes it takes to publish `two` over `one`.
 async fn writes_of_a_second_publish(one: &Compiled, two: &Compiled) -> usize {
     let table = table().await;
     publish(&table.db, one, NOW).await.unwrap();
-    let seen = Arc::new(AtomicUsize::new(0));
-    publish(&table.through(Writes { let_through: usize::MAX, seen: seen.clone() }), two, NOW).await.unwrap();
-    seen.load(Ordering::Relaxed)
+    let line = Cut::never();
+    publish(&table.through(line.clone()), two, NOW).await.unwrap();
+    line.writes()
 }
 
 #[tokio::test]
@@ -117,7 +89,7 @@ async fn cut_off_at_any_write_the_old_store_stays_and_the_next_run_completes() {
     for let_through in 0..writes {
         let table = table().await;
         publish(&table.db, &one, NOW).await.unwrap();
-        let cut = table.through(Writes { let_through, seen: Arc::default() });
+        let cut = table.through(Cut::after(let_through));
         assert!(matches!(publish(&cut, &two, NOW).await, Err(PublishError::Store(_))), "write {let_through}");
         assert_eq!(published(&table).await.as_ref(), Some(&one.version), "write {let_through}");
         assert!(read_version(&table.db, &two.version).await.unwrap().is_none(), "write {let_through}");

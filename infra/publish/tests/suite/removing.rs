@@ -10,8 +10,8 @@ use publish::{
 };
 use shared::model::Pointer;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use tests::Cut;
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -73,34 +73,6 @@ async fn a_version_stays_for_its_grace_period_after_it_was_replaced() {
     assert_eq!(remove_outdated(&table.db, NOW - 3 + HOUR, HOUR, &|_| {}).await.unwrap(), [stores[0].version.clone()]);
 }
 
-/// Refuses every write after the first few.
-#[derive(Debug)]
-struct Writes {
-    let_through: usize,
-    seen: Arc<AtomicUsize>,
-}
-
-impl Intercept for Writes {
-    fn name(&self) -> &'static str {
-        "Writes"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
-        let reads = ["GetItem", "BatchGetItem", "Query", "Scan"];
-        let reads = reads.iter().any(|operation| target.rsplit('.').next() == Some(operation));
-        if !reads && self.seen.fetch_add(1, Ordering::Relaxed) >= self.let_through {
-            return Err("the line was cut".into());
-        }
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
     let stores: Vec<Compiled> = (0..5).map(|number| compiled(&format!("S{number}"))).collect();
@@ -109,7 +81,7 @@ async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
         for store in &stores {
             publish(&table.db, store, NOW).await.unwrap();
         }
-        let cut = table.through(Writes { let_through, seen: Arc::default() });
+        let cut = table.through(Cut::after(let_through));
         let outcome = remove_outdated(&cut, NOW + HOUR, HOUR, &|_| {}).await;
         if outcome.is_ok() {
             assert!(let_through > 3, "mark, items, frame, list, record");
@@ -131,7 +103,7 @@ async fn a_version_that_is_being_removed_is_not_pointed_to() {
     }
     let now = NOW + 2 * HOUR;
     // The mark is made, then the line is cut.
-    let cut = table.through(Writes { let_through: 1, seen: Arc::default() });
+    let cut = table.through(Cut::after(1));
     assert!(remove_outdated(&cut, now, HOUR, &|_| {}).await.is_err());
     let current = &stores[4].version;
     let back = switch(&table.db, Some(current), &pointer(&stores[0]), false, now).await;
@@ -151,7 +123,7 @@ async fn an_attempt_that_nobody_resumed_is_removed_with_all_its_rows() {
     for let_through in 1..5 {
         let table = table().await;
         publish(&table.db, &one, NOW).await.unwrap();
-        let cut = table.through(Writes { let_through, seen: Arc::default() });
+        let cut = table.through(Cut::after(let_through));
         assert!(publish(&cut, &two, NOW).await.is_err());
         assert!(!read_record(&table.db, &two.version).await.unwrap().unwrap().whole);
         assert!(remove_outdated(&table.db, NOW + 60, 1, &|_| {}).await.unwrap().is_empty(), "somebody may be at it");
@@ -190,7 +162,7 @@ async fn a_resumed_publish_writes_only_what_is_missing() {
     let table = table().await;
     let two = compiled("Two");
     // The record, the category list, and the first batch of all else.
-    let cut = table.through(Writes { let_through: 3, seen: Arc::default() });
+    let cut = table.through(Cut::after(3));
     assert!(publish(&cut, &two, NOW).await.is_err());
     let there = rows(&table).await - 1;
     let written = Written::default();

@@ -1,12 +1,11 @@
 //! A table of its own for every test, and stores that are written on the spot.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Intercept, Region, SharedInterceptor};
-use aws_sdk_dynamodb::types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType};
+use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
+use local::engine::{Engine, ensure_table};
 use publish::Fault;
-use shared::store::{Db, keys};
+use shared::store::Db;
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -16,41 +15,23 @@ const TABLE: &str = "store";
 pub struct Table {
     /// The table.
     pub db: Db,
-    address: SocketAddr,
+    engine: Engine,
 }
 
 impl Table {
     /// The same table through a client that an interceptor looks into.
     pub fn through(&self, interceptor: impl Intercept + 'static) -> Db {
-        let config = config(self.address).interceptor(SharedInterceptor::new(interceptor)).build();
+        let config = self.engine.client_config().interceptor(SharedInterceptor::new(interceptor)).build();
         Db::new(Client::from_conf(config), TABLE)
     }
 }
 
-fn config(address: SocketAddr) -> aws_sdk_dynamodb::config::Builder {
-    aws_sdk_dynamodb::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("eu-central-1"))
-        .endpoint_url(format!("http://{address}"))
-        .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-}
-
-/// Makes an empty table.
+/// Makes an empty table, as template.yaml defines it.
 pub async fn table() -> Table {
-    let database = dynoxide::Database::memory().unwrap();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(dynoxide::server::serve_on(listener, database));
-    let client = Client::from_conf(config(address).build());
-    let mut create = client.create_table().table_name(TABLE).billing_mode(BillingMode::PayPerRequest);
-    for (name, kind) in [(keys::PK, KeyType::Hash), (keys::SK, KeyType::Range)] {
-        let text = AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S);
-        let schema = KeySchemaElement::builder().attribute_name(name).key_type(kind);
-        create = create.attribute_definitions(text.build().unwrap()).key_schema(schema.build().unwrap());
-    }
-    create.send().await.unwrap();
-    Table { db: Db::new(client, TABLE), address }
+    let engine = Engine::start(None).await.unwrap();
+    let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+    ensure_table(db.client(), TABLE, &tests::template().table().unwrap()).await.unwrap();
+    Table { db, engine }
 }
 
 /// Writes files into a new directory.

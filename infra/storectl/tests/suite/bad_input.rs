@@ -1,6 +1,6 @@
 //! Whatever goes wrong: one sentence what happened, what was done and not done, what to do next, and no secret.
 
-use crate::bench::{Bench, Cut, Refusing, SECRET, sample};
+use crate::bench::{Bench, Refusing, SECRET, sample};
 use clap::Parser;
 use shared::clock::{Clock, SystemClock};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use storectl::cli::Cli;
 use storectl::commands;
 use storectl::console::Console;
 use storectl::error::{Exit, Failure};
+use tests::Cut;
 
 async fn refused(code: &'static str, message: &'static str) -> Failure {
     let bench = Bench::published().await;

@@ -1,9 +1,7 @@
 //! A table of its own for every test, the tool before it, and the API beside it.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::{
-    BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextRef,
-};
+use aws_sdk_dynamodb::config::interceptors::BeforeDeserializationInterceptorContextMut;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
 use aws_sdk_dynamodb::error::BoxError;
@@ -17,7 +15,6 @@ use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
 use shared::store::Db;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use storectl::answer::Answer;
 use storectl::cli::Cli;
@@ -203,41 +200,6 @@ pub fn copy(from: &Path, to: &Path) {
         } else {
             std::fs::copy(entry.path(), target).unwrap();
         }
-    }
-}
-
-const READS: [&str; 6] = ["GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", "DescribeTimeToLive"];
-
-/// Cuts the line after some writes.
-#[derive(Debug, Clone)]
-pub struct Cut {
-    pub let_through: usize,
-    pub seen: Arc<AtomicUsize>,
-}
-
-impl Cut {
-    pub fn after(let_through: usize) -> Self {
-        Self { let_through, seen: Arc::default() }
-    }
-}
-
-impl Intercept for Cut {
-    fn name(&self) -> &'static str {
-        "Cut"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
-        let operation = target.rsplit('.').next().unwrap_or_default();
-        if !READS.contains(&operation) && self.seen.fetch_add(1, Ordering::SeqCst) >= self.let_through {
-            return Err("the line was cut".into());
-        }
-        Ok(())
     }
 }
 

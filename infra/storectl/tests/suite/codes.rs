@@ -1,11 +1,12 @@
 //! `coupon`, `gift` and `referral`: what is made works in a cart, and what is switched off does not.
 
-use crate::bench::{Bench, Cut};
+use crate::bench::Bench;
 use http::Method;
 use serde_json::Value;
 use shared::store::keys::prefix;
 use std::collections::BTreeSet;
 use storectl::error::Exit;
+use tests::Cut;
 
 async fn buyer(bench: &Bench) -> String {
     bench.ok(&["user", "add", "Newt"]).await;

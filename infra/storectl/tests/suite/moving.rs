@@ -1,11 +1,11 @@
 //! `backup` and `restore`: everything comes back, nothing is overwritten, and half a restore is completed.
 
-use crate::bench::{Bench, Cut};
+use crate::bench::Bench;
 use http::{Method, StatusCode};
 use shared::store::keys;
 use std::io::{Read as _, Write as _};
 use storectl::error::Exit;
-use tests::{NOW, TestStore};
+use tests::{Cut, NOW, TestStore};
 
 /// The sample store with everything that lives beside it.
 async fn full() -> Bench {

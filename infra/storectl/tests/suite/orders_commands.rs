@@ -1,8 +1,9 @@
 //! `order` as it is typed; what it does to counters and statistics is tested with the library.
 
-use crate::bench::{Bench, Cut};
+use crate::bench::Bench;
 use http::{Method, StatusCode};
 use storectl::error::Exit;
+use tests::Cut;
 
 #[tokio::test]
 async fn a_paid_order_is_shown_by_check_status() {

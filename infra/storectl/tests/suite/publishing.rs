@@ -1,6 +1,6 @@
 //! `publish`, `versions`, `rollback` and `export`: no reader ever sees two stores at once.
 
-use crate::bench::{Bench, Cut, ask, copy, sample};
+use crate::bench::{Bench, ask, copy, sample};
 use http::{Method, StatusCode};
 use local::functions::Functions;
 use local::gateway::Gateway;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use storectl::console::Console;
 use storectl::error::Exit;
-use tests::{repository, template};
+use tests::{Cut, repository, template};
 
 /// A store in which everything that is shown carries this name.
 fn named(bench: &Bench, name: &str) -> String {

@@ -1,7 +1,7 @@
 //! The floor: the very requests that a function sends, over bare TLS connections, without SDK, runtime or handler.
 
-use super::{Visits, ask, progress};
-use crate::cases::{PER_ADDRESS, address, check_status};
+use super::{Failure, Visits, ask, progress};
+use crate::cases::{PER_ADDRESS, address, check_status, other_address};
 use crate::error::BenchError;
 use crate::figures::{Raw, Spread};
 use crate::front::{Call, Front};
@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 /// Requests that count for nothing.
 const WARM_UP: u32 = 50;
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends what payments sends: the calls of checkStatus, and one GetItem.
 ///
@@ -102,9 +101,7 @@ fn connect(front: &Front) -> Result<StreamOwned<ClientConnection, TcpStream>, Fa
 
 /// A request as it was sent, but from another address of the same length where it names one.
 fn request(call: &Call, address: &str, round: u32) -> Vec<u8> {
-    let number = round / PER_ADDRESS;
-    let other = format!("200.{}.{}.{}", 10 + (number >> 14) % 90, 100 + (number >> 7) % 128, 100 + number % 128);
-    let body = String::from_utf8_lossy(&call.body).replace(address, &other);
+    let body = String::from_utf8_lossy(&call.body).replace(address, &other_address(round));
     let mut request = b"POST / HTTP/1.1\r\n".to_vec();
     for (name, value) in &call.headers {
         request.extend_from_slice(name.as_str().as_bytes());

@@ -1,6 +1,6 @@
 //! The local server under load: a number of connections, each of which asks as soon as it is answered.
 
-use super::progress;
+use super::{Failure, progress};
 use crate::error::BenchError;
 use crate::figures::{Spread, Throughput};
 use crate::programs;
@@ -18,8 +18,6 @@ use tokio::net::TcpStream;
 
 /// Connections side by side.
 const CONNECTIONS: u32 = 16;
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A request of the load.
 #[derive(Debug, Clone)]

@@ -1,0 +1,55 @@
+//! A line to the database that breaks.
+
+use crate::calls::writes;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Lets some writes through and fails every later one before it leaves. Reads pass.
+#[derive(Debug, Clone)]
+pub struct Cut {
+    let_through: usize,
+    seen: Arc<AtomicUsize>,
+}
+
+impl Cut {
+    /// A line that breaks after so many writes.
+    #[must_use]
+    pub fn after(let_through: usize) -> Self {
+        Self { let_through, seen: Arc::default() }
+    }
+
+    /// A line that holds, and counts.
+    #[must_use]
+    pub fn never() -> Self {
+        Self::after(usize::MAX)
+    }
+
+    /// How many writes were tried so far.
+    #[must_use]
+    pub fn writes(&self) -> usize {
+        self.seen.load(Ordering::SeqCst)
+    }
+}
+
+impl Intercept for Cut {
+    fn name(&self) -> &'static str {
+        "Cut"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default();
+        if writes(operation) && self.seen.fetch_add(1, Ordering::SeqCst) >= self.let_through {
+            return Err("the line was cut".into());
+        }
+        Ok(())
+    }
+}
