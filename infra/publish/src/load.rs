@@ -3,13 +3,12 @@
 use crate::compile::{Compiled, CompiledCategory, Frame};
 use crate::version::{VersionRecord, read_shelves, read_tree};
 use crate::write::{IN_FLIGHT, batches};
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use shared::model::{Page, PageUrl};
 use shared::store::codec::Item;
 use shared::store::keys::{self, Key};
-use shared::store::{Db, StoreError, codec};
+use shared::store::{Db, Row, StoreError, codec};
 
 /// Why a version cannot be read back.
 #[derive(Debug, thiserror::Error)]
@@ -87,9 +86,10 @@ pub async fn damage(db: &Db, compiled: &Compiled) -> Result<usize, StoreError> {
         let batch: Vec<Item> = batch?;
         let keys: Vec<Key> = batch.iter().map(codec::key_of).collect::<Result<_, _>>()?;
         let mut rows = db.batch_get(keys.clone()).await?;
-        let wrong = batch.iter().zip(&keys).filter(|(expected, key)| {
-            let data = rows.take(key).and_then(|row| row.data(key).ok()).map(AttributeValue::S);
-            data.is_none() || data.as_ref() != expected.get(codec::DATA)
+        let whole = |row: Row, key: &Key| row.live::<serde_json::Value>(key).ok();
+        let wrong = batch.into_iter().zip(&keys).filter_map(|(expected, key)| {
+            let found = rows.take(key).and_then(|row| whole(row, key));
+            (found.is_none() || found != whole(Row::Attributes(expected), key)).then_some(())
         });
         Ok(wrong.count())
     });

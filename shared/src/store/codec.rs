@@ -44,22 +44,13 @@ impl Row {
     /// # Errors
     /// [`StoreError::Unreadable`] where [`DATA`] is missing or not what it should be.
     pub fn published<T: DeserializeOwned>(self, key: &Key) -> Result<(T, usize), StoreError> {
-        parse(key, &self.data(key)?)
-    }
-
-    /// The JSON of a published thing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] where [`DATA`] is missing or no text.
-    pub fn data(self, key: &Key) -> Result<String, StoreError> {
-        let data = match self {
-            Self::Attributes(mut item) => item.remove(DATA).and_then(|data| match data {
-                AttributeValue::S(text) => Some(text),
-                _ => None,
-            }),
-            Self::Raw(item) => item.attribute(DATA).and_then(Result::ok),
-        };
-        data.ok_or_else(|| StoreError::unreadable(key, DATA))
+        match self {
+            Self::Attributes(item) => decode_published(key, &item),
+            Self::Raw(item) => {
+                let data: Option<String> = item.attribute(DATA).and_then(Result::ok);
+                parse(key, &data.ok_or_else(|| StoreError::unreadable(key, DATA))?)
+            }
+        }
     }
 
     /// A row's key.

@@ -5,8 +5,9 @@ use aws_sdk_dynamodb::config::ConfigBag;
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
-use publish::{Compiled, PublishError, Published, compile, publish, read, read_pointer, read_version};
-use shared::store::{Db, codec};
+use aws_sdk_dynamodb::types::AttributeValue;
+use publish::{Compiled, PublishError, Published, compile, damage, publish, read, read_pointer, read_version};
+use shared::store::{Db, codec, keys};
 use std::fmt::Write;
 use std::sync::{Arc, Barrier};
 use tests::Cut;
@@ -145,4 +146,17 @@ async fn two_publishers_of_the_same_store_both_have_what_they_wanted() {
     let both = tokio::join!(publish(&table.db, &store, NOW), publish(&table.db, &store, NOW));
     assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
     assert_eq!(published(&table).await, Some(store.version));
+}
+
+#[tokio::test]
+async fn a_row_with_anything_added_is_damage() {
+    let table = table().await;
+    let store = compiled("One");
+    publish(&table.db, &store, NOW).await.unwrap();
+    assert_eq!(damage(&table.db, &store).await.unwrap(), 0);
+    let (key, part) = store.parts(&store.version).into_iter().next().unwrap();
+    let mut item = codec::encode_published(&key, &part).unwrap();
+    item.insert(keys::TTL.to_owned(), AttributeValue::N(NOW.to_string()));
+    table.db.client().put_item().table_name(table.db.table()).set_item(Some(item)).send().await.unwrap();
+    assert_eq!(damage(&table.db, &store).await.unwrap(), 1);
 }

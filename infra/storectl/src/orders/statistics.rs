@@ -14,7 +14,7 @@ use publish::live::month;
 use shared::model::{Donations, Donor, InternalId, Money, MonthSum, PaidOrder, RecentDonation, Settings, User};
 use shared::store::codec::{decode_live, decode_published, encode_live};
 use shared::store::keys::{self, Key, TTL};
-use shared::store::{Db, StoreError};
+use shared::store::{Db, Row, StoreError};
 
 /// How often a colliding transaction is tried again: all orders meet on one item here, and each round one of them
 /// gets through. Whoever gives up leaves a mark behind and no harm.
@@ -67,7 +67,7 @@ pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
         let request = request.filter_expression("attribute_exists(counted)").set_exclusive_start_key(start);
         let page = Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk("Scan", error))?;
         for item in page.items.unwrap_or_default() {
-            let stored = Stored::decode(&shared::store::codec::key_of(&item)?, shared::store::Row::Attributes(item))?;
+            let stored = Stored::decode(&shared::store::codec::key_of(&item)?, Row::Attributes(item))?;
             if !stored.statistics_due() {
                 continue;
             }
