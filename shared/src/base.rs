@@ -2,7 +2,6 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
-use crate::model::UserId;
 use crate::store::access::Access;
 use crate::store::published::Published;
 use crate::store::{Db, keys};
@@ -26,8 +25,6 @@ pub struct Base {
 
 /// How long a sandbox waits for the database before it takes requests: far less than the ten seconds that Lambda gives it.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// No user has this id: the first is 1.
-const NOBODY: UserId = UserId::new(0);
 
 impl Base {
     /// A base on a table that is reached already.
@@ -50,17 +47,15 @@ impl Base {
     }
 
     /// What is better done while the sandbox starts than in the first request: reads the pointer, and runs `second` side
-    /// by side, with a token of nobody's. A second read opens a second connection, which most requests use
+    /// by side. A second read opens a second connection, which most requests use
     /// (see "Two connections from the start" and "A rehearsal" in `infra/docs/decisions.md`). A failed read fails nothing;
     /// the first request tries again. Without credentials nothing is read.
-    pub async fn warm_up(&self, second: impl AsyncFnOnce(&str)) {
+    pub async fn warm_up(&self, second: impl Future<Output = ()>) {
         if !self.is_known {
             return;
         }
-        // Without a token the rehearsal is shorter, and that is all.
-        let token = self.config.keys.sign(NOBODY, self.clock.seconds(), 60).unwrap_or_default();
         let reads = async {
-            let (pointer, ()) = tokio::join!(self.published.pointer(), second(&token));
+            let (pointer, ()) = tokio::join!(self.published.pointer(), second);
             if let Err(error) = pointer {
                 tracing::warn!(error = %error, "the pointer could not be read during init");
             }

@@ -28,7 +28,7 @@ impl State {
 
 /// Does what is better done before the first request: connects.
 pub async fn warm_up(state: &State) {
-    state.base.warm_up(async |_| by_batch(&state.base.db).await).await;
+    state.base.warm_up(by_batch(&state.base.db)).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.
