@@ -1,5 +1,6 @@
 //! A tap on the SDK: which operations were called, and how many round trips they make.
 
+use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_sdk_dynamodb::config::interceptors::{BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
@@ -7,6 +8,13 @@ use std::sync::{Arc, Mutex};
 
 /// Operations that change nothing.
 const READS: [&str; 6] = ["GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", "DescribeTimeToLive"];
+
+/// The operation that a request asks for.
+#[must_use]
+pub fn operation(request: &HttpRequest) -> &str {
+    let target = request.headers().get("x-amz-target").unwrap_or_default();
+    target.rsplit('.').next().unwrap_or_default()
+}
 
 /// Whether an operation writes.
 pub fn writes(operation: &str) -> bool {
@@ -77,8 +85,7 @@ impl Intercept for Calls {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
-        self.push(Entry::Begin(target.rsplit('.').next().unwrap_or_default().to_owned()));
+        self.push(Entry::Begin(operation(context.request()).to_owned()));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! A line to the database that breaks.
 
-use crate::calls::writes;
+use crate::calls::{operation, writes};
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
@@ -45,9 +45,7 @@ impl Intercept for Cut {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
-        let operation = target.rsplit('.').next().unwrap_or_default();
-        if writes(operation) && self.seen.fetch_add(1, Ordering::SeqCst) >= self.let_through {
+        if writes(operation(context.request())) && self.seen.fetch_add(1, Ordering::SeqCst) >= self.let_through {
             return Err("the line was cut".into());
         }
         Ok(())

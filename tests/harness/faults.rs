@@ -1,5 +1,6 @@
 //! A database that misbehaves: calls are sent elsewhere before they reach the engine, so that nothing is half done.
 
+use crate::calls::operation;
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextMut;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
@@ -86,9 +87,7 @@ impl Intercept for Faults {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let request = context.request_mut();
-        let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
-        let fault = self.rule.lock().expect("no rule panics").as_mut().and_then(|rule| rule(&operation));
+        let fault = self.rule.lock().expect("no rule panics").as_mut().and_then(|rule| rule(operation(request)));
         match fault {
             None => {}
             Some(Fault::Away) => request.set_uri(format!("http://{}/", self.closed))?,

@@ -15,7 +15,7 @@ mod faults;
 mod request;
 mod store;
 
-pub use calls::Calls;
+pub use calls::{Calls, operation};
 pub use clock::{NOW, TestClock};
 pub use cut::Cut;
 pub use faults::{Fault, Faults};

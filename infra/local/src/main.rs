@@ -6,7 +6,7 @@ use local::error::StartError;
 use local::functions::Functions;
 use local::gateway::Gateway;
 use local::options::Options;
-use local::ready::{Ready, Try, tokens};
+use local::ready::{Ready, Try, revoked, tokens};
 use local::store::Store;
 use local::{data, server};
 use shared::clock::{Clock, SystemClock};
@@ -75,6 +75,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
         tokens: tokens(&store.live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
         r#try: Try::pick(&store.compiled, &store.live, now),
         shown_user: store.live.users.first().map(|user| user.username.clone()),
+        revoked: revoked(&store.live, now),
     };
     // The signals are listened for before anybody is told that the server is there to be stopped.
     let stopped = stopped();

@@ -27,6 +27,9 @@ pub struct Ready {
     /// Whose token stands in the curl lines: the store's first user.
     #[serde(skip)]
     pub shown_user: Option<String>,
+    /// Whose tokens are refused, because they were revoked.
+    #[serde(skip)]
+    pub revoked: Vec<String>,
 }
 
 /// Values of the store to try; empty texts where it has none.
@@ -61,6 +64,13 @@ pub struct TryOrder {
 /// [`SignError`] where the JWT library refuses.
 pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String, String>, SignError> {
     live.users.iter().map(|user| Ok((user.username.clone(), keys.sign(user.id, now, TOKEN_SECONDS)?))).collect()
+}
+
+/// The users whose tokens of `now` are refused.
+#[must_use]
+pub fn revoked(live: &Live, now: i64) -> Vec<String> {
+    let users = live.users.iter().filter(|user| user.tokens_valid_after.is_some_and(|after| now < after));
+    users.map(|user| user.username.clone()).collect()
 }
 
 impl Try {
@@ -118,7 +128,8 @@ impl fmt::Display for Ready {
         writeln!(f, "Its database listens at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
         writeln!(f, "Tokens, good for a week:")?;
         for (name, token) in &self.tokens {
-            writeln!(f, "  {name}: {token}")?;
+            let remark = if self.revoked.contains(name) { " (revoked: 401)" } else { "" };
+            writeln!(f, "  {name}{remark}: {token}")?;
         }
         writeln!(f, "\nTry:")?;
         writeln!(f, "  curl {}/categories/get", self.base_url)?;

@@ -116,8 +116,7 @@ impl Intercept for Meeting {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
-        if target.ends_with(".TransactWriteItems") {
+        if tests::operation(context.request()) == "TransactWriteItems" {
             tokio::task::block_in_place(|| self.0.wait());
         }
         Ok(())

@@ -81,11 +81,9 @@ impl Intercept for Saboteur {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let request = context.request_mut();
-        let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
         let mut state = self.0.lock().unwrap();
         let (place, current, rule) = &mut *state;
-        *current = rule(*place, &operation);
+        *current = rule(*place, tests::operation(request));
         *place += 1;
         match current {
             // The engine refuses what it does not know, and does nothing.
