@@ -6,8 +6,9 @@ use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem,
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use shared::model::{CategoryHead, CategoryPath, CategoryShelf, PageUrl, StoreConfig, Tree};
+use shared::store::codec::{self, Row};
 use shared::store::keys::{self, Key};
-use shared::store::{Db, StoreError, codec};
+use shared::store::{Db, StoreError};
 
 /// Categories that are read at once.
 const IN_FLIGHT: usize = 8;
@@ -76,9 +77,8 @@ pub async fn read_version(db: &Db, version: &str) -> Result<Option<VersionRecord
 /// # Errors
 /// Where the database does not answer, or with something unreadable.
 pub async fn list_versions(db: &Db) -> Result<Vec<VersionRecord>, StoreError> {
-    let items = db.query(&keys::versions()).await?;
-    let records = items.into_iter().map(|item| codec::decode_live(&codec::key_of(&item)?, item));
-    let mut records: Vec<VersionRecord> = records.collect::<Result<_, _>>()?;
+    let rows = db.query(&keys::versions()).await?;
+    let mut records: Vec<VersionRecord> = rows.into_iter().map(Row::live_found).collect::<Result<_, _>>()?;
     records.sort_by_key(|record| {
         (std::cmp::Reverse(record.switched_at.unwrap_or(record.published_at)), record.version.clone())
     });
@@ -152,9 +152,8 @@ pub(crate) async fn read_shelves(db: &Db, version: &str, tree: &Tree) -> Result<
     let partition = |head: &CategoryHead| keys::category(version, &CategoryPath::Slug(head.slug.clone()));
     let partitions: Vec<String> = tree.0.iter().map(|node| partition(&node.head)).collect();
     let reads = stream::iter(partitions).map(|partition| async move {
-        let items = db.query(&partition).await?;
-        let shelf = |item| Ok(codec::decode_published(&codec::key_of(item)?, item)?.0);
-        items.iter().map(shelf).collect::<Result<Vec<CategoryShelf>, StoreError>>()
+        let shelf = |row: Row| Ok(row.published(&row.key()?)?.0);
+        db.query(&partition).await?.into_iter().map(shelf).collect::<Result<Vec<CategoryShelf>, StoreError>>()
     });
     reads.buffered(IN_FLIGHT).try_collect().await
 }

@@ -4,6 +4,7 @@
 //! times the work (see "Rows straight into structs" in `infra/docs/decisions.md`). JSON itself is serde_json's here too; what
 //! is ours is that a value stands inside an object that names its type.
 
+use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess,
     VariantAccess, Visitor,
@@ -11,12 +12,27 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::value::RawValue;
 use std::fmt;
-use std::marker::PhantomData;
 use std::slice;
 
-/// An item as it came: its attributes by name, none of them read yet.
+/// An item as it came: its attributes by name. What contains others is not taken apart yet.
 #[derive(Debug, Clone)]
-pub struct RawItem(Vec<(String, Box<RawValue>)>);
+pub struct RawItem(Vec<(String, RawAttribute)>);
+
+/// An attribute by its type.
+#[derive(Debug, Clone, serde::Deserialize)]
+enum RawAttribute {
+    S(String),
+    N(String),
+    #[serde(rename = "BOOL")]
+    Bool(bool),
+    #[serde(rename = "NULL")]
+    Null(IgnoredAny),
+    L(Box<RawValue>),
+    M(Box<RawValue>),
+    /// Bytes or a set: nothing here is one, but owners may add to a row whatever they like.
+    #[serde(alias = "SS", alias = "NS", alias = "BS")]
+    B(IgnoredAny),
+}
 
 impl RawItem {
     /// Reads the whole item.
@@ -27,14 +43,13 @@ impl RawItem {
         T::deserialize(Whole(self))
     }
 
-    /// Reads one attribute; `None` where there is none of that name.
-    ///
-    /// # Errors
-    /// Where it does not read as a `T`.
+    /// An attribute that is text; `None` where there is none of that name, or it is something else.
     #[must_use]
-    pub fn attribute<'de, T: Deserialize<'de>>(&'de self, name: &str) -> Option<Result<T, serde_json::Error>> {
-        let found = self.0.iter().find(|(other, _)| other == name);
-        found.map(|(_, value)| read(value, PhantomData))
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(other, _)| other == name).and_then(|(_, value)| match value {
+            RawAttribute::S(text) => Some(text.as_str()),
+            _ => None,
+        })
     }
 }
 
@@ -59,6 +74,29 @@ impl<'de> Visitor<'de> for RawItemVisitor {
             attributes.push(attribute);
         }
         Ok(RawItem(attributes))
+    }
+}
+
+impl RawAttribute {
+    fn read<'de, S: DeserializeSeed<'de>>(&'de self, seed: S) -> Result<S::Value, serde_json::Error> {
+        match self {
+            Self::S(text) => seed.deserialize(Scalar(BorrowedStrDeserializer::new(text))),
+            Self::N(digits) => number(digits, seed),
+            Self::Bool(value) => seed.deserialize(Scalar(value.into_deserializer())),
+            Self::Null(_) | Self::B(_) => seed.deserialize(().into_deserializer()),
+            Self::L(inner) | Self::M(inner) => {
+                seed.deserialize(Container(&mut serde_json::Deserializer::from_str(inner.get())))
+            }
+        }
+    }
+}
+
+/// Hands a seed the number that stands as text in an attribute of the type `N`. Every number that is read here is whole;
+/// another stays text.
+fn number<'de, S: DeserializeSeed<'de>, E: Error>(digits: &str, seed: S) -> Result<S::Value, E> {
+    match digits.parse::<i64>() {
+        Ok(number) => seed.deserialize(Scalar(number.into_deserializer())),
+        Err(_) => seed.deserialize(Scalar(digits.into_deserializer())),
     }
 }
 
@@ -88,8 +126,8 @@ impl<'de> Deserializer<'de> for Whole<'de> {
 
 /// An item's attributes, one after the other.
 struct RawAttributes<'de> {
-    rest: slice::Iter<'de, (String, Box<RawValue>)>,
-    value: Option<&'de RawValue>,
+    rest: slice::Iter<'de, (String, RawAttribute)>,
+    value: Option<&'de RawAttribute>,
 }
 
 impl<'de> MapAccess<'de> for RawAttributes<'de> {
@@ -103,22 +141,51 @@ impl<'de> MapAccess<'de> for RawAttributes<'de> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, serde_json::Error> {
         let value = self.value.take().ok_or_else(|| serde_json::Error::custom("an attribute without a name"))?;
-        read(value, seed)
+        value.read(seed)
     }
 }
 
-fn read<'de, S: DeserializeSeed<'de>>(value: &'de RawValue, seed: S) -> Result<S::Value, serde_json::Error> {
-    Attribute(seed).deserialize(&mut serde_json::Deserializer::from_str(value.get()))
-}
+/// An attribute that contains no other.
+struct Scalar<D>(D);
 
-/// An attribute of the type `M`.
-struct Attributes<D>(D);
-
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Attributes<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Scalar<D> {
     type Error = D::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(OfAttributes(visitor))
+        self.0.deserialize_any(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// A list or an object of attributes.
+struct Container<D>(D);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Container<D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(OfAttributes(visitor))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -145,7 +212,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Attributes<D> {
     }
 }
 
-/// Hands a visitor the attributes of an object.
+/// Hands a visitor the attributes of a list or an object.
 struct OfAttributes<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for OfAttributes<V> {
@@ -157,17 +224,6 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for OfAttributes<V> {
 
     fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<V::Value, A::Error> {
         self.0.visit_map(Typed(object))
-    }
-}
-
-/// Hands a visitor the elements of a list.
-struct OfElements<V>(V);
-
-impl<'de, V: Visitor<'de>> Visitor<'de> for OfElements<V> {
-    type Value = V::Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.expecting(f)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<V::Value, A::Error> {
@@ -258,7 +314,7 @@ impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Visited<V> {
 /// Reads an attribute: an object with one member, which names the type.
 struct Attribute<S>(S);
 
-/// The types of attributes that items here have. There are no bytes and no sets.
+/// The types of attributes, as in [`RawAttribute`].
 #[derive(serde::Deserialize)]
 enum Type {
     S,
@@ -269,6 +325,8 @@ enum Type {
     Null,
     L,
     M,
+    #[serde(alias = "SS", alias = "NS", alias = "BS")]
+    B,
 }
 
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Attribute<S> {
@@ -291,12 +349,11 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Attribute<S> {
         let value = match kind {
             Type::S | Type::Bool => object.next_value_seed(self.0)?,
             Type::N => object.next_value_seed(OfNumber(self.0))?,
-            Type::Null => {
+            Type::Null | Type::B => {
                 object.next_value::<IgnoredAny>()?;
-                self.0.deserialize(Nothing(PhantomData))?
+                self.0.deserialize(().into_deserializer())?
             }
-            Type::L => object.next_value_seed(OfList(self.0))?,
-            Type::M => object.next_value_seed(OfObject(self.0))?,
+            Type::L | Type::M => object.next_value_seed(OfContainer(self.0))?,
         };
         end(&mut object).map(|()| value)
     }
@@ -310,53 +367,18 @@ fn end<'de, A: MapAccess<'de>>(object: &mut A) -> Result<(), A::Error> {
     }
 }
 
-/// Hands a seed an object of attributes.
-struct OfObject<S>(S);
+/// Hands a seed a list or an object of attributes.
+struct OfContainer<S>(S);
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for OfObject<S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for OfContainer<S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(Attributes(deserializer))
+        self.0.deserialize(Container(deserializer))
     }
 }
 
-/// Hands a seed a list of attributes.
-struct OfList<S>(S);
-
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for OfList<S> {
-    type Value = S::Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(Elements(deserializer))
-    }
-}
-
-/// An attribute of the type `L`.
-struct Elements<D>(D);
-
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Elements<D> {
-    type Error = D::Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_seq(OfElements(visitor))
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, D::Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-/// Hands a seed a number, which stands as text. Every number here is whole.
+/// Hands a seed a number, which stands as text.
 struct OfNumber<S>(S);
 
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for OfNumber<S> {
@@ -374,56 +396,8 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for OfNumber<S> {
         f.write_str("a number as text")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<S::Value, E> {
-        let number: i64 = text.parse().map_err(|_| E::custom(format_args!("{text:?} is no whole number")))?;
-        self.0.deserialize(Number(number, PhantomData))
-    }
-}
-
-/// An attribute of the type `N`.
-struct Number<E>(i64, PhantomData<E>);
-
-impl<'de, E: Error> Deserializer<'de> for Number<E> {
-    type Error = E;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
-        match u64::try_from(self.0) {
-            Ok(number) => visitor.visit_u64(number),
-            Err(_) => visitor.visit_i64(self.0),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, E> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-/// An attribute of the type `NULL`.
-struct Nothing<E>(PhantomData<E>);
-
-impl<'de, E: Error> Deserializer<'de> for Nothing<E> {
-    type Error = E;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
-        visitor.visit_unit()
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
-        visitor.visit_none()
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
-        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    fn visit_str<E: Error>(self, digits: &str) -> Result<S::Value, E> {
+        number(digits, self.0)
     }
 }
 
@@ -496,8 +470,8 @@ mod tests {
     }
 
     fn read(name: &str, attribute: &str) -> Result<Thing, String> {
-        let item: RawItem = serde_json::from_str(&item(name, attribute)).unwrap();
-        item.read().map_err(|error| error.to_string())
+        let item: Result<RawItem, _> = serde_json::from_str(&item(name, attribute));
+        item.and_then(|item| item.read()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -522,11 +496,25 @@ mod tests {
     }
 
     #[test]
-    fn one_attribute_is_read_alone() {
+    fn a_text_is_read_alone() {
         let item: RawItem = serde_json::from_str(&item("note", r#"{"L":[]}"#)).unwrap();
-        assert_eq!(item.attribute::<String>("pk").unwrap().unwrap(), "T#1");
-        assert!(item.attribute::<String>("note").unwrap().is_err());
-        assert!(item.attribute::<String>("other").is_none());
+        assert_eq!(item.text("name"), Some("a \"b\"\né"));
+        assert_eq!(item.text("note"), None);
+        assert_eq!(item.text("other"), None);
+    }
+
+    #[test]
+    fn what_owners_add_to_a_row_is_not_looked_at() {
+        for added in [
+            r#"{"B":"Nw=="}"#,
+            r#"{"SS":["a","b"]}"#,
+            r#"{"N":"7.5e100"}"#,
+            r#"{"M":{"a":{"NS":["1"]},"b":{"L":[{"N":"0.1"},{"BS":["Nw=="]}]}}}"#,
+        ] {
+            assert_eq!(read("added", added).unwrap().id, 7, "{added}");
+        }
+        let inner = read("inner", r#"{"M":{"deep":{"L":[]},"added":{"SS":["a"]},"more":{"N":"7.5"}}}"#);
+        assert_eq!(inner.unwrap().inner, Inner { deep: vec![] });
     }
 
     #[test]
@@ -541,13 +529,20 @@ mod tests {
     fn what_is_not_as_it_should_be_is_refused() {
         for (name, attribute, problem) in [
             ("id", r#"{"N":"-7"}"#, "invalid value: integer `-7`, expected u64"),
-            ("id", r#"{"N":"7.5"}"#, "\"7.5\" is no whole number"),
+            ("id", r#"{"N":"7.5"}"#, "invalid type: string \"7.5\", expected u64"),
             ("id", r#"{"S":"7"}"#, "invalid type: string \"7\", expected u64"),
-            ("id", r#"{"N":7}"#, "invalid type: integer `7`, expected a number as text"),
-            ("id", "7", "invalid type: integer `7`, expected an attribute"),
-            ("id", "{}", "an attribute without a type"),
-            ("id", r#"{"N":"7","S":"7"}"#, "an attribute of two types"),
-            ("id", r#"{"B":"Nw=="}"#, "unknown variant `B`"),
+            ("id", r#"{"N":7}"#, "invalid type: integer `7`, expected a string"),
+            ("id", "7", "expected value"),
+            ("id", "{}", "expected value"),
+            ("id", r#"{"N":"7","S":"7"}"#, "expected value"),
+            ("id", r#"{"B":"Nw=="}"#, "invalid type: null, expected u64"),
+            ("id", r#"{"X":"7"}"#, "unknown variant `X`"),
+            ("inner", r#"{"M":{"deep":{"L":[{"N":7}]}}}"#, "invalid type: integer `7`, expected a number as text"),
+            ("inner", r#"{"M":{"deep":7}}"#, "invalid type: integer `7`, expected an attribute"),
+            ("inner", r#"{"M":{"deep":{}}}"#, "an attribute without a type"),
+            ("inner", r#"{"M":{"deep":{"L":[],"S":"7"}}}"#, "an attribute of two types"),
+            ("inner", r#"{"M":{"deep":{"NS":["7"]}}}"#, "invalid type: null, expected a sequence"),
+            ("inner", r#"{"M":{"deep":{"X":"7"}}}"#, "unknown variant `X`"),
             ("open", r#"{"N":"1"}"#, "invalid type: integer `1`, expected a boolean"),
             ("kind", r#"{"S":"large"}"#, "unknown variant `large`"),
             ("reward", r#"{"M":{}}"#, "a variant without a name"),

@@ -2,7 +2,6 @@
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{decode_published, key_of};
 use super::keys::{self, Key};
 use super::shelf::Shelf;
 use crate::model::{CategoryPath, CategoryShelf};
@@ -34,11 +33,11 @@ impl<B: Default> CategoryPages<B> {
     ) -> Result<Option<Arc<CategoryPage<B>>>, StoreError> {
         let partition = keys::category(version, path);
         let load = async {
-            let items = db.query(&partition).await?;
-            let mut shelves = Vec::with_capacity(items.len());
+            let rows = db.query(&partition).await?;
+            let mut shelves = Vec::with_capacity(rows.len());
             let mut bytes = 0;
-            for item in &items {
-                let (part, size) = decode_published(&key_of(item)?, item)?;
+            for row in rows {
+                let (part, size) = row.published(&row.key()?)?;
                 shelves.push(part);
                 // Twice: what is kept beside a page takes its room as well.
                 bytes += 2 * size;

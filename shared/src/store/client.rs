@@ -5,7 +5,7 @@
 
 use super::access::Access;
 use super::codec::{Item, Row, key_attributes};
-use super::direct::{Answer, Batch, Direct};
+use super::direct::{Answer, Batch, Direct, Page};
 use super::error::StoreError;
 use super::keys::{Key, PK};
 use crate::telemetry::database_call;
@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetIte
 use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
 use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
-use aws_sdk_dynamodb::operation::query::{QueryError, QueryInput, QueryOutput};
+use aws_sdk_dynamodb::operation::query::{QueryError, QueryInput};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
@@ -125,19 +125,19 @@ impl Db {
     ///
     /// # Errors
     /// [`StoreError`] where the database does not answer with a page.
-    pub async fn query(&self, partition: &str) -> Result<Vec<Item>, StoreError> {
-        let mut items = Vec::new();
+    pub async fn query(&self, partition: &str) -> Result<Vec<Row>, StoreError> {
+        let mut found = Vec::new();
         let mut start = None;
         loop {
             let request = QueryInput::builder().table_name(self.table()).consistent_read(true);
             let request = request.key_condition_expression("#pk = :pk").expression_attribute_names("#pk", PK);
             let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
             let page = database_call(self.query_page(request.set_exclusive_start_key(start))).await;
-            let page = page.map_err(|error| StoreError::from_sdk("Query", error))?;
-            items.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key.filter(|key| !key.is_empty());
+            let Page { rows, next } = page.map_err(|error| StoreError::from_sdk("Query", error))?;
+            found.extend(rows);
+            start = next;
             if start.is_none() {
-                return Ok(items);
+                return Ok(found);
             }
         }
     }
@@ -156,10 +156,10 @@ impl Db {
         }
     }
 
-    fn query_page(&self, request: QueryInputBuilder) -> Call<'_, QueryOutput, QueryError> {
+    fn query_page(&self, request: QueryInputBuilder) -> Call<'_, Page, QueryError> {
         match &self.way {
             Way::Direct(direct) => Box::pin(direct.query(request)),
-            Way::Client(client) => Box::pin(request.send_with(client)),
+            Way::Client(client) => Box::pin(request.send_with(client).map_ok(Page::from)),
         }
     }
 

@@ -39,17 +39,23 @@ impl Row {
         }
     }
 
+    /// A live thing that was not asked for by its key.
+    ///
+    /// # Errors
+    /// As [`Row::live`] and [`Row::key`].
+    pub fn live_found<T: DeserializeOwned>(self) -> Result<T, StoreError> {
+        let key = self.key()?;
+        self.live(&key)
+    }
+
     /// A published thing, and how many bytes of JSON it was.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] where [`DATA`] is missing or not what it should be.
-    pub fn published<T: DeserializeOwned>(self, key: &Key) -> Result<(T, usize), StoreError> {
+    pub fn published<T: DeserializeOwned>(&self, key: &Key) -> Result<(T, usize), StoreError> {
         match self {
-            Self::Attributes(item) => decode_published(key, &item),
-            Self::Raw(item) => {
-                let data: Option<String> = item.attribute(DATA).and_then(Result::ok);
-                parse(key, &data.ok_or_else(|| StoreError::unreadable(key, DATA))?)
-            }
+            Self::Attributes(item) => decode_published(key, item),
+            Self::Raw(item) => parse(key, item.text(DATA).ok_or_else(|| StoreError::unreadable(key, DATA))?),
         }
     }
 
@@ -57,11 +63,11 @@ impl Row {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] where `pk` or `sk` is no text.
-    pub(super) fn key(&self) -> Result<Key, StoreError> {
+    pub fn key(&self) -> Result<Key, StoreError> {
         match self {
             Self::Attributes(item) => key_of(item),
             Self::Raw(item) => {
-                let text = |name| item.attribute(name).and_then(Result::ok);
+                let text = |name| item.text(name).map(str::to_owned);
                 text(PK).zip(text(SK)).map(|(pk, sk)| Key { pk, sk }).ok_or_else(keyless)
             }
         }

@@ -48,7 +48,7 @@ use aws_types::region::SigningRegion;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::sync::OnceLock;
 
 const SERVICE: &str = "DynamoDB";
@@ -106,10 +106,7 @@ impl Direct {
     /// # Errors
     /// What the SDK's client answers.
     pub async fn batch_get_item(&self, input: BatchGetItemInputBuilder) -> Answer<Batch, BatchGetItemError> {
-        let plugins = self.batch_get_item.get_or_init(|| {
-            let read = StaticRuntimePlugin::new().with_config(straight(&BatchGetItem::new()));
-            self.plugins(&BatchGetItem::new()).with_operation_plugin(read)
-        });
+        let plugins = self.batch_get_item.get_or_init(|| self.straight(&BatchGetItem::new(), read_batch));
         invoke("BatchGetItem", plugins, input.build()).await
     }
 
@@ -117,8 +114,8 @@ impl Direct {
     ///
     /// # Errors
     /// What the SDK's client answers.
-    pub async fn query(&self, input: QueryInputBuilder) -> Answer<QueryOutput, QueryError> {
-        let plugins = self.query.get_or_init(|| self.plugins(&Query::new()));
+    pub async fn query(&self, input: QueryInputBuilder) -> Answer<Page, QueryError> {
+        let plugins = self.query.get_or_init(|| self.straight(&Query::new(), read_page));
         invoke("Query", plugins, input.build()).await
     }
 
@@ -144,6 +141,18 @@ impl Direct {
         }
         self.common.clone().with_operation_plugin(plugin)
     }
+
+    /// The same for an operation whose answers `read` reads.
+    fn straight<T: Debug + Send + Sync + 'static>(
+        &self,
+        operation: &impl RuntimePlugin,
+        read: fn(&[u8]) -> Result<T, BoxError>,
+    ) -> RuntimePlugins {
+        let mut layer = Layer::new(SERVICE);
+        layer.store_put(SharedResponseDeserializer::new(Straight { read, theirs: operation.config() }));
+        let plugin = StaticRuntimePlugin::new().with_config(layer.freeze());
+        self.plugins(operation).with_operation_plugin(plugin)
+    }
 }
 
 /// What a batch of reads found.
@@ -163,15 +172,32 @@ impl From<BatchGetItemOutput> for Batch {
     }
 }
 
-/// Reads a batch without taking its rows apart. What is no success is read by the SDK.
+/// A page of a partition.
 #[derive(Debug)]
-struct Straight(Option<FrozenLayer>);
+pub struct Page {
+    /// Its rows in order.
+    pub rows: Vec<Row>,
+    /// The key after which the next page begins; `None` on the last.
+    pub next: Option<Item>,
+}
 
-/// The setting that lets [`Straight`] read an operation's answers.
-fn straight(operation: &impl RuntimePlugin) -> FrozenLayer {
-    let mut layer = Layer::new(SERVICE);
-    layer.store_put(SharedResponseDeserializer::new(Straight(operation.config())));
-    layer.freeze()
+impl From<QueryOutput> for Page {
+    fn from(output: QueryOutput) -> Self {
+        let rows = output.items.unwrap_or_default().into_iter().map(Row::Attributes).collect();
+        Self { rows, next: output.last_evaluated_key.filter(|key| !key.is_empty()) }
+    }
+}
+
+/// Reads an answer without taking its rows apart. What is no success is read by the SDK.
+struct Straight<T> {
+    read: fn(&[u8]) -> Result<T, BoxError>,
+    theirs: Option<FrozenLayer>,
+}
+
+impl<T> Debug for Straight<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Straight").finish_non_exhaustive()
+    }
 }
 
 /// A batch as it comes.
@@ -190,12 +216,21 @@ struct KeysJson {
     keys: Vec<RawItem>,
 }
 
-impl DeserializeResponse for Straight {
+/// A page as it comes.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PageJson {
+    #[serde(default)]
+    items: Vec<RawItem>,
+    last_evaluated_key: Option<RawItem>,
+}
+
+impl<T: Debug + Send + Sync + 'static> DeserializeResponse for Straight<T> {
     fn deserialize_nonstreaming_with_config(&self, response: &HttpResponse, config: &ConfigBag) -> OutputOrError {
         if let Some(body) = response.body().bytes().filter(|_| response.status().is_success()) {
-            return read_batch(body).map(Output::erase).map_err(OrchestratorError::other);
+            return (self.read)(body).map(Output::erase).map_err(OrchestratorError::other);
         }
-        match self.0.as_ref().and_then(|config| config.load::<SharedResponseDeserializer>()) {
+        match self.theirs.as_ref().and_then(|config| config.load::<SharedResponseDeserializer>()) {
             Some(theirs) => theirs.deserialize_nonstreaming_with_config(response, config),
             None => Err(OrchestratorError::other("the answer cannot be read")),
         }
@@ -204,12 +239,21 @@ impl DeserializeResponse for Straight {
 
 fn read_batch(body: &[u8]) -> Result<Batch, BoxError> {
     let BatchJson { responses, unprocessed_keys } = serde_json::from_slice(body)?;
-    let keys = unprocessed_keys.into_values().flat_map(|rest| rest.keys);
-    let keys = keys.map(|key| Ok(key_attributes(&Row::Raw(key).key()?)));
+    let unprocessed = unprocessed_keys.into_values().flat_map(|rest| rest.keys).map(key);
     Ok(Batch {
         rows: responses.into_values().flatten().map(Row::Raw).collect(),
-        unprocessed: keys.collect::<Result<_, StoreError>>()?,
+        unprocessed: unprocessed.collect::<Result<_, StoreError>>()?,
     })
+}
+
+fn read_page(body: &[u8]) -> Result<Page, BoxError> {
+    let PageJson { items, last_evaluated_key } = serde_json::from_slice(body)?;
+    Ok(Page { rows: items.into_iter().map(Row::Raw).collect(), next: last_evaluated_key.map(key).transpose()? })
+}
+
+/// A key that was read, as the SDK takes it.
+fn key(item: RawItem) -> Result<Item, StoreError> {
+    Ok(key_attributes(&Row::Raw(item).key()?))
 }
 
 /// What every operation is told.
@@ -302,5 +346,19 @@ mod tests {
         assert_eq!(batch.unprocessed, [key_attributes(&Key { pk: "C".to_owned(), sk: "é".to_owned() })]);
         assert!(read_batch(b"{}").unwrap().rows.is_empty());
         assert!(read_batch(b"not JSON").is_err());
+    }
+
+    #[test]
+    fn a_page_says_where_the_next_begins() {
+        let body = r#"{
+            "Count": 1, "ScannedCount": 1, "Items": [{"pk": {"S": "A"}, "sk": {"S": "1"}, "n": {"N": "1"}}],
+            "LastEvaluatedKey": {"pk": {"S": "A"}, "sk": {"S": "1"}}
+        }"#;
+        let page = read_page(body.as_bytes()).unwrap();
+        let last = Key { pk: "A".to_owned(), sk: "1".to_owned() };
+        assert_eq!((page.rows.len(), page.rows[0].key().unwrap()), (1, last.clone()));
+        assert_eq!(page.next, Some(key_attributes(&last)));
+        let page = read_page(br#"{"Count": 0, "Items": []}"#).unwrap();
+        assert!(page.rows.is_empty() && page.next.is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{decode_live, key_of};
+use super::codec::{Row, decode_live};
 use super::keys;
 use crate::model::{Donations, Donor};
 
@@ -21,10 +21,8 @@ pub async fn donations(db: &Db) -> Result<Donations, StoreError> {
 /// # Errors
 /// [`StoreError`] where they can be neither read nor decoded.
 pub async fn patrons(db: &Db) -> Result<Vec<Donor>, StoreError> {
-    let items = db.query(&keys::patrons()).await?;
-    let donors: Result<Vec<Donor>, StoreError> =
-        items.into_iter().map(|item| decode_live(&key_of(&item)?, item)).collect();
-    let mut donors = donors?;
+    let rows = db.query(&keys::patrons()).await?;
+    let mut donors: Vec<Donor> = rows.into_iter().map(Row::live_found).collect::<Result<_, _>>()?;
     donors.sort_by(|one, other| other.amount.cmp(&one.amount).then_with(|| one.username.cmp(&other.username)));
     Ok(donors)
 }

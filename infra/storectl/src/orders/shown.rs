@@ -6,7 +6,7 @@ use super::transact::{Change, Write};
 use super::verdict::Role;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::model::{Donations, Donor, MonthSum, PaidOrder, RecentDonation, User, UserId};
-use shared::store::codec::{Item, decode_live, encode_live, key_of};
+use shared::store::codec::{Item, Row, decode_live, encode_live, key_of};
 use shared::store::keys::{self, Key};
 use shared::store::{Db, StoreError};
 use std::collections::BTreeMap;
@@ -82,8 +82,8 @@ pub(super) async fn top_of(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, 
 
 /// The sums of a month.
 pub(super) async fn month_sums(db: &Db, month: &str) -> Result<Vec<MonthSum>, StoreError> {
-    let items = db.query(&keys::month(month)).await?;
-    items.into_iter().map(|item| decode_live(&key_of(&item)?, item)).collect()
+    let rows = db.query(&keys::month(month)).await?;
+    rows.into_iter().map(Row::live_found).collect()
 }
 
 /// The newest paid orders whose owners are still users, newest first, without those that `skip` names. `known` are
