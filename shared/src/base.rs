@@ -46,16 +46,16 @@ impl Base {
         Ok(Self { is_known, ..base })
     }
 
-    /// What is better done while the sandbox starts than in the first request: reads the pointer, and runs `second` side
-    /// by side. A second read opens a second connection, which most requests use
+    /// What is better done while the sandbox starts than in the first request: reads the pointer, and side by side runs
+    /// `second`, a read that opens the second connection which most requests use, and a `rehearsal`
     /// (see "Two connections from the start" and "A rehearsal" in `infra/docs/decisions.md`). A failed read fails nothing;
-    /// the first request tries again. Without credentials nothing is read.
-    pub async fn warm_up(&self, second: impl Future<Output = ()>) {
+    /// the first request tries again. Without credentials nothing is done.
+    pub async fn warm_up(&self, second: impl Future<Output = ()>, rehearsal: impl Future<Output = ()>) {
         if !self.is_known {
             return;
         }
         let reads = async {
-            let (pointer, ()) = tokio::join!(self.published.pointer(), second);
+            let (pointer, (), ()) = tokio::join!(self.published.pointer(), second, rehearsal);
             if let Err(error) = pointer {
                 tracing::warn!(error = %error, "the pointer could not be read during init");
             }

@@ -17,7 +17,7 @@ mod write;
 use lambda_http::{Body, Request, Response};
 use routes::Endpoint;
 use shared::base::{Base, by_batch};
-use shared::http::{reply, route, serve};
+use shared::http::{lambda, reply, route, serve};
 use shared::model::Promotions;
 use shared::store::counters::Counters;
 use shared::store::items::ItemShelf;
@@ -41,9 +41,10 @@ impl State {
     }
 }
 
-/// Does what is better done before the first request: connects.
+/// Does what is better done before the first request: connects, and refuses a request by nobody.
 pub async fn warm_up(state: &State) {
-    state.base.warm_up(by_batch(&state.base.db)).await;
+    let rehearsal = lambda::rehearse("POST /cart/get", |request| handle(state, request));
+    state.base.warm_up(by_batch(&state.base.db), rehearsal).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

@@ -48,8 +48,8 @@ impl State {
 /// Does what is better done before the first request: connects, and answers the list of categories, which most visits
 /// begin with.
 pub async fn warm_up(state: &State) {
-    let rehearsal = Box::pin(lambda::rehearse("GET /categories/get", |request| handle(state, request)));
-    state.base.warm_up(async { _ = tokio::join!(by_batch(&state.base.db), rehearsal) }).await;
+    let rehearsal = lambda::rehearse("GET /categories/get", |request| handle(state, request));
+    state.base.warm_up(by_batch(&state.base.db), rehearsal).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

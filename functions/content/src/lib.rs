@@ -56,8 +56,8 @@ impl State {
 
 /// Does what is better done before the first request: connects, and answers the settings, which every visit begins with.
 pub async fn warm_up(state: &State) {
-    let rehearsal = Box::pin(lambda::rehearse("GET /settings/get", |request| handle(state, request)));
-    state.base.warm_up(async { _ = tokio::join!(by_get(&state.base.db), rehearsal) }).await;
+    let rehearsal = lambda::rehearse("GET /settings/get", |request| handle(state, request));
+    state.base.warm_up(by_get(&state.base.db), rehearsal).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

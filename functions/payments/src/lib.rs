@@ -9,7 +9,7 @@ mod routes;
 use lambda_http::{Body, Request, Response};
 use routes::Endpoint;
 use shared::base::{Base, by_batch};
-use shared::http::{reply, route, serve};
+use shared::http::{lambda, reply, route, serve};
 
 /// What the function holds for as long as its process lives.
 #[derive(Debug)]
@@ -25,10 +25,11 @@ impl State {
     }
 }
 
-/// Does what is better done before the first request: connects. It answers nothing: every request to checkStatus is
-/// counted.
+/// Does what is better done before the first request: connects, and answers a request by no route: one to checkStatus
+/// would be counted.
 pub async fn warm_up(state: &State) {
-    state.base.warm_up(by_batch(&state.base.db)).await;
+    let rehearsal = lambda::rehearse(lambda::NO_ROUTE, |request| handle(state, request));
+    state.base.warm_up(by_batch(&state.base.db), rehearsal).await;
 }
 
 /// Answers one request. Never panics and never fails: every fault is an answer.

@@ -5,7 +5,6 @@
 //! `infra/docs/decisions.md`).
 
 use crate::telemetry;
-use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use lambda_http::http::HeaderMap;
 use lambda_http::lambda_runtime::{LambdaEvent, Runtime};
 use lambda_http::request::LambdaRequest;
@@ -19,16 +18,22 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Escaped(pub Arc<RawValue>);
 
+/// An event as the gateway sends it, with `ROUTE` in the place of its route key and a token that nobody signed.
+const REHEARSAL: &str = include_str!("rehearsal.json");
+
+/// A route key that no function knows.
+pub const NO_ROUTE: &str = "none";
+
 /// Answers a request that nobody sent, as every later one will be answered, and drops the answer: what the first real one
-/// would find cold (code that was never run, memory that was never touched, connections, caches) is warm then. No line of
-/// it is logged. `route_key` is the gateway's, such as `GET /settings/get`.
+/// would find cold (code that was never run, memory that was never touched, connections, caches) is warm then. Its token
+/// is nobody's, so that where one is needed it is refused before anything is read; no line of it is logged. `route_key` is
+/// the gateway's, such as `GET /settings/get`.
 pub async fn rehearse<A>(route_key: &str, handle: impl FnOnce(Request) -> A)
 where
     A: Future<Output = Response<Body>>,
 {
-    let mut event = ApiGatewayV2httpRequest::default();
-    event.request_context.route_key = Some(route_key.to_owned());
-    let answer = Answer(telemetry::silently(handle(Request::from(LambdaRequest::ApiGatewayV2(event)))).await);
+    let Ok(event) = serde_json::from_str::<LambdaRequest>(&REHEARSAL.replace("ROUTE", route_key)) else { return };
+    let answer = Answer(telemetry::silently(Box::pin(handle(Request::from(event)))).await);
     // Nobody reads it.
     drop(serde_json::to_vec(&answer));
 }
@@ -96,9 +101,13 @@ impl Serialize for Headers<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::bearer::Caller;
+    use crate::http::route;
+    use crate::token::TokenKeys;
     use lambda_http::http::StatusCode;
     use lambda_http::http::header::{ETAG, HeaderValue, VARY};
     use serde_json::{Value, json};
+    use std::cell::RefCell;
 
     fn answer(body: Body) -> Response<Body> {
         let mut response = Response::new(body);
@@ -139,6 +148,19 @@ mod tests {
         let escaped = serde_json::value::to_raw_value(text).unwrap();
         response.extensions_mut().insert(Escaped(Arc::from(escaped)));
         assert_eq!(sent(response)["body"], text);
+    }
+
+    #[tokio::test]
+    async fn a_rehearsal_is_a_request_by_nobody() {
+        let seen = RefCell::default();
+        rehearse("POST /cart/get", |request| {
+            let keys = TokenKeys::parse(r#"{"k1":"0123456789abcdef0123456789abcdef"}"#).unwrap();
+            let endpoint = route::find(&request, &[("POST /cart/get", "cart/get")]);
+            *seen.borrow_mut() = Some((endpoint, Caller::of(request.headers(), &keys, 1_800_000_000)));
+            std::future::ready(answer(Body::Empty))
+        })
+        .await;
+        assert_eq!(seen.into_inner(), Some((Some("cart/get"), Caller::Invalid)));
     }
 
     #[test]
