@@ -82,6 +82,9 @@ pub struct Verdict {
     pub of: String,
     /// The figure, in the unit's base.
     pub value: Option<f64>,
+    /// The same of the quickest runs, where the figure is of the middle ones: what other machines on the same host take
+    /// away is least there.
+    pub quickest: Option<f64>,
     /// What came of it.
     pub outcome: Outcome,
 }
@@ -107,7 +110,7 @@ impl Budget {
             Some(value) if self.bound.holds(value, self.limit) => Outcome::Held,
             Some(_) => Outcome::Missed,
         };
-        Verdict { budget: self, of: of.into(), value, outcome }
+        Verdict { budget: self, of: of.into(), value, quickest: None, outcome }
     }
 
     /// The limit as it is shown.
@@ -168,9 +171,20 @@ impl Outcome {
 }
 
 impl Verdict {
+    /// The same with the figure of the quickest runs beside it.
+    #[must_use]
+    pub fn beside(self, quickest: Option<f64>) -> Self {
+        Self { quickest, ..self }
+    }
+
     /// The figure with its unit.
     pub fn value_text(&self) -> String {
         self.value.map_or_else(|| text::MISSING.to_owned(), |value| self.budget.unit.show(value))
+    }
+
+    /// The figure of the quickest runs with its unit, where there is one.
+    pub fn quickest_text(&self) -> Option<String> {
+        self.quickest.map(|quickest| self.budget.unit.show(quickest))
     }
 
     /// How much of the budget is used: above 1 it is missed. `None` where there is no figure.
@@ -201,7 +215,7 @@ pub fn stable(verdicts: &[Verdict]) -> Vec<Verdict> {
     let allowing = |verdict: &Verdict| match verdict.budget.unit {
         Unit::Ratio => {
             let limit = verdict.budget.limit * NOISE;
-            Budget { limit, ..verdict.budget }.judge(verdict.of.clone(), verdict.value)
+            Budget { limit, ..verdict.budget }.judge(verdict.of.clone(), verdict.value).beside(verdict.quickest)
         }
         _ => verdict.clone(),
     };

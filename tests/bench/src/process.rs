@@ -1,11 +1,13 @@
 //! A process under measurement: started with a cleared environment, timed by its own processor clock.
 
 use crate::error::BenchError;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -39,18 +41,21 @@ impl Start {
 pub struct Process {
     child: Child,
     clock: ClockId,
-    log: PathBuf,
+    log: File,
 }
 
 impl Process {
-    /// Starts a program with nothing but `environment`; what it says goes to the file `log`.
+    /// Starts a program with nothing but `environment`. What it says is kept in memory: on Lambda it goes to another
+    /// process, and never waits for a disk.
     ///
     /// # Errors
     /// [`BenchError::Process`] where it cannot be started.
-    pub fn spawn(start: &Start, environment: &[(String, String)], log: &Path) -> Result<Self, BenchError> {
+    pub fn spawn(start: &Start, environment: &[(String, String)]) -> Result<Self, BenchError> {
         let failed = |problem: &dyn std::fmt::Display| BenchError::process(&start.program, problem);
-        let out = File::create(log).map_err(|error| failed(&error))?;
-        let err = out.try_clone().map_err(|error| failed(&error))?;
+        let log = memfd_create("log", MFdFlags::MFD_CLOEXEC).map_err(|error| failed(&error))?;
+        let log = File::from(log);
+        let out = log.try_clone().map_err(|error| failed(&error))?;
+        let err = log.try_clone().map_err(|error| failed(&error))?;
         let mut command = Command::new(&start.program);
         command.args(&start.args).env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(out).stderr(err);
@@ -60,7 +65,7 @@ impl Process {
         let child = command.spawn().map_err(|error| failed(&error))?;
         let id = i32::try_from(child.id()).map_err(|error| failed(&error))?;
         let clock = clock_getcpuclockid(Pid::from_raw(id)).map_err(|error| failed(&error))?;
-        Ok(Self { child, clock, log: log.to_owned() })
+        Ok(Self { child, clock, log })
     }
 
     /// The processor time that all its threads have used so far; nothing once it has ended.
@@ -84,7 +89,10 @@ impl Process {
     /// The last lines that it has said.
     #[must_use]
     pub fn last_words(&self) -> String {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let mut said = vec![0; self.log.metadata().map_or(0, |log| usize::try_from(log.len()).unwrap_or(0))];
+        // From its beginning: reading on would move the place where the process writes on.
+        let text = self.log.read_exact_at(&mut said, 0).map(|()| String::from_utf8_lossy(&said).into_owned());
+        let text = text.unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(8)..].join("\n")
     }
@@ -145,16 +153,15 @@ impl Drop for Slice {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, log: &Path) -> Process {
+    fn shell(script: &str) -> Process {
         let start = Start { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], directory: None };
-        Process::spawn(&start, &[("WORD".to_owned(), "hello".to_owned())], log).unwrap()
+        Process::spawn(&start, &[("WORD".to_owned(), "hello".to_owned())]).unwrap()
     }
 
     #[test]
     fn a_process_is_timed_measured_and_heard() {
-        let dir = tempfile::tempdir().unwrap();
-        let busy = shell("echo $WORD; i=0; while :; do i=$((i+1)); done", &dir.path().join("busy"));
-        let idle = shell("exec sleep 100", &dir.path().join("idle"));
+        let busy = shell("echo $WORD; i=0; while :; do i=$((i+1)); done");
+        let idle = shell("exec sleep 100");
         std::thread::sleep(Duration::from_millis(300));
         assert!(busy.cpu() > idle.cpu() * 4, "{:?} {:?}", busy.cpu(), idle.cpu());
         assert!(busy.peak_rss() > 100_000);
@@ -163,9 +170,8 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
-        let dir = tempfile::tempdir().unwrap();
         let start = Start::program("/nowhere/at/all".into());
-        let error = Process::spawn(&start, &[], &dir.path().join("log")).unwrap_err();
+        let error = Process::spawn(&start, &[]).unwrap_err();
         assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
     }
 }

@@ -27,7 +27,7 @@ const LOAD: Duration = Duration::from_secs(3);
 pub async fn run(options: &Options) -> Result<Figures, BenchError> {
     let rounds = rounds(options);
     let programs = build(options)?;
-    let stage = Stage::open(harness::repository().join("target/bench")).await?;
+    let stage = Stage::open(&harness::repository().join("target/bench")).await?;
     let mut visits = Visits::default();
     let cold = if options.wants(Part::Cold) {
         Some(cold::measure(&stage, &programs, rounds.cold, None, &mut visits).await?)

@@ -9,7 +9,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -76,7 +75,7 @@ pub struct Invocation {
 }
 
 impl Sandbox {
-    /// Starts a process and waits until it asks for work. `log` takes what it says.
+    /// Starts a process and waits until it asks for work.
     ///
     /// # Errors
     /// [`BenchError`] where it cannot be started, or does something else first.
@@ -85,7 +84,6 @@ impl Sandbox {
         start: &Start,
         environment: &[(String, String)],
         slice: Option<&Slice>,
-        log: &Path,
     ) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the Runtime API");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
@@ -97,7 +95,7 @@ impl Sandbox {
         environment.push(("AWS_LAMBDA_RUNTIME_API".to_owned(), address.to_string()));
         let spawn = || {
             let begun = Instant::now();
-            Ok((begun, Process::spawn(start, &environment, log)?))
+            Ok((begun, Process::spawn(start, &environment)?))
         };
         let (begun, process) = match slice {
             Some(slice) => slice.inside(spawn)?,

@@ -13,7 +13,7 @@ use shared::clock::{Clock, SystemClock};
 use shared::store::Db;
 use shared::token::TokenKeys;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use template::Template;
 
 /// The table with the sample store.
@@ -33,25 +33,24 @@ pub struct Stage {
     /// The keys that the event files' tokens are signed with, as `TOKEN_KEYS` takes them.
     token_keys: String,
     template: Template,
-    work: PathBuf,
 }
 
 impl Stage {
-    /// Sets everything up; certificates and logs go to `work`.
+    /// Sets everything up; certificates go to `work`.
     ///
     /// # Errors
     /// [`BenchError`] for the first part that cannot be set up.
-    pub async fn open(work: PathBuf) -> Result<Self, BenchError> {
+    pub async fn open(work: &Path) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the stage");
-        fs::create_dir_all(&work).map_err(BenchError::file(&work))?;
+        fs::create_dir_all(work).map_err(BenchError::file(work))?;
         let root = harness::repository();
         let keys = root.join("events/token-keys.json");
         let token_keys = fs::read_to_string(&keys).map_err(BenchError::file(&keys))?;
         let template = Template::read(&root.join("template.yaml"), &std::collections::BTreeMap::new());
         let template = template.map_err(|error| failed(&error))?;
         let engine = Engine::start(None).await.map_err(|error| failed(&error))?;
-        let front = Front::start(engine.endpoint(), &work).await?;
-        let stage = Self { engine, front, token_keys, template, work };
+        let front = Front::start(engine.endpoint(), work).await?;
+        let stage = Self { engine, front, token_keys, template };
         let db = stage.table(SAMPLE).await?;
         let now = SystemClock.seconds();
         let store = Store::read(&root.join("infra/sample-store"), now).map_err(|error| failed(&error))?;
@@ -85,12 +84,11 @@ impl Stage {
     /// [`BenchError`] where it does not come to ask for work.
     pub async fn start(&self, cast: &Cast<'_>) -> Result<Sandbox, BenchError> {
         let environment = self.environment(cast);
-        let log = self.work.join(format!("{}.log", cast.name));
-        Sandbox::start(cast.name, cast.start, &environment, cast.slice, &log).await
+        Sandbox::start(cast.name, cast.start, &environment, cast.slice).await
     }
 
     fn environment(&self, cast: &Cast<'_>) -> Vec<(String, String)> {
-        let path = |path: &std::path::Path| path.display().to_string();
+        let path = |path: &Path| path.display().to_string();
         // The functions have the public roots in them; the others read the machine's, and ours among them.
         let trusted = if cast.brings_roots { self.front.root() } else { self.front.bundle() };
         let mut environment = vec![

@@ -21,14 +21,19 @@ pub fn write(page: &mut Page, figures: &Figures) {
     );
     let missed: Vec<String> = verdicts.iter().filter(|verdict| verdict.outcome == Outcome::Missed).map(line).collect();
     if !missed.is_empty() {
-        page.say("Missed:");
+        page.say(
+            "Missed. A figure is of the middle ones of its runs; that of the quickest, which had least to share with \
+             other machines on the host, stands beside it where it is a budget of time:",
+        );
         page.list(&missed);
     }
 }
 
 fn line(verdict: &Verdict) -> String {
     let (value, budget) = (verdict.value_text(), verdict.budget);
-    format!("{}, {}: {value}, budget {}", budget.what, verdict.of, budget.limit_text())
+    let quickest = verdict.quickest_text().map(|quickest| format!("; {quickest} of the quickest"));
+    let quickest = quickest.unwrap_or_default();
+    format!("{}, {}: {value}, budget {}{quickest}", budget.what, verdict.of, budget.limit_text())
 }
 
 /// The verdicts of each budget, in the order in which they were judged.
