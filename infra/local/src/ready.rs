@@ -69,7 +69,7 @@ pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String
 /// The users whose tokens of `now` are refused.
 #[must_use]
 pub fn revoked(live: &Live, now: i64) -> Vec<String> {
-    let users = live.users.iter().filter(|user| user.tokens_valid_after.is_some_and(|after| now < after));
+    let users = live.users.iter().filter(|user| !user.admits(now));
     users.map(|user| user.username.clone()).collect()
 }
 

@@ -29,3 +29,11 @@ pub struct User {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_valid_after: Option<i64>,
 }
+
+impl User {
+    /// Whether a token that was issued at this second (since 1970 UTC) speaks for the user (ruling 2).
+    #[must_use]
+    pub fn admits(&self, issued_at: i64) -> bool {
+        self.tokens_valid_after.is_none_or(|after| issued_at >= after)
+    }
+}

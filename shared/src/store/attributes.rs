@@ -80,12 +80,12 @@ impl<'de> Visitor<'de> for RawItemVisitor {
 impl RawAttribute {
     fn read<'de, S: DeserializeSeed<'de>>(&'de self, seed: S) -> Result<S::Value, serde_json::Error> {
         match self {
-            Self::S(text) => seed.deserialize(Scalar(BorrowedStrDeserializer::new(text))),
+            Self::S(text) => seed.deserialize(Present(BorrowedStrDeserializer::new(text))),
             Self::N(digits) => number(digits, seed),
-            Self::Bool(value) => seed.deserialize(Scalar(value.into_deserializer())),
+            Self::Bool(value) => seed.deserialize(Present(value.into_deserializer())),
             Self::Null(_) | Self::B(_) => seed.deserialize(().into_deserializer()),
             Self::L(inner) | Self::M(inner) => {
-                seed.deserialize(Container(&mut serde_json::Deserializer::from_str(inner.get())))
+                seed.deserialize(Present(Container(&mut serde_json::Deserializer::from_str(inner.get()))))
             }
         }
     }
@@ -95,8 +95,8 @@ impl RawAttribute {
 /// another stays text.
 fn number<'de, S: DeserializeSeed<'de>, E: Error>(digits: &str, seed: S) -> Result<S::Value, E> {
     match digits.parse::<i64>() {
-        Ok(number) => seed.deserialize(Scalar(number.into_deserializer())),
-        Err(_) => seed.deserialize(Scalar(digits.into_deserializer())),
+        Ok(number) => seed.deserialize(Present(number.into_deserializer())),
+        Err(_) => seed.deserialize(Present(digits.into_deserializer())),
     }
 }
 
@@ -145,10 +145,10 @@ impl<'de> MapAccess<'de> for RawAttributes<'de> {
     }
 }
 
-/// An attribute that contains no other.
-struct Scalar<D>(D);
+/// What is there: of an optional value, and of one in a struct of its own, the value itself.
+struct Present<D>(D);
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Scalar<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Present<D> {
     type Error = D::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -188,14 +188,6 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Container<D> {
         self.0.deserialize_any(OfAttributes(visitor))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, D::Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
     /// A variant with content is an object with one attribute, named as the variant.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
@@ -207,8 +199,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Container<D> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 
@@ -374,7 +366,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for OfContainer<S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(Container(deserializer))
+        self.0.deserialize(Present(Container(deserializer)))
     }
 }
 

@@ -14,8 +14,7 @@ use crate::token::Claim;
 pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> {
     let key = keys::user(claim.user);
     let user: Option<User> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
-    let valid = |user: &User| user.tokens_valid_after.is_none_or(|after| claim.issued_at >= after);
-    Ok(user.filter(valid))
+    Ok(user.filter(|user| user.admits(claim.issued_at)))
 }
 
 /// Reads whether a token still speaks for a user, where nothing else has to be read: a body that is refused is refused
