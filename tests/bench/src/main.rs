@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "units, ratios and list prices; no money of a store is calculated")]
 
+mod awake;
 mod budgets;
 mod cases;
 mod document;

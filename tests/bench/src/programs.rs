@@ -6,8 +6,9 @@ use crate::peers::{self, Peer, Started};
 use crate::process::Start;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use std::fs;
-use std::io::Write as _;
+use std::fs::{self, Permissions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -76,6 +77,31 @@ pub fn peer(peer: Peer) -> Result<Program, BenchError> {
     Ok(Program { name: peer.name(), kind, start: Start { program, args, directory: Some(directory) }, deployed })
 }
 
+/// Lays a program down anew in `directory`, as a deploy unpacks it, and starts that one from now on. A linker writes what
+/// it makes through a mapping, page by page, and the system keeps it in memory by pages then: every start faults them in one
+/// by one, which is a twelfth of a function's. What an interpreter runs stays where it is.
+///
+/// # Errors
+/// [`BenchError::File`] where it cannot be read or written.
+pub fn unpack(mut program: Program, directory: &Path) -> Result<Program, BenchError> {
+    let built = &mut program.start.program;
+    if program.deployed != [built.clone()] {
+        return Ok(program);
+    }
+    let unpacked = directory.join(program.name);
+    let code = fs::read(&*built).map_err(BenchError::file(built))?;
+    fs::create_dir_all(directory).map_err(BenchError::file(directory))?;
+    // Not over an old one: it may run, and it would keep its pages.
+    match fs::remove_file(&unpacked) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(BenchError::file(&unpacked)(error)),
+        _ => fs::write(&unpacked, code).map_err(BenchError::file(&unpacked))?,
+    }
+    fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).map_err(BenchError::file(&unpacked))?;
+    program.deployed = vec![unpacked.clone()];
+    *built = unpacked;
+    Ok(program)
+}
+
 /// The size of files, and of what is left of them in an archive, in bytes.
 ///
 /// # Errors
@@ -101,6 +127,29 @@ fn weigh_file(file: &Path) -> Result<(u64, u64), BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_started_from_where_it_was_unpacked() {
+        let dir = tempfile::tempdir().unwrap();
+        let built = dir.path().join("built");
+        let place = dir.path().join("unpacked");
+        let program = |deployed: &Path| Program {
+            name: HELLO,
+            kind: Kind::HelloWorld,
+            start: Start::program(built.clone()),
+            deployed: vec![deployed.to_owned()],
+        };
+        for script in ["#!/bin/sh\nexit 3", "#!/bin/sh\nexit 4"] {
+            fs::write(&built, script).unwrap();
+            let Program { start, deployed, .. } = unpack(program(&built), &place).unwrap();
+            assert_eq!(start.program, place.join(HELLO));
+            assert_eq!(deployed, [place.join(HELLO)]);
+            assert_eq!(fs::read_to_string(&start.program).unwrap(), script);
+            assert_eq!(fs::metadata(&start.program).unwrap().permissions().mode() & 0o777, 0o755);
+        }
+        let interpreted = unpack(program(&dir.path().join("bundle.js")), &place).unwrap();
+        assert_eq!(interpreted.start.program, built);
+    }
 
     #[test]
     fn files_are_weighed_together() {

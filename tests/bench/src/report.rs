@@ -91,10 +91,11 @@ fn run(page: &mut Page, figures: &Figures) {
     rows.extend(figures.versions.iter().map(|(name, version)| vec![name.clone(), version.clone()]));
     page.table(&["<what", "<version"], &rows);
     page.say(&format!(
-        "The bench plays Lambda's Runtime API on loopback and starts the release binaries as Lambda does: environment \
-         cleared and set, one request at a time. An embedded engine plays DynamoDB, behind TLS 1.3. Programs take \
-         turns, so that a busy moment meets all of them: {} fresh processes of each, {} of each on a slice of a \
-         processor, {} warm invokes of each endpoint.",
+        "The bench plays Lambda's Runtime API on loopback and starts the release binaries as Lambda does: unpacked, \
+         environment cleared and set, one request at a time. An embedded engine plays DynamoDB, behind TLS 1.3. \
+         Programs take turns, so that a busy moment meets all of them: {} fresh processes of each, {} of each on a \
+         slice of a processor, {} warm invokes of each endpoint. Processors are kept from halting by threads that run only \
+         where nothing else wants to.",
         text::count(figures.rounds.cold.into()),
         text::count(figures.rounds.slow.into()),
         text::count(figures.rounds.warm.into()),

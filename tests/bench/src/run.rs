@@ -1,5 +1,6 @@
 //! A run: what is measured, in which order.
 
+use crate::awake::Awake;
 use crate::error::BenchError;
 use crate::figures::{self, Cold, Figures, Rounds};
 use crate::machine;
@@ -26,9 +27,12 @@ const LOAD: Duration = Duration::from_secs(3);
 /// [`BenchError`] for the first thing that does not work.
 pub async fn run(options: &Options) -> Result<Figures, BenchError> {
     let rounds = rounds(options);
-    let programs = build(options)?;
-    let stage = Stage::open(&harness::repository().join("target/bench")).await?;
+    let work = harness::repository().join("target/bench");
+    let programs = build(options)?.into_iter().map(|program| programs::unpack(program, &work.join("programs")));
+    let programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
+    let stage = Stage::open(&work).await?;
     let mut visits = Visits::default();
+    let awake = Awake::keep();
     let cold = if options.wants(Part::Cold) {
         Some(cold::measure(&stage, &programs, rounds.cold, None, &mut visits).await?)
     } else {
@@ -52,6 +56,8 @@ pub async fn run(options: &Options) -> Result<Figures, BenchError> {
     } else {
         Vec::new()
     };
+    // Under load nothing halts.
+    drop(awake);
     let throughput = if options.wants(Part::Throughput) { throughput::measure(LOAD).await? } else { Vec::new() };
     Ok(Figures {
         date: today(),
