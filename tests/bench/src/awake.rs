@@ -11,8 +11,8 @@ use thread_priority::{
 
 /// Keeps processors from halting until this is dropped, by a thread on each that runs only where nothing else wants to.
 ///
-/// A processor of a virtual machine that halts is taken away by the host, and comes back cold: see "Processors stay awake"
-/// in `infra/docs/decisions.md`.
+/// In a virtual machine, what comes after a halt is slower by more than half: see "Processors stay awake while the bench
+/// measures" in `infra/docs/decisions.md`.
 #[derive(Debug)]
 pub struct Awake {
     is_over: Arc<AtomicBool>,

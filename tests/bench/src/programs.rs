@@ -77,9 +77,9 @@ pub fn peer(peer: Peer) -> Result<Program, BenchError> {
     Ok(Program { name: peer.name(), kind, start: Start { program, args, directory: Some(directory) }, deployed })
 }
 
-/// Lays a program down anew in `directory`, as a deploy unpacks it, and starts that one from now on. A linker writes what
-/// it makes through a mapping, page by page, and the system keeps it in memory by pages then: every start faults them in one
-/// by one, which is a twelfth of a function's. What an interpreter runs stays where it is.
+/// Lays a program down anew in `directory`, as a deploy unpacks it, and starts that one from now on: where the linker left
+/// it, a start costs a twelfth more (see "Programs are unpacked before they are measured" in `infra/docs/decisions.md`).
+/// What an interpreter runs stays where it is.
 ///
 /// # Errors
 /// [`BenchError::File`] where it cannot be read or written.
