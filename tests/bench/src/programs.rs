@@ -6,9 +6,8 @@ use crate::peers::{self, Peer, Started};
 use crate::process::Start;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -82,21 +81,20 @@ pub fn peer(peer: Peer) -> Result<Program, BenchError> {
 /// What an interpreter runs stays where it is.
 ///
 /// # Errors
-/// [`BenchError::File`] where it cannot be read or written.
+/// [`BenchError::File`] where it cannot be copied.
 pub fn unpack(mut program: Program, directory: &Path) -> Result<Program, BenchError> {
     let built = &mut program.start.program;
     if program.deployed != [built.clone()] {
         return Ok(program);
     }
     let unpacked = directory.join(program.name);
-    let code = fs::read(&*built).map_err(BenchError::file(built))?;
     fs::create_dir_all(directory).map_err(BenchError::file(directory))?;
-    // Not over an old one: it may run, and it would keep its pages.
     match fs::remove_file(&unpacked) {
+        // An old one may run still, and cannot be written over.
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(BenchError::file(&unpacked)(error)),
-        _ => fs::write(&unpacked, code).map_err(BenchError::file(&unpacked))?,
+        _ => {}
     }
-    fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).map_err(BenchError::file(&unpacked))?;
+    fs::copy(&*built, &unpacked).map_err(BenchError::file(built))?;
     program.deployed = vec![unpacked.clone()];
     *built = unpacked;
     Ok(program)
@@ -127,6 +125,8 @@ fn weigh_file(file: &Path) -> Result<(u64, u64), BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_program_is_started_from_where_it_was_unpacked() {
@@ -141,6 +141,7 @@ mod tests {
         };
         for script in ["#!/bin/sh\nexit 3", "#!/bin/sh\nexit 4"] {
             fs::write(&built, script).unwrap();
+            fs::set_permissions(&built, Permissions::from_mode(0o755)).unwrap();
             let Program { start, deployed, .. } = unpack(program(&built), &place).unwrap();
             assert_eq!(start.program, place.join(HELLO));
             assert_eq!(deployed, [place.join(HELLO)]);

@@ -14,6 +14,7 @@ use crate::stage::Stage;
 use jiff::Timestamp;
 use shared::clock::{Clock, SystemClock};
 use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 /// The share of a processor that Lambda gives a function of 128 MB, in hundredths of a percent.
@@ -28,8 +29,7 @@ const LOAD: Duration = Duration::from_secs(3);
 pub async fn run(options: &Options) -> Result<Figures, BenchError> {
     let rounds = rounds(options);
     let work = harness::repository().join("target/bench");
-    let programs = build(options)?.into_iter().map(|program| programs::unpack(program, &work.join("programs")));
-    let programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
+    let programs = build(options, &work.join("programs"))?;
     let stage = Stage::open(&work).await?;
     let mut visits = Visits::default();
     let awake = Awake::keep();
@@ -98,7 +98,8 @@ fn rounds(options: &Options) -> Rounds {
     if options.quick { Rounds { cold: 10, slow: 3, warm: 400 } } else { Rounds { cold: 30, slow: 30, warm: 2_000 } }
 }
 
-fn build(options: &Options) -> Result<Vec<Program>, BenchError> {
+/// Builds the programs, and lays them down in `place`.
+fn build(options: &Options, place: &Path) -> Result<Vec<Program>, BenchError> {
     let mut programs = Vec::new();
     for name in FUNCTIONS.into_iter().chain([HELLO]) {
         say(&format!("building {name}"));
@@ -109,7 +110,7 @@ fn build(options: &Options) -> Result<Vec<Program>, BenchError> {
             programs.push(programs::peer(peer)?);
         }
     }
-    Ok(programs)
+    programs.into_iter().map(|program| programs::unpack(program, place)).collect()
 }
 
 /// A line on standard error; if nobody reads it, nothing is lost.
