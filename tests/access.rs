@@ -1,4 +1,4 @@
-//! Who is let in where: every endpoint with every kind of `Authorization` header (rulings 1, 2 and 4).
+//! Who is let in where: every endpoint with every kind of `Authorization` header (rules.md, "Tokens").
 
 use crate::support::{assert_unauthorized, fields};
 use base64::Engine as _;
@@ -6,40 +6,27 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::{Sha256, Sha384};
+use shared::endpoint::Access;
 use shared::model::UserId;
 use shared::store::keys;
-use tests::{Call, NOW, Reply, TestStore, repository};
+use tests::{Call, Endpoint, NOW, Reply, TestStore, endpoints, repository};
 
-/// Route keys of every endpoint with an access test here: first those that read a token, then those that do not.
-pub const COVERED: &[&str] = &[
-    "POST /cart/acceptCoupon",
-    "POST /cart/setReferral",
-    "POST /cart/removeReferral",
-    "POST /cart/get",
-    "POST /cart/getPromoted",
-    "POST /cart/getSelectServers",
-    "POST /user",
-    "POST /categories/get/{url+}",
-    "POST /pages/get",
-    "POST /items/getFeaturedDeals",
-    "POST /payments/checkStatus",
-    "GET /categories/get",
-    "POST /categories/get",
-    "GET /staff",
-    "GET /settings/get",
-    "GET /patrons/get",
-    "GET /auth/chat",
-];
+/// Endpoints that look at a token.
+fn readers() -> impl Iterator<Item = Endpoint> {
+    endpoints().into_iter().filter(|endpoint| endpoint.declaration.access != Access::Ignored)
+}
 
-/// How many of [`COVERED`] read a token.
-pub const READERS: usize = 11;
+/// Whether a caller without a valid token is refused, whatever is asked for.
+fn refuses(endpoint: &Endpoint) -> bool {
+    matches!(endpoint.declaration.access, Access::Required | Access::RequiredOrGuest)
+}
 
 /// What a header comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// No token, or one that is not ours or no longer.
     Refused,
-    /// A sound token that speaks for nobody: no such user, or revoked.
+    /// A sound token without an account: no such user, revoked, or older than the account.
     Gone,
     /// Thornwick's token.
     Accepted,
@@ -153,12 +140,17 @@ fn forged() -> Vec<Case> {
 /// Every header, and what it comes to.
 fn cases(store: &TestStore) -> Vec<Case> {
     let state = store.keys.sign_state("0123", NOW).unwrap_or_default();
+    let thornwick = TestStore::sample().live.users.iter().find(|user| user.username == "Thornwick");
+    let (id, created_at) = thornwick.map_or((UserId::new(0), 0), |user| (user.id, user.created_at));
+    let issued = |at: i64| store.keys.sign(id, at, NOW + 3_600 - at).unwrap_or_default();
     let mut cases = without_a_token(store);
     cases.extend(forged());
     cases.extend([
         bearer("the state of a chat login", Kind::Refused, &state),
         bearer("a user that does not exist", Kind::Gone, &store.token_of(UserId::new(999))),
         bearer("a revoked user", Kind::Gone, &store.token("Grimble")),
+        bearer("a token older than the account", Kind::Gone, &issued(created_at - 61)),
+        bearer("a token as old as the account, by a slow clock", Kind::Accepted, &issued(created_at - 60)),
         bearer("a sound token", Kind::Accepted, &store.token("Thornwick")),
         ("a scheme in lower case", Kind::Accepted, Some(format!("bearer {}", store.token("Thornwick")))),
     ]);
@@ -171,88 +163,70 @@ fn with(call: Call, case: &Case, place: usize) -> Call {
     case.2.iter().fold(call, |call, header| call.header("authorization", header))
 }
 
-/// A request to a route that a sound token of Thornwick's gets an ordinary answer to.
-fn request(route: &str) -> Call {
-    let (method, path) = route.split_once(' ').unwrap_or_default();
-    let path = path.replace("{url+}", "ranks");
-    let call = if method == "GET" { Call::get(&path) } else { Call::post(&path) };
-    match path.as_str() {
-        "/cart/acceptCoupon" => call.json(&json!({"coupon": "THREEBACK"})),
-        "/cart/setReferral" => call.json(&json!({"ref_code": "lantern"})),
-        "/pages/get" => call.json(&json!({"url": "rules"})),
-        "/payments/checkStatus" => call.json(&json!({"order_id": "4mjyi2i34hbzt6b6"})),
-        _ => call,
-    }
-}
-
 #[track_caller]
-fn assert_refused(route: &str, case: &Case, reply: &Reply, logged_out: &Reply) {
-    let status = match (route, case.1) {
-        ("POST /pages/get", Kind::Gone) | ("POST /items/getFeaturedDeals", _) => 200,
-        _ => 401,
-    };
-    assert_eq!(reply.status, status, "{route}: {}: {}", case.0, reply.text);
-    match (route, case.1) {
-        ("POST /pages/get", Kind::Gone) => assert_eq!(reply.json()["success"], true),
-        ("POST /items/getFeaturedDeals", _) => assert_eq!(reply.text, logged_out.text, "{}", case.0),
-        ("POST /payments/checkStatus", _) => {
-            assert_eq!(reply.header("www-authenticate"), "Bearer");
-            assert_eq!(reply.text, r#"{"status":"error","message":"Unauthorized"}"#);
-        }
-        _ => assert_unauthorized(reply),
+fn assert_refused(endpoint: &Endpoint, case: &Case, reply: &Reply, logged_out: &Reply) {
+    let what = format!("{}: {}: {}", endpoint.route, case.0, reply.text);
+    if !refuses(endpoint) {
+        assert_eq!((reply.status, &reply.text), (logged_out.status, &logged_out.text), "{what}");
+    } else if case.1 == Kind::Gone && !endpoint.declaration.checks_account {
+        assert_eq!(reply.status, 200, "{what}");
+    } else {
+        assert_eq!(reply.status, 401, "{what}");
+        assert_unauthorized(reply);
+    }
+    if reply.status == 401 {
+        assert_eq!(reply.header("www-authenticate"), "Bearer", "{what}");
     }
 }
 
 #[tokio::test]
-async fn every_endpoint_that_reads_a_token_refuses_all_that_is_none_and_writes_nothing() {
-    for route in &COVERED[..READERS] {
+async fn every_endpoint_that_reads_a_token_refuses_all_that_is_not_one_and_writes_nothing() {
+    for endpoint in readers() {
         let store = TestStore::open().await;
-        let logged_out = store.send(request(route)).await;
+        let cart = keys::cart(UserId::new(1));
+        let before = store.db.get(&cart, true).await.unwrap();
+        let logged_out = store.send(endpoint.anonymous_call()).await;
         for (place, case) in cases(&store).iter().enumerate().filter(|(_, case)| case.1 != Kind::Accepted) {
             store.calls.clear();
-            let reply = store.send(with(request(route), case, place)).await;
-            assert_refused(route, case, &reply, &logged_out);
-            // checkStatus counts the request, and opens the window of an address that is new.
-            let counted = if *route == "POST /payments/checkStatus" { 2 } else { 0 };
-            assert!(store.calls.writes() <= counted, "{:?}", store.calls.operations());
+            let reply = store.send(with(endpoint.anonymous_call(), case, place)).await;
+            assert_refused(&endpoint, case, &reply, &logged_out);
+            assert!(store.calls.writes() <= endpoint.counting_writes(), "{:?}", store.calls.operations());
         }
-        let cart = store.db.get(&keys::cart(UserId::new(1)), true).await.unwrap().unwrap();
-        assert_eq!(cart["version"].as_n().unwrap(), "1", "{route}");
+        assert_eq!(store.db.get(&cart, true).await.unwrap(), before, "{}", endpoint.route);
     }
 }
 
 #[tokio::test]
-async fn every_endpoint_that_reads_a_token_accepts_a_sound_one() {
-    for route in &COVERED[..READERS] {
+async fn every_endpoint_that_reads_a_token_accepts_a_valid_one() {
+    for endpoint in readers() {
         let store = TestStore::open().await;
-        let logged_out = store.send(request(route)).await;
+        let logged_out = store.send(endpoint.anonymous_call()).await;
         for (place, case) in cases(&store).iter().enumerate().filter(|(_, case)| case.1 == Kind::Accepted) {
-            let reply = store.send(with(request(route), case, place)).await;
-            assert_eq!(reply.status, 200, "{route}: {}: {}", case.0, reply.text);
-            assert_ne!(reply.text, logged_out.text, "{route}: {}", case.0);
+            let reply = store.send(with(endpoint.anonymous_call(), case, place)).await;
+            assert_eq!(reply.status, 200, "{}: {}: {}", endpoint.route, case.0, reply.text);
+            assert_ne!(reply.text, logged_out.text, "{}: {}", endpoint.route, case.0);
         }
     }
 }
 
 #[tokio::test]
-async fn endpoints_that_read_no_token_answer_alike_with_any_header() {
+async fn endpoints_that_read_no_token_respond_alike_with_any_header() {
     let store = TestStore::open().await;
-    for route in &COVERED[READERS..] {
+    for endpoint in endpoints().iter().filter(|endpoint| endpoint.declaration.access == Access::Ignored) {
         let seen = |reply: &Reply| {
             let mut body = reply.json();
-            if *route == "GET /auth/chat" {
-                let url = body["url"].as_str().unwrap_or_default().to_owned();
-                // The state is another one every time.
-                let rest: Vec<&str> = url.split(['?', '&']).filter(|pair| !pair.starts_with("state=")).collect();
-                body["url"] = json!(rest);
+            if let Some(url) = body["url"].as_str() {
+                // The state of a chat login is another one every time.
+                body["url"] =
+                    json!(url.split(['?', '&']).filter(|pair| !pair.starts_with("state=")).collect::<Vec<_>>());
             }
             (reply.status, reply.header("etag").to_owned(), reply.header("cache-control").to_owned(), body)
         };
-        let expected = store.send(request(route)).await;
+        let expected = store.send(endpoint.anonymous_call()).await;
         assert_eq!(expected.status, 200);
         for (place, case) in cases(&store).iter().enumerate() {
-            let reply = store.send(with(request(route), case, place)).await;
-            assert_eq!(seen(&reply), seen(&expected), "{route}: {}", case.0);
+            let reply = store.send(with(endpoint.anonymous_call(), case, place)).await;
+            assert_eq!(seen(&reply), seen(&expected), "{}: {}", endpoint.route, case.0);
         }
     }
 }
@@ -260,21 +234,20 @@ async fn endpoints_that_read_no_token_answer_alike_with_any_header() {
 #[tokio::test]
 async fn the_token_comes_before_the_body() {
     let store = TestStore::open().await;
-    // checkStatus needs no token for an order without an owner, so there the body comes first.
-    let routes = COVERED[..READERS]
-        .iter()
-        .filter(|route| !["POST /payments/checkStatus", "POST /items/getFeaturedDeals"].contains(*route));
-    for route in routes {
+    for endpoint in readers().filter(refuses) {
         for body in ["{", "[]", "{}", &"x".repeat(16 * 1024 + 1)] {
             for token in ["undefined", "a.b.c"] {
-                assert_unauthorized(&store.send(request(route).bytes(body).token(token)).await);
+                let reply = store.send(endpoint.anonymous_call().bytes(body).token(token)).await;
+                assert_unauthorized(&reply);
             }
+            let reply = store.send(endpoint.anonymous_call().bytes(body).token(&store.token("Grimble"))).await;
+            assert!(reply.status == 401 || !endpoint.declaration.checks_account, "{}: {body:.9}", endpoint.route);
         }
     }
 }
 
 #[tokio::test]
-async fn a_token_issued_before_the_users_tokens_became_valid_is_refused() {
+async fn a_token_issued_at_or_before_the_revocation_is_refused() {
     let store = TestStore::open().await;
     let ((kid, secret), key) = (first_key(), keys::user(UserId::new(1)));
     let mut user = store.db.get(&key, true).await.unwrap().unwrap();
@@ -283,11 +256,13 @@ async fn a_token_issued_before_the_users_tokens_became_valid_is_refused() {
     crate::support::put(&store, user).await;
     let header = part(&json!({"alg": "HS256", "kid": kid}));
     let issued = |at: i64| sign(&format!("{header}.{}", part(&claims(&[("iat", json!(at))]))), &secret);
-    assert_unauthorized(&store.send(Call::post("/user").token(&issued(NOW - 1))).await);
-    assert_eq!(store.send(Call::post("/user").token(&issued(NOW))).await.status, 200);
+    for at in [NOW - 1, NOW] {
+        assert_unauthorized(&store.send(Call::post("/user").token(&issued(at))).await);
+    }
+    assert_eq!(store.send(Call::post("/user").token(&issued(NOW + 1))).await.status, 200);
 }
 
-/// Ruling 4: what a caller without a sound token may look up.
+/// What a caller without a valid token may look up (rules.md, "Who may see an order").
 #[tokio::test]
 async fn an_order_without_an_owner_is_shown_to_everybody() {
     let store = TestStore::open().await;

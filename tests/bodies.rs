@@ -1,9 +1,10 @@
-//! Request bodies that nobody means well with, for every endpoint that reads one (ruling 1).
+//! Request bodies that nobody means well with, for every endpoint that reads one (rules.md, "Request bodies").
 
 #![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
 
 use serde_json::{Value, json};
-use tests::{Call, Reply, TestStore};
+use shared::endpoint::{ErrorBody, InputKind};
+use tests::{Call, Reply, TestStore, endpoints};
 
 /// The largest body in bytes.
 const LARGEST: usize = 16 * 1024;
@@ -32,7 +33,7 @@ impl Reader {
         store.send((self.admit)(store, call).from_ip(&address)).await
     }
 
-    /// Bodies that ruling 1 refuses with 400.
+    /// Bodies that are refused with 400 (rules.md, "Request bodies").
     fn malformed(&self) -> Vec<Vec<u8>> {
         let (field, good) = (self.field, self.good);
         let mut bodies: Vec<Vec<u8>> = ["", " ", "x", "{", "}", "[]", "null", "true", "0", "\"text\"", "{}", "NaN"]
@@ -104,7 +105,11 @@ impl Reader {
             let mut shape = reply.json();
             let message = shape.as_object_mut().and_then(|fields| fields.remove("message"));
             let message = message.expect("a message");
-            assert!(message.as_str().is_some_and(|message| !message.is_empty()), "{text:?}");
+            let message = message.as_str().expect("a text");
+            assert!(!message.is_empty(), "{text:?}");
+            if text.trim().is_empty() {
+                assert_eq!(message, format!("The {} field is required.", self.field));
+            }
             assert_eq!(shape, self.refused, "{text:?}");
             assert!(store.calls.writes() <= writes_per_request, "{text:?}: {:?}", store.calls.operations());
         }
@@ -160,5 +165,44 @@ impl Reader {
         assert_eq!(body.as_object().map(serde_json::Map::len), Some(1), "{body}");
         assert!(body["message"].is_string());
         reply
+    }
+}
+
+/// The shape of an endpoint's error bodies, but for the text.
+fn shape(errors: ErrorBody) -> Value {
+    match errors {
+        ErrorBody::Message => json!({}),
+        ErrorBody::Success | ErrorBody::SuccessError => json!({ "success": false }),
+        ErrorBody::Status => json!({ "status": "error" }),
+    }
+}
+
+#[tokio::test]
+async fn every_endpoint_refuses_a_body_over_its_limit() {
+    let store = TestStore::open().await;
+    for endpoint in endpoints().iter().filter(|endpoint| endpoint.route.starts_with("POST ")) {
+        let reply = store.send(endpoint.call().bytes(" ".repeat(endpoint.declaration.body_limit + 1))).await;
+        assert_eq!(reply.status, 413, "{}: {}", endpoint.route, reply.text);
+        let limit = format!("{} KiB", endpoint.declaration.body_limit / 1024);
+        assert!(reply.json()["message"].as_str().is_some_and(|text| text.contains(&limit)), "{}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_read_where_an_endpoint_says_so_and_nowhere_else() {
+    for endpoint in endpoints() {
+        let store = TestStore::open().await;
+        for body in ["[]", "{\"a\":", "\u{1}", "{}"] {
+            let reply = store.send(endpoint.call().bytes(body)).await;
+            if endpoint.declaration.input != InputKind::JsonBody {
+                assert_eq!(reply.status, 200, "{}: {body}: {}", endpoint.route, reply.text);
+                continue;
+            }
+            assert_eq!(reply.status, 400, "{}: {body}: {}", endpoint.route, reply.text);
+            let mut refused = reply.json();
+            let texts = ["message", "error"].map(|name| refused.as_object_mut().and_then(|body| body.remove(name)));
+            assert!(texts.iter().flatten().any(Value::is_string), "{}", reply.text);
+            assert_eq!(refused, shape(endpoint.declaration.errors), "{}: {body}", endpoint.route);
+        }
     }
 }

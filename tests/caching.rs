@@ -1,11 +1,15 @@
-//! What browsers and networks in between may keep (ruling 12): four GETs, and nothing else.
+//! What browsers and networks in between may keep (rules.md, "Caching"): four GETs, and nothing else.
 
 use crate::support::{STALE, category, republish};
 use http::Method;
-use serde_json::json;
-use tests::{Call, Fault, Reply, TestStore};
+use shared::endpoint::Cache;
+use tests::{Call, Endpoint, Fault, Reply, TestStore, endpoints};
 
-const CACHED: [&str; 4] = ["/categories/get", "/staff", "/settings/get", "/patrons/get"];
+/// The paths of the GETs that caches may keep.
+fn cached() -> Vec<&'static str> {
+    let public = endpoints().into_iter().filter(|endpoint| endpoint.declaration.cache == Cache::Public);
+    public.filter_map(|endpoint| endpoint.route.strip_prefix("GET ")).collect()
+}
 
 async fn get(store: &TestStore, path: &str, if_none_match: &str) -> Reply {
     store.send(Call::get(path).header("if-none-match", if_none_match)).await
@@ -22,7 +26,7 @@ fn assert_may_be_kept(reply: &Reply) {
 #[tokio::test]
 async fn the_cached_gets_carry_a_strong_tag_that_stays() {
     let store = TestStore::open().await;
-    for path in CACHED {
+    for path in cached() {
         let first = store.send(Call::get(path)).await;
         assert_eq!(first.status, 200);
         assert_eq!(first.header("content-type"), "application/json");
@@ -36,7 +40,7 @@ async fn the_cached_gets_carry_a_strong_tag_that_stays() {
 #[tokio::test]
 async fn whoever_has_the_body_already_is_told_so() {
     let store = TestStore::open().await;
-    for path in CACHED {
+    for path in cached() {
         let tag = store.send(Call::get(path)).await.header("etag").to_owned();
         let lists = [format!("\"other\", {tag}"), format!("{tag},W/\"other\""), format!("W/\"a\" ,W/{tag}")];
         for known in [tag.clone(), format!("W/{tag}"), "*".to_owned()].iter().chain(&lists) {
@@ -59,7 +63,7 @@ async fn whoever_has_the_body_already_is_told_so() {
 async fn a_publish_changes_the_tag_of_what_it_changed() {
     let store = TestStore::open().await;
     let mut tags = Vec::new();
-    for path in CACHED {
+    for path in cached() {
         tags.push(store.send(Call::get(path)).await.header("etag").to_owned());
     }
     republish(&store, |files| {
@@ -69,13 +73,13 @@ async fn a_publish_changes_the_tag_of_what_it_changed() {
         files.store.content.patrons.description.push('!');
     })
     .await;
-    for (path, old) in CACHED.iter().zip(&tags) {
+    for (path, old) in cached().into_iter().zip(&tags) {
         let reply = get(&store, path, old).await;
         assert_eq!(reply.status, 200, "{path}");
         assert_ne!(reply.header("etag"), old, "{path}");
     }
     republish(&store, |_| ()).await;
-    for (path, old) in CACHED.iter().zip(&tags) {
+    for (path, old) in cached().into_iter().zip(&tags) {
         assert_eq!(get(&store, path, old).await.status, 304, "{path}: published as before");
     }
 }
@@ -92,38 +96,29 @@ async fn what_is_donated_changes_the_tag_without_a_publish() {
 }
 
 #[tokio::test]
-async fn everything_else_is_kept_by_nobody() {
+async fn no_cache_keeps_anything_else() {
     let store = TestStore::open().await;
-    let posts = [
-        "/pages/get",
-        "/cart/acceptCoupon",
-        "/cart/setReferral",
-        "/cart/removeReferral",
-        "/payments/checkStatus",
-        "/categories/get/ranks",
-        "/items/getFeaturedDeals",
-        "/cart/get",
-        "/cart/getPromoted",
-        "/cart/getSelectServers",
-        "/user",
-    ];
-    let body = json!({"url": "rules", "coupon": "x", "ref_code": "x", "order_id": "4mjyi2i34hbzt6b6"});
-    for path in posts {
-        for call in [Call::post(path), Call::post(path).json(&body)] {
-            for call in [call.clone(), call.token(&store.token("Thornwick"))] {
+    let is_kept =
+        |endpoint: &Endpoint| endpoint.route.strip_prefix("GET ").is_some_and(|path| cached().contains(&path));
+    for endpoint in endpoints().into_iter().filter(|endpoint| !is_kept(endpoint)) {
+        for call in [endpoint.anonymous_call(), endpoint.call()] {
+            for call in [call.clone(), call.bytes("")] {
                 let reply = store.send(call.header("if-none-match", "*")).await;
-                assert_eq!((reply.header("cache-control"), reply.header("etag")), ("no-store", ""), "{path}");
-                assert_ne!(reply.status, 304, "{path}");
+                assert_eq!(
+                    (reply.header("cache-control"), reply.header("etag")),
+                    ("no-store", ""),
+                    "{}",
+                    endpoint.route
+                );
+                assert_ne!(reply.status, 304, "{}", endpoint.route);
             }
         }
     }
-    let chat = get(&store, "/auth/chat", "*").await;
-    assert_eq!((chat.status.as_u16(), chat.header("cache-control"), chat.header("etag")), (200, "no-store", ""));
 }
 
 #[tokio::test]
 async fn the_cached_gets_keep_no_failure() {
-    for path in CACHED {
+    for path in cached() {
         let store = TestStore::open().await;
         store.faults.inject(|_| Some(Fault::Away));
         let reply = get(&store, path, "*").await;
@@ -136,7 +131,7 @@ async fn the_cached_gets_keep_no_failure() {
 #[tokio::test]
 async fn the_cached_gets_do_not_look_at_a_body_or_a_query() {
     let store = TestStore::open().await;
-    for path in CACHED {
+    for path in cached() {
         let plain = store.send(Call::get(path)).await;
         for call in [
             Call::get(path).bytes("{\"a\":"),

@@ -1,14 +1,11 @@
-//! What is written down in more than one place agrees, and every route has what a route must have: a handler, an event
-//! file, a test of its success with a pinned body, and an access test.
+//! What is written down in more than one place agrees with what the endpoints declare, and every route has a handler,
+//! an event file, and a test of its success with a pinned body.
 
-use crate::access;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use template::Route;
-use tests::{TestStore, event, event_names, repository, template};
+use shared::endpoint::Access;
+use std::collections::BTreeSet;
+use tests::{Endpoint, TestStore, endpoints, event, event_names, repository, template};
 
-/// The one route that is not in the contract (ruling 7).
-const ADDED: &str = "POST /categories/get";
 /// Whose success body holds something random, so that its test takes it apart instead of pinning it.
 const NOT_PINNED: &[&str] = &["auth/chat"];
 
@@ -17,92 +14,116 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn routes() -> Vec<Route> {
-    template().routes().unwrap()
+/// A route's method and path as clients write them.
+fn method_and_path(endpoint: &Endpoint) -> (&'static str, String) {
+    let (method, path) = endpoint.route.split_once(' ').unwrap();
+    (method, path.replace("+}", "}"))
 }
 
-/// The event file without an outcome in its name, by route key; `list_categories.post` is that of the added route.
-fn plain_events() -> BTreeMap<String, String> {
-    let names = event_names().into_iter().filter(|name| !name.contains('.') || name == "catalog/list_categories.post");
-    names.map(|name| (event(&name)["routeKey"].as_str().unwrap().to_owned(), name)).collect()
+/// The rows of a page's tables that have this many columns and a path in column `path`.
+fn rows(page: &str, columns: usize, path: usize) -> Vec<String> {
+    let text = read(page);
+    let rows = text.lines().filter(|line| line.starts_with("| ") && line.split('|').count() == columns + 2);
+    rows.filter(|row| row.split('|').nth(path).is_some_and(|cell| cell.trim().starts_with('/')))
+        .map(str::to_owned)
+        .collect()
 }
 
-/// The rows of the first table of a page whose first column is a number or a method: (method, path) as written.
-fn table(text: &str, method: usize) -> Vec<(String, String)> {
-    let rows = text.lines().filter(|line| line.starts_with("| "));
-    let cells = rows.map(|row| row.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>());
-    let endpoints = cells.filter(|cells| cells.len() > method + 1 && cells[method + 1].starts_with('/'));
-    endpoints.map(|cells| (cells[method].clone(), cells[method + 1].clone())).collect()
+#[track_caller]
+fn assert_table(page: &str, written: &[String], declared: &[String]) {
+    let (written, wanted): (BTreeSet<&String>, BTreeSet<&String>) =
+        (written.iter().collect(), declared.iter().collect());
+    assert_eq!(written, wanted, "{page} should have this table:\n{}", declared.join("\n"));
 }
 
 #[test]
-fn the_interface_and_the_template_have_the_same_endpoints() {
-    let documented = table(&read("infra/docs/api.md"), 2);
-    assert_eq!(documented.len(), 16, "the contract has sixteen endpoints");
-    let mut documented: BTreeSet<String> =
-        documented.iter().map(|(method, path)| format!("{method} {}", path.replace("{url}", "{url+}"))).collect();
-    assert!(documented.insert(ADDED.to_owned()), "the added route is no endpoint of the contract");
-    let deployed: BTreeSet<String> = routes().iter().map(Route::key).collect();
-    assert_eq!(documented, deployed);
+fn the_template_has_the_routes_that_are_declared() {
+    let declared: BTreeSet<(String, String)> =
+        endpoints().iter().map(|endpoint| (endpoint.route.to_owned(), endpoint.function.to_owned())).collect();
+    let deployed = template().routes().unwrap().into_iter().map(|route| (route.key(), route.function)).collect();
+    assert_eq!(declared, deployed);
+}
+
+#[test]
+fn the_interface_lists_every_documented_endpoint_with_its_access() {
+    let mut documented = endpoints();
+    documented.retain(|endpoint| endpoint.declaration.number.is_some());
+    documented.sort_by_key(|endpoint| endpoint.declaration.number);
+    documented.dedup_by_key(|endpoint| endpoint.declaration.number);
+    let row = |endpoint: &Endpoint| {
+        let (method, path) = method_and_path(endpoint);
+        let number = endpoint.declaration.number.unwrap_or_default();
+        let token = match (endpoint.declaration.access, endpoint.declaration.checks_account) {
+            (Access::Ignored, _) => "ignored",
+            (Access::Optional, _) => "optional",
+            (Access::Required | Access::RequiredOrGuest, true) => "needed",
+            (Access::Required | Access::RequiredOrGuest, false) => "needed, no user read",
+        };
+        format!("| {number} | {method} | {path} | {token} | {} |", endpoint.function)
+    };
+    let declared: Vec<String> = documented.iter().map(row).collect();
+    assert_eq!(declared.len(), 16, "sixteen endpoints are documented");
+    assert_table("infra/docs/api.md", &rows("infra/docs/api.md", 5, 3), &declared);
 }
 
 #[test]
 fn the_readme_lists_every_endpoint() {
-    let listed: BTreeSet<String> = table(&read("README.md"), 1)
-        .iter()
-        .flat_map(|(methods, path)| {
-            let path = path.replace("{url}", "{url+}");
-            methods.split(", ").map(move |method| format!("{method} {path}")).collect::<Vec<_>>()
-        })
-        .collect();
-    assert_eq!(listed, routes().iter().map(Route::key).collect());
+    let mut declared: Vec<String> = Vec::new();
+    for endpoint in endpoints() {
+        let of_endpoint = endpoints().into_iter().filter(|other| other.declaration.name == endpoint.declaration.name);
+        let methods: Vec<&str> = of_endpoint.map(|other| method_and_path(&other).0).collect();
+        let (_, path) = method_and_path(&endpoint);
+        let (function, summary) = (endpoint.function, endpoint.declaration.summary);
+        let row = format!("| {} | {path} | {function} | {summary} |", methods.join(", "));
+        if !declared.contains(&row) {
+            declared.push(row);
+        }
+    }
+    assert_table("README.md", &rows("README.md", 4, 2), &declared);
 }
 
 #[test]
-fn cargo_lambda_serves_the_paths_of_the_template() {
+fn cargo_lambda_serves_the_paths_that_are_declared() {
     let manifest = read("Cargo.toml");
     let router = manifest.split("[workspace.metadata.lambda.watch.router]").nth(1).unwrap();
-    let listed: BTreeSet<(String, String)> = router
-        .lines()
-        .skip(1)
-        .take_while(|line| !line.starts_with('['))
-        .filter_map(|line| line.split_once(" = "))
-        .map(|(path, function)| (path.trim_matches('"').to_owned(), function.trim_matches('"').to_owned()))
-        .collect();
-    let deployed: BTreeSet<(String, String)> =
-        routes().into_iter().map(|route| (route.path.replace("{url+}", "{*url}"), route.function)).collect();
-    assert_eq!(listed, deployed);
+    let lines = router.lines().skip(1).take_while(|line| !line.starts_with('['));
+    let listed: BTreeSet<String> = lines.filter(|line| line.contains(" = ")).map(str::to_owned).collect();
+    let line = |endpoint: &Endpoint| {
+        let path = endpoint.route.split_once(' ').unwrap().1.replace("{url+}", "{*url}");
+        format!("\"{path}\" = \"{}\"", endpoint.function)
+    };
+    let declared: BTreeSet<String> = endpoints().iter().map(line).collect();
+    assert_eq!(listed, declared);
 }
 
 #[tokio::test]
 async fn every_route_has_a_handler() {
     let store = TestStore::open().await;
-    let events = plain_events();
-    for route in routes() {
-        let name = events.get(&route.key()).unwrap_or_else(|| panic!("{} has no event file", route.key()));
-        assert_eq!(name.split('/').next(), Some(route.function.as_str()), "{name} lies with another function");
+    for endpoint in endpoints() {
+        let name = &endpoint.event;
+        assert_eq!(name.split('/').next(), Some(endpoint.function), "{name} is in another function's folder");
         let reply = store.invoke_file(name).await;
         assert_eq!(reply.status, 200, "{name}: {}", reply.text);
     }
 }
 
 #[tokio::test]
-async fn no_function_answers_to_a_route_of_another() {
+async fn no_function_responds_to_a_route_of_another() {
     let store = TestStore::open().await;
-    for (key, name) in plain_events() {
-        let owner = routes().into_iter().find(|route| route.key() == key).unwrap().function;
-        for function in ["catalog", "cart", "payments", "content", "auth"] {
-            if function != owner {
-                let reply = store.invoke(function, &event(&name)).await;
-                assert_eq!((reply.status.as_u16(), reply.text.as_str()), (404, r#"{"message":"Not Found"}"#), "{key}");
-            }
+    let functions: BTreeSet<&str> = endpoints().iter().map(|endpoint| endpoint.function).collect();
+    for endpoint in endpoints() {
+        for function in functions.iter().filter(|function| **function != endpoint.function) {
+            let reply = store.invoke(function, &event(&endpoint.event)).await;
+            let expected = (404, r#"{"message":"Not Found"}"#);
+            assert_eq!((reply.status.as_u16(), reply.text.as_str()), expected, "{}", endpoint.route);
         }
     }
 }
 
 #[test]
 fn every_endpoint_has_a_test_of_its_name_with_a_pinned_body() {
-    for name in plain_events().values().map(|name| name.trim_end_matches(".post")) {
+    for endpoint in endpoints() {
+        let name = endpoint.event.split('.').next().unwrap_or_default();
         let tests = read(&format!("tests/{name}.rs"));
         assert!(tests.contains("#[tokio::test]"), "tests/{name}.rs tests something");
         if NOT_PINNED.contains(&name) {
@@ -120,29 +141,8 @@ fn every_endpoint_has_a_test_of_its_name_with_a_pinned_body() {
 }
 
 #[test]
-fn every_route_has_an_access_test() {
-    let covered: BTreeSet<String> = access::COVERED.iter().map(|&key| key.to_owned()).collect();
-    assert_eq!(covered, routes().iter().map(Route::key).collect());
-}
-
-#[test]
-fn the_interface_says_of_every_endpoint_that_reads_a_token_that_it_does() {
-    let documented = read("infra/docs/api.md");
-    let rows = documented.lines().filter(|line| line.starts_with("| ")).map(|row| row.split('|').map(str::trim));
-    let mut reading = BTreeSet::new();
-    for mut cells in rows {
-        let (Some(method), Some(path), Some(token)) = (cells.nth(2), cells.next(), cells.next()) else { continue };
-        if path.starts_with('/') && token != "ignored" {
-            reading.insert(format!("{method} {}", path.replace("{url}", "{url+}")));
-        }
-    }
-    let tested: BTreeSet<String> = access::COVERED[..access::READERS].iter().map(|&key| key.to_owned()).collect();
-    assert_eq!(reading, tested);
-}
-
-#[test]
 fn every_event_is_one_that_the_gateway_would_send() {
-    let keys: BTreeSet<String> = routes().iter().map(Route::key).collect();
+    let keys: BTreeSet<&str> = endpoints().iter().map(|endpoint| endpoint.route).collect();
     for name in event_names() {
         let event = event(&name);
         assert_eq!(event["version"], "2.0", "{name}");

@@ -1,5 +1,5 @@
-//! Alarms and dashboard (infra/monitoring.yaml) look at metrics that are really emitted: those of the functions stand in
-//! `telemetry::METRICS`, those of AWS in the list below.
+//! Alarms and dashboard (infra/monitoring.yaml) look at metrics that are really emitted: those of the functions stand
+//! in `telemetry::METRICS`, those of AWS in the list below.
 
 use shared::telemetry::{METRICS, NAMESPACE};
 use std::collections::{BTreeMap, BTreeSet};

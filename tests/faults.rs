@@ -1,35 +1,17 @@
-//! A database that throttles, hangs, is away or refuses: the answers of ruling 1, and nothing half written.
+//! A database that throttles, hangs, is away or refuses: the responses of rules.md, "Statuses and error bodies", and
+//! nothing half written.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
-use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryShelf, Item, ItemId, Slug, UserId};
+use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryWithItems, Item, ItemId, Slug, UserId};
 use shared::store::{codec, keys};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tests::{Call, Fault, Reply, TestStore};
+use tests::{Call, Fault, Reply, TestStore, endpoints};
 
-/// One request per endpoint, each of which has to ask the database.
-fn requests(store: &TestStore) -> Vec<(&'static str, Call)> {
-    let token = store.token("Thornwick");
-    let post = |path: &str| Call::post(path).token(&token);
-    vec![
-        ("pages/get", post("/pages/get").json(&json!({ "url": "/rules" }))),
-        ("auth/chat", Call::get("/auth/chat")),
-        ("acceptCoupon", post("/cart/acceptCoupon").json(&json!({ "coupon": "THREEBACK" }))),
-        ("setReferral", post("/cart/setReferral").json(&json!({ "ref_code": "lantern" }))),
-        ("removeReferral", post("/cart/removeReferral")),
-        ("checkStatus", post("/payments/checkStatus").json(&json!({ "order_id": "4mjyi2i34hbzt6b6" }))),
-        ("a category", post("/categories/get/ranks")),
-        ("deals", post("/items/getFeaturedDeals")),
-        ("cart/get", post("/cart/get")),
-        ("getPromoted", post("/cart/getPromoted")),
-        ("getSelectServers", post("/cart/getSelectServers")),
-        ("user", post("/user")),
-        ("categories/get", Call::get("/categories/get")),
-        ("staff", Call::get("/staff")),
-        ("settings/get", Call::get("/settings/get")),
-        ("patrons/get", Call::get("/patrons/get")),
-    ]
+/// One request per route, each of which has to ask the database.
+fn requests() -> Vec<(&'static str, Call)> {
+    endpoints().iter().map(|endpoint| (endpoint.route, endpoint.call())).collect()
 }
 
 async fn cart_of(store: &TestStore, user: u64) -> Option<codec::Item> {
@@ -40,12 +22,12 @@ async fn every_endpoint_under(fault: Fault, check: impl Fn(&str, &Reply)) {
     let store = TestStore::open().await;
     let before = cart_of(&store, 1).await;
     store.faults.inject(move |_| Some(fault));
-    for (what, call) in requests(&store) {
+    for (what, call) in requests() {
         check(what, &store.send(call).await);
     }
     store.faults.clear();
     assert_eq!(cart_of(&store, 1).await, before, "nothing was written");
-    for (what, call) in requests(&store) {
+    for (what, call) in requests() {
         assert!(store.send(call).await.status.is_success(), "{what} works again once the database does");
     }
 }
@@ -96,7 +78,7 @@ async fn a_database_that_hangs_is_given_up() {
 #[tokio::test]
 async fn throttling_that_passes_is_not_noticed() {
     let store = TestStore::open().await;
-    for (what, call) in requests(&store) {
+    for (what, call) in requests() {
         let failures = AtomicUsize::new(0);
         store.faults.inject(move |_| (failures.fetch_add(1, Ordering::SeqCst) < 2).then_some(Fault::Throttled));
         assert!(store.send(call).await.status.is_success(), "{what}");
@@ -190,7 +172,7 @@ async fn put(store: &TestStore, item: codec::Item) {
 #[tokio::test]
 async fn a_category_of_more_than_one_page_is_read_whole() {
     let store = TestStore::open().await;
-    let pointer = publish::read_pointer(&store.db).await.unwrap().unwrap();
+    let active = publish::read_active_version(&store.db).await.unwrap().unwrap();
     let slug = Slug::parse("/large").unwrap();
     // A query answers with one megabyte at a time.
     for place in 0..5_usize {
@@ -203,12 +185,12 @@ async fn a_category_of_more_than_one_page_is_read_whole() {
         let head = CategoryHead {
             id: CategoryId::new(id),
             slug: if place == 0 { slug.clone() } else { Slug::parse(&format!("/large/s{place}")).unwrap() },
-            name: format!("Shelf {place}"),
+            name: format!("VersionedCache {place}"),
             description: None,
             image: None,
         };
-        let shelf = CategoryShelf { head, comparison: Vec::new(), cumulative: false, items: vec![item] };
-        let key = keys::category_shelf(&pointer.version, &CategoryPath::Slug(slug.clone()), place);
+        let shelf = CategoryWithItems { head, comparison: Vec::new(), cumulative: false, items: vec![item] };
+        let key = keys::category_shelf(&active.version, &CategoryPath::Slug(slug.clone()), place);
         put(&store, codec::encode_published(&key, &shelf).unwrap()).await;
     }
     let reply = store.send(Call::post("/categories/get/large").token(&store.token("Pebble"))).await;

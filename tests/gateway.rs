@@ -1,4 +1,4 @@
-//! What stands in front of the functions: routes, the gateway's own answers, browsers (rulings 1 and 14).
+//! What stands in front of the functions: routes, the gateway's own answers, browsers (rules.md, "Browsers and CORS").
 
 use crate::support::assert_message;
 use http::Method;

@@ -121,5 +121,5 @@ async fn misses_at_the_same_time_share_one_read() {
     let operations = store.calls.operations();
     let count = |name: &str| operations.iter().filter(|operation| *operation == name).count();
     assert_eq!(count("Query"), 1, "{operations:?}");
-    assert_eq!(count("GetItem"), 1, "the pointer: {operations:?}");
+    assert_eq!(count("GetItem"), 1, "the active version: {operations:?}");
 }

@@ -6,7 +6,7 @@ use http::StatusCode;
 use publish::files::{CategoryFile, ItemFile, StoreFiles};
 use serde_json::Value;
 use shared::clock::Clock;
-use shared::model::{Cart, ItemId, Line, LineId, PaymentType, Pointer, StoreConfig, UserId};
+use shared::model::{ActiveVersion, Cart, ItemId, Line, LineId, PaymentType, StoreConfig, UserId};
 use shared::store::{codec, keys};
 use std::time::Duration;
 use tests::{Reply, TestStore, repository};
@@ -25,10 +25,10 @@ pub async fn republish(store: &TestStore, change: impl FnOnce(&mut StoreFiles)) 
 
 /// Changes the configuration of what is published, past every check that publishing makes.
 pub async fn configure(store: &TestStore, change: impl FnOnce(&mut StoreConfig)) {
-    let read = publish::read_pointer(&store.db).await.expect("a readable pointer");
-    let mut pointer: Pointer = read.expect("something is published");
-    change(&mut pointer.config);
-    put(store, codec::encode_live(&keys::pointer(), &pointer).expect("a pointer can be written")).await;
+    let read = publish::read_active_version(&store.db).await.expect("a readable active version");
+    let mut active: ActiveVersion = read.expect("something is published");
+    change(&mut active.config);
+    put(store, codec::encode_live(&keys::active_version(), &active).expect("an active version can be written")).await;
     store.clock.advance(STALE);
 }
 
@@ -104,7 +104,7 @@ pub fn assert_message(reply: &Reply, status: u16) -> String {
     body["message"].as_str().expect("a text").to_owned()
 }
 
-/// Whether an answer is the 401 of every endpoint but checkStatus (ruling 1).
+/// Whether an answer is the 401 of every endpoint but checkStatus (rules.md, "Statuses and error bodies").
 #[track_caller]
 pub fn assert_unauthorized(reply: &Reply) {
     assert_eq!(reply.status, 401, "{}", reply.text);

@@ -1,4 +1,4 @@
-"""The black-box core: what buyers do, over HTTP, against the deployed functions. Shapes are the contract's; what exactly
+"""The black-box core: what buyers do, over HTTP, against the deployed functions. Shapes are those of api.md; what exactly
 is answered when is the business of the tests in tests/, which run the same handlers."""
 
 import http.client

@@ -4,11 +4,11 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
 use crate::store::access::Access;
 use crate::store::published::Published;
-use crate::store::{Db, keys};
+use crate::store::{Db, StoreError, keys};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Connection, configuration, clock and the pointer. Every function's own state adds the caches it needs.
+/// Connection, configuration, clock and the active version. Every function's own state adds the caches it needs.
 #[derive(Debug)]
 pub struct Base {
     /// The table.
@@ -23,8 +23,15 @@ pub struct Base {
     is_known: bool,
 }
 
-/// How long a sandbox waits for the database before it takes requests: far less than the ten seconds that Lambda gives it.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a sandbox waits for the database before it takes requests: far less than the ten seconds that Lambda gives
+/// it.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+impl AsRef<Self> for Base {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
 
 impl Base {
     /// A base on a table that is reached already.
@@ -46,34 +53,28 @@ impl Base {
         Ok(Self { is_known, ..base })
     }
 
-    /// What is better done while the sandbox starts than in the first request: reads the pointer, and side by side runs
-    /// `second`, a read that opens the second connection which most requests use, and a `rehearsal`
-    /// (see "Two connections from the start" and "A rehearsal" in `infra/docs/decisions.md`). A failed read fails nothing;
-    /// the first request tries again. Without credentials nothing is done.
-    pub async fn warm_up(&self, second: impl Future<Output = ()>, rehearsal: impl Future<Output = ()>) {
+    /// What is better done while the sandbox starts than in the first request: opens the two connections that most
+    /// requests use, reads the active version, and concurrently `first_page`, which most visits begin with (see "What a
+    /// function does before its first request" in `infra/docs/decisions.md`). A failed read fails nothing; the first
+    /// request tries again. Without credentials nothing is done.
+    pub async fn warm_up<T>(&self, first_page: impl Future<Output = Result<T, StoreError>>) {
         if !self.is_known {
             return;
         }
-        let reads = async {
-            let (pointer, (), ()) = tokio::join!(self.published.pointer(), second, rehearsal);
-            if let Err(error) = pointer {
-                tracing::warn!(error = %error, "the pointer could not be read during init");
+        let key = keys::active_version();
+        let second = self.db.get(&key, false);
+        let reads = async { tokio::join!(self.published.active_version(), second, first_page) };
+        match tokio::time::timeout(TIMEOUT, reads).await {
+            Ok((Ok(_), Ok(_), Ok(_))) => {}
+            Ok((Err(error), ..) | (_, Err(error), _) | (.., Err(error))) => {
+                tracing::warn!(error = %error, "the database could not be read during init");
             }
-        };
-        if tokio::time::timeout(PATIENCE, reads).await.is_err() {
-            tracing::warn!("the database did not answer during init");
+            Err(_) => tracing::warn!("the database did not respond during init"),
         }
     }
-}
 
-/// Reads the pointer for [`Base::warm_up`] as a function reads that asks for several items at once.
-pub async fn by_batch(db: &Db) {
-    // What it says comes by the other read.
-    let _ = db.batch_get(vec![keys::pointer()]).await;
-}
-
-/// Reads the pointer for [`Base::warm_up`] as a function reads that never does: it is smaller without.
-pub async fn by_get(db: &Db) {
-    // As in `by_batch`.
-    let _ = db.get(&keys::pointer(), false).await;
+    /// [`Self::warm_up`] of a function that has no first page.
+    pub async fn connect(&self) {
+        self.warm_up(std::future::ready(Ok(()))).await;
+    }
 }

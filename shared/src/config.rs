@@ -4,7 +4,7 @@ use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;
 use std::time::Duration;
 
-/// How long a pointer is trusted where `CACHE_SECONDS` is not set (design, section 2.4).
+/// How long an active version is trusted where `CACHE_SECONDS` is not set (rules.md, "Caches in a function").
 const CACHE_SECONDS: u64 = 5;
 
 /// A function's configuration.
@@ -12,11 +12,12 @@ const CACHE_SECONDS: u64 = 5;
 pub struct Config {
     /// Name of the table (`TABLE_NAME`).
     pub table: String,
-    /// How long the pointer and what is counted live are trusted before they are read again (`CACHE_SECONDS`).
+    /// How long the active version and what is counted live are trusted before they are read again (`CACHE_SECONDS`).
     pub cache: Duration,
     /// The keys that tokens are verified with (`TOKEN_KEYS`).
     pub keys: TokenKeys,
-    /// Networks whose `X-Forwarded-For` is believed (`TRUSTED_PROXIES`, CIDRs joined by commas; ruling 3).
+    /// Networks whose `X-Forwarded-For` is believed (`TRUSTED_PROXIES`, CIDRs joined by commas;
+    /// rules.md, "Client address").
     pub trusted_proxies: Vec<IpNet>,
 }
 

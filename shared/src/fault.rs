@@ -1,19 +1,13 @@
-//! Where a failure of the table becomes an answer: the same for every endpoint (ruling 1). And what a failure was caused
-//! by, for logs and for people.
+//! What a failure was caused by, for logs and for people.
 
-use crate::http::{Body, Response, reply, serve};
-use crate::store::StoreError;
+use std::any::Any;
 use std::error::Error;
 
-/// Logs a failure, once, with all its causes, and answers it: 503 where the same request may pass in a moment, else 500
-/// with the request's id and nothing of the inside.
+/// The text of a panic.
 #[must_use]
-pub fn answer(request_id: &str, error: &StoreError) -> Response<Body> {
-    serve::log_fault(request_id, error);
-    match error {
-        StoreError::Unavailable { .. } => reply::unavailable(),
-        StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
-    }
+pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text")
 }
 
 /// Everything that an error was caused by, the nearest first, in one line; empty where nothing else is to blame.

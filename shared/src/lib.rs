@@ -6,6 +6,8 @@
 pub mod base;
 pub mod clock;
 pub mod config;
+pub mod deadline;
+pub mod endpoint;
 pub mod fault;
 pub mod http;
 pub mod model;

@@ -69,7 +69,6 @@ struct Emitter {
 
 tokio::task_local! {
     static METER: Meter;
-    static SILENT: ();
 }
 
 /// What one request has come to so far.
@@ -81,19 +80,14 @@ struct Meter {
     database_micros: RefCell<Vec<i64>>,
 }
 
-/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` where it is anything else), and emitting as `function`
-/// of the stack `STACK_NAME`. A second call does nothing.
+/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` where it is anything else), and emitting as
+/// `function` of the stack `STACK_NAME`. A second call does nothing.
 pub fn init(function: &'static str) {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(LevelFilter::INFO);
     // An error means that logging was started already.
     let _ = tracing::subscriber::set_global_default(Lines(level));
     let stack = std::env::var("STACK_NAME").unwrap_or_else(|_| "unknown".to_owned());
     let _ = EMITTER.set(Emitter { stack, function });
-}
-
-/// Runs `endpoints` without emitting a line for any request in it.
-pub async fn silently<T>(endpoints: impl Future<Output = T>) -> T {
-    SILENT.scope((), endpoints).await
 }
 
 /// Notes that a write to a cart lost against another.
@@ -124,10 +118,6 @@ fn micros_since(started: Instant) -> i64 {
     i64::try_from(started.elapsed().as_micros()).unwrap_or(i64::MAX)
 }
 
-fn is_silent() -> bool {
-    SILENT.try_with(|()| ()).is_ok()
-}
-
 /// What a request's line says of the request itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
@@ -152,7 +142,7 @@ pub async fn observed<T>(
         (answer, line)
     };
     let (answer, line) = METER.scope(Meter::default(), measured).await;
-    if let Some(line) = line.filter(|_| !is_silent()) {
+    if let Some(line) = line {
         // Whatever the log level: without this line the alarms are blind.
         lines::write(line);
     }
@@ -168,7 +158,7 @@ impl Meter {
             timestamp,
             status,
             micros,
-            cold_start: !is_silent() && !WARM.swap(true, Ordering::Relaxed),
+            cold_start: !WARM.swap(true, Ordering::Relaxed),
         };
         serde_json::to_vec(&line).ok()
     }

@@ -1,5 +1,5 @@
-//! The connector against a server of the test's own: which connections it opens, keeps and leaves, and what it makes of a
-//! server that does not do its part.
+//! The connector against a server of the test's own: which connections it opens, keeps and leaves, and what it makes of
+//! a server that does not do its part.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

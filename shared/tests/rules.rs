@@ -7,10 +7,10 @@ use proptest::option;
 use proptest::prelude::*;
 use shared::model::{
     CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, Item, ItemId, Items, Ledger, Line, LineId, Money,
-    PaymentType, Percent, Promotion, PublishedItem, Rung, Scope, Sold,
+    PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
 };
 use shared::rules::cart::{PricedLine, price_lines, sums};
-use shared::rules::code::{Refusal, judge, usable};
+use shared::rules::code::{Refusal, judge, taken_off, usable};
 use shared::rules::pricing::standing;
 use std::sync::Arc;
 
@@ -42,10 +42,10 @@ fn arb_items() -> impl Strategy<Value = Items> {
                 PublishedItem { item, category, parent: None, ladder: Vec::new() }
             })
             .collect();
-        let ladder: Vec<Rung> = published[..4]
+        let ladder: Vec<PriceTier> = published[..4]
             .iter()
             .filter(|published| !published.item.is_subscription)
-            .map(|published| Rung { item: published.item.id, price: published.item.price })
+            .map(|published| PriceTier { item: published.item.id, price: published.item.price })
             .collect();
         published[..4].iter_mut().for_each(|published| published.ladder.clone_from(&ladder));
         published.into_iter().map(|published| (published.item.id, Arc::new(published))).collect()
@@ -54,16 +54,16 @@ fn arb_items() -> impl Strategy<Value = Items> {
 
 fn arb_lines() -> impl Strategy<Value = Vec<Line>> {
     // Ids up to 9: some lines are of items that are no longer published.
-    let one = (0_u64..10, 1_u32..5, option::of(0_i64..20_000), any::<bool>());
+    let one = (0_u64..10, 1_u32..5, option::of(0_i64..20_000), any::<bool>(), 0_u8..4);
     vec(one, 0..12).prop_map(|rows| {
-        let line = |((item, count, price, promoted), id)| Line {
+        let line = |((item, count, price, promoted, is_gift), id)| Line {
             id: LineId::new(id),
             item: ItemId::new(item),
             count,
             variables: Vec::new(),
             server: None,
             price: Option::map(price, Money::from_minor),
-            payment_type: PaymentType::OneOff,
+            payment_type: if is_gift == 0 { PaymentType::Gift } else { PaymentType::OneOff },
             promoted,
         };
         rows.into_iter().zip(1..).map(line).collect()
@@ -225,13 +225,77 @@ proptest! {
     ) {
         for line in price_lines(&lines, &items, &sold, &ledger) {
             let item = line.item();
-            let catalog = standing(item, &line.published.ladder, &sold, Some(&ledger)).quote.price;
+            let catalog = match line.line.payment_type {
+                PaymentType::Gift => item.price.less(item.discount),
+                _ => standing(item, &line.published.ladder, &sold, Some(&ledger)).quote.price,
+            };
             let expected = match (&item.promotion, line.line.price) {
                 (Some(promotion), _) if line.line.promoted => promotion.price,
                 (_, Some(named)) if item.any_price => named.max(item.min_price),
                 _ => catalog,
             };
             prop_assert_eq!(line.unit_price, expected);
+        }
+    }
+
+    #[test]
+    fn of_several_steps_of_a_category_for_the_buyer_the_highest_that_can_be_bought_counts(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
+    ) {
+        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let counted: Vec<&PricedLine<'_>> =
+            priced.iter().filter(|line| line.is_own_step() && !line.standing.unavailable).collect();
+        // Only the first category is cumulative.
+        prop_assert!(counted.len() <= 1, "{counted:?}");
+        let alone = |line: &Line| price_lines(std::slice::from_ref(line), &items, &sold, &ledger)
+            .first()
+            .filter(|line| line.is_own_step() && !line.standing.unavailable)
+            .map(|line| (line.item().price, line.line.id));
+        let highest = lines.iter().filter_map(alone).max();
+        prop_assert_eq!(counted.first().map(|line| (line.item().price, line.line.id)), highest);
+    }
+
+    #[test]
+    fn lines_outside_of_cumulative_categories_do_not_change_each_other(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
+    ) {
+        for line in price_lines(&lines, &items, &sold, &ledger).iter().filter(|line| !line.is_own_step()) {
+            let alone = price_lines(std::slice::from_ref(line.line), &items, &sold, &ledger);
+            prop_assert_eq!(line.standing, alone[0].standing);
+        }
+    }
+
+    #[test]
+    fn a_gift_is_priced_whatever_its_buyer_owns(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
+    ) {
+        let gifts: Vec<Line> = lines.into_iter().map(|line| Line { payment_type: PaymentType::Gift, ..line }).collect();
+        let one = price_lines(&gifts, &items, &sold, &ledger);
+        let other = price_lines(&gifts, &items, &sold, &Ledger::default());
+        for (one, other) in one.iter().zip(&other) {
+            prop_assert_eq!((one.standing, one.unit_price), (other.standing, other.unit_price));
+            prop_assert_eq!(one.standing.quote.price, one.item().price.less(one.item().discount));
+            prop_assert_eq!(one.standing.limits.user, None);
+        }
+    }
+
+    #[test]
+    fn what_a_coupon_takes_off_the_lines_adds_up_to_its_sum_and_exceeds_no_line(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
+        discount in arb_discount(), scope in arb_scope(),
+    ) {
+        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let coupon = coupon(discount, scope);
+        let parts = taken_off(&coupon, &priced);
+        prop_assert_eq!(parts.len(), priced.len());
+        for (part, line) in parts.iter().zip(&priced) {
+            prop_assert!(*part >= Money::ZERO && *part <= line.total());
+            prop_assert!(*part == Money::ZERO || line.is_payable());
+        }
+        let sum = off(&Code::Coupon(coupon.clone()), &priced).unwrap_or(Money::ZERO);
+        prop_assert_eq!(parts.into_iter().sum::<Money>(), sum);
+        if let Discount::Amount(amount) = coupon.discount {
+            prop_assert!(sum <= amount);
         }
     }
 

@@ -27,7 +27,7 @@ async fn a_user_sees_their_own_account() {
 async fn times_are_iso_8601_in_utc_with_z() {
     let store = TestStore::open().await;
     let pebble = user(&store, "Pebble").await;
-    assert_eq!(pebble["created_at"], "2026-06-15T11:50:00Z");
+    assert_eq!(pebble["created_at"], "2025-12-31T23:50:00Z");
     assert_eq!(pebble["updated_at"], pebble["created_at"]);
     assert_eq!(user(&store, "Thornwick").await["updated_at"], "2026-06-15T09:00:00Z");
 }

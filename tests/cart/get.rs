@@ -130,6 +130,40 @@ async fn a_cumulative_line_counts_once_at_the_difference() {
 }
 
 #[tokio::test]
+async fn of_two_steps_of_a_category_the_lower_one_is_unavailable_and_counts_in_no_sum() {
+    let store = TestStore::open().await;
+    // The highest of what can be bought, wherever it is in the cart; a gift is a step of somebody else.
+    let mut cart = cart_of(NEW, &[(102, 1), (103, 1), (101, 1), (101, 1), (302, 1)]);
+    cart.lines[3].payment_type = shared::model::PaymentType::Gift;
+    put_cart(&store, &cart).await;
+    let view = view(&store, NEW).await;
+    let lines = view["items"].as_array().unwrap().iter();
+    let unavailable: Vec<bool> = lines.map(|line| line["is_unavailable"].as_bool().unwrap()).collect();
+    assert_eq!(unavailable, [true, false, true, false, false]);
+    assert_eq!(view["cart"]["clear_price"].to_string(), "27.98");
+    assert_eq!(view["cart"]["items"], 3);
+    assert_adds_up(&view);
+}
+
+#[tokio::test]
+async fn a_gift_costs_the_sale_price_and_has_no_limit_of_the_buyers() {
+    let store = TestStore::open().await;
+    // The rank is owned, and the buyer's limit on the other is reached.
+    let mut cart = cart_of(RICH, &[(101, 1), (303, 1)]);
+    for line in &mut cart.lines {
+        line.payment_type = shared::model::PaymentType::Gift;
+    }
+    put_cart(&store, &cart).await;
+    let view = view(&store, RICH).await;
+    assert_eq!([&line_of(&view, 101)["price"], &line_of(&view, 303)["price"]], [&json!(4.99), &json!(12)]);
+    for item in [101, 303] {
+        let line = line_of(&view, item);
+        assert_eq!([&line["is_unavailable"], &line["quantityUserLimit"]], [&json!(false), &json!(null)], "{item}");
+    }
+    assert_adds_up(&view);
+}
+
+#[tokio::test]
 async fn an_any_price_line_has_the_buyers_price_and_never_less_than_the_least() {
     let store = TestStore::open().await;
     for (named, shown) in [(Some(350), json!(3.5)), (Some(1), json!(1)), (None, json!(5))] {

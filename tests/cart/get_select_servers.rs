@@ -56,7 +56,7 @@ async fn what_the_owner_changes_is_seen() {
 }
 
 #[tokio::test]
-async fn a_missing_or_invalid_token_gets_the_contracts_body() {
+async fn a_missing_or_invalid_token_gets_the_documented_body() {
     let store = TestStore::open().await;
     for call in [Call::post(PATH), Call::post(PATH).token("undefined"), Call::post(PATH).token("a.b.c")] {
         let reply = store.send(call).await;

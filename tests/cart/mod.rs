@@ -9,3 +9,4 @@ mod get_select_servers;
 mod remove_referral;
 mod set_referral;
 pub mod support;
+mod writes;

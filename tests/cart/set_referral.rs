@@ -1,11 +1,11 @@
 //! POST /cart/setReferral.
 
 use super::support::{
-    NEW, RICH, WORN, ask, outcome, put_referral, republish, sample_referral, stored, tell, text, user, view,
+    NEW, RICH, WORN, ask, outcome, put_cart, put_referral, republish, sample_referral, stored, tell, text, user, view,
 };
 use crate::bodies::Reader;
 use serde_json::{Value, json};
-use shared::model::{ItemId, Referral};
+use shared::model::{Cart, ItemId, Referral};
 use std::collections::BTreeSet;
 use tests::{Reply, TestStore};
 
@@ -129,6 +129,22 @@ async fn a_line_that_is_known_to_be_unpublished_goes_with_the_write() {
     let lines = stored(&store, WORN).await.unwrap().lines;
     assert_eq!(lines.iter().filter(|line| line.item == ItemId::new(801)).count(), 0);
     assert_eq!(lines.len(), 5);
+}
+
+#[tokio::test]
+async fn a_code_that_is_disabled_or_gone_does_not_block_another() {
+    let store = TestStore::open().await;
+    put_referral(&store, &Referral { active: false, ..sample_referral("lantern") }).await;
+    assert_eq!(view(&store, RICH).await["cart"]["referral"], Value::Null);
+    store.calls.clear();
+    let reply = set(&store, RICH, "toadmail").await;
+    assert_eq!(reply.json(), json!({ "success": true, "message": "The referral code was applied." }));
+    assert_eq!(store.calls.round_trips(), 3, "one read more than usual: {:?}", store.calls.operations());
+    assert_eq!(stored(&store, RICH).await.unwrap().referral, Some(text("toadmail")));
+    let gone = Cart { referral: Some(text("gone")), ..stored(&store, RICH).await.unwrap() };
+    put_cart(&store, &gone).await;
+    assert!(outcome(&set(&store, RICH, "toadmail").await).0);
+    assert_eq!(view(&store, RICH).await["cart"]["referral_code"], "toadmail");
 }
 
 #[tokio::test]

@@ -33,16 +33,18 @@ async fn every_visible_category_is_shown_in_full() {
 }
 
 #[tokio::test]
-async fn every_field_of_the_contract_is_there_and_only_the_rulings_are_added() {
+async fn every_documented_field_is_there_and_only_the_listed_ones_are_added() {
     let store = TestStore::open().await;
     let body = detail(&store, "Thornwick", "ranks").await;
     assert_eq!(fields(&body), ["category", "items", "subcategories"]);
     let category = ["id", "name", "comparison", "url", "description", "img"];
     assert_eq!(fields(&body["category"]), category);
-    assert_eq!(fields(&body["category"]["comparison"][0]), ["id", "name", "description", "type", "sorting"]);
-    assert_eq!(fields(&body["subcategories"][0]), ["category", "items"]);
-    assert_eq!(fields(&body["subcategories"][0]["category"]), category);
-    let mut names = fields(&body["items"][0]);
+    let inner = &body["subcategories"][0];
+    assert_eq!(fields(inner), ["category", "items"]);
+    let compared = ["id", "name", "comparison", "url", "description", "img", "is_comparison"];
+    assert_eq!((fields(&inner["category"]), &inner["category"]["is_comparison"]), (compared.to_vec(), &json!(true)));
+    assert_eq!(fields(&inner["category"]["comparison"][0]), ["id", "name", "description", "type", "sorting"]);
+    let mut names = fields(&inner["items"][0]);
     names.sort_unstable();
     let mut wanted = vec![
         "id",
@@ -70,7 +72,7 @@ async fn every_field_of_the_contract_is_there_and_only_the_rulings_are_added() {
     ];
     wanted.sort_unstable();
     assert_eq!(names, wanted);
-    assert_eq!(fields(&body["items"][0]["comparison"][0]), ["comparison_id", "value"]);
+    assert_eq!(fields(&inner["items"][0]["comparison"][0]), ["comparison_id", "value"]);
     let boosts = detail(&store, "Thornwick", "boosts").await;
     assert_eq!(
         boosts["items"][0]["allowed_servers"],
@@ -86,7 +88,7 @@ fn offer(item: &Value) -> Value {
 async fn a_buyer_pays_the_difference_to_what_they_own_on_the_ladder() {
     let store = TestStore::open().await;
     // Paid 4.99 for the first rank and 5.00 for the second.
-    let owner = detail(&store, "Thornwick", "ranks").await;
+    let owner = detail(&store, "Thornwick", "ranks/player").await;
     for (id, expected) in [
         (101, json!([0, 4.99, 4.99, true])),
         (102, json!([0, 9.99, 9.99, true])),
@@ -97,7 +99,7 @@ async fn a_buyer_pays_the_difference_to_what_they_own_on_the_ladder() {
         assert_eq!(offer(by_id(&owner["items"], id)), expected, "{id}");
     }
     for other in ["Pebble", "Quillfeather"] {
-        let other = detail(&store, other, "ranks").await;
+        let other = detail(&store, other, "ranks/player").await;
         assert_eq!(offer(by_id(&other["items"], 101)), json!([4.99, 0, 4.99, false]));
         assert_eq!(offer(by_id(&other["items"], 104)), json!([34.99, 5, 39.99, false]));
     }
@@ -111,8 +113,8 @@ async fn a_ladder_counts_what_was_paid_in_its_own_category_alone() {
     assert_eq!(offers, [json!([0, 7.5, 7.5, true]), json!([7, 7.5, 14.5, false]), json!([22, 7.5, 29.5, false])]);
     // The ladder of the category above has nothing to do with it, read on its own or together with it.
     let above = detail(&store, "Thornwick", "ranks").await;
-    assert_eq!(all(&above["subcategories"][0]["items"], "price"), [7.5, 14.5, 29.5]);
-    assert_eq!(by_id(&detail(&store, "Quillfeather", "ranks").await["items"], 101)["price"], 4.99);
+    assert_eq!(all(&above["subcategories"][1]["items"], "price"), [7.5, 14.5, 29.5]);
+    assert_eq!(by_id(&detail(&store, "Quillfeather", "ranks/player").await["items"], 101)["price"], 4.99);
 }
 
 #[tokio::test]
@@ -120,17 +122,18 @@ async fn a_rank_below_one_that_is_owned_is_unavailable() {
     let store = TestStore::open().await;
     republish(&store, |files| item(files, 103).price = item(files, 101).price.clone()).await;
     // Owns a rank whose regular price is the same as this one's now.
-    assert_eq!(by_id(&detail(&store, "Thornwick", "ranks").await["items"], 103)["is_unavailable"], true);
-    assert_eq!(by_id(&detail(&store, "Pebble", "ranks").await["items"], 103)["is_unavailable"], false);
+    assert_eq!(by_id(&detail(&store, "Thornwick", "ranks/player").await["items"], 103)["is_unavailable"], true);
+    assert_eq!(by_id(&detail(&store, "Pebble", "ranks/player").await["items"], 103)["is_unavailable"], false);
 }
 
 #[tokio::test]
 async fn a_subscription_stands_beside_the_ladder() {
     let store = TestStore::open().await;
-    let pass = detail(&store, "Thornwick", "ranks").await;
-    let pass = by_id(&pass["items"], 106);
-    assert_eq!(pass["is_subs"], true);
-    assert_eq!(offer(pass), json!([3.99, 0, 3.99, false]));
+    republish(&store, |files| item(files, 105).subscription = true).await;
+    let ranks = detail(&store, "Thornwick", "ranks/player").await;
+    let phoenix = by_id(&ranks["items"], 105);
+    assert_eq!(phoenix["is_subs"], true);
+    assert_eq!(offer(phoenix), json!([69.99, 0, 69.99, false]));
 }
 
 fn limits(item: &Value) -> Value {
@@ -147,30 +150,34 @@ fn limits(item: &Value) -> Value {
 async fn limits_are_null_where_they_are_unset_and_current_values_are_what_was_bought() {
     let store = TestStore::open().await;
     let crates = detail(&store, "Thornwick", "crates").await;
-    assert_eq!(limits(by_id(&crates["items"], 201)), json!([null, null, null, null, false]));
-    assert_eq!(limits(by_id(&crates["items"], 203)), json!([null, null, 3, 2, false]));
-    assert_eq!(limits(by_id(&crates["items"], 204)), json!([5, 5, null, null, true]), "sold out");
-    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 211)), json!([200, 4, 20, 0, false]));
+    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 201)), json!([null, null, null, null, false]));
+    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 203)), json!([null, null, 3, 2, false]));
+    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 204)), json!([5, 5, null, null, true]), "sold out");
+    assert_eq!(limits(by_id(&crates["subcategories"][1]["items"], 211)), json!([200, 4, 20, 0, false]));
     let crates = detail(&store, "Quillfeather", "crates").await;
-    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 211)), json!([200, 4, 20, 4, false]));
+    assert_eq!(limits(by_id(&crates["subcategories"][1]["items"], 211)), json!([200, 4, 20, 4, false]));
     let companions = detail(&store, "Thornwick", "companions").await;
-    assert_eq!(limits(by_id(&companions["items"], 303)), json!([null, null, 1, 1, true]), "bought once, the most");
+    assert_eq!(
+        limits(by_id(&companions["subcategories"][0]["items"], 303)),
+        json!([null, null, 1, 1, true]),
+        "bought once, the most"
+    );
     let companions = detail(&store, "Pebble", "companions").await;
-    assert_eq!(limits(by_id(&companions["items"], 303)), json!([null, null, 1, 0, false]));
+    assert_eq!(limits(by_id(&companions["subcategories"][0]["items"], 303)), json!([null, null, 1, 0, false]));
 }
 
 #[tokio::test]
 async fn a_guest_sees_regular_prices_and_no_limits_of_users() {
     let store = open_to_guests().await;
     let guest = |url: &'static str| store.send(Call::post(&format!("/categories/get/{url}")));
-    let ranks = guest("ranks").await.json();
+    let ranks = guest("ranks/player").await.json();
     assert_eq!(offer(by_id(&ranks["items"], 104)), json!([34.99, 5, 39.99, false]));
     let crates = guest("crates").await.json();
-    assert_eq!(limits(by_id(&crates["items"], 203)), json!([null, null, null, null, false]));
-    assert_eq!(limits(by_id(&crates["items"], 204)), json!([5, 5, null, null, true]));
+    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 203)), json!([null, null, null, null, false]));
+    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 204)), json!([5, 5, null, null, true]));
     insta::assert_json_snapshot!("crates_for_a_guest", crates);
     // A user still sees their own.
-    assert_eq!(by_id(&detail(&store, "Thornwick", "ranks").await["items"], 104)["price"], 25);
+    assert_eq!(by_id(&detail(&store, "Thornwick", "ranks/player").await["items"], 104)["price"], 25);
 }
 
 #[tokio::test]
@@ -192,46 +199,47 @@ async fn guest_mode_lets_no_token_in_and_no_rejected_one() {
 #[tokio::test]
 async fn inactive_items_are_not_listed() {
     let store = TestStore::open().await;
-    assert_eq!(all(&detail(&store, "Thornwick", "crates").await["items"], "id"), [201, 202, 203, 204]);
+    assert_eq!(all(&detail(&store, "Thornwick", "crates/keys").await["items"], "id"), [201, 202, 203, 204]);
     republish(&store, |files| item(files, 202).active = false).await;
     let crates = detail(&store, "Thornwick", "crates").await;
-    assert_eq!(all(&crates["items"], "id"), [201, 203, 204]);
-    assert!(all(&crates["items"], "active").iter().all(|active| **active == true));
+    assert_eq!(all(&crates["subcategories"][0]["items"], "id"), [201, 203, 204]);
+    assert!(all(&crates["subcategories"][0]["items"], "active").iter().all(|active| **active == true));
 }
 
 #[tokio::test]
 async fn a_rank_that_is_no_longer_on_sale_still_counts_on_the_ladder() {
     let store = TestStore::open().await;
     republish(&store, |files| item(files, 102).active = false).await;
-    let ranks = detail(&store, "Thornwick", "ranks").await;
-    assert_eq!(all(&ranks["items"], "id"), [101, 103, 104, 105, 106]);
+    let ranks = detail(&store, "Thornwick", "ranks/player").await;
+    assert_eq!(all(&ranks["items"], "id"), [101, 103, 104, 105]);
     assert_eq!(by_id(&ranks["items"], 103)["price"], 10);
 }
 
 #[tokio::test]
 async fn comparison_rows_stand_in_the_order_of_their_sorting_and_cells_name_them() {
     let store = TestStore::open().await;
-    let ranks = detail(&store, "Pebble", "ranks").await;
+    let ranks = detail(&store, "Pebble", "ranks/player").await;
     let rows = &ranks["category"]["comparison"];
     assert_eq!(all(rows, "id"), [1, 2, 3, 4]);
     assert_eq!(all(rows, "type"), ["text", "text", "boolean", "text"]);
     let knight = &by_id(&ranks["items"], 102)["comparison"];
     assert_eq!(all(knight, "comparison_id"), [1, 2, 3, 4]);
     assert_eq!(all(knight, "value"), ["4", "25", "true", "By the window"]);
-    assert_eq!(by_id(&ranks["items"], 106)["comparison"], json!([]));
+    let passes = detail(&store, "Pebble", "ranks/passes").await;
+    assert_eq!(by_id(&passes["items"], 106)["comparison"], json!([]));
     assert_eq!(detail(&store, "Pebble", "crates").await["category"]["comparison"], json!([]));
 }
 
-/// Ruling 6: all else has the same price, to the cent.
+/// All else has the same price, to the cent (rules.md, "Cumulative categories").
 #[tokio::test]
 async fn category_deals_and_cart_agree_on_every_price() {
     const FEATURED: [(u64, &str); 6] = [
-        (104, "ranks"),
+        (104, "ranks/player"),
         (112, "ranks/guild"),
-        (202, "crates"),
-        (204, "crates"),
+        (202, "crates/keys"),
+        (204, "crates/keys"),
         (312, "companions/mounts"),
-        (503, "embers"),
+        (503, "embers/purses"),
     ];
     let store = TestStore::open().await;
     republish(&store, |files| {
@@ -259,16 +267,16 @@ async fn category_deals_and_cart_agree_on_every_price() {
 #[tokio::test]
 async fn what_was_bought_since_is_seen_at_once_by_the_buyer() {
     let store = TestStore::open().await;
-    assert_eq!(by_id(&detail(&store, "Pebble", "ranks").await["items"], 101)["is_unavailable"], false);
+    assert_eq!(by_id(&detail(&store, "Pebble", "ranks/player").await["items"], 101)["is_unavailable"], false);
     let ledger = shared::store::keys::ledger(shared::model::UserId::new(3));
     let thornwick = shared::store::keys::ledger(shared::model::UserId::new(1));
     let mut bought = store.db.get(&thornwick, true).await.unwrap().unwrap();
     bought.extend(shared::store::codec::key_attributes(&ledger));
     crate::support::put(&store, bought).await;
-    let ranks = detail(&store, "Pebble", "ranks").await;
+    let ranks = detail(&store, "Pebble", "ranks/player").await;
     assert_eq!(offer(by_id(&ranks["items"], 103)), json!([10, 9.99, 19.99, false]));
     store.clock.advance(STALE);
-    assert_eq!(detail(&store, "Pebble", "ranks").await, ranks);
+    assert_eq!(detail(&store, "Pebble", "ranks/player").await, ranks);
 }
 
 #[tokio::test]
@@ -286,7 +294,7 @@ async fn nobody_is_shown_what_was_rendered_for_somebody_else() {
 #[tokio::test]
 async fn a_page_that_was_rendered_shows_what_was_sold_since() {
     let store = TestStore::open().await;
-    let shown = || async { limits(by_id(&detail(&store, "Pebble", "crates").await["subcategories"][0]["items"], 211)) };
+    let shown = || async { limits(by_id(&detail(&store, "Pebble", "crates").await["subcategories"][1]["items"], 211)) };
     assert_eq!(shown().await, json!([200, 4, 20, 0, false]));
     let key = shared::store::keys::count(ItemId::new(211));
     let mut count = store.db.get(&key, true).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! POST /categories/get/{url}: which texts find a category (ruling 7).
+//! POST /categories/get/{url}: which texts find a category (rules.md, "Category urls").
 
 use crate::support::{assert_message, assert_unauthorized, open_to_guests};
 use tests::{Call, Reply, TestStore};

@@ -28,7 +28,7 @@ async fn hidden_and_deleted_categories_and_what_lies_in_them_are_absent() {
     let store = TestStore::open().await;
     let list = list(&store).await;
     assert_eq!(all(&list, "idx"), [1, 2, 3, 4, 5, 6]);
-    assert_eq!(all(&list[0]["subcategories"], "idx"), [11]);
+    assert_eq!(all(&list[0]["subcategories"], "idx"), [13, 11, 14]);
     for hidden in ["anniversary", "keepsakes", "lost-and-found", "founders"] {
         assert!(!list.to_string().contains(hidden), "{hidden}");
     }
@@ -77,7 +77,7 @@ async fn post_answers_with_the_body_of_get() {
     assert_eq!((with_body.status, with_body.text), (reply.status, reply.text));
 }
 
-/// Ruling 12: the GET is cached; everything else is not.
+/// The GET is cached; everything else is not (rules.md, "Caching").
 #[tokio::test]
 async fn post_is_kept_by_nobody_and_never_answered_304() {
     let store = TestStore::open().await;

@@ -3,4 +3,5 @@
 mod get_category;
 mod get_category_lookup;
 mod get_featured_deals;
+mod largest_page;
 mod list_categories;

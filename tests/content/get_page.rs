@@ -83,6 +83,7 @@ async fn a_missing_url_is_said_to_be_required() {
         let text = assert_message(&ask(&store, Call::post("/pages/get").json(&body)).await, 400);
         assert!(text.contains("url") && text.contains("required"), "{body}: {text}");
     }
+    assert_eq!(assert_message(&ask(&store, Call::post("/pages/get")).await, 400), "The url field is required.");
 }
 
 #[tokio::test]

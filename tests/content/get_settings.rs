@@ -11,7 +11,7 @@ async fn settings(store: &TestStore) -> Value {
     reply.json()
 }
 
-/// Contract, Settings record; the last two are additions (rulings 2 and 12).
+/// See api.md, "GET /settings/get"; the last two are additions (api.md, "Added fields").
 const KEYS: [&str; 25] = [
     "auth_type",
     "header",
@@ -90,6 +90,21 @@ async fn the_least_a_store_can_be_has_every_key_too() {
     }
 }
 
+/// Storefronts show price × currency.value / system_currency.value.
+#[tokio::test]
+async fn the_value_of_a_currency_is_how_many_units_one_us_dollar_buys() {
+    let store = TestStore::open().await;
+    let settings = settings(&store).await;
+    let value = |currency: &Value| currency["value"].as_f64().unwrap();
+    let shown = |code: &str| {
+        let listed = settings["currencies"].as_array().unwrap().iter().find(|currency| currency["name"] == code);
+        format!("{:.2}", 34.99 * value(listed.unwrap()) / value(&settings["system_currency"]))
+    };
+    assert_eq!(["EUR", "USD", "GBP", "PLN"].map(shown), ["34.99", "37.96", "29.79", "151.07"]);
+    let dollar = settings["currencies"].as_array().unwrap().iter().find(|currency| currency["name"] == "USD");
+    assert_eq!(dollar.unwrap()["value"], 1);
+}
+
 #[tokio::test]
 async fn every_paid_order_counts_towards_every_goal() {
     let store = TestStore::open().await;
@@ -156,7 +171,7 @@ async fn switches_are_shown_as_they_are_published() {
         ("details", json!(false), json!(true)),
         ("chat_sync", json!(1), json!(0)),
         ("guest_mode_enabled", json!(false), json!(true)),
-        ("is_patrons_enabled", json!(true), json!(false)),
+        ("is_patrons_enabled", json!(1), json!(0)),
         ("is_featuredDeal", json!(true), json!(false)),
     ];
     for (key, was, is) in switches {

@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use crate::support::{STALE, all, fields, put, republish};
+use aws_sdk_dynamodb::types::AttributeValue;
 use publish::files::Decimal;
 use serde_json::{Value, json};
-use shared::model::{Donor, Money, UserId};
+use shared::model::{Donor, Money, Patron, UserId};
+use shared::rules::patrons::largest;
 use shared::store::{codec, keys};
 use tests::{Call, TestStore};
 
@@ -15,10 +17,14 @@ async fn patrons(store: &TestStore) -> Value {
     reply.json()
 }
 
-async fn give(store: &TestStore, user: u64, cents: i64) {
-    let (user, username) = (UserId::new(user), format!("patron{user:02}"));
-    let donor = Donor { user, username, avatar: String::new(), amount: Money::from_minor(cents) };
-    put(store, codec::encode_live(&keys::patron(user), &donor).unwrap()).await;
+/// Lists the sample store's patrons and these, as if their orders had been counted.
+async fn list(store: &TestStore, patrons: impl Iterator<Item = (u64, String, i64)>) {
+    let patron =
+        |(user, username, cents)| Patron { user: UserId::new(user), username, amount: Money::from_minor(cents) };
+    let sample = TestStore::sample().live.derived.patrons.iter().map(Patron::from);
+    let top = largest(sample.chain(patrons.map(patron)));
+    put(store, codec::encode_live(&keys::top_patrons(), &top).unwrap()).await;
+    store.clock.advance(STALE);
 }
 
 fn thresholds(texts: &[&str]) -> Vec<Decimal> {
@@ -62,12 +68,8 @@ async fn a_threshold_is_reached_by_exactly_its_sum() {
 #[tokio::test]
 async fn the_ten_largest_stand_at_the_top_and_whoever_gave_nothing_nowhere() {
     let store = TestStore::open().await;
-    for user in 10..22 {
-        give(&store, user, 20_000 + i64::try_from(user).unwrap()).await;
-    }
-    give(&store, 30, 0).await;
-    give(&store, 31, -500).await;
-    store.clock.advance(STALE);
+    let given = (10..22).map(|user| (user, 20_000 + i64::try_from(user).unwrap())).chain([(30, 0), (31, -500)]);
+    list(&store, given.map(|(user, cents)| (user, format!("patron{user}"), cents))).await;
     let body = patrons(&store).await;
     assert_eq!(body["top_patrons"].as_array().unwrap().len(), 10);
     assert_eq!(body["top_patrons"][0], json!({"username": "patron21", "amount": 200.21}));
@@ -79,15 +81,12 @@ async fn the_ten_largest_stand_at_the_top_and_whoever_gave_nothing_nowhere() {
 #[tokio::test]
 async fn patrons_of_the_same_sum_stand_by_name() {
     let store = TestStore::open().await;
-    for user in [12, 10, 11] {
-        give(&store, user, 99_900).await;
-    }
-    store.clock.advance(STALE);
+    list(&store, [12, 10, 11].into_iter().map(|user| (user, format!("patron{user}"), 99_900))).await;
     assert_eq!(all(&patrons(&store).await["top_patrons"], "username")[..3], ["patron10", "patron11", "patron12"]);
 }
 
 #[tokio::test]
-async fn a_disabled_list_and_an_empty_store_answer_with_the_contracts_error() {
+async fn a_disabled_list_and_an_empty_store_respond_with_the_documented_error() {
     let disabled = TestStore::open().await;
     republish(&disabled, |files| files.store.content.patrons.enabled = false).await;
     for store in [disabled, TestStore::empty().await] {
@@ -104,4 +103,62 @@ async fn a_list_without_thresholds_is_an_empty_object() {
     let store = TestStore::open().await;
     republish(&store, |files| files.store.content.patrons.thresholds.clear()).await;
     assert_eq!(patrons(&store).await["patrons"], json!({}));
+}
+
+#[tokio::test]
+async fn while_patrons_are_off_nothing_is_read_for_them() {
+    let store = TestStore::open().await;
+    republish(&store, |files| files.store.content.patrons.enabled = false).await;
+    for expected in [1, 0] {
+        store.calls.clear();
+        assert_eq!(patrons(&store).await["success"], false);
+        assert_eq!(
+            store.calls.operations().len(),
+            expected,
+            "the active version alone: {:?}",
+            store.calls.operations()
+        );
+    }
+}
+
+#[tokio::test]
+async fn however_many_patrons_there_are_one_row_is_read_for_them() {
+    let store = TestStore::open().await;
+    patrons(&store).await;
+    for user in 1_000..1_400 {
+        let (username, avatar) = ("x".repeat(5_000), String::new());
+        let donor = Donor { user: UserId::new(user), username, avatar, amount: Money::from_minor(100) };
+        put(&store, codec::encode_live(&keys::patron(donor.user), &donor).unwrap()).await;
+    }
+    store.clock.advance(STALE);
+    store.calls.clear();
+    patrons(&store).await;
+    assert_eq!(store.calls.operations(), ["GetItem", "GetItem"], "the active version and the row");
+}
+
+#[tokio::test]
+async fn each_threshold_lists_the_thousand_highest_at_most() {
+    let store = TestStore::open().await;
+    let given = (0..1_200).map(|place| (1_000 + place, format!("patron{place:04}"), 20_000_i64));
+    list(&store, given).await;
+    let tiers = patrons(&store).await["patrons"].clone();
+    for threshold in ["25", "50", "100"] {
+        let names = tiers[threshold].as_array().unwrap();
+        assert_eq!(names.len(), 1_000);
+        assert_eq!((&names[0], &names[999]), (&json!("patron0000"), &json!("patron0999")));
+    }
+}
+
+#[tokio::test]
+async fn a_pointer_of_before_that_does_not_say_whether_patrons_are_shown_leaves_it_to_what_is_published() {
+    for enabled in [true, false] {
+        let store = TestStore::open().await;
+        republish(&store, |files| files.store.content.patrons.enabled = enabled).await;
+        let mut active = store.db.get(&keys::active_version(), true).await.unwrap().unwrap();
+        let mut config = active["config"].as_m().unwrap().clone();
+        config.remove("is_patrons_enabled");
+        active.insert("config".to_owned(), AttributeValue::M(config));
+        put(&store, active).await;
+        assert_eq!(patrons(&store).await["success"], enabled);
+    }
 }

@@ -1,9 +1,12 @@
 //! A database that misbehaves: calls are sent elsewhere before they reach the engine, so that nothing is half done.
 
 use crate::calls::operation;
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextMut;
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,
+};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
+use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -35,6 +38,16 @@ pub enum Fault {
     TransactionConflict,
     /// The condition of a write fails, whatever it says.
     ConditionFailed,
+    /// The call is carried out, and its response is lost.
+    ResponseLost,
+}
+
+/// What goes wrong with the present attempt of a call.
+#[derive(Debug)]
+struct Injected(Option<Fault>);
+
+impl Storable for Injected {
+    type Storer = StoreReplace<Self>;
 }
 
 type Rule = Box<dyn FnMut(&str) -> Option<Fault> + Send>;
@@ -84,14 +97,29 @@ impl Intercept for Faults {
         &self,
         context: &mut BeforeTransmitInterceptorContextMut<'_>,
         _: &RuntimeComponents,
-        _: &mut ConfigBag,
+        config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let request = context.request_mut();
         let fault = self.rule.lock().expect("no rule panics").as_mut().and_then(|rule| rule(operation(request)));
+        config.interceptor_state().store_put(Injected(fault));
         match fault {
-            None => {}
+            None | Some(Fault::ResponseLost) => {}
             Some(Fault::Away) => request.set_uri(format!("http://{}/", self.closed))?,
             Some(fault) => request.set_uri(format!("http://{}/{fault:?}", self.broken))?,
+        }
+        Ok(())
+    }
+
+    fn modify_before_deserialization(
+        &self,
+        context: &mut BeforeDeserializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if matches!(config.load::<Injected>(), Some(Injected(Some(Fault::ResponseLost)))) {
+            let response = context.response_mut();
+            *response.status_mut() = 500_u16.try_into()?;
+            *response.body_mut() = json!({ "__type": "InternalServerError", "message": "lost" }).to_string().into();
         }
         Ok(())
     }

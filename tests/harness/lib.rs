@@ -11,13 +11,17 @@
 mod calls;
 mod clock;
 mod cut;
+mod endpoints;
 mod faults;
+mod proxy;
 mod request;
 mod store;
 
 pub use calls::{Calls, operation};
 pub use clock::{NOW, TestClock};
 pub use cut::Cut;
+pub use endpoints::{Endpoint, endpoints};
 pub use faults::{Fault, Faults};
+pub use proxy::Proxy;
 pub use request::{Call, Reply, event, event_names};
 pub use store::{TestStore, repository, template};

@@ -3,10 +3,11 @@
 use crate::calls::Calls;
 use crate::clock::{NOW, TestClock};
 use crate::faults::Faults;
+use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::SharedInterceptor;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{Credentials, SharedInterceptor};
 use local::engine::{Engine, ensure_table};
 use local::functions::Functions;
 use local::gateway::Gateway;
@@ -14,7 +15,8 @@ use local::store::Store;
 use serde_json::Value;
 use shared::clock::Clock;
 use shared::model::UserId;
-use shared::store::Db;
+use shared::store::access::Access;
+use shared::store::{Db, connector};
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -80,10 +82,24 @@ impl TestStore {
 
     /// The sample store in a fresh table, with other values of the template's parameters.
     pub async fn open_with(parameters: &[(&str, &str)]) -> Self {
-        let store = Self::empty_with(parameters).await;
-        let loaded = SAMPLE.load_into_empty(&store.db, NOW).await.expect("the sample store can be published");
+        Self::empty_with(parameters).await.filled().await
+    }
+
+    /// The sample store in a fresh table, reached through a proxy with the connector, timeouts and pacing of
+    /// production.
+    pub async fn open_as_deployed() -> (Self, Proxy) {
+        let engine = Engine::start(None).await.expect("an engine in memory");
+        let proxy = Proxy::start(engine.endpoint()).await;
+        let credentials = Credentials::new("local", "local", None, None, "local");
+        let client = connector::client(connector::roots());
+        let access = Access::new("local", Some(proxy.endpoint()), Some(credentials), client);
+        (Self::on(&engine, access, &[]).await.filled().await, proxy)
+    }
+
+    async fn filled(self) -> Self {
+        let loaded = SAMPLE.load_into_empty(&self.db, NOW).await.expect("the sample store can be published");
         assert!(loaded, "the table was empty");
-        store
+        self
     }
 
     /// A fresh table without a store in it.
@@ -92,16 +108,21 @@ impl TestStore {
     }
 
     async fn empty_with(parameters: &[(&str, &str)]) -> Self {
-        let template = with_parameters(parameters);
         let engine = Engine::start(None).await.expect("an engine in memory");
-        let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
-        let definition = template.table().expect("the template has a table");
-        ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
-        let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         // As in production, but quicker to give up.
         let mut access = engine.access();
         access.retries = access.retries.with_initial_backoff(Duration::from_millis(5));
         access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1)).build();
+        Self::on(&engine, access, parameters).await
+    }
+
+    /// A fresh table in an engine, which the functions reach by `access`.
+    async fn on(engine: &Engine, mut access: Access, parameters: &[(&str, &str)]) -> Self {
+        let template = with_parameters(parameters);
+        let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+        let definition = template.table().expect("the template has a table");
+        ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
+        let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
         let tapped = Db::direct(access, TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");

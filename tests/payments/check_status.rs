@@ -92,7 +92,7 @@ async fn the_time_is_utc_to_the_second() {
     }
 }
 
-/// Everything that ruling 2 calls no token, and everything that it calls an invalid one.
+/// Everything that counts as no token, and every token that is not valid (rules.md, "Tokens").
 fn nobodies(store: &TestStore) -> Vec<Option<String>> {
     let mut values: Vec<Option<String>> =
         ["", "Bearer", "Bearer ", "Bearer undefined", "bearer null"].map(|value| Some(value.to_owned())).to_vec();

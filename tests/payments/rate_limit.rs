@@ -1,4 +1,4 @@
-//! POST /payments/checkStatus: 18 requests a minute and address (contract, Limits; ruling 3).
+//! POST /payments/checkStatus: 18 requests a minute and address (rules.md, "Rate limit of payments/checkStatus").
 
 use serde_json::json;
 use shared::store::codec::Item;

@@ -1,44 +1,72 @@
-//! GET /auth/chat: the URL at which a buyer logs in through the chat platform (contract 2; ruling 13).
+//! GET /auth/chat: the URL at which a buyer logs in through the chat platform (rules.md, "Chat login").
 
 use crate::State;
-use crate::error::{Error, Failure};
-use lambda_http::{Body, Response};
+use lambda_http::http::StatusCode;
 use oauth2::basic::BasicClient;
 use oauth2::{AuthUrl, ClientId, CsrfToken, RedirectUrl, Scope};
 use serde::Serialize;
-use shared::http::reply;
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, Refusal, RoundTrips};
 use shared::model::ChatLogin;
 
 /// Bytes of entropy in a state.
 const NONCE: usize = 16;
 
-/// The answer with the URL.
+/// GET /auth/chat.
+pub struct Chat;
+
+/// The URL, or why there is none.
 #[derive(Serialize)]
-struct Success<'a> {
-    success: bool,
-    url: &'a str,
+#[serde(untagged)]
+pub enum Reply {
+    Url { success: bool, url: String },
+    Disabled { success: bool, error: &'static str },
 }
 
-/// Answers the request, whatever stands in it.
-pub async fn respond(state: &State) -> Result<Response<Body>, Error> {
-    let pointer = state.base.published.pointer().await?;
-    let config = &pointer.config;
-    if !config.chat_sync || !config.chat.is_complete() {
-        let error = "The chat integration is disabled or not configured.";
-        return Ok(reply::ok(&Failure { success: false, error }));
+/// The URL could not be built; the text says why and holds no secret.
+#[derive(Debug, thiserror::Error)]
+#[error("Failed to generate auth URL: {0}")]
+pub struct NoUrl(String);
+
+impl Refusal for NoUrl {
+    fn status(&self) -> StatusCode {
+        StatusCode::INTERNAL_SERVER_ERROR
     }
-    let signed = new_state(state)?;
-    let url = authorization_url(&config.chat, signed).map_err(Error::ChatUrl)?;
-    Ok(reply::ok(&Success { success: true, url: &url }))
+}
+
+impl Endpoint for Chat {
+    type State = State;
+    type Caller = ();
+    type Input = ();
+    type Reply = Json<Reply>;
+    type Refusal = NoUrl;
+
+    const NAME: &'static str = "auth/chat";
+    const ROUTES: &'static [&'static str] = &["GET /auth/chat"];
+    const SUMMARY: &'static str = "the URL for logging in through the chat platform";
+    const NUMBER: Option<u8> = Some(2);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
+    const ERRORS: ErrorBody = ErrorBody::SuccessError;
+
+    async fn handle(state: &State, (): (), (): ()) -> Result<Json<Reply>, Error<NoUrl>> {
+        let active = state.base.published.active_version().await?;
+        let config = &active.config;
+        let reply = if config.chat_sync && config.chat.is_complete() {
+            let url = new_state(state).and_then(|signed| authorization_url(&config.chat, signed));
+            Reply::Url { success: true, url: url.map_err(|reason| Error::Refused(NoUrl(reason)))? }
+        } else {
+            Reply::Disabled { success: false, error: "The chat integration is disabled or not configured." }
+        };
+        Ok(Json::of(&reply))
+    }
 }
 
 /// A signed state with fresh entropy.
-fn new_state(state: &State) -> Result<String, Error> {
+fn new_state(state: &State) -> Result<String, String> {
     let mut nonce = [0_u8; NONCE];
-    getrandom::fill(&mut nonce).map_err(|_| Error::ChatUrl("no entropy is available".to_owned()))?;
+    getrandom::fill(&mut nonce).map_err(|_| "no entropy is available")?;
     let nonce = format!("{:032x}", u128::from_be_bytes(nonce));
     let signed = state.base.config.keys.sign_state(&nonce, state.base.clock.seconds());
-    signed.map_err(|error| Error::ChatUrl(error.to_string()))
+    signed.map_err(|error| error.to_string())
 }
 
 /// The authorization-code URL of the store's client.

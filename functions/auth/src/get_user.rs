@@ -1,19 +1,21 @@
-//! POST /user: the caller's account (contract 12).
+//! POST /user: the caller's account (api.md, "POST /user").
 
 use crate::State;
-use crate::error::Error;
 use jiff::Timestamp;
-use lambda_http::{Body, Request, Response};
 use serde::Serialize;
-use shared::http::bearer::Caller;
-use shared::http::wire::{Decimal, Wire};
-use shared::http::{body, reply};
+use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
+use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::UserId;
 use shared::store::{keys, users};
+use shared::token::Claim;
+use std::convert::Infallible;
 
-/// The answer.
+/// POST /user.
+pub struct GetUser;
+
+/// The account.
 #[derive(Serialize)]
-struct Reply<'a> {
+pub struct Account<'a> {
     id: UserId,
     username: &'a str,
     avatar: &'a str,
@@ -22,38 +24,45 @@ struct Reply<'a> {
     uuid: &'a str,
     created_at: String,
     updated_at: String,
-    /// Present exactly when the store uses virtual currency (ruling 12).
+    /// Present exactly when the store uses virtual currency (rules.md, "Settings").
     #[serde(skip_serializing_if = "Option::is_none")]
     virtual_currency: Option<Decimal>,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let caller = Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds());
-    let claim = caller.claim().ok_or(Error::Unauthorized)?;
-    if let Err(fault) = body::check_size(request) {
-        let admitted = users::is_admitted(&state.base.db, claim).await?;
-        return Err(if admitted { Error::Body(fault) } else { Error::Unauthorized });
+impl Endpoint for GetUser {
+    type State = State;
+    type Caller = Claim;
+    type Input = ();
+    type Reply = Json<Account<'static>>;
+    type Refusal = Infallible;
+
+    const NAME: &'static str = "user";
+    const ROUTES: &'static [&'static str] = &["POST /user"];
+    const SUMMARY: &'static str = "the caller's account";
+    const NUMBER: Option<u8> = Some(12);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
+
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {
+        let read = state.base.db.batch_get(vec![keys::user(claim.user)]);
+        let (active, rows) = tokio::join!(state.base.published.active_version(), read);
+        let user = users::admit(&mut rows?, claim)?.ok_or(Error::Unauthorized)?;
+        let config = &active?.config;
+        let balance = CurrencyFormat::new(config.digits).money(user.virtual_currency);
+        Ok(Json::of(&Account {
+            id: user.id,
+            username: &user.username,
+            avatar: &user.avatar,
+            system: &user.system,
+            identificator: &user.identificator,
+            uuid: &user.uuid,
+            created_at: iso_8601(user.created_at),
+            updated_at: iso_8601(user.updated_at),
+            virtual_currency: config.is_virtual_currency.then_some(balance),
+        }))
     }
-    let read = state.base.db.batch_get(vec![keys::user(claim.user)]);
-    let (pointer, rows) = tokio::join!(state.base.published.pointer(), read);
-    let user = users::admit(&mut rows?, claim)?.ok_or(Error::Unauthorized)?;
-    let config = &pointer?.config;
-    let balance = Wire::new(config.digits).money(user.virtual_currency);
-    Ok(reply::ok(&Reply {
-        id: user.id,
-        username: &user.username,
-        avatar: &user.avatar,
-        system: &user.system,
-        identificator: &user.identificator,
-        uuid: &user.uuid,
-        created_at: iso_8601(user.created_at),
-        updated_at: iso_8601(user.updated_at),
-        virtual_currency: config.is_virtual_currency.then_some(balance),
-    }))
 }
 
-/// ISO 8601 in UTC, with Z (contract, User).
+/// ISO 8601 in UTC, with Z (api.md, "POST /user").
 fn iso_8601(seconds: i64) -> String {
     Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }

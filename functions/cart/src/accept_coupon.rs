@@ -1,15 +1,14 @@
-//! POST /cart/acceptCoupon: puts a coupon or gift card on the cart (contract 3; ruling 9). Reserves nothing: uses and
-//! balance are taken when the order is paid.
+//! POST /cart/acceptCoupon: puts a coupon or gift card on the cart (rules.md, "Coupons and gift cards"). Reserves
+//! nothing: uses and balance are taken when the order is paid.
 
 use crate::State;
-use crate::error::Error;
-use crate::visit;
-use crate::write::{self, Attempt};
-use lambda_http::{Body, Request, Response};
-use serde::Serialize;
-use shared::http::reply::{self, Outcome};
-use shared::http::wire::{self, Decimal, Wire};
-use shared::model::{AppliedCode, Code, CodeText, Discount};
+use crate::context::{self, CartContext};
+use crate::write::{self, Attempt, Contention, Failure};
+use serde::{Deserialize, Serialize};
+use shared::endpoint::{Endpoint, ErrorBody, Json, JsonBody, RoundTrips};
+use shared::http::body;
+use shared::http::wire::{self, CurrencyFormat, Decimal};
+use shared::model::{AppliedCode, Code, CodeKind, CodeText, Coupon, Discount};
 use shared::rules::cart::price_lines;
 use shared::rules::code::{Applied, Refusal, judge, usable};
 use shared::store::carts::Edit;
@@ -17,80 +16,109 @@ use shared::store::{codes, keys};
 use shared::telemetry;
 use shared::token::Claim;
 
-const FIELD: &str = "coupon";
-/// The longest code in characters, as sent (contract, Limits).
-const LONGEST: usize = 40;
+/// POST /cart/acceptCoupon.
+pub struct AcceptCoupon;
 
-/// The answer where the code is on the cart now.
+/// Which code.
+#[derive(Deserialize)]
+pub struct Offered {
+    /// A coupon or gift card.
+    #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST_COUPON }, _>")]
+    coupon: CodeText,
+}
+
+/// Whether the code is on the cart now, and what it takes off.
 #[derive(Serialize)]
-struct Reply<'a> {
-    success: bool,
-    message: &'a str,
-    percent: Decimal,
-    amount: Decimal,
-    sum: Decimal,
-    #[serde(rename = "type")]
-    kind: &'static str,
+#[serde(untagged)]
+pub enum Reply {
+    Applied {
+        success: bool,
+        message: &'static str,
+        percent: Decimal,
+        amount: Decimal,
+        sum: Decimal,
+        #[serde(rename = "type")]
+        kind: &'static str,
+    },
+    Refused {
+        success: bool,
+        message: String,
+    },
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let (claim, code) = visit::claim_and_code(state, request, FIELD, LONGEST).await?;
-    write::with_retries(state, || attempt(state, claim, &code)).await
+impl Endpoint for AcceptCoupon {
+    type State = State;
+    type Caller = Claim;
+    type Input = JsonBody<Offered>;
+    type Reply = Json<Reply>;
+    type Refusal = Contention;
+
+    const NAME: &'static str = "cart/acceptCoupon";
+    const ROUTES: &'static [&'static str] = &["POST /cart/acceptCoupon"];
+    const SUMMARY: &'static str = "puts a coupon or gift card on the cart";
+    const NUMBER: Option<u8> = Some(3);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Claim, JsonBody(offered): JsonBody<Offered>) -> Result<Self::Reply, Failure> {
+        let reply = write::with_retries(state, || attempt(state, claim, &offered.coupon)).await?;
+        Ok(Json::of(&reply))
+    }
 }
 
-async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt, Error> {
+async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Reply>, Failure> {
     let now = state.base.clock.seconds();
     let code_keys = [keys::code(text), keys::code_use(text, claim.user)];
-    let mut visit = visit::begin(state, claim, code_keys).await?;
-    let code = codes::take(&mut visit.rows, text)?;
-    let uses = codes::take_uses(&mut visit.rows, text, visit.user)?;
-    let wire = Wire::new(visit.pointer.config.digits);
+    let mut context = CartContext::load(state, claim, code_keys).await?;
+    let code = codes::take(&mut context.rows, text)?;
+    let uses = codes::take_uses(&mut context.rows, text, context.user)?;
+    let wire = CurrencyFormat::new(context.active.config.digits);
     // A code that no cart could use is refused before the cart's items are read.
     if let Err(refusal) = usable(code.as_ref(), uses, now) {
         return Ok(Attempt::Done(refused(refusal, wire)));
     }
-    let goods = visit::goods(state, &visit, []).await?;
-    let lines = price_lines(&visit.cart.lines, &goods.items, &goods.sold, &visit.ledger);
+    let found = context.load_items(state, []).await?;
+    let lines = price_lines(&context.cart.lines, &found.items, &found.sold, &context.ledger);
     let applied = match judge(code.as_ref(), uses, &lines, now) {
         Ok(applied) => applied,
         Err(refusal) => return Ok(Attempt::Done(refused(refusal, wire))),
     };
     let on_cart = AppliedCode { code: text.clone(), id: applied.code.id(), kind: applied.code.kind() };
-    if visit.cart.code.as_ref() == Some(&on_cart) {
+    if context.cart.code.as_ref() == Some(&on_cart) {
         return Ok(Attempt::Done(accepted("This code is on your cart already.", &applied, wire)));
     }
-    let message = match (applied.code, &visit.cart.code) {
+    let message = match (applied.code, &context.cart.code) {
         (Code::Coupon(_), None) => "The coupon was applied.",
         (Code::Gift(_), None) => "The gift card was applied.",
         (Code::Coupon(_), Some(_)) => "The coupon was applied and replaces the code that was on your cart.",
         (Code::Gift(_), Some(_)) => "The gift card was applied and replaces the code that was on your cart.",
     };
-    let response = accepted(message, &applied, wire);
-    let mut edit = Edit::of(visit.cart);
-    // Lines whose item is no longer published go with the next write (ruling 8).
-    edit.cart.lines.retain(|line| goods.items.contains_key(&line.item));
+    let reply = accepted(message, &applied, wire);
+    let mut edit = Edit::of(context.cart);
+    context::drop_unpublished(state, &context.active.version, &mut edit.cart).await?;
     edit.cart.code = Some(on_cart);
-    Ok(Attempt::Write(Box::new(edit), response))
+    Ok(Attempt::Write(Box::new(edit), reply))
 }
 
-fn accepted(message: &str, applied: &Applied<'_>, wire: Wire) -> Response<Body> {
-    let sum = wire.money(applied.sum);
-    reply::ok(&match applied.code {
-        Code::Coupon(coupon) => {
-            let percent = match coupon.discount {
-                Discount::Percentage(percent) => wire::percent(percent),
-                Discount::Amount(_) => wire::ZERO,
-            };
-            Reply { success: true, message, percent, amount: sum, sum: wire::ZERO, kind: "coupon" }
+fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) -> Reply {
+    let (kind, taken) = (applied.code.kind(), wire.money(applied.sum));
+    let percent = match applied.code {
+        Code::Coupon(Coupon { discount: Discount::Percentage(percent), .. }) => wire::percent(*percent),
+        Code::Coupon(_) | Code::Gift(_) => wire::ZERO,
+    };
+    match kind {
+        CodeKind::Coupon => {
+            Reply::Applied { success: true, message, percent, amount: taken, sum: wire::ZERO, kind: "coupon" }
         }
-        Code::Gift(_) => Reply { success: true, message, percent: wire::ZERO, amount: wire::ZERO, sum, kind: "gift" },
-    })
+        CodeKind::Gift => {
+            Reply::Applied { success: true, message, percent, amount: wire::ZERO, sum: taken, kind: "gift" }
+        }
+    }
 }
 
-fn refused(refusal: Refusal, wire: Wire) -> Response<Body> {
+fn refused(refusal: Refusal, wire: CurrencyFormat) -> Reply {
     telemetry::code_refused(refusal.kind());
-    let text = match refusal {
+    let message = match refusal {
         Refusal::Unknown => "This code does not exist.".to_owned(),
         Refusal::NotValidNow => "This code is not valid at the moment.".to_owned(),
         Refusal::UsedUp => "This code has been used up.".to_owned(),
@@ -101,5 +129,5 @@ fn refused(refusal: Refusal, wire: Wire) -> Response<Body> {
         }
         Refusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
     };
-    reply::ok(&Outcome { success: false, message: &text })
+    Reply::Refused { success: false, message }
 }

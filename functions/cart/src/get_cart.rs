@@ -1,28 +1,31 @@
-//! POST /cart/get: the cart as it stands now, with what it costs (contract 9; rulings 6 and 8).
+//! POST /cart/get: the cart as it stands now, with what it costs (rules.md, "Carts").
 
 use crate::State;
-use crate::error::Error;
+use crate::context::{CartContext, CartItems};
 use crate::servers::{self, ServerBody};
-use crate::visit::{self, Goods, Visit};
-use lambda_http::{Body, Request, Response};
+use crate::write::{Contention, Failure};
 use serde::Serialize;
-use shared::http::reply;
-use shared::http::wire::{self, Decimal, Wire};
+use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
+use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{Code, CodeId, CodeKind, Discount, ItemId, LineId, Money, Referral, ServerId, UserId};
 use shared::rules::cart::{PricedLine, Sums, price_lines, sums};
 use shared::rules::code::{Applied, judge};
 use shared::rules::pricing::Limits;
 use shared::rules::referral::in_force;
 use shared::store::{codes, keys};
+use shared::token::Claim;
 
-/// The answer.
+/// POST /cart/get.
+pub struct GetCart;
+
+/// The cart with its lines.
 #[derive(Serialize)]
-struct Reply<'a> {
+pub struct CartView<'a> {
     cart: CartBody<'a>,
     items: Vec<ItemBody<'a>>,
 }
 
-/// The cart; `items`, `clear_price`, `virtual_price` and `price` are additions (ruling 8).
+/// The cart; `items`, `clear_price`, `virtual_price` and `price` are additions (api.md, "Added fields").
 #[derive(Serialize)]
 struct CartBody<'a> {
     id: UserId,
@@ -74,34 +77,48 @@ struct VariableBody<'a> {
     value: &'a str,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim_alone(state, request).await?;
-    let visit = visit::begin(state, claim, []).await?;
-    let codes_on_cart = visit.cart.code.iter();
-    let code_keys = codes_on_cart.flat_map(|code| [keys::code(&code.code), keys::code_use(&code.code, visit.user)]);
-    let referral_keys = visit.cart.referral.iter().map(keys::referral);
-    let mut goods = visit::goods(state, &visit, code_keys.chain(referral_keys)).await?;
-    let (code, uses) = code_on_cart(&visit, &mut goods)?;
-    let referral = match &visit.cart.referral {
-        Some(text) => codes::take_referral(&mut goods.rows, text)?,
-        None => None,
-    };
-    let lines = price_lines(&visit.cart.lines, &goods.items, &goods.sold, &visit.ledger);
-    let applied = judge(code.as_ref(), uses, &lines, state.base.clock.seconds()).ok();
-    let referral = in_force(referral.as_ref(), visit.pointer.config.is_ref);
-    let wire = Wire::new(visit.pointer.config.digits);
-    Ok(reply::ok(&Reply {
-        cart: cart_body(visit.user, sums(&lines), applied.as_ref(), referral, wire),
-        items: lines.iter().map(|line| item_body(line, wire)).collect(),
-    }))
+impl Endpoint for GetCart {
+    type State = State;
+    type Caller = Claim;
+    type Input = ();
+    type Reply = Json<CartView<'static>>;
+    type Refusal = Contention;
+
+    const NAME: &'static str = "cart/get";
+    const ROUTES: &'static [&'static str] = &["POST /cart/get"];
+    const SUMMARY: &'static str = "the cart with what it costs now";
+    const NUMBER: Option<u8> = Some(9);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 2 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+        let context = CartContext::load(state, claim, []).await?;
+        let codes_on_cart = context.cart.code.iter();
+        let code_keys =
+            codes_on_cart.flat_map(|code| [keys::code(&code.code), keys::code_use(&code.code, context.user)]);
+        let referral_keys = context.cart.referral.iter().map(keys::referral);
+        let mut found = context.load_items(state, code_keys.chain(referral_keys)).await?;
+        let (code, uses) = code_on_cart(&context, &mut found)?;
+        let referral = match &context.cart.referral {
+            Some(text) => codes::take_referral(&mut found.rows, text)?,
+            None => None,
+        };
+        let lines = price_lines(&context.cart.lines, &found.items, &found.sold, &context.ledger);
+        let applied = judge(code.as_ref(), uses, &lines, state.base.clock.seconds()).ok();
+        let referral = in_force(referral.as_ref(), context.active.config.is_ref);
+        let wire = CurrencyFormat::new(context.active.config.digits);
+        Ok(Json::of(&CartView {
+            cart: cart_body(context.user, sums(&lines), applied.as_ref(), referral, wire),
+            items: lines.iter().map(|line| item_body(line, wire)).collect(),
+        }))
+    }
 }
 
 /// The code on the cart, where it is still the one that was applied, and how often the caller used it.
-fn code_on_cart(visit: &Visit, goods: &mut Goods) -> Result<(Option<Code>, u32), Error> {
-    let Some(on_cart) = &visit.cart.code else { return Ok((None, 0)) };
-    let code = codes::take(&mut goods.rows, &on_cart.code)?.filter(|code| code.id() == on_cart.id);
-    let uses = codes::take_uses(&mut goods.rows, &on_cart.code, visit.user)?;
+fn code_on_cart(context: &CartContext, found: &mut CartItems) -> Result<(Option<Code>, u32), Failure> {
+    let Some(on_cart) = &context.cart.code else { return Ok((None, 0)) };
+    let code = codes::take(&mut found.rows, &on_cart.code)?.filter(|code| code.id() == on_cart.id);
+    let uses = codes::take_uses(&mut found.rows, &on_cart.code, context.user)?;
     Ok((code, uses))
 }
 
@@ -110,7 +127,7 @@ fn cart_body<'a>(
     sums: Sums,
     applied: Option<&Applied<'a>>,
     referral: Option<&'a Referral>,
-    wire: Wire,
+    wire: CurrencyFormat,
 ) -> CartBody<'a> {
     let of_kind = |kind: CodeKind| applied.filter(|applied| applied.code.kind() == kind);
     let (coupon, gift) = (of_kind(CodeKind::Coupon), of_kind(CodeKind::Gift));
@@ -138,7 +155,7 @@ fn cart_body<'a>(
     }
 }
 
-fn coupon_terms(code: &Code, wire: Wire) -> (&'static str, Decimal) {
+fn coupon_terms(code: &Code, wire: CurrencyFormat) -> (&'static str, Decimal) {
     match code {
         Code::Coupon(coupon) => match coupon.discount {
             Discount::Percentage(percent) => ("percentage", wire::percent(percent)),
@@ -148,7 +165,7 @@ fn coupon_terms(code: &Code, wire: Wire) -> (&'static str, Decimal) {
     }
 }
 
-fn item_body<'a>(line: &PricedLine<'a>, wire: Wire) -> ItemBody<'a> {
+fn item_body<'a>(line: &PricedLine<'a>, wire: CurrencyFormat) -> ItemBody<'a> {
     let item = &line.published.item;
     let name =
         |id: u64| item.variables.iter().find(|variable| variable.id == id).map(|variable| variable.name.as_str());

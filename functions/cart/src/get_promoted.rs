@@ -1,21 +1,24 @@
-//! POST /cart/getPromoted: what the store offers inside the cart (contract 10; ruling 11).
+//! POST /cart/getPromoted: what the store offers inside the cart (rules.md, "Promotions").
 
 use crate::State;
-use crate::error::Error;
-use crate::visit;
-use lambda_http::{Body, Request, Response};
+use crate::context::{self, CartContext};
+use crate::write::{Contention, Failure};
 use serde::Serialize;
-use shared::http::reply;
-use shared::http::wire::{Decimal, Wire};
-use shared::model::{ItemId, Pointer, Promotions, Sold};
+use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
+use shared::http::wire::{CurrencyFormat, Decimal};
+use shared::model::{ActiveVersion, ItemId, Promotions, Sold};
 use shared::rules::pricing::Limits;
 use shared::rules::promotion::{Offer, offers};
 use shared::store::{StoreError, keys};
+use shared::token::Claim;
 use std::sync::Arc;
+
+/// POST /cart/getPromoted.
+pub struct GetPromoted;
 
 /// An offer.
 #[derive(Serialize)]
-struct OfferBody<'a> {
+pub struct OfferBody<'a> {
     id: ItemId,
     name: &'a str,
     image: &'a str,
@@ -29,23 +32,36 @@ struct OfferBody<'a> {
     virtual_price: Decimal,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim_alone(state, request).await?;
-    let published = state.base.published.at_current(|pointer| promotions(state, pointer));
-    let rows = state.base.db.batch_get(visit::own_keys(claim.user));
-    let (published, rows) = tokio::join!(published, rows);
-    let (pointer, (promotions, sold)) = published?;
-    let visit = visit::admit(claim, pointer, rows?)?;
-    let wire = Wire::new(visit.pointer.config.digits);
-    let offers = offers(&promotions, &visit.cart, &sold, &visit.ledger);
-    let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, wire)).collect();
-    Ok(reply::ok(&bodies))
+impl Endpoint for GetPromoted {
+    type State = State;
+    type Caller = Claim;
+    type Input = ();
+    type Reply = Json<Vec<OfferBody<'static>>>;
+    type Refusal = Contention;
+
+    const NAME: &'static str = "cart/getPromoted";
+    const ROUTES: &'static [&'static str] = &["POST /cart/getPromoted"];
+    const SUMMARY: &'static str = "what the store offers inside the cart";
+    const NUMBER: Option<u8> = Some(10);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+        let published = state.base.published.at_current(|active| promotions(state, active));
+        let rows = state.base.db.batch_get(context::own_keys(claim.user));
+        let (published, rows) = tokio::join!(published, rows);
+        let (active, (promotions, sold)) = published?;
+        let context = CartContext::authenticate(claim, active, rows?)?;
+        let wire = CurrencyFormat::new(context.active.config.digits);
+        let offers = offers(&promotions, &context.cart, &sold, &context.ledger);
+        let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, wire)).collect();
+        Ok(Json::of(&bodies))
+    }
 }
 
 /// The published promotions and how much was sold of those with a global limit.
-async fn promotions(state: &State, pointer: Arc<Pointer>) -> Result<(Arc<Promotions>, Sold), StoreError> {
-    let key = keys::promotions(&pointer.version);
+async fn promotions(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Promotions>, Sold), StoreError> {
+    let key = keys::promotions(&active.version);
     let promotions = state.promotions.get(&state.base.db, &key).await?.unwrap_or_default();
     let limited = promotions.0.iter().filter(|published| published.item.global_limit.is_some());
     let limited = limited.map(|published| published.item.id);
@@ -53,7 +69,7 @@ async fn promotions(state: &State, pointer: Arc<Pointer>) -> Result<(Arc<Promoti
     Ok((promotions, sold))
 }
 
-fn body_of<'a>(offer: &Offer<'a>, wire: Wire) -> OfferBody<'a> {
+fn body_of<'a>(offer: &Offer<'a>, wire: CurrencyFormat) -> OfferBody<'a> {
     let item = &offer.published.item;
     OfferBody {
         id: item.id,

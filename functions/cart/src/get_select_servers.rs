@@ -1,22 +1,40 @@
-//! POST /cart/getSelectServers: the servers that can be selected for items in the cart (contract 11; ruling 11).
+//! POST /cart/getSelectServers: the servers that can be selected for items in the cart (rules.md, "Server selection").
 
 use crate::State;
-use crate::error::Error;
+use crate::context::CartContext;
 use crate::servers::{self, ServerBody};
-use crate::visit;
-use lambda_http::{Body, Request, Response};
-use shared::http::reply;
+use crate::write::{Contention, Failure};
+use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
 use shared::model::ItemType;
+use shared::token::Claim;
 use std::collections::BTreeMap;
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim_alone(state, request).await?;
-    let visit = visit::begin(state, claim, []).await?;
-    let goods = visit::goods(state, &visit, []).await?;
-    let items = goods.items.values().map(|published| &published.item);
-    let selectable = items.filter(|item| item.allow_select_server && item.kind == ItemType::CmdServer);
-    let servers: BTreeMap<String, Vec<ServerBody<'_>>> =
-        selectable.map(|item| (item.id.to_string(), servers::bodies(&item.servers))).collect();
-    Ok(reply::ok(&servers))
+/// POST /cart/getSelectServers.
+pub struct GetSelectServers;
+
+/// The servers by item id.
+type Reply<'a> = BTreeMap<String, Vec<ServerBody<'a>>>;
+
+impl Endpoint for GetSelectServers {
+    type State = State;
+    type Caller = Claim;
+    type Input = ();
+    type Reply = Json<Reply<'static>>;
+    type Refusal = Contention;
+
+    const NAME: &'static str = "cart/getSelectServers";
+    const ROUTES: &'static [&'static str] = &["POST /cart/getSelectServers"];
+    const SUMMARY: &'static str = "servers that can be selected for items in the cart";
+    const NUMBER: Option<u8> = Some(11);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+        let context = CartContext::load(state, claim, []).await?;
+        let found = context.load_items(state, []).await?;
+        let items = found.items.values().map(|published| &published.item);
+        let selectable = items.filter(|item| item.allow_select_server && item.kind == ItemType::CmdServer);
+        let servers: Reply<'_> = selectable.map(|item| (item.id.to_string(), servers::bodies(&item.servers))).collect();
+        Ok(Json::of(&servers))
+    }
 }

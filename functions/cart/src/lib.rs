@@ -3,33 +3,46 @@
 //! May read the catalog, users, ledgers, codes and referrals; may write carts and nothing else.
 
 mod accept_coupon;
-mod error;
+mod context;
 mod get_cart;
 mod get_promoted;
 mod get_select_servers;
 mod remove_referral;
-mod routes;
 mod servers;
 mod set_referral;
-mod visit;
 mod write;
 
 use lambda_http::{Body, Request, Response};
-use routes::Endpoint;
-use shared::base::{Base, by_batch};
-use shared::http::{lambda, reply, route, serve};
+use shared::base::Base;
+use shared::endpoint::{self, Route};
 use shared::model::Promotions;
 use shared::store::counters::Counters;
-use shared::store::items::ItemShelf;
-use shared::store::shelf::Shelf;
+use shared::store::items::ItemCache;
+use shared::store::versioned_cache::VersionedCache;
+
+/// The endpoints of this function.
+pub const ENDPOINTS: &[Route<State>] = &[
+    Route::to::<get_cart::GetCart>(),
+    Route::to::<accept_coupon::AcceptCoupon>(),
+    Route::to::<set_referral::SetReferral>(),
+    Route::to::<remove_referral::RemoveReferral>(),
+    Route::to::<get_promoted::GetPromoted>(),
+    Route::to::<get_select_servers::GetSelectServers>(),
+];
 
 /// What the function holds for as long as its process lives.
 #[derive(Debug)]
 pub struct State {
     base: Base,
-    items: ItemShelf,
+    items: ItemCache,
     counters: Counters,
-    promotions: Shelf<Promotions>,
+    promotions: VersionedCache<Promotions>,
+}
+
+impl AsRef<Base> for State {
+    fn as_ref(&self) -> &Base {
+        &self.base
+    }
 }
 
 impl State {
@@ -37,29 +50,16 @@ impl State {
     #[must_use]
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);
-        Self { base, items: ItemShelf::default(), counters, promotions: Shelf::new() }
+        Self { base, items: ItemCache::default(), counters, promotions: VersionedCache::new() }
     }
 }
 
-/// Does what is better done before the first request: connects, and refuses a request by nobody.
+/// Connects to the database before the first request.
 pub async fn warm_up(state: &State) {
-    let rehearsal = lambda::rehearse("POST /cart/get", |request| handle(state, request));
-    state.base.warm_up(by_batch(&state.base.db), rehearsal).await;
+    state.base.connect().await;
 }
 
-/// Answers one request. Never panics and never fails: every fault is an answer.
+/// Responds to one request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
-    let Some(endpoint) = route::find(&request, routes::TABLE) else { return reply::no_route() };
-    let answer = async {
-        let result = match endpoint {
-            Endpoint::Get => get_cart::respond(state, &request).await,
-            Endpoint::AcceptCoupon => accept_coupon::respond(state, &request).await,
-            Endpoint::SetReferral => set_referral::respond(state, &request).await,
-            Endpoint::RemoveReferral => remove_referral::respond(state, &request).await,
-            Endpoint::GetPromoted => get_promoted::respond(state, &request).await,
-            Endpoint::GetSelectServers => get_select_servers::respond(state, &request).await,
-        };
-        result.unwrap_or_else(|error| error.into_response(&route::request_id(&request)))
-    };
-    serve::endpoint(state.base.clock.as_ref(), &request, endpoint.name(), answer).await
+    endpoint::handle(ENDPOINTS, state, request).await
 }

@@ -1,29 +1,44 @@
-//! POST /cart/removeReferral: takes the referral code off the cart (contract 5; ruling 10).
+//! POST /cart/removeReferral: takes the referral code off the cart (rules.md, "Referral codes").
 
 use crate::State;
-use crate::error::Error;
-use crate::visit;
-use crate::write::{self, Attempt};
-use lambda_http::{Body, Request, Response};
-use shared::http::reply::{self, Outcome};
+use crate::context::{self, CartContext};
+use crate::write::{self, Attempt, Contention, Failure};
+use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
+use shared::http::reply::Outcome;
 use shared::store::carts::Edit;
 use shared::token::Claim;
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let claim = visit::claim_alone(state, request).await?;
-    write::with_retries(state, || attempt(state, claim)).await
+/// POST /cart/removeReferral.
+pub struct RemoveReferral;
+
+impl Endpoint for RemoveReferral {
+    type State = State;
+    type Caller = Claim;
+    type Input = ();
+    type Reply = Json<Outcome<'static>>;
+    type Refusal = Contention;
+
+    const NAME: &'static str = "cart/removeReferral";
+    const ROUTES: &'static [&'static str] = &["POST /cart/removeReferral"];
+    const SUMMARY: &'static str = "takes the referral code off the cart";
+    const NUMBER: Option<u8> = Some(5);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+        Ok(Json::of(&write::with_retries(state, || attempt(state, claim)).await?))
+    }
 }
 
-async fn attempt(state: &State, claim: Claim) -> Result<Attempt, Error> {
-    let visit = visit::begin(state, claim, []).await?;
-    if visit.cart.referral.is_none() {
+async fn attempt(state: &State, claim: Claim) -> Result<Attempt<Outcome<'static>>, Failure> {
+    let context = CartContext::load(state, claim, []).await?;
+    if context.cart.referral.is_none() {
         let message = "No referral code is set.";
-        return Ok(Attempt::Done(reply::ok(&Outcome { success: false, message })));
+        return Ok(Attempt::Done(Outcome { success: false, message }));
     }
-    let mut edit = Edit::of(visit.cart);
-    state.items.drop_unpublished(&visit.pointer.version, &mut edit.cart);
+    let mut edit = Edit::of(context.cart);
+    context::drop_unpublished(state, &context.active.version, &mut edit.cart).await?;
     edit.cart.referral = None;
     let message = "The referral code was removed.";
-    Ok(Attempt::Write(Box::new(edit), reply::ok(&Outcome { success: true, message })))
+    Ok(Attempt::Write(Box::new(edit), Outcome { success: true, message }))
 }

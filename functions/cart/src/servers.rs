@@ -1,4 +1,4 @@
-//! Servers in the words of the cart, which differ from those of the catalog (contract, Cart item).
+//! Servers in the words of the cart, which differ from those of the catalog (rules.md, "Server selection").
 
 use serde::Serialize;
 use shared::model::{Server, ServerId};

@@ -1,45 +1,74 @@
-//! POST /cart/setReferral: puts a referral code on the cart (contract 4; ruling 10).
+//! POST /cart/setReferral: puts a referral code on the cart (rules.md, "Referral codes").
 
 use crate::State;
-use crate::error::Error;
-use crate::visit;
-use crate::write::{self, Attempt};
-use lambda_http::{Body, Request, Response};
-use shared::http::reply::{self, Outcome};
+use crate::context::{self, CartContext};
+use crate::write::{self, Attempt, Contention, Failure};
+use serde::Deserialize;
+use shared::endpoint::{Endpoint, ErrorBody, Json, JsonBody, RoundTrips};
+use shared::http::body;
+use shared::http::reply::Outcome;
 use shared::model::CodeText;
-use shared::rules::referral::{self, SetReferral};
+use shared::rules::referral::{self, SetReferral as Decision};
 use shared::store::carts::Edit;
 use shared::store::{codes, keys};
 use shared::token::Claim;
 
-const FIELD: &str = "ref_code";
-/// The longest code in characters, as sent (ruling 1).
-const LONGEST: usize = 255;
+/// POST /cart/setReferral.
+pub struct SetReferral;
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let (claim, code) = visit::claim_and_code(state, request, FIELD, LONGEST).await?;
-    write::with_retries(state, || attempt(state, claim, &code)).await
+/// Which code.
+#[derive(Deserialize)]
+pub struct Offered {
+    /// A referral code.
+    #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST }, _>")]
+    ref_code: CodeText,
 }
 
-async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt, Error> {
-    let mut visit = visit::begin(state, claim, [keys::referral(text)]).await?;
-    let found = codes::take_referral(&mut visit.rows, text)?;
-    let switched_on = visit.pointer.config.is_ref;
-    let decision = referral::set(found.as_ref(), visit.cart.referral.as_ref(), visit.user, switched_on);
-    let (success, message) = match decision {
-        SetReferral::NotValid => (false, "This referral code does not exist or is not valid."),
-        SetReferral::OwnCode => (false, "You cannot use your own referral code."),
-        SetReferral::AnotherIsSet => (false, "Another referral code is set. Please remove it first."),
-        SetReferral::AlreadySet => (true, "This referral code is set already."),
-        SetReferral::Apply => (true, "The referral code was applied."),
-    };
-    let response = reply::ok(&Outcome { success, message });
-    if decision != SetReferral::Apply {
-        return Ok(Attempt::Done(response));
+impl Endpoint for SetReferral {
+    type State = State;
+    type Caller = Claim;
+    type Input = JsonBody<Offered>;
+    type Reply = Json<Outcome<'static>>;
+    type Refusal = Contention;
+
+    const NAME: &'static str = "cart/setReferral";
+    const ROUTES: &'static [&'static str] = &["POST /cart/setReferral"];
+    const SUMMARY: &'static str = "puts a referral code on the cart";
+    const NUMBER: Option<u8> = Some(4);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Claim, JsonBody(offered): JsonBody<Offered>) -> Result<Self::Reply, Failure> {
+        let outcome = write::with_retries(state, || attempt(state, claim, &offered.ref_code)).await?;
+        Ok(Json::of(&outcome))
     }
-    let mut edit = Edit::of(visit.cart);
-    state.items.drop_unpublished(&visit.pointer.version, &mut edit.cart);
+}
+
+async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Outcome<'static>>, Failure> {
+    let mut context = CartContext::load(state, claim, [keys::referral(text)]).await?;
+    let found = codes::take_referral(&mut context.rows, text)?;
+    let switched_on = context.active.config.is_ref;
+    let decide = |on_cart| referral::set(found.as_ref(), on_cart, context.user, switched_on);
+    let mut decision = decide(context.cart.referral.as_ref());
+    if let (Decision::AnotherIsSet, Some(on_cart)) = (decision, &context.cart.referral) {
+        // One that is disabled or gone does not block another (rules.md, "Referral codes").
+        let mut rows = state.base.db.batch_get(vec![keys::referral(on_cart)]).await?;
+        let other = codes::take_referral(&mut rows, on_cart)?;
+        decision = decide(referral::in_force(other.as_ref(), switched_on).map(|_| on_cart));
+    }
+    let (success, message) = match decision {
+        Decision::NotValid => (false, "This referral code does not exist or is not valid."),
+        Decision::OwnCode => (false, "You cannot use your own referral code."),
+        Decision::AnotherIsSet => (false, "Another referral code is set. Please remove it first."),
+        Decision::AlreadySet => (true, "This referral code is set already."),
+        Decision::Apply => (true, "The referral code was applied."),
+    };
+    let outcome = Outcome { success, message };
+    if decision != Decision::Apply {
+        return Ok(Attempt::Done(outcome));
+    }
+    let mut edit = Edit::of(context.cart);
+    context::drop_unpublished(state, &context.active.version, &mut edit.cart).await?;
     edit.cart.referral = Some(text.clone());
-    Ok(Attempt::Write(Box::new(edit), response))
+    Ok(Attempt::Write(Box::new(edit), outcome))
 }

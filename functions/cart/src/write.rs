@@ -1,33 +1,48 @@
-//! Changing a cart without losing anybody else's change (ruling 8).
+//! Changing a cart without losing another request's change.
 
 use crate::State;
-use crate::error::Error;
-use lambda_http::{Body, Response};
+use lambda_http::http::StatusCode;
+use shared::endpoint::{Error, Refusal};
 use shared::store::carts::{self, Edit, Saved};
 use shared::telemetry;
 
 /// How often a write that lost against another is tried again.
 const RETRIES: u32 = 3;
 
-/// What one attempt comes to.
-pub enum Attempt {
-    /// An answer; nothing is to be written.
-    Done(Response<Body>),
-    /// An edit to be written, and the answer once it is.
-    Write(Box<Edit>, Response<Body>),
+/// Other requests kept changing the cart in between.
+#[derive(Debug, thiserror::Error)]
+#[error("The cart was changed by another request at the same time. Please try again.")]
+pub struct Contention;
+
+impl Refusal for Contention {
+    /// An ordinary outcome: clients read `success`.
+    fn status(&self) -> StatusCode {
+        StatusCode::OK
+    }
 }
 
-/// Runs `attempt` (read and decide) and writes what it comes to, on the condition that nobody wrote in between; reads
-/// and decides again where somebody did.
-pub async fn with_retries<F>(state: &State, attempt: impl Fn() -> F) -> Result<Response<Body>, Error>
+/// Why a cart endpoint did not respond as usual.
+pub type Failure = Error<Contention>;
+
+/// What an attempt results in.
+pub enum Attempt<R> {
+    /// A reply; nothing is to be written.
+    Done(R),
+    /// An edit to be written, and the reply once it is.
+    Write(Box<Edit>, R),
+}
+
+/// Runs `attempt` (read and decide) and writes what it results in, on the condition that the cart did not change in
+/// between; reads and decides again if it did.
+pub async fn with_retries<R, F>(state: &State, attempt: impl Fn() -> F) -> Result<R, Failure>
 where
-    F: Future<Output = Result<Attempt, Error>>,
+    F: Future<Output = Result<Attempt<R>, Failure>>,
 {
     for round in 0..=RETRIES {
         match attempt().await? {
-            Attempt::Done(response) => return Ok(response),
-            Attempt::Write(edit, response) => match carts::save(&state.base.db, &edit).await? {
-                Saved::Written => return Ok(response),
+            Attempt::Done(reply) => return Ok(reply),
+            Attempt::Write(edit, reply) => match carts::save(&state.base.db, &edit).await? {
+                Saved::Written => return Ok(reply),
                 Saved::Conflict => telemetry::conflict(),
             },
         }
@@ -35,5 +50,5 @@ where
             tokio::time::sleep(shared::store::backoff(round)).await;
         }
     }
-    Err(Error::Contention)
+    Err(Error::Refused(Contention))
 }

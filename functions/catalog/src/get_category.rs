@@ -1,27 +1,28 @@
-//! POST /categories/get/{url}: a category with its items and subcategories, at the caller's prices (contract 7;
-//! rulings 5, 6 and 7).
+//! POST /categories/get/{url}: a category with its items and subcategories, at the caller's prices
+//! (rules.md, "Category urls"; rules.md, "Cumulative categories").
 
 use crate::State;
-use crate::error::Error;
-use crate::routes::GET_CATEGORY;
-use lambda_http::{Body, Request, Response};
+use lambda_http::http::StatusCode;
 use serde::Serialize;
-use shared::http::bearer::Caller;
-use shared::http::reply::{self, RenderedOnce};
-use shared::http::wire::{Decimal, Wire};
-use shared::http::{body, route};
+use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips, Visitor};
+use shared::http::reply::RenderedOnce;
+use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{
-    CategoryId, CategoryPath, CategoryShelf, Comparison, ComparisonValue, Item, ItemId, Ledger, Pointer, Server, Sold,
+    ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId, Ledger,
+    Server, Sold,
 };
-use shared::rules::pricing::{Climbed, Limits, Standing, standing_on};
+use shared::rules::pricing::{Availability, Limits, UpgradeCredit, availability_on};
 use shared::store::categories::CategoryPage;
 use shared::store::{StoreError, keys, ledgers, users};
 use shared::token::Claim;
 use std::sync::Arc;
 
-/// The answer; `items` is an addition (ruling 7).
+/// POST /categories/get/{url}.
+pub struct GetCategory;
+
+/// The category with what is in it; `items` is an addition (api.md, "Added fields").
 #[derive(Serialize)]
-struct Reply<'a> {
+pub struct Detail<'a> {
     #[serde(flatten)]
     own: ShelfBody<'a>,
     subcategories: Vec<ShelfBody<'a>>,
@@ -33,7 +34,7 @@ struct ShelfBody<'a> {
     items: Vec<ItemBody<'a>>,
 }
 
-/// A category; `url`, `description` and `img` are additions (ruling 7).
+/// A category; `url`, `description`, `img` and `is_comparison` are additions (api.md, "Added fields").
 #[derive(Serialize)]
 struct CategoryBody<'a> {
     id: CategoryId,
@@ -42,9 +43,11 @@ struct CategoryBody<'a> {
     url: &'a str,
     description: Option<&'a str>,
     img: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_comparison: Option<bool>,
 }
 
-/// A catalog item; `description` and `original_price` are additions (ruling 7).
+/// A catalog item; `description` and `original_price` are additions (api.md, "Added fields").
 #[derive(Serialize)]
 struct ItemBody<'a> {
     id: ItemId,
@@ -76,74 +79,102 @@ type Page = Option<(Arc<CategoryPage<Rendered>>, Sold)>;
 /// something else was sold.
 #[derive(Debug, Default)]
 pub struct Rendered {
-    to_buyers: RenderedOnce<(Sold, Wire)>,
-    to_guests: RenderedOnce<(Sold, Wire)>,
+    to_buyers: RenderedOnce<(Sold, CurrencyFormat)>,
+    to_guests: RenderedOnce<(Sold, CurrencyFormat)>,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let path = route::url_parameter(request, GET_CATEGORY).and_then(|url| CategoryPath::parse(&url).ok());
-    let (pointer, page, ledger) =
-        match Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds()) {
-            Caller::Invalid => return Err(Error::Unauthorized),
-            Caller::Nobody => {
-                let guest = state.base.published.at_current_for_guest(|pointer| load(state, pointer, path.as_ref()));
-                let (pointer, page) = guest.await?.ok_or(Error::Unauthorized)?;
-                body::check_size(request)?;
-                (pointer, page, None)
+/// There is no such category, or it is hidden.
+#[derive(Debug, thiserror::Error)]
+#[error("This category does not exist.")]
+pub struct UnknownCategory;
+
+impl Refusal for UnknownCategory {
+    fn status(&self) -> StatusCode {
+        StatusCode::NOT_FOUND
+    }
+}
+
+type Failure = Error<UnknownCategory>;
+
+impl Endpoint for GetCategory {
+    type State = State;
+    type Caller = Visitor;
+    type Input = PathParameter;
+    type Reply = Json<Detail<'static>>;
+    type Refusal = UnknownCategory;
+
+    const NAME: &'static str = "categories/get/{url}";
+    const ROUTES: &'static [&'static str] = &["POST /categories/get/{url+}"];
+    const SUMMARY: &'static str = "a category with items and subcategories, at the caller's prices";
+    const NUMBER: Option<u8> = Some(7);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+
+    async fn handle(state: &State, caller: Visitor, PathParameter(url): PathParameter) -> Result<Self::Reply, Failure> {
+        let path = url.and_then(|url| CategoryPath::parse(&url).ok());
+        let (active, page, ledger) = match caller {
+            Visitor::Guest => {
+                let guest = state.base.published.at_current_for_guest(|active| load(state, active, path.as_ref()));
+                let (active, page) = guest.await?.ok_or(Error::Unauthorized)?;
+                (active, page, None)
             }
-            Caller::Claimed(claim) => {
-                if let Err(fault) = body::check_size(request) {
-                    let admitted = users::is_admitted(&state.base.db, claim).await?;
-                    return Err(if admitted { Error::Body(fault) } else { Error::Unauthorized });
-                }
-                let path = path.as_ref().ok_or(Error::UnknownCategory)?;
-                let (pointer, page, ledger) = load_for(state, claim, path).await?;
-                (pointer, page, Some(ledger))
+            Visitor::User(claim) => {
+                let path = path.as_ref().ok_or(Error::Refused(UnknownCategory))?;
+                let (active, page, ledger) = load_for(state, claim, path).await?;
+                (active, page, Some(ledger))
             }
         };
-    let (page, sold) = page.ok_or(Error::UnknownCategory)?;
-    let wire = Wire::new(pointer.config.digits);
-    let (own, subcategories) = page.shelves.split_first().ok_or(Error::UnknownCategory)?;
-    let body = |shelf| shelf_body(shelf, &sold, ledger.as_ref(), wire);
-    let render = || Reply { own: body(own), subcategories: subcategories.iter().map(body).collect() };
-    let rendered = match &ledger {
-        Some(ledger) if bought_of(&page.shelves, ledger) => return Ok(reply::ok(&render())),
-        Some(_) => &page.beside.to_buyers,
-        None => &page.beside.to_guests,
-    };
-    Ok(rendered.get((sold.clone(), wire), render).reply_unkept())
+        let (page, sold) = page.ok_or(Error::Refused(UnknownCategory))?;
+        let wire = CurrencyFormat::new(active.config.digits);
+        let (own, subcategories) = page.shelves.split_first().ok_or(Error::Refused(UnknownCategory))?;
+        let body = |shelf| shelf_body(shelf, &sold, ledger.as_ref(), wire);
+        let render = || Detail { own: body(own), subcategories: subcategories.iter().map(body).collect() };
+        let rendered = match &ledger {
+            Some(ledger) if bought_of(&page.shelves, ledger) => return Ok(Json::of(&render())),
+            Some(_) => &page.beside.to_buyers,
+            None => &page.beside.to_guests,
+        };
+        Ok(Json::kept(rendered.get((sold.clone(), wire), render)))
+    }
 }
 
 /// Whether anything of a page was ever bought: else the ledger says as much of it as an empty one.
-fn bought_of(shelves: &[CategoryShelf], ledger: &Ledger) -> bool {
+fn bought_of(shelves: &[CategoryWithItems], ledger: &Ledger) -> bool {
     let lies_here = |id: ItemId| shelves.iter().flat_map(|shelf| &shelf.items).any(|item| item.id == id);
     ledger.iter().any(|(id, _)| lies_here(id))
 }
 
 /// The page for a caller with a token: user and ledger are read side by side with it.
-async fn load_for(state: &State, claim: Claim, path: &CategoryPath) -> Result<(Arc<Pointer>, Page, Ledger), Error> {
-    let published = state.base.published.at_current(|pointer| load(state, pointer, Some(path)));
+async fn load_for(
+    state: &State,
+    claim: Claim,
+    path: &CategoryPath,
+) -> Result<(Arc<ActiveVersion>, Page, Ledger), Failure> {
+    let published = state.base.published.at_current(|active| load(state, active, Some(path)));
     let own = state.base.db.batch_get(vec![keys::user(claim.user), keys::ledger(claim.user)]);
     let (published, rows) = tokio::join!(published, own);
     let mut rows = rows?;
     users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?;
     let ledger = ledgers::take(&mut rows, claim.user)?;
-    let (pointer, page) = published?;
-    Ok((pointer, page, ledger))
+    let (active, page) = published?;
+    Ok((active, page, ledger))
 }
 
-async fn load(state: &State, pointer: Arc<Pointer>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
+async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
     let Some(path) = path else { return Ok(None) };
-    let Some(page) = state.pages.get(&state.base.db, &pointer.version, path).await? else { return Ok(None) };
+    let Some(page) = state.pages.get(&state.base.db, &active.version, path).await? else { return Ok(None) };
     let items = page.shelves.iter().flat_map(|shelf| &shelf.items);
     let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok(Some((page, sold)))
 }
 
-fn shelf_body<'a>(shelf: &'a CategoryShelf, sold: &Sold, buyer: Option<&Ledger>, wire: Wire) -> ShelfBody<'a> {
-    let climbed = Climbed::of(&shelf.ladder(), buyer);
+fn shelf_body<'a>(
+    shelf: &'a CategoryWithItems,
+    sold: &Sold,
+    buyer: Option<&Ledger>,
+    wire: CurrencyFormat,
+) -> ShelfBody<'a> {
+    let climbed = UpgradeCredit::of(&shelf.ladder(), buyer);
     let active = shelf.items.iter().filter(|item| item.active);
     ShelfBody {
         category: CategoryBody {
@@ -153,12 +184,13 @@ fn shelf_body<'a>(shelf: &'a CategoryShelf, sold: &Sold, buyer: Option<&Ledger>,
             url: shelf.head.slug.as_str(),
             description: shelf.head.description.as_deref(),
             img: shelf.head.image.as_deref(),
+            is_comparison: (!shelf.comparison.is_empty()).then_some(true),
         },
-        items: active.map(|item| item_body(item, standing_on(item, climbed, sold, buyer), wire)).collect(),
+        items: active.map(|item| item_body(item, availability_on(item, climbed, sold, buyer), wire)).collect(),
     }
 }
 
-fn item_body(item: &Item, standing: Standing, wire: Wire) -> ItemBody<'_> {
+fn item_body(item: &Item, standing: Availability, wire: CurrencyFormat) -> ItemBody<'_> {
     ItemBody {
         id: item.id,
         name: &item.name,

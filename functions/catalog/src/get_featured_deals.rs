@@ -1,22 +1,23 @@
-//! POST /items/getFeaturedDeals: the featured deals, at the caller's prices where one is logged in (contract 8).
-//! A bad token means logged out here, not 401 (ruling 2).
+//! POST /items/getFeaturedDeals: the featured deals, at the caller's prices where one is logged in
+//! (api.md, "POST /items/getFeaturedDeals"). A bad token means logged out here, not 401 (rules.md, "Tokens").
 
 use crate::State;
-use crate::error::Error;
-use lambda_http::{Body, Request, Response};
 use serde::Serialize;
-use shared::http::bearer::Caller;
-use shared::http::wire::{Decimal, Wire};
-use shared::http::{body, reply};
-use shared::model::{Cart, Deals, ItemId, Ledger, Pointer, PublishedItem, Sold};
+use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
+use shared::http::wire::{CurrencyFormat, Decimal};
+use shared::model::{ActiveVersion, Cart, Deals, ItemId, Ledger, PublishedItem, Sold};
 use shared::rules::pricing::{Limits, standing};
 use shared::store::{Rows, StoreError, carts, keys, ledgers, users};
 use shared::token::Claim;
+use std::convert::Infallible;
 use std::sync::Arc;
+
+/// POST /items/getFeaturedDeals.
+pub struct GetFeaturedDeals;
 
 /// A featured deal.
 #[derive(Serialize)]
-struct DealBody<'a> {
+pub struct Deal<'a> {
     id: ItemId,
     name: &'a str,
     active: bool,
@@ -40,21 +41,32 @@ struct Buyer {
     cart: Cart,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    body::check_size(request)?;
-    let caller = Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds());
-    let published = state.base.published.at_current(|pointer| load(state, pointer));
-    let (published, buyer) = tokio::join!(published, buyer(state, caller.claim()));
-    let (pointer, (deals, sold)) = published?;
-    let buyer = buyer?;
-    let wire = Wire::new(pointer.config.digits);
-    let bodies: Vec<DealBody<'_>> = deals.0.iter().map(|deal| body_of(deal, &sold, buyer.as_ref(), wire)).collect();
-    Ok(reply::ok(&bodies))
+impl Endpoint for GetFeaturedDeals {
+    type State = State;
+    type Caller = Option<Claim>;
+    type Input = ();
+    type Reply = Json<Vec<Deal<'static>>>;
+    type Refusal = Infallible;
+
+    const NAME: &'static str = "items/getFeaturedDeals";
+    const ROUTES: &'static [&'static str] = &["POST /items/getFeaturedDeals"];
+    const SUMMARY: &'static str = "the featured deals";
+    const NUMBER: Option<u8> = Some(8);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+
+    async fn handle(state: &State, claim: Option<Claim>, (): ()) -> Result<Self::Reply, Error> {
+        let published = state.base.published.at_current(|active| load(state, active));
+        let (published, buyer) = tokio::join!(published, buyer(state, claim));
+        let (active, (deals, sold)) = published?;
+        let buyer = buyer?;
+        let wire = CurrencyFormat::new(active.config.digits);
+        let deals: Vec<Deal<'_>> = deals.0.iter().map(|deal| shown(deal, &sold, buyer.as_ref(), wire)).collect();
+        Ok(Json::of(&deals))
+    }
 }
 
-async fn load(state: &State, pointer: Arc<Pointer>) -> Result<(Arc<Deals>, Sold), StoreError> {
-    let deals = state.deals.get(&state.base.db, &keys::deals(&pointer.version)).await?.unwrap_or_default();
+async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Deals>, Sold), StoreError> {
+    let deals = state.deals.get(&state.base.db, &keys::deals(&active.version)).await?.unwrap_or_default();
     let limited = deals.0.iter().filter(|deal| deal.item.global_limit.is_some()).map(|deal| deal.item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok((deals, sold))
@@ -68,10 +80,10 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
     Ok(Some(Buyer { ledger: ledgers::take(&mut rows, user.id)?, cart: carts::take(&mut rows, user.id)? }))
 }
 
-fn body_of<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, wire: Wire) -> DealBody<'a> {
+fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, wire: CurrencyFormat) -> Deal<'a> {
     let item = &deal.item;
     let standing = standing(item, &deal.ladder, sold, buyer.map(|buyer| &buyer.ledger));
-    DealBody {
+    Deal {
         id: item.id,
         name: &item.name,
         active: item.active,

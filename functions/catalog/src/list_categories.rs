@@ -1,17 +1,20 @@
-//! GET and POST /categories/get: the category list (contract 13; ruling 7). Only the answer to GET may be kept (ruling 12).
+//! GET and POST /categories/get: the category list (api.md, "GET /categories/get"). Only the answer to GET may be kept
+//! (rules.md, "Caching").
 
 use crate::State;
-use crate::error::Error;
-use lambda_http::http::Method;
-use lambda_http::{Body, Request, Response};
 use serde::Serialize;
-use shared::http::body;
-use shared::model::{CategoryHead, CategoryId, TreeNode};
-use shared::store::keys;
+use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
+use shared::model::{ActiveVersion, CategoryHead, CategoryId, Tree, TreeNode};
+use shared::store::{StoreError, keys};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+/// GET and POST /categories/get.
+pub struct ListCategories;
 
 /// An entry of the list.
 #[derive(Serialize)]
-struct EntryBody<'a> {
+pub struct Entry<'a> {
     #[serde(flatten)]
     head: HeadBody<'a>,
     subcategories: Vec<HeadBody<'a>>,
@@ -27,25 +30,38 @@ struct HeadBody<'a> {
     img: Option<&'a str>,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let posted = request.method() == Method::POST;
-    if posted {
-        body::check_size(request)?;
+impl Endpoint for ListCategories {
+    type State = State;
+    type Caller = ();
+    type Input = ();
+    type Reply = Json<Vec<Entry<'static>>>;
+    type Refusal = Infallible;
+
+    const NAME: &'static str = "categories/get";
+    const ROUTES: &'static [&'static str] = &["GET /categories/get", "POST /categories/get"];
+    const SUMMARY: &'static str = "the category list";
+    const NUMBER: Option<u8> = Some(13);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
+    const CACHE: Cache = Cache::Public;
+
+    async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
+        let (version, tree) = read(state).await?;
+        let tree = tree.unwrap_or_default();
+        let render = || -> Vec<Entry<'_>> { tree.0.iter().map(entry).collect() };
+        Ok(Json::kept(state.category_list.get(version.version.clone(), render)))
     }
-    let load = |pointer: std::sync::Arc<shared::model::Pointer>| async move {
-        state.trees.get(&state.base.db, &keys::tree(&pointer.version)).await
-    };
-    let (pointer, tree) = state.base.published.at_current(load).await?;
-    let tree = tree.unwrap_or_default();
-    let rendered = state
-        .category_list
-        .get(pointer.version.clone(), || -> Vec<EntryBody<'_>> { tree.0.iter().map(entry).collect() });
-    Ok(if posted { rendered.reply_unkept() } else { rendered.reply(request.headers()) })
 }
 
-fn entry(node: &TreeNode) -> EntryBody<'_> {
-    EntryBody { head: head(&node.head), subcategories: node.subcategories.iter().map(head).collect() }
+/// The published categories.
+pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Option<Arc<Tree>>), StoreError> {
+    let load = |version: Arc<ActiveVersion>| async move {
+        state.trees.get(&state.base.db, &keys::tree(&version.version)).await
+    };
+    state.base.published.at_current(load).await
+}
+
+fn entry(node: &TreeNode) -> Entry<'_> {
+    Entry { head: head(&node.head), subcategories: node.subcategories.iter().map(head).collect() }
 }
 
 /// Only active categories are published, so `active` is always true here.

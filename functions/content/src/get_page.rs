@@ -1,55 +1,57 @@
-//! POST /pages/get: a page by its url (contract 1; rulings 2 and 12). Needs a token, but no user: signature, issuer and
+//! POST /pages/get: a page by its url (rules.md, "Pages"). Needs a token, but no user: signature, issuer and
 //! expiry are all that is checked.
 
 use crate::State;
-use crate::error::Error;
-use lambda_http::{Body, Request, Response};
-use serde::Serialize;
-use shared::http::bearer::Caller;
-use shared::http::body::BodyFault;
-use shared::http::{body, reply};
-use shared::model::{Page, PageUrl, Pointer};
+use serde::{Deserialize, Serialize};
+use shared::endpoint::{Endpoint, Error, Json, JsonBody, RoundTrips, Visitor};
+use shared::http::body;
+use shared::model::{ActiveVersion, Page, PageUrl};
 use shared::store::{StoreError, keys};
+use std::convert::Infallible;
 use std::sync::Arc;
 
-const FIELD: &str = "url";
+/// POST /pages/get.
+pub struct GetPage;
 
-/// The answer.
+/// Which page.
+#[derive(Deserialize)]
+pub struct Wanted {
+    /// The page's url, with or without a leading slash.
+    #[serde(deserialize_with = "body::text::<{ PageUrl::LONGEST }, _, _>")]
+    url: PageUrl,
+}
+
+/// The page, or null if there is none at this url.
 #[derive(Serialize)]
-struct Reply<'a> {
+pub struct Reply<'a> {
     success: bool,
     page: Option<&'a Page>,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let url = || body::required_text(request, FIELD, PageUrl::LONGEST).map(|text| PageUrl::new(&text));
-    let page = match Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds()) {
-        Caller::Invalid => return Err(Error::Unauthorized),
-        Caller::Claimed(_) => {
-            let url = url()?;
-            let (_, page) = state.base.published.at_current(|pointer| load(state, pointer, Ok(&url))).await?;
-            page?
-        }
-        Caller::Nobody => {
-            let url = url();
-            let load = |pointer| load(state, pointer, url.as_ref());
-            let (_, page) = state.base.published.at_current_for_guest(load).await?.ok_or(Error::Unauthorized)?;
-            page?
-        }
-    };
-    Ok(reply::ok(&Reply { success: page.is_some(), page: page.as_deref() }))
+impl Endpoint for GetPage {
+    type State = State;
+    type Caller = Visitor;
+    type Input = JsonBody<Wanted>;
+    type Reply = Json<Reply<'static>>;
+    type Refusal = Infallible;
+
+    const NAME: &'static str = "pages/get";
+    const ROUTES: &'static [&'static str] = &["POST /pages/get"];
+    const SUMMARY: &'static str = "a page by its url";
+    const NUMBER: Option<u8> = Some(1);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
+    const CHECKS_ACCOUNT: bool = false;
+
+    async fn handle(state: &State, caller: Visitor, JsonBody(wanted): JsonBody<Wanted>) -> Result<Self::Reply, Error> {
+        let load = |version| load(state, version, &wanted.url);
+        let (_, page) = match caller {
+            Visitor::User(_) => state.base.published.at_current(load).await?,
+            Visitor::Guest => state.base.published.at_current_for_guest(load).await?.ok_or(Error::Unauthorized)?,
+        };
+        Ok(Json::of(&Reply { success: page.is_some(), page: page.as_deref() }))
+    }
 }
 
-/// The page; the fault of a body without a url passes through, because a guest's token comes first.
-async fn load(
-    state: &State,
-    pointer: Arc<Pointer>,
-    url: Result<&PageUrl, &BodyFault>,
-) -> Result<Result<Option<Arc<Page>>, BodyFault>, StoreError> {
-    let url = match url {
-        Ok(url) => url,
-        Err(fault) => return Ok(Err(fault.clone())),
-    };
-    state.pages.get(&state.base.db, &keys::page(&pointer.version, url)).await.map(Ok)
+async fn load(state: &State, version: Arc<ActiveVersion>, url: &PageUrl) -> Result<Option<Arc<Page>>, StoreError> {
+    state.pages.get(&state.base.db, &keys::page(&version.version, url)).await
 }

@@ -1,22 +1,25 @@
-//! GET /settings/get: the site's configuration with what was donated so far (contract 15; ruling 12). Every key is
+//! GET /settings/get: the site's configuration with what was donated so far (rules.md, "Settings"). Every key is
 //! always there: an empty store answers with empty strings, arrays and objects.
 
 use crate::State;
-use crate::error::Error;
 use jiff::Timestamp;
-use lambda_http::{Body, Request, Response};
 use serde::Serialize;
-use shared::http::wire::{self, Decimal, Wire};
+use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
+use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{
-    AuthType, Currency, Donations, GameServer, Goal, Language, Link, Money, Pointer, Settings, StoreConfig,
+    ActiveVersion, AuthType, Currency, Donations, GameServer, Goal, Language, Link, Money, Settings, StoreConfig,
 };
 use shared::store::{StoreError, keys, statistics};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-/// The settings record; `is_patrons_enabled` and `guest_mode_enabled` are additions (rulings 2 and 12).
+/// GET /settings/get.
+pub struct GetSettings;
+
+/// The settings record; `is_patrons_enabled` and `guest_mode_enabled` are additions (api.md, "Added fields").
 #[derive(Serialize)]
-struct Reply<'a> {
+pub struct Reply<'a> {
     auth_type: AuthType,
     header: &'a [Link],
     footer: &'a [Link],
@@ -42,7 +45,7 @@ struct Reply<'a> {
     currencies: Vec<CurrencyBody<'a>>,
     languages: &'a [Language],
     system_language: &'a Language,
-    is_patrons_enabled: bool,
+    is_patrons_enabled: u8,
     guest_mode_enabled: bool,
 }
 
@@ -73,31 +76,50 @@ struct CurrencyBody<'a> {
     value: Decimal,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let published = state.base.published.at_current(|pointer| load(state, pointer));
-    let donations = state.donations.get(state.base.clock.millis(), statistics::donations(&state.base.db));
-    let (published, donations) = tokio::join!(published, donations);
-    let (pointer, settings) = published?;
-    let donations = donations?;
-    let month = month(state.base.clock.seconds());
-    let key = (pointer.version.clone(), Arc::clone(&donations), month.clone());
-    let rendered = state.settings_reply.get(key, || body(&settings, &pointer.config, &donations, &month));
-    Ok(rendered.reply(request.headers()))
+impl Endpoint for GetSettings {
+    type State = State;
+    type Caller = ();
+    type Input = ();
+    type Reply = Json<Reply<'static>>;
+    type Refusal = Infallible;
+
+    const NAME: &'static str = "settings/get";
+    const ROUTES: &'static [&'static str] = &["GET /settings/get"];
+    const SUMMARY: &'static str = "the site's configuration";
+    const NUMBER: Option<u8> = Some(15);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
+    const CACHE: Cache = Cache::Public;
+
+    async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
+        let (active, settings, donations) = read(state).await?;
+        let month = month(state.base.clock.seconds());
+        let key = (active.version.clone(), Arc::clone(&donations), month.clone());
+        let render = || body(&settings, &active.config, &donations, &month);
+        Ok(Json::kept(state.settings_reply.get(key, render)))
+    }
 }
 
-async fn load(state: &State, pointer: Arc<Pointer>) -> Result<Arc<Settings>, StoreError> {
-    let settings = state.settings.get(&state.base.db, &keys::settings(&pointer.version)).await?;
+/// The published settings, and what was donated.
+pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Arc<Settings>, Arc<Donations>), StoreError> {
+    let published = state.base.published.at_current(|active| load(state, active));
+    let donations = state.donations.get(state.base.clock.millis(), statistics::donations(&state.base.db));
+    let (published, donations) = tokio::join!(published, donations);
+    let (active, settings) = published?;
+    Ok((active, settings, donations?))
+}
+
+async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Settings>, StoreError> {
+    let settings = state.settings.get(&state.base.db, &keys::settings(&active.version)).await?;
     Ok(settings.unwrap_or_default())
 }
 
-/// `YYYY-MM` in UTC (ruling 12).
+/// `YYYY-MM` in UTC (rules.md, "Settings").
 fn month(seconds: i64) -> String {
     Timestamp::from_second(seconds).unwrap_or_default().strftime("%Y-%m").to_string()
 }
 
 fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donations, month: &str) -> Reply<'a> {
-    let wire = Wire::new(config.digits);
+    let wire = CurrencyFormat::new(config.digits);
     let top = donations.top.first().filter(|_| donations.month == month);
     let recent = donations.recent.iter().take(Donations::RECENT);
     Reply {
@@ -134,12 +156,12 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
         currencies: settings.currencies.iter().map(currency_body).collect(),
         languages: &settings.languages,
         system_language: &settings.system_language,
-        is_patrons_enabled: settings.is_patrons_enabled,
+        is_patrons_enabled: u8::from(settings.is_patrons_enabled),
         guest_mode_enabled: config.guest_mode_enabled,
     }
 }
 
-fn goal_body<'a>(goal: &'a Goal, donations: &Donations, wire: Wire) -> GoalBody<'a> {
+fn goal_body<'a>(goal: &'a Goal, donations: &Donations, wire: CurrencyFormat) -> GoalBody<'a> {
     let current = donations.goals.get(&goal.id.to_string()).copied().unwrap_or(Money::ZERO);
     GoalBody { name: &goal.name, current_amount: wire.money(current), goal_amount: wire.money(goal.goal_amount) }
 }

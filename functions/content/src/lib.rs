@@ -2,36 +2,47 @@
 //!
 //! May read published content and what is counted of donations; writes nothing.
 
-mod error;
 mod get_page;
 mod get_settings;
 mod list_patrons;
 mod list_staff;
-mod routes;
 
 use lambda_http::{Body, Request, Response};
-use routes::Endpoint;
-use shared::base::{Base, by_get};
-use shared::http::reply::{self, RenderedOnce};
-use shared::http::{lambda, route, serve};
-use shared::model::{Donations, Donor, Page, Patronage, Settings, Staff};
-use shared::store::shelf::Shelf;
+use shared::base::Base;
+use shared::endpoint::{self, Route};
+use shared::http::reply::RenderedOnce;
+use shared::model::{Donations, Page, Patronage, Settings, Staff, TopPatrons};
 use shared::store::timed::Timed;
+use shared::store::versioned_cache::VersionedCache;
 use std::sync::Arc;
+
+/// The endpoints of this function.
+pub const ENDPOINTS: &[Route<State>] = &[
+    Route::to::<get_page::GetPage>(),
+    Route::to::<list_staff::ListStaff>(),
+    Route::to::<get_settings::GetSettings>(),
+    Route::to::<list_patrons::ListPatrons>(),
+];
 
 /// What the function holds for as long as its process lives.
 #[derive(Debug)]
 pub struct State {
     base: Base,
-    pages: Shelf<Page>,
-    settings: Shelf<Settings>,
-    staff: Shelf<Staff>,
-    patronage: Shelf<Patronage>,
+    pages: VersionedCache<Page>,
+    settings: VersionedCache<Settings>,
+    staff: VersionedCache<Staff>,
+    patronage: VersionedCache<Patronage>,
     donations: Timed<Donations>,
-    patrons: Timed<Vec<Donor>>,
+    patrons: Timed<TopPatrons>,
     settings_reply: RenderedOnce<(String, Arc<Donations>, String)>,
     staff_reply: RenderedOnce<String>,
-    patrons_reply: RenderedOnce<(String, Arc<Vec<Donor>>)>,
+    patrons_reply: RenderedOnce<(String, Option<Arc<TopPatrons>>)>,
+}
+
+impl AsRef<Base> for State {
+    fn as_ref(&self) -> &Base {
+        &self.base
+    }
 }
 
 impl State {
@@ -41,10 +52,10 @@ impl State {
         let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));
         Self {
             base,
-            pages: Shelf::new(),
-            settings: Shelf::new(),
-            staff: Shelf::new(),
-            patronage: Shelf::new(),
+            pages: VersionedCache::new(),
+            settings: VersionedCache::new(),
+            staff: VersionedCache::new(),
+            patronage: VersionedCache::new(),
             donations,
             patrons,
             settings_reply: RenderedOnce::new(),
@@ -54,23 +65,12 @@ impl State {
     }
 }
 
-/// Does what is better done before the first request: connects, and answers the settings, which every visit begins with.
+/// Connects to the database before the first request, and reads the settings, which every visit begins with.
 pub async fn warm_up(state: &State) {
-    let rehearsal = lambda::rehearse("GET /settings/get", |request| handle(state, request));
-    state.base.warm_up(by_get(&state.base.db), rehearsal).await;
+    Box::pin(state.base.warm_up(get_settings::read(state))).await;
 }
 
-/// Answers one request. Never panics and never fails: every fault is an answer.
+/// Responds to one request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
-    let Some(endpoint) = route::find(&request, routes::TABLE) else { return reply::no_route() };
-    let answer = async {
-        let result = match endpoint {
-            Endpoint::GetPage => get_page::respond(state, &request).await,
-            Endpoint::ListStaff => list_staff::respond(state, &request).await,
-            Endpoint::GetSettings => get_settings::respond(state, &request).await,
-            Endpoint::ListPatrons => list_patrons::respond(state, &request).await,
-        };
-        result.unwrap_or_else(|error| error.into_response(&route::request_id(&request)))
-    };
-    serve::endpoint(state.base.clock.as_ref(), &request, endpoint.name(), answer).await
+    endpoint::handle(ENDPOINTS, state, request).await
 }

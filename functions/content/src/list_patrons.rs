@@ -1,26 +1,30 @@
-//! GET /patrons/get: the patrons by contribution (contract 16; ruling 12).
+//! GET /patrons/get: the patrons by contribution (rules.md, "Patrons").
 
 use crate::State;
-use crate::error::Error;
-use lambda_http::{Body, Request, Response};
 use serde::{Serialize, Serializer};
-use shared::http::wire::{Decimal, Wire};
-use shared::model::{Donor, Patronage, Pointer};
+use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
+use shared::http::wire::{CurrencyFormat, Decimal};
+use shared::model::{ActiveVersion, Patronage, TopPatrons};
 use shared::store::{StoreError, keys, statistics};
+use std::convert::Infallible;
 use std::sync::Arc;
 
-/// How many patrons `top_patrons` lists (ruling 12).
+/// How many patrons `top_patrons` lists (rules.md, "Patrons").
 const TOP: usize = 10;
 
+/// GET /patrons/get.
+pub struct ListPatrons;
+
+/// The patrons, or why there are none.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Reply<'a> {
+pub enum Reply<'a> {
     Patrons(PatronsBody<'a>),
     Disabled { success: bool, error: &'static str },
 }
 
 #[derive(Serialize)]
-struct PatronsBody<'a> {
+pub struct PatronsBody<'a> {
     success: bool,
     currency_code: &'a str,
     description: &'a str,
@@ -43,39 +47,57 @@ impl Serialize for Tiers<'_> {
     }
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let published = state.base.published.at_current(|pointer| load(state, pointer));
-    let patrons = state.patrons.get(state.base.clock.millis(), statistics::patrons(&state.base.db));
-    let (published, patrons) = tokio::join!(published, patrons);
-    let (pointer, patronage) = published?;
-    let patrons = patrons?;
-    let wire = Wire::new(pointer.config.digits);
-    let key = (pointer.version.clone(), Arc::clone(&patrons));
-    let rendered = state.patrons_reply.get(key, || body(&patronage, &patrons, wire));
-    Ok(rendered.reply(request.headers()))
-}
+impl Endpoint for ListPatrons {
+    type State = State;
+    type Caller = ();
+    type Input = ();
+    type Reply = Json<Reply<'static>>;
+    type Refusal = Infallible;
 
-async fn load(state: &State, pointer: Arc<Pointer>) -> Result<Arc<Patronage>, StoreError> {
-    let patronage = state.patronage.get(&state.base.db, &keys::patronage(&pointer.version)).await?;
-    Ok(patronage.unwrap_or_default())
-}
+    const NAME: &'static str = "patrons/get";
+    const ROUTES: &'static [&'static str] = &["GET /patrons/get"];
+    const SUMMARY: &'static str = "the patrons by contribution";
+    const NUMBER: Option<u8> = Some(16);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
+    const CACHE: Cache = Cache::Public;
 
-fn body<'a>(patronage: &'a Patronage, patrons: &'a [Donor], wire: Wire) -> Reply<'a> {
-    if !patronage.enabled {
-        return Reply::Disabled { success: false, error: "The patrons list is disabled or not configured." };
+    async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
+        let (active, shown) = state.base.published.at_current(|active| load(state, active)).await?;
+        let wire = CurrencyFormat::new(active.config.digits);
+        let patrons = shown.as_ref().map(|(_, patrons)| Arc::clone(patrons));
+        let key = (active.version.clone(), patrons);
+        Ok(Json::kept(state.patrons_reply.get(key, || body(shown.as_ref(), wire))))
     }
-    let given = || patrons.iter().filter(|donor| donor.amount.minor() > 0);
-    let top = given().take(TOP);
+}
+
+/// What the owner says of patrons, and who they are; `None` if they are not shown.
+type Shown = Option<(Arc<Patronage>, Arc<TopPatrons>)>;
+
+/// Reads nothing if the active version says that patrons are not shown.
+async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Shown, StoreError> {
+    if !active.config.is_patrons_enabled {
+        return Ok(None);
+    }
+    let (db, key) = (&state.base.db, keys::patronage(&active.version));
+    let patrons = state.patrons.get(state.base.clock.millis(), statistics::top_patrons(db));
+    let (patronage, patrons) = tokio::try_join!(state.patronage.get(db, &key), patrons)?;
+    Ok(patronage.filter(|patronage| patronage.enabled).map(|patronage| (patronage, patrons)))
+}
+
+fn body(shown: Option<&(Arc<Patronage>, Arc<TopPatrons>)>, wire: CurrencyFormat) -> Reply<'_> {
+    let Some((patronage, patrons)) = shown else {
+        return Reply::Disabled { success: false, error: "The patrons list is disabled or not configured." };
+    };
+    let top = patrons.patrons.iter().take(TOP);
     let tier = |threshold| {
-        let reached = given().filter(move |donor| donor.amount >= threshold);
-        (threshold_text(wire.money(threshold)), reached.map(|donor| donor.username.as_str()).collect())
+        let reached = patrons.patrons.iter().take_while(move |patron| patron.amount >= threshold);
+        (threshold_text(wire.money(threshold)), reached.map(|patron| patron.username.as_str()).collect())
     };
     Reply::Patrons(PatronsBody {
         success: true,
         currency_code: &patronage.currency_code,
         description: &patronage.description,
-        top_patrons: top.map(|d| PatronBody { username: &d.username, amount: wire.money(d.amount) }).collect(),
+        top_patrons: top.map(|p| PatronBody { username: &p.username, amount: wire.money(p.amount) }).collect(),
         patrons: Tiers(patronage.thresholds.iter().copied().map(tier).collect()),
     })
 }

@@ -1,20 +1,36 @@
-//! GET /staff: the staff by player group (contract 14).
+//! GET /staff: the staff by player group (api.md, "GET /staff").
 
 use crate::State;
-use crate::error::Error;
-use lambda_http::{Body, Request, Response};
-use shared::model::{Pointer, Staff};
+use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
+use shared::model::{ActiveVersion, Staff};
 use shared::store::{StoreError, keys};
+use std::convert::Infallible;
 use std::sync::Arc;
 
-/// Answers the request. The published shape is the contract's.
-pub async fn respond(state: &State, request: &Request) -> Result<Response<Body>, Error> {
-    let (pointer, staff) = state.base.published.at_current(|pointer| load(state, pointer)).await?;
-    let rendered = state.staff_reply.get(pointer.version.clone(), || staff.as_ref().clone());
-    Ok(rendered.reply(request.headers()))
+/// GET /staff. The published shape is the documented one.
+pub struct ListStaff;
+
+impl Endpoint for ListStaff {
+    type State = State;
+    type Caller = ();
+    type Input = ();
+    type Reply = Json<Staff>;
+    type Refusal = Infallible;
+
+    const NAME: &'static str = "staff";
+    const ROUTES: &'static [&'static str] = &["GET /staff"];
+    const SUMMARY: &'static str = "the staff by group";
+    const NUMBER: Option<u8> = Some(14);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
+    const CACHE: Cache = Cache::Public;
+
+    async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
+        let (active, staff) = state.base.published.at_current(|active| load(state, active)).await?;
+        Ok(Json::kept(state.staff_reply.get(active.version.clone(), || staff.as_ref().clone())))
+    }
 }
 
-async fn load(state: &State, pointer: Arc<Pointer>) -> Result<Arc<Staff>, StoreError> {
-    let staff = state.staff.get(&state.base.db, &keys::staff(&pointer.version)).await?;
+async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Staff>, StoreError> {
+    let staff = state.staff.get(&state.base.db, &keys::staff(&active.version)).await?;
     Ok(staff.unwrap_or_default())
 }

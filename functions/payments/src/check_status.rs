@@ -1,35 +1,37 @@
-//! POST /payments/checkStatus: the state of a payment (contract 6; rulings 3 and 4). Every request is counted before
-//! it is looked at; counter, order and user are read side by side.
+//! POST /payments/checkStatus: the state of a payment (api.md, "POST /payments/checkStatus"). Every request is counted
+//! before it is looked at; counter, order and user are read side by side.
 
 use crate::State;
-use crate::error::{Error, Label};
 use jiff::Timestamp;
-use lambda_http::http::header::HeaderName;
-use lambda_http::{Body, Request, Response};
-use serde::Serialize;
-use shared::http::bearer::Caller;
-use shared::http::body::{self, BodyFault};
-use shared::http::wire::{Decimal, Wire};
-use shared::http::{address, reply, route};
-use shared::model::{InternalId, Order, OrderNumber, OrderStatus, Pointer, UserId};
-use shared::rules::visibility::{Sight, sight};
-use shared::store::limiter::{self, Hit};
+use serde::{Deserialize, Serialize};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
+use shared::http::body;
+use shared::http::wire::{CurrencyFormat, Decimal};
+use shared::model::{InternalId, Order, OrderNumber, OrderStatus, UserId};
+use shared::rules::visibility::{OrderVisibility, sight};
+use shared::store::limiter::RateLimit;
 use shared::store::{StoreError, keys, orders, users};
-use shared::telemetry;
 use shared::token::Claim;
-use std::sync::Arc;
+use std::convert::Infallible;
 
-const FIELD: &str = "order_id";
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
-const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
-const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+/// POST /payments/checkStatus.
+pub struct CheckStatus;
 
-/// The outcome with the order. `status` says that the lookup worked, never that the order is paid (ruling 4).
+/// Which order.
+#[derive(Deserialize)]
+pub struct Lookup {
+    /// The order's internal id, matched exactly.
+    #[serde(deserialize_with = "body::text::<{ InternalId::LONGEST }, _, _>")]
+    order_id: InternalId,
+}
+
+/// The outcome. `status` says that the lookup worked, never that the order is paid (rules.md, "Who may see an order").
 #[derive(Serialize)]
-struct Success<'a> {
+pub struct Outcome<'a> {
     status: &'static str,
     message: &'static str,
-    order_data: OrderBody<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_data: Option<OrderBody<'a>>,
 }
 
 #[derive(Serialize)]
@@ -43,45 +45,37 @@ struct OrderBody<'a> {
     created_at: String,
 }
 
-/// Answers the request.
-pub async fn respond(state: &State, request: &Request) -> Response<Body> {
-    let source = route::source_ip(request);
-    let address = address::counted_as(source, request.headers(), &state.base.config.trusted_proxies);
-    let caller = Caller::of(request.headers(), &state.base.config.keys, state.base.clock.seconds());
-    let wanted = body::required_text(request, FIELD, InternalId::LONGEST).map(|text| InternalId::new(&text));
-    let count = limiter::hit(&state.base.db, &address, state.base.clock.millis());
-    let (hit, found) = tokio::join!(count, look_up(state, wanted, caller.claim()));
-    let request_id = route::request_id(request);
-    let hit = match hit {
-        Ok(hit) => hit,
-        Err(error) => return Error::Store(error).into_response(&request_id),
-    };
-    if !hit.allowed {
-        telemetry::rate_limited();
-    }
-    let answer = if hit.allowed { found } else { Err(Error::TooManyAttempts { retry_seconds: hit.reset_seconds }) };
-    let mut response = answer.unwrap_or_else(|error| error.into_response(&request_id));
-    set_rate_headers(&mut response, hit);
-    response
-}
+impl Endpoint for CheckStatus {
+    type State = State;
+    type Caller = Option<Claim>;
+    type Input = JsonBody<Lookup>;
+    type Reply = Json<Outcome<'static>>;
+    type Refusal = Infallible;
 
-/// The answer to a request that passes the limit.
-async fn look_up(
-    state: &State,
-    wanted: Result<InternalId, BodyFault>,
-    claim: Option<Claim>,
-) -> Result<Response<Body>, Error> {
-    let id = wanted.map_err(Error::Body)?;
-    let (pointer, found) = tokio::join!(state.base.published.pointer(), read(state, &id, claim));
-    let (order, caller) = found?;
-    let pointer: Arc<Pointer> = pointer?;
-    match sight(order.as_ref(), caller) {
-        Sight::Shown(order) => Ok(shown(order, Wire::new(pointer.config.digits))),
-        Sight::Unauthorized => Err(Error::Unauthorized),
-        Sight::Forbidden => {
-            Ok(reply::ok(&Label { status: "forbidden", message: "This payment belongs to somebody else." }))
-        }
-        Sight::NotFound => Ok(reply::ok(&Label { status: "not_found", message: "This payment does not exist." })),
+    const NAME: &'static str = "payments/checkStatus";
+    const ROUTES: &'static [&'static str] = &["POST /payments/checkStatus"];
+    const SUMMARY: &'static str = "the state of an order, 18 lookups a minute per address";
+    const NUMBER: Option<u8> = Some(6);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+    const ERRORS: ErrorBody = ErrorBody::Status;
+    const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { requests: 18, seconds: 60 });
+
+    async fn handle(
+        state: &State,
+        claim: Option<Claim>,
+        JsonBody(lookup): JsonBody<Lookup>,
+    ) -> Result<Self::Reply, Error> {
+        let id = lookup.order_id;
+        let (version, found) = tokio::join!(state.base.published.active_version(), read(state, &id, claim));
+        let (order, caller) = found?;
+        let digits = version?.config.digits;
+        let outcome = match sight(order.as_ref(), caller) {
+            OrderVisibility::Shown(order) => shown(order, CurrencyFormat::new(order.digits.unwrap_or(digits))),
+            OrderVisibility::Unauthorized => return Err(Error::Unauthorized),
+            OrderVisibility::Forbidden => without_order("forbidden", "This payment belongs to another account."),
+            OrderVisibility::NotFound => without_order("not_found", "This payment does not exist."),
+        };
+        Ok(Json::of(&outcome))
     }
 }
 
@@ -101,7 +95,11 @@ async fn read(
     Ok((orders::take(&mut rows, id)?, caller))
 }
 
-fn shown(order: &Order, wire: Wire) -> Response<Body> {
+const fn without_order(status: &'static str, message: &'static str) -> Outcome<'static> {
+    Outcome { status, message, order_data: None }
+}
+
+fn shown(order: &Order, wire: CurrencyFormat) -> Outcome<'_> {
     let message = match order.status {
         OrderStatus::Pending => "The payment is pending.",
         OrderStatus::Paid => "The payment was received.",
@@ -118,18 +116,11 @@ fn shown(order: &Order, wire: Wire) -> Response<Body> {
         gateway: &order.gateway,
         created_at: created_at(order.created_at),
     };
-    reply::ok(&Success { status: "success", message, order_data })
+    Outcome { status: "success", message, order_data: Some(order_data) }
 }
 
-/// `YYYY-MM-DD HH:MM:SS` in UTC (ruling 4).
+/// `YYYY-MM-DD HH:MM:SS` in UTC (api.md, "POST /payments/checkStatus").
 fn created_at(seconds: i64) -> String {
     let at = Timestamp::from_second(seconds).unwrap_or_default();
     at.strftime("%Y-%m-%d %H:%M:%S").to_string()
-}
-
-/// Every answer whose request was counted says where the address stands (ruling 3).
-fn set_rate_headers(response: &mut Response<Body>, hit: Hit) {
-    reply::set_number(response, RATE_LIMIT, u64::from(limiter::LIMIT));
-    reply::set_number(response, RATE_REMAINING, u64::from(hit.remaining));
-    reply::set_number(response, RATE_RESET, hit.reset_seconds);
 }

@@ -3,18 +3,24 @@
 //! May read orders and users; may write the limiter's counters and nothing else.
 
 mod check_status;
-mod error;
-mod routes;
 
 use lambda_http::{Body, Request, Response};
-use routes::Endpoint;
-use shared::base::{Base, by_batch};
-use shared::http::{lambda, reply, route, serve};
+use shared::base::Base;
+use shared::endpoint::{self, Route};
+
+/// The endpoints of this function.
+pub const ENDPOINTS: &[Route<State>] = &[Route::to::<check_status::CheckStatus>()];
 
 /// What the function holds for as long as its process lives.
 #[derive(Debug)]
 pub struct State {
     base: Base,
+}
+
+impl AsRef<Base> for State {
+    fn as_ref(&self) -> &Base {
+        &self.base
+    }
 }
 
 impl State {
@@ -25,20 +31,12 @@ impl State {
     }
 }
 
-/// Does what is better done before the first request: connects, and answers a request by no route: one to checkStatus
-/// would be counted.
+/// Connects to the database before the first request.
 pub async fn warm_up(state: &State) {
-    let rehearsal = lambda::rehearse(lambda::NO_ROUTE, |request| handle(state, request));
-    state.base.warm_up(by_batch(&state.base.db), rehearsal).await;
+    state.base.connect().await;
 }
 
-/// Answers one request. Never panics and never fails: every fault is an answer.
+/// Responds to one request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
-    let Some(endpoint) = route::find(&request, routes::TABLE) else { return reply::no_route() };
-    let answer = async {
-        match endpoint {
-            Endpoint::CheckStatus => check_status::respond(state, &request).await,
-        }
-    };
-    serve::endpoint(state.base.clock.as_ref(), &request, endpoint.name(), answer).await
+    endpoint::handle(ENDPOINTS, state, request).await
 }

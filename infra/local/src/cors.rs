@@ -1,4 +1,4 @@
-//! What API Gateway answers browsers of other origins, as the template configures it (ruling 14).
+//! What API Gateway answers browsers of other origins, as the template configures it (rules.md, "Browsers and CORS").
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,

@@ -81,6 +81,9 @@ pub enum StartError {
         "{0} has no published store; publish one there first (only a database on this machine is filled by itself)"
     )]
     EmptyRemote(String),
+    /// A republish to an external database that is not on this machine.
+    #[error("--republish is for a database on this machine; use `storectl publish` for {0}")]
+    RepublishRemote(String),
 }
 
 fn list(faults: &[Fault]) -> String {

@@ -5,6 +5,7 @@ use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::clock::Clock;
 use shared::config::Config;
+use shared::endpoint::{Declaration, Route};
 use shared::store::Db;
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -22,8 +23,8 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Sets the functions up on a table, with the environment that the template gives each, but for the table's name and
-    /// the token keys, which only a deploy would know.
+    /// Sets the functions up on a table, with the environment that the template gives each, but for the table's name
+    /// and the token keys, which only a deploy would know.
     ///
     /// # Errors
     /// [`StartError`] for the first function that cannot start.
@@ -64,6 +65,23 @@ impl Functions {
             _ => return None,
         };
         Some(answer.await)
+    }
+
+    /// What every endpoint declares, with the name of its function.
+    #[must_use]
+    pub fn declarations() -> Vec<(&'static str, &'static Declaration)> {
+        fn of<S>(
+            function: &'static str,
+            routes: &'static [Route<S>],
+        ) -> impl Iterator<Item = (&'static str, &'static Declaration)> {
+            routes.iter().map(move |route| (function, &route.declaration))
+        }
+        of("catalog", catalog::ENDPOINTS)
+            .chain(of("cart", cart::ENDPOINTS))
+            .chain(of("payments", payments::ENDPOINTS))
+            .chain(of("content", content::ENDPOINTS))
+            .chain(of("auth", auth::ENDPOINTS))
+            .collect()
     }
 
     /// The names that [`Functions::call`] takes.

@@ -28,6 +28,8 @@ pub struct Gateway {
     functions: Functions,
     clock: Arc<dyn Clock>,
     requests: AtomicU64,
+    /// Empty, or a path that begins with a slash.
+    base_path: String,
 }
 
 impl Gateway {
@@ -40,7 +42,20 @@ impl Gateway {
         if let Some(route) = routes.iter().find(|route| !Functions::NAMES.contains(&route.function.as_str())) {
             return Err(StartError::UnknownFunction(route.function.clone()));
         }
-        Ok(Self { routes, cors: template.cors()?, functions, clock, requests: AtomicU64::new(1) })
+        Ok(Self {
+            routes,
+            cors: template.cors()?,
+            functions,
+            clock,
+            requests: AtomicU64::new(1),
+            base_path: String::new(),
+        })
+    }
+
+    /// The same gateway with all routes below a path such as `/api`, as a domain with a mapping has them.
+    #[must_use]
+    pub fn below(self, base_path: &str) -> Self {
+        Self { base_path: base_path.to_owned(), ..self }
     }
 
     /// Answers a request as the deployed API does. `path` is as sent, `source_ip` the caller's address.
@@ -91,7 +106,9 @@ impl Gateway {
             return own_answer(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE);
         }
         let Some(path) = event::decode_path(path) else { return own_answer(StatusCode::BAD_REQUEST, BAD_REQUEST) };
-        let Some((route, parameters)) = match_route(&self.routes, method.as_str(), &path) else {
+        // Functions still see the whole path, as they do behind a domain's mapping.
+        let routed = path.strip_prefix(&self.base_path).unwrap_or_default();
+        let Some((route, parameters)) = match_route(&self.routes, method.as_str(), routed) else {
             return own_answer(StatusCode::NOT_FOUND, "Not Found");
         };
         let request_id = format!("local-{}", self.requests.fetch_add(1, Ordering::Relaxed));
@@ -122,7 +139,8 @@ fn has_usable_host(headers: &HeaderMap) -> bool {
     host.to_str().is_ok_and(|host| url::Url::parse(&format!("https://{host}/")).is_ok())
 }
 
-/// An answer of the gateway itself: `{message}` and none of the functions' headers (ruling 1).
+/// An answer of the gateway itself: `{message}` and none of the functions' headers
+/// (rules.md, "Statuses and error bodies").
 fn own_answer(status: StatusCode, message: &str) -> Response<Body> {
     let mut response = reply::message(status, message);
     response.headers_mut().remove(http::header::CACHE_CONTROL);

@@ -61,26 +61,44 @@ async fn run(options: &Options) -> Result<(), StartError> {
     if is_here(&database.access.endpoint) {
         ensure_table(db.client(), &database.table, &template.table()?).await?;
         store.load_into_empty(&db, now).await?;
-    } else if publish::read_pointer(&db).await.map_err(publish::PublishError::Store)?.is_none() {
+        if options.republish {
+            store.republish(&db, now).await?;
+        }
+    } else if options.republish {
+        return Err(StartError::RepublishRemote(database.access.endpoint));
+    } else if publish::read_active_version(&db).await.map_err(publish::PublishError::Store)?.is_none() {
         return Err(StartError::EmptyRemote(database.access.endpoint));
     }
+    let live = store.in_table(&db).await?;
+    let published = publish::read_active_version(&db).await.map_err(publish::PublishError::Store)?;
+    let differs = published.is_some_and(|active| publish::store_of(&active.version) != store.compiled.version);
+    let mut to_try = Try::pick(&store.compiled, &live, now);
+    if differs {
+        // The files' pages may not be the published ones.
+        to_try.page.clear();
+    }
+    let base_path = options.base_path.as_deref().unwrap_or_default();
     let functions = Functions::new(&template, &db, &token_keys, &clock)?;
-    let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?);
+    let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
     let port = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?.port();
     let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
     let ready = Ready {
-        base_url: format!("http://127.0.0.1:{port}"),
+        base_url: format!("http://127.0.0.1:{port}{base_path}"),
         dynamodb_endpoint: database.access.endpoint,
         table: database.table,
-        tokens: tokens(&store.live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
-        r#try: Try::pick(&store.compiled, &store.live, now),
-        shown_user: store.live.users.first().map(|user| user.username.clone()),
-        revoked: revoked(&store.live, now),
+        tokens: tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
+        r#try: to_try,
+        shown_user: live.users.first().map(|user| user.username.clone()),
+        revoked: revoked(&live, now),
     };
     // The signals are listened for before anybody is told that the server is there to be stopped.
     let stopped = stopped();
     announce(&ready, options.json);
-    server::serve(listener, gateway, clock, stopped).await;
+    if differs {
+        let dir = options.store.display();
+        _ = writeln!(std::io::stderr(), "note: {dir} differs from what is published; --republish publishes it");
+    }
+    server::serve(listener, gateway, clock, options.quiet, stopped).await;
     Ok(())
 }
 

@@ -17,6 +17,8 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
                   cargo run -- --port 0 --json           any free port; one line of JSON for scripts\n  \
                   cargo run -- --data ./data             keep the table and the token key across restarts\n  \
                   cargo run -- --store ./my-store        another store, see infra/docs/store-format.md\n  \
+                  cargo run -- --data ./data --store ./my-store --republish   the same with what was edited since\n  \
+                  cargo run -- --base-path /api          for storefronts that add /api to their base URL\n  \
                   cargo run -- --parameter AllowedOrigins=http://localhost:3000\n\n\
                   With AWS_ENDPOINT_URL_DYNAMODB set, that database is used instead of the embedded one (table: TABLE_NAME)."
 )]
@@ -24,12 +26,22 @@ pub struct Options {
     /// Port to listen on, on 127.0.0.1; 0 picks one that is free.
     #[arg(long, default_value_t = 4010)]
     pub port: u16,
+    /// Path before every route, such as /api; none where it is not given. At a deploy: the parameter BasePath.
+    #[arg(long, value_name = "PATH", value_parser = parse_base_path)]
+    pub base_path: Option<String>,
     /// Directory that keeps the table and the token key across restarts; in memory where it is not given.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Directory of the store that is published on the first start; the repository's sample store where it is not given.
+    /// Directory of the store that is published on the first start; the repository's sample store where it is not
+    /// given.
     #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/sample-store"), hide_default_value = true)]
     pub store: PathBuf,
+    /// Publish the store if it differs from what is published; carts, users, codes and orders stay as they are.
+    #[arg(long)]
+    pub republish: bool,
+    /// Print no line per request.
+    #[arg(long, short)]
+    pub quiet: bool,
     /// Print one line of JSON when ready, and nothing else on standard output.
     #[arg(long)]
     pub json: bool,
@@ -54,6 +66,16 @@ fn repository() -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
+/// A path with a slash before every part of it, and none at the end.
+fn parse_base_path(text: &str) -> Result<String, String> {
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    let parts = text.strip_prefix('/').unwrap_or(text);
+    if !parts.split('/').all(is_part) {
+        return Err("write it as a path of letters, digits, dots, dashes and underscores, such as /api".to_owned());
+    }
+    Ok(format!("/{parts}"))
+}
+
 fn parse_parameter(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').ok_or("write it as NAME=VALUE, such as AllowedOrigins=http://localhost:3000")?;
     Ok((pair.0.to_owned(), pair.1.to_owned()))
@@ -67,6 +89,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn a_base_path_is_a_path() {
+        let parse =
+            |text: &str| Options::try_parse_from(["local", "--base-path", text]).map(|options| options.base_path);
+        for (text, path) in [("/api", "/api"), ("api", "/api"), ("/store/v1.0", "/store/v1.0")] {
+            assert_eq!(parse(text).unwrap().as_deref(), Some(path));
+        }
+        for text in ["", "/", "/api/", "//api", "/a b", "http://a"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Options::try_parse_from(["local"]).unwrap().base_path, None);
     }
 
     #[test]

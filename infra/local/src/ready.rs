@@ -3,7 +3,7 @@
 use publish::Compiled;
 use publish::live::Live;
 use serde::Serialize;
-use shared::model::{Code, CodeKind, Discount, UserId};
+use shared::model::{Code, CodeKind, Discount, LEEWAY, User, UserId};
 use shared::token::{SignError, TokenKeys};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,11 +20,11 @@ pub struct Ready {
     pub dynamodb_endpoint: String,
     /// The table's name.
     pub table: String,
-    /// A token for each user of the store, by name.
+    /// A token for each user in the table, by name.
     pub tokens: BTreeMap<String, String>,
     /// Values of the store to try.
     pub r#try: Try,
-    /// Whose token stands in the curl lines: the store's first user.
+    /// Whose token is in the curl lines: the table's first user.
     #[serde(skip)]
     pub shown_user: Option<String>,
     /// Whose tokens are refused, because they were revoked.
@@ -43,7 +43,7 @@ pub struct Try {
     pub gift: String,
     /// A referral code that can be used.
     pub referral: String,
-    /// Every order.
+    /// The files' orders that are in the table.
     pub orders: Vec<TryOrder>,
 }
 
@@ -58,18 +58,23 @@ pub struct TryOrder {
     pub status: &'static str,
 }
 
-/// A token for each user, good for a week from `now`.
+/// A token for each user of the table, good for a week from `now` (seconds since 1970 UTC).
 ///
 /// # Errors
 /// [`SignError`] where the JWT library refuses.
 pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String, String>, SignError> {
-    live.users.iter().map(|user| Ok((user.username.clone(), keys.sign(user.id, now, TOKEN_SECONDS)?))).collect()
+    let token = |user: &User| {
+        // Dated after a revocation of this second, but not after one that is meant to last.
+        let issued = user.next_issue(now).min(now + LEEWAY);
+        Ok((user.username.clone(), keys.sign(user.id, issued, TOKEN_SECONDS)?))
+    };
+    live.users.iter().map(token).collect()
 }
 
-/// The users whose tokens of `now` are refused.
+/// The users whose tokens are refused at `now`, and for longer than a moment.
 #[must_use]
 pub fn revoked(live: &Live, now: i64) -> Vec<String> {
-    let users = live.users.iter().filter(|user| !user.admits(now));
+    let users = live.users.iter().filter(|user| user.next_issue(now) > now + LEEWAY);
     users.map(|user| user.username.clone()).collect()
 }
 
@@ -141,6 +146,6 @@ impl fmt::Display for Ready {
             let body = serde_json::json!({ "order_id": order.id });
             writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
         }
-        write!(f, "\nCtrl-C ends it.")
+        write!(f, "\nA line per request follows on standard error (--quiet: none). Ctrl-C ends it.")
     }
 }

@@ -33,11 +33,12 @@ pub async fn listen(port: u16) -> Result<TcpListener, StartError> {
     })
 }
 
-/// Serves until `stop` resolves, then lets open requests end.
+/// Serves until `stop` resolves, then lets open requests end. Unless `quiet`, prints a line per request.
 pub async fn serve(
     listener: TcpListener,
     gateway: Arc<Gateway>,
     clock: Arc<dyn Clock>,
+    quiet: bool,
     stop: impl Future<Output = ()>,
 ) {
     let connections = hyper_util::server::graceful::GracefulShutdown::new();
@@ -55,7 +56,7 @@ pub async fn serve(
         let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
         let service = service_fn(move |request| {
             let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
-            async move { Ok::<_, Infallible>(answer(&gateway, clock.as_ref(), request, peer).await) }
+            async move { Ok::<_, Infallible>(answer(&gateway, clock.as_ref(), request, peer, quiet).await) }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -71,6 +72,7 @@ async fn answer(
     clock: &dyn Clock,
     request: Request<Incoming>,
     peer: SocketAddr,
+    quiet: bool,
 ) -> Response<Full<Bytes>> {
     let started = clock.now();
     let (head, body) = request.into_parts();
@@ -84,7 +86,9 @@ async fn answer(
         Err(status) => gateway.refuse(status, &head.headers),
     };
     let elapsed = clock.now().saturating_sub(started);
-    log(&head.method, &path, response.status(), elapsed);
+    if !quiet {
+        log(&head.method, &path, response.status(), elapsed);
+    }
     let (head, body) = response.into_parts();
     let bytes = match body {
         Body::Text(text) => Bytes::from(text),
@@ -102,9 +106,11 @@ async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
     }
 }
 
-/// One line on standard error. The path is as sent, percent-encoded, so that it cannot break the line.
+/// Prints one line on standard error: method, path, status and milliseconds, and no token, query or body. The path is
+/// as sent, percent-encoded, so that it cannot break the line.
 fn log(method: &http::Method, path: &str, status: StatusCode, elapsed: Duration) {
-    let line = format!("{method} {path} {} {:.1?}\n", status.as_u16(), elapsed);
+    let (whole, tenths) = (elapsed.as_millis(), elapsed.subsec_micros() / 100 % 10);
+    let line = format!("{method} {path} {} {whole}.{tenths} ms\n", status.as_u16());
     // Nobody may be reading.
     _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -103,12 +103,71 @@ fn every_request_leaves_one_line_with_status_and_time_on_standard_error() {
     for expected in expected {
         let line = server.process.error_line();
         let time = line.strip_prefix(expected).unwrap_or_else(|| panic!("{line}")).trim_start();
-        assert!(time.starts_with(|c: char| c.is_ascii_digit()) && time.ends_with('s'), "{line}");
+        assert!(time.starts_with(|c: char| c.is_ascii_digit()) && time.ends_with(" ms"), "{line}");
     }
     let token = server.token("Thornwick").to_owned();
     let end = server.stop();
     assert_eq!((end.out.len(), end.err.len()), (0, 0), "{:?}", end.err);
     assert!(!token.is_empty());
+}
+
+#[test]
+fn a_quiet_server_prints_no_line_per_request() {
+    let server = Server::start(&["--quiet"]);
+    assert_eq!(server.get("/staff").status, 200);
+    assert_eq!(server.stop().err, Vec::<String>::new());
+}
+
+/// What infra/docs/operations.md does before it starts the server: a published store, and users of its own in the
+/// table.
+#[test]
+fn the_tokens_are_those_of_the_users_in_the_table() {
+    let parent = tempfile::tempdir().unwrap();
+    let (dir, files) = (parent.path().join("data"), parent.path().join("store"));
+    let (data, store) = (dir.to_str().unwrap(), files.to_str().unwrap());
+    write_store(&files, "Newt", "1.00");
+    assert_eq!(Server::start(&["--data", data, "--store", store]).stop().status.code(), Some(0));
+    // The sample store's files name other users under the same ids.
+    let server = Server::start(&["--data", data]);
+    assert_eq!(keys(&server.ready["tokens"]), ["Newt"]);
+    assert_eq!(server.post("/user", Some("Newt"), &json!({})).json()["username"], "Newt");
+    assert_eq!(server.ready["try"]["orders"], json!([]), "none of the sample's orders is in the table");
+    assert_eq!((server.said("/try/coupon"), server.said("/try/referral")), ("", ""));
+}
+
+#[test]
+fn an_edited_store_is_said_to_differ_until_it_is_published_again() {
+    let parent = tempfile::tempdir().unwrap();
+    let (dir, files) = (parent.path().join("data"), parent.path().join("store"));
+    let arguments = ["--data", dir.to_str().unwrap(), "--store", files.to_str().unwrap()];
+    let price = |server: &Server| {
+        server.post("/categories/get/a", Some("Newt"), &json!({})).json()["items"][0]["price"].clone()
+    };
+    write_store(&files, "Newt", "1.00");
+    let server = Server::start(&[&arguments[..], &["--quiet"]].concat());
+    assert_eq!(price(&server), 1);
+    assert_eq!(server.stop().err, Vec::<String>::new(), "it does not differ");
+    write_store(&files, "Newt", "2.00");
+    let server = Server::start(&[&arguments[..], &["--quiet"]].concat());
+    let note = server.process.error_line();
+    assert!(note.starts_with("note: ") && note.contains("differs") && note.contains("--republish"), "{note}");
+    assert_eq!(price(&server), 1);
+    server.stop();
+    let server = Server::start(&[&arguments[..], &["--quiet", "--republish"]].concat());
+    assert_eq!(price(&server), 2);
+    assert_eq!(server.stop().err, Vec::<String>::new());
+}
+
+fn write_store(dir: &Path, user: &str, price: &str) {
+    for (name, text) in [
+        ("store.yaml", "format: 1\nname: X\ncurrency: {code: EUR}\n".to_owned()),
+        ("categories/a.yaml", format!("id: 1\nslug: a\nname: A\nitems: [{{id: 1, name: P, price: {price}}}]\n")),
+        ("live/users.yaml", format!("- {{id: 1, username: {user}, uuid: u, created_at: 1 day ago}}\n")),
+    ] {
+        let path = dir.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
 }
 
 #[test]
@@ -121,6 +180,20 @@ fn what_the_gateway_answers_itself_it_answers_here_too() {
     let climb = "POST /categories/get/../../pages/get HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     assert!(server.raw(climb).starts_with("HTTP/1.1 401 "), "it stays a category");
     assert_eq!(server.get("/staff").status, 200, "it still serves");
+}
+
+/// As behind a domain whose mapping has a base path.
+#[test]
+fn every_route_is_below_the_base_path() {
+    let server = Server::start(&["--base-path", "/api"]);
+    assert!(server.said("/base_url").ends_with("/api"));
+    assert_eq!(server.get("/staff").status, 200);
+    let category = server.post("/categories/get/ranks", Some("Thornwick"), &json!({}));
+    assert_eq!((category.status, &category.json()["category"]["id"]), (200, &json!(1)), "{}", category.text);
+    for outside in ["/staff", "/apistaff", "/api", "/other/staff"] {
+        let reply = server.raw(&format!("GET {outside} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+        assert!(reply.starts_with("HTTP/1.1 404 ") && reply.ends_with(r#"{"message":"Not Found"}"#), "{reply}");
+    }
 }
 
 #[test]
@@ -229,9 +302,19 @@ fn help_explains_every_option() {
     let End { status, out, err } = Process::start(&["--help"]).end();
     let help = out.join("\n");
     assert_eq!((status.code(), err.len()), (Some(0), 0));
-    for word in
-        ["--port", "--data", "--store", "--json", "--parameter", "--template", "4010", "AWS_ENDPOINT_URL_DYNAMODB"]
-    {
+    for word in [
+        "--port",
+        "--data",
+        "--store",
+        "--republish",
+        "--quiet",
+        "--json",
+        "--parameter",
+        "--template",
+        "--base-path",
+        "4010",
+        "AWS_ENDPOINT_URL_DYNAMODB",
+    ] {
         assert!(help.contains(word), "{word}\n{help}");
     }
 }

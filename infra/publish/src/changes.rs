@@ -1,24 +1,96 @@
-//! What a publish changes, by name.
+//! What a publish changes.
 
 use crate::compile::Compiled;
 use crate::files::Decimal;
 use serde::Serialize;
 use serde_json::Value;
-use shared::model::{CategoryShelf, Money};
-use std::collections::BTreeMap;
+use shared::model::{CategoryWithItems, ItemId, Money, Rate};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-/// Fields that are amounts of money, in minor units.
-const AMOUNTS: [&str; 4] = ["price", "discount", "min_price", "virtual_price"];
+/// Fields that are amounts of the store's currency, in minor units.
+const AMOUNTS: [&str; 5] = ["price", "discount", "min_price", "goal_amount", "thresholds"];
+/// An amount of virtual currency, in minor units.
+const VIRTUAL_AMOUNT: &str = "virtual_price";
+/// Fields that hold currencies with their rates, in millionths.
+const CURRENCIES: [&str; 2] = ["currencies", "system_currency"];
+/// Fields that tell the entries of a list apart.
+const NAMES: [&str; 6] = ["id", "comparison_id", "code", "name", "username", "url"];
+/// The longest value that is shown, in characters; of longer ones only the field is named.
+const LONGEST_SHOWN: usize = 40;
+/// A publish that removes more than one in this many active items must be allowed expressly.
+const REMOVABLE_SHARE: usize = 5;
 
-/// What differs between two stores. Names say what kind of thing it is.
+/// What differs between two stores, as data; printed, each entry is one line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Changes {
     /// What the second has and the first has not.
-    pub added: Vec<String>,
-    /// What both have and differs, with the fields that differ.
-    pub changed: Vec<String>,
+    pub added: Vec<Thing>,
+    /// What both have and differs.
+    pub changed: Vec<ChangedThing>,
     /// What the first has and the second has not.
-    pub removed: Vec<String>,
+    pub removed: Vec<Thing>,
+}
+
+/// One thing of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Thing {
+    /// What it is: `item`, `category`, `page`, `staff group`, `configuration`, `settings` or `patrons`.
+    pub kind: &'static str,
+    /// Its id, if its kind has ids.
+    pub id: Option<u64>,
+    /// Its name, if its kind has names; a page's url.
+    pub name: Option<String>,
+}
+
+/// A thing that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangedThing {
+    /// The thing as it will be.
+    #[serde(flatten)]
+    pub thing: Thing,
+    /// The fields that differ, by name.
+    pub fields: Vec<ChangedField>,
+}
+
+/// A field that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangedField {
+    /// The field's name.
+    pub field: String,
+    /// What it was; amounts are in the currency's units with its digits. `None` for lists and long texts.
+    pub before: Option<String>,
+    /// What it will be, written as `before`.
+    pub after: Option<String>,
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind)?;
+        if let Some(id) = self.id {
+            write!(f, " {id}")?;
+        }
+        self.name.iter().try_for_each(|name| write!(f, " {name}"))
+    }
+}
+
+impl fmt::Display for ChangedThing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.thing)?;
+        self.fields.iter().enumerate().try_for_each(|(place, field)| {
+            let comma = if place == 0 { "" } else { "," };
+            write!(f, "{comma} {field}")
+        })
+    }
+}
+
+impl fmt::Display for ChangedField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => write!(f, "{} {before} → {after}", self.field),
+            _ => f.write_str(&self.field),
+        }
+    }
 }
 
 impl Changes {
@@ -29,18 +101,49 @@ impl Changes {
     }
 }
 
+/// How many of the active items a publish removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Removals {
+    /// Active items that are published now.
+    pub active: usize,
+    /// How many of them the new store does not have.
+    pub removed: usize,
+}
+
+impl Removals {
+    /// Whether so many are removed that it is more likely a mistake: more than a fifth.
+    #[must_use]
+    pub const fn are_many(&self) -> bool {
+        self.removed * REMOVABLE_SHARE > self.active
+    }
+}
+
+/// Counts the active items that a publish removes.
+#[must_use]
+pub fn removals(before: Option<&Compiled>, after: &Compiled) -> Removals {
+    let kept: BTreeSet<ItemId> = after.items.iter().map(|entry| entry.item.id).collect();
+    let items = before.map(|store| store.items.as_slice()).unwrap_or_default();
+    let active: Vec<ItemId> = items.iter().filter(|entry| entry.item.active).map(|entry| entry.item.id).collect();
+    let removed = active.iter().filter(|id| !kept.contains(id)).count();
+    Removals { active: active.len(), removed }
+}
+
 /// Compares what is published (nothing before the first publish) with what is about to be.
 #[must_use]
 pub fn changes(before: Option<&Compiled>, after: &Compiled) -> Changes {
     let mut changes = Changes::default();
-    let (old, new) = (before.map(things).unwrap_or_default(), things(after));
-    for (key, (name, value)) in &new {
+    // Amounts name their currency only if it changes.
+    let code = |store: &Compiled| store.settings.system_currency.name.clone();
+    let named = before.is_some_and(|before| code(before) != code(after));
+    let read =
+        |store: &Compiled| things(store, &Units { digits: store.config.digits, code: named.then(|| code(store)) });
+    let (old, new) = (before.map(read).unwrap_or_default(), read(after));
+    for (key, (name, fields)) in &new {
         match old.get(key) {
             None => changes.added.push(name.clone()),
-            Some((_, same)) if same == value => {}
+            Some((_, same)) if same == fields => {}
             Some((_, other)) => {
-                let fields = fields(other, value, after.config.digits);
-                changes.changed.push(format!("{name}: {}", fields.join(", ")));
+                changes.changed.push(ChangedThing { thing: name.clone(), fields: differing(other, fields) });
             }
         }
     }
@@ -49,53 +152,95 @@ pub fn changes(before: Option<&Compiled>, after: &Compiled) -> Changes {
     changes
 }
 
-/// Sorted by kind, then by id or name.
-type Things = BTreeMap<(u8, u64, String), (String, Value)>;
+/// How a store's amounts are written.
+struct Units {
+    digits: u8,
+    code: Option<String>,
+}
 
-fn things(store: &Compiled) -> Things {
+impl Units {
+    fn amount(&self, minor: i64) -> String {
+        let amount = self.plain_amount(minor);
+        self.code.as_ref().map_or_else(|| amount.clone(), |code| format!("{amount} {code}"))
+    }
+
+    fn plain_amount(&self, minor: i64) -> String {
+        Decimal::from_money(Money::from_minor(minor), self.digits).0.value
+    }
+
+    /// A number as people read it, by the field that it is in.
+    fn number(&self, path: &str, number: i64) -> String {
+        let mut parts = path.split('.');
+        let (first, last) = (parts.next().unwrap_or_default(), parts.next_back());
+        let field = last.unwrap_or(first);
+        match field {
+            // Nothing is the same in every currency.
+            _ if number == 0 => number.to_string(),
+            _ if AMOUNTS.contains(&field) => self.amount(number),
+            VIRTUAL_AMOUNT => self.plain_amount(number),
+            "value" if CURRENCIES.contains(&first) => Decimal::from_rate(Rate::from_millionths(number)).0.value,
+            _ => number.to_string(),
+        }
+    }
+}
+
+/// A value within a thing, and whether it is short enough to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Leaf {
+    text: String,
+    is_shown: bool,
+}
+
+/// Values by their path. What is empty or null has no entry.
+type Fields = BTreeMap<String, Leaf>;
+/// Sorted by kind, then by id or name.
+type Things = BTreeMap<(u8, u64, String), (Thing, Fields)>;
+
+fn things(store: &Compiled, units: &Units) -> Things {
     let mut things = Things::new();
-    let mut put = |kind: u8, id: u64, text: &str, name: String, value: Option<Value>| {
-        things.insert((kind, id, text.to_owned()), (name, value.unwrap_or_default()));
+    let mut put = |place: u8, kind: &'static str, id: Option<u64>, name: Option<&str>, value: Option<Value>| {
+        // Names tell staff groups apart; everything else has an id, or is there once.
+        let text = if id.is_none() { name.unwrap_or_default() } else { "" };
+        let thing = Thing { kind, id, name: name.map(str::to_owned) };
+        let mut fields = Fields::new();
+        flatten("", &value.unwrap_or_default(), units, &mut fields);
+        things.insert((place, id.unwrap_or_default(), text.to_owned()), (thing, fields));
     };
-    put(0, 0, "", "configuration".to_owned(), serde_json::to_value(&store.config).ok());
-    put(0, 1, "", "settings".to_owned(), serde_json::to_value(&store.settings).ok());
-    put(0, 2, "", "patrons".to_owned(), serde_json::to_value(&store.patronage).ok());
+    put(0, "configuration", None, None, serde_json::to_value(&store.config).ok());
+    put(1, "settings", None, None, serde_json::to_value(&store.settings).ok());
+    put(2, "patrons", None, None, serde_json::to_value(&store.patronage).ok());
     for (group, members) in &store.staff.0 {
-        put(1, 0, group, format!("staff group {group}"), serde_json::to_value(members).ok().map(whole));
+        let members = serde_json::to_value(members)
+            .ok()
+            .map(|members| with(Value::Object(serde_json::Map::new()), "members", members));
+        put(3, "staff group", None, Some(group), members);
     }
     for page in &store.pages {
-        put(2, page.id, "", format!("page {} {}", page.id, page.url), serde_json::to_value(page).ok());
+        put(4, "page", Some(page.id), Some(&page.url), serde_json::to_value(page).ok());
     }
     let mut place = 0_u64;
     for top in &store.categories {
-        let mut shelves = vec![&top.shelf];
-        shelves.extend(&top.subcategories);
-        for shelf in shelves {
+        for shelf in std::iter::once(&top.shelf).chain(&top.subcategories) {
             place += 1;
             let head = &shelf.head;
-            put(3, head.id.get(), "", format!("category {} {}", head.id, head.name), category(shelf, place));
+            put(5, "category", Some(head.id.get()), Some(&head.name), category(shelf, place));
         }
     }
     for entry in &store.items {
         let item = &entry.item;
         let value = serde_json::to_value(item).ok().map(|value| with(value, "category", entry.category.get().into()));
-        put(4, item.id.get(), "", format!("item {} {}", item.id, item.name), value);
+        put(6, "item", Some(item.id.get()), Some(&item.name), value);
     }
     things
 }
 
 /// A category without its items, which are compared by themselves; their order stays.
-fn category(shelf: &CategoryShelf, place: u64) -> Option<Value> {
+fn category(shelf: &CategoryWithItems, place: u64) -> Option<Value> {
     let mut value = serde_json::to_value(&shelf.head).ok()?;
     value = with(value, "comparison", serde_json::to_value(&shelf.comparison).ok()?);
     value = with(value, "cumulative", shelf.cumulative.into());
     value = with(value, "order of items", shelf.items.iter().map(|item| item.id.get()).collect());
     Some(with(value, "place", place.into()))
-}
-
-/// A value as a record of one field.
-fn whole(value: Value) -> Value {
-    with(Value::Object(serde_json::Map::new()), "members", value)
 }
 
 fn with(mut record: Value, name: &str, value: Value) -> Value {
@@ -105,29 +250,68 @@ fn with(mut record: Value, name: &str, value: Value) -> Value {
     record
 }
 
-/// The fields in which two records differ; of simple ones what they were and are.
-fn fields(before: &Value, after: &Value, digits: u8) -> Vec<String> {
-    let empty = serde_json::Map::new();
-    let (old, new) = (before.as_object().unwrap_or(&empty), after.as_object().unwrap_or(&empty));
-    let names = old.keys().chain(new.keys().filter(|name| !old.contains_key(*name)));
-    let differing = names.filter(|name| old.get(*name) != new.get(*name));
-    let mut told: Vec<String> = differing.map(|name| told(name, old.get(name), new.get(name), digits)).collect();
-    told.sort();
-    told
+/// Puts every value within `value` under its path.
+fn flatten(path: &str, value: &Value, units: &Units, fields: &mut Fields) {
+    let inner = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let leaf = match value {
+        Value::Null => return,
+        Value::Object(record) => {
+            return record.iter().for_each(|(name, value)| flatten(&inner(name), value, units, fields));
+        }
+        Value::Array(entries) if entries.is_empty() => return,
+        Value::Array(entries) => match names(entries) {
+            Some(names) => {
+                entries.iter().zip(&names).for_each(|(entry, name)| flatten(&inner(name), entry, units, fields));
+                // The order of the entries.
+                Leaf { text: names.join(", "), is_shown: false }
+            }
+            None => list(path, entries, units),
+        },
+        single => Leaf { text: text(path, single, units), is_shown: true },
+    };
+    fields.insert(path.to_owned(), leaf);
 }
 
-fn told(name: &str, before: Option<&Value>, after: Option<&Value>, digits: u8) -> String {
-    let amount = |minor: i64| Decimal::from_money(Money::from_minor(minor), digits).0.value;
-    let short = |value: Option<&Value>| match value {
-        None | Some(Value::Null) => Some("none".to_owned()),
-        Some(Value::Number(number)) if AMOUNTS.contains(&name) => number.as_i64().map(amount),
-        Some(Value::Number(number)) => Some(number.to_string()),
-        Some(Value::Bool(switch)) => Some(switch.to_string()),
-        Some(Value::String(text)) if text.chars().count() <= 40 => Some(text.clone()),
+/// What tells the entries of a list apart; `None` if nothing does.
+fn names(entries: &[Value]) -> Option<Vec<String>> {
+    let name = |entry: &Value| {
+        let name = NAMES.iter().find_map(|name| entry.get(name))?;
+        Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned))
+    };
+    let names: Vec<String> = entries.iter().map(name).collect::<Option<_>>()?;
+    let unique = names.iter().collect::<BTreeSet<_>>().len() == names.len();
+    unique.then_some(names)
+}
+
+/// A list of single values, or of records that nothing tells apart. Amounts are shown.
+fn list(path: &str, entries: &[Value], units: &Units) -> Leaf {
+    let texts: Vec<String> = entries.iter().map(|entry| text(path, entry, units)).collect();
+    Leaf { text: texts.join(", "), is_shown: AMOUNTS.contains(&path) }
+}
+
+fn text(path: &str, value: &Value, units: &Units) -> String {
+    match value {
+        Value::Number(number) => {
+            number.as_i64().map_or_else(|| number.to_string(), |number| units.number(path, number))
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The fields in which two things differ; of short ones what they were and are.
+fn differing(before: &Fields, after: &Fields) -> Vec<ChangedField> {
+    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let shown = |leaf: Option<&Leaf>| match leaf {
+        None => Some("none".to_owned()),
+        Some(leaf) if leaf.is_shown && leaf.text.chars().count() <= LONGEST_SHOWN => Some(leaf.text.clone()),
         Some(_) => None,
     };
-    match (short(before), short(after)) {
-        (Some(before), Some(after)) => format!("{name} {before} → {after}"),
-        _ => name.to_owned(),
-    }
+    let differing = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
+    let field = |path: &String| {
+        // One without the other says nothing.
+        let (before, after) = shown(before.get(path)).zip(shown(after.get(path))).unzip();
+        ChangedField { field: path.clone(), before, after }
+    };
+    differing.map(field).collect()
 }

@@ -6,15 +6,19 @@ use crate::lower::{self, Category, Lowered};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use shared::model::{
-    CategoryId, CategoryPath, CategoryShelf, Deals, Page, PageUrl, Patronage, Promotions, PublishedItem, Settings,
+    CategoryId, CategoryPath, CategoryWithItems, Deals, Page, PageUrl, Patronage, Promotions, PublishedItem, Settings,
     Staff, StoreConfig, Tree, TreeNode,
 };
 use shared::store::keys::{self, Key};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The largest published thing in bytes of JSON; an item of the table holds 400 KB (design, section 2.6).
+/// The largest published thing in bytes of JSON; an item of the table holds 400 KB (rules.md, "Publishing").
 const LARGEST_ROW: usize = 350 * 1_024;
+/// The largest category with its subcategories in bytes of JSON, which one request reads and answers with. It is read
+/// by one Query of at most 1 MB, two such pages are kept in the functions' cache of published things, and the response
+/// stays below half of Lambda's 6 MB however small the items are (`a_page_of_the_largest_size_is_read_once_…`).
+pub const LARGEST_PAGE: usize = 1_000_000;
 /// What the hash begins with: a change in how rows are written changes every version's name.
 const ROWS: &str = "rows 1";
 /// Hex digits of a version's name: 80 bits.
@@ -25,7 +29,7 @@ const VERSION_DIGITS: usize = 20;
 pub struct Compiled {
     /// Hash of everything below, in hex: the same store always has the same.
     pub version: String,
-    /// What every function needs; travels in the pointer.
+    /// What every function needs; travels in the active version.
     pub config: StoreConfig,
     /// The settings.
     pub settings: Settings,
@@ -51,9 +55,9 @@ pub struct Compiled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompiledCategory {
     /// The category and its own items.
-    pub shelf: CategoryShelf,
+    pub shelf: CategoryWithItems,
     /// Its subcategories in order.
-    pub subcategories: Vec<CategoryShelf>,
+    pub subcategories: Vec<CategoryWithItems>,
 }
 
 /// One published thing, as it is written under its key.
@@ -75,7 +79,7 @@ pub enum Part<'a> {
     /// The promotions.
     Promotions(&'a Promotions),
     /// A category in its own partition or its parent's.
-    Shelf(&'a CategoryShelf),
+    VersionedCache(&'a CategoryWithItems),
     /// An item.
     Item(&'a PublishedItem),
 }
@@ -214,10 +218,10 @@ impl Compiled {
 }
 
 /// The partitions of the first of these shelves, by slug and by id.
-fn partition<'a>(version: &str, shelves: &[&'a CategoryShelf], parts: &mut Vec<(Key, Part<'a>)>) {
+fn partition<'a>(version: &str, shelves: &[&'a CategoryWithItems], parts: &mut Vec<(Key, Part<'a>)>) {
     let Some(first) = shelves.first() else { return };
     for path in [CategoryPath::Slug(first.head.slug.clone()), CategoryPath::Id(first.head.id)] {
-        let row = |(place, shelf)| (keys::category_shelf(version, &path, place), Part::Shelf(shelf));
+        let row = |(place, shelf)| (keys::category_shelf(version, &path, place), Part::VersionedCache(shelf));
         parts.extend(shelves.iter().copied().enumerate().map(row));
     }
 }
@@ -251,6 +255,19 @@ fn fingerprint(compiled: &Compiled) -> String {
 }
 
 fn check_sizes(origins: &Origins, compiled: &Compiled, report: &mut Report) {
+    for top in &compiled.categories {
+        let shelves = std::iter::once(&top.shelf).chain(&top.subcategories);
+        let size: usize = shelves.map(|shelf| json(shelf).len()).sum();
+        if size > LARGEST_PAGE && !top.subcategories.is_empty() {
+            let (file, line) = origin(origins, top.shelf.head.id);
+            let problem = format!(
+                "the category {} with its subcategories is {size} bytes when published; at most {LARGEST_PAGE} are \
+                 served as one page: move some of it to another category",
+                top.shelf.head.slug
+            );
+            report.push(Fault { file, line, field: String::new(), problem });
+        }
+    }
     let mut pages = origins.pages.iter();
     let mut told: Vec<CategoryId> = Vec::new();
     for (_, part) in compiled.parts("") {
@@ -268,8 +285,8 @@ fn check_sizes(origins: &Origins, compiled: &Compiled, report: &mut Report) {
             Part::Tree(_) => (whole(Path::new("categories")), "the list of all categories".to_owned()),
             Part::Deals(_) => (whole(Path::new("categories")), "the list of all featured items".to_owned()),
             Part::Promotions(_) => (whole(Path::new("categories")), "the list of all promotions".to_owned()),
-            Part::Shelf(shelf) if told.contains(&shelf.head.id) => continue,
-            Part::Shelf(shelf) => {
+            Part::VersionedCache(shelf) if told.contains(&shelf.head.id) => continue,
+            Part::VersionedCache(shelf) => {
                 told.push(shelf.head.id);
                 (origin(origins, shelf.head.id), format!("the category {} with its items", shelf.head.slug))
             }

@@ -9,13 +9,13 @@ use crate::files::{
     StaffFile, StoreFile, StoreFiles, VariableFile, VirtualCurrencyFile,
 };
 use serde::Serialize;
-use shared::model::{CategoryShelf, Currency, Item, Link, Money, Page, Rate, Slug};
+use shared::model::{CategoryWithItems, Currency, Item, Link, Money, Page, Rate, Slug};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Digits and value that need not be written down.
+/// Digits and rate that need not be written down.
 const USUAL_DIGITS: u8 = 2;
 const PAR: Rate = Rate::from_millionths(1_000_000);
 
@@ -123,7 +123,7 @@ fn site(store: &Compiled) -> StoreFile {
     let own_currency = std::slice::from_ref(&settings.system_currency);
     let rate = |currency: &Currency| RateFile {
         code: currency.name.clone().into(),
-        usd_value: Decimal::from_rate(currency.value),
+        per_usd: Decimal::from_rate(currency.value),
     };
     let listed =
         if settings.currencies == own_currency { Vec::new() } else { settings.currencies.iter().map(rate).collect() };
@@ -137,7 +137,7 @@ fn site(store: &Compiled) -> StoreFile {
         auth_type: settings.auth_type,
         language: (*language != first).then(|| language.code.clone().into()),
         languages: languages.map(|l| LanguageFile { code: l.code.clone().into(), name: l.name.clone() }).collect(),
-        currency: currency(&settings.system_currency, config.digits),
+        currency: currency(&settings.system_currency, config.digits, !listed.is_empty()),
         currencies: listed,
         header: links(&settings.header),
         footer: links(&settings.footer),
@@ -158,16 +158,16 @@ fn site(store: &Compiled) -> StoreFile {
     }
 }
 
-fn currency(own: &Currency, digits: u8) -> CurrencyFile {
+fn currency(own: &Currency, digits: u8, among_others: bool) -> CurrencyFile {
     CurrencyFile {
         code: own.name.clone().into(),
         digits: (digits != USUAL_DIGITS).then(|| digits.into()),
-        usd_value: (own.value != PAR).then(|| Decimal::from_rate(own.value)),
+        per_usd: (among_others || own.value != PAR).then(|| Decimal::from_rate(own.value)),
     }
 }
 
 fn links(links: &[Link]) -> Vec<LinkFile> {
-    links.iter().map(|link| LinkFile { name: link.name.clone(), url: link.url.clone() }).collect()
+    links.iter().map(|link| LinkFile { name: link.name.clone(), url: link.url.clone().into() }).collect()
 }
 
 fn goals(store: &Compiled) -> Vec<GoalFile> {
@@ -223,7 +223,7 @@ fn top_category(top: &CompiledCategory, sorting: i64, digits: u8) -> CategoryFil
     }
 }
 
-fn category(shelf: &CategoryShelf, parent: Option<&Slug>, sorting: i64, digits: u8) -> CategoryFile {
+fn category(shelf: &CategoryWithItems, parent: Option<&Slug>, sorting: i64, digits: u8) -> CategoryFile {
     let row = |row: &shared::model::Comparison| ComparisonRow {
         id: row.id.into(),
         name: row.name.clone(),
@@ -253,7 +253,7 @@ fn item(item: &Item, sorting: i64, digits: u8) -> ItemFile {
     let variable = |variable: &shared::model::Variable| VariableFile {
         id: variable.id.into(),
         name: variable.name.clone(),
-        options: variable.options.clone(),
+        options: (!variable.options.is_empty()).then(|| variable.options.clone()),
     };
     let promotion = item.promotion.as_ref();
     let cells = item.comparison.iter();

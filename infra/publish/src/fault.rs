@@ -31,11 +31,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Collects faults; knows which file is being looked at.
+/// Collects faults and warnings; knows which file is being looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     file: PathBuf,
     faults: Vec<Fault>,
+    warnings: Vec<Fault>,
 }
 
 impl Report {
@@ -55,6 +56,12 @@ impl Report {
         self.faults.push(Fault { file: self.file.clone(), line, field, problem });
     }
 
+    /// Notes what looks like a mistake in the file being looked at, though its owner may mean it.
+    pub(crate) fn warn(&mut self, line: Option<u64>, field: impl Into<String>, problem: impl Into<String>) {
+        let (field, problem) = (field.into(), problem.into());
+        self.warnings.push(Fault { file: self.file.clone(), line, field, problem });
+    }
+
     /// Notes a fault that somebody else put together.
     pub(crate) fn push(&mut self, fault: Fault) {
         self.faults.push(fault);
@@ -72,10 +79,27 @@ impl Report {
 
     /// Every fault by file and line; within a line in the order in which they were found.
     pub(crate) fn into_faults(self) -> Vec<Fault> {
-        let mut faults = self.faults;
-        faults.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-        faults
+        in_order(self.faults)
     }
+
+    /// Every warning, in the order of [`Self::into_faults`].
+    pub(crate) fn into_warnings(self) -> Vec<Fault> {
+        in_order(self.warnings)
+    }
+}
+
+fn in_order(mut faults: Vec<Fault>) -> Vec<Fault> {
+    faults.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+    faults
+}
+
+/// The name among `known` that a misspelt one most likely stands for.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    // One letter in three may be wrong: `settings` is not `sorting`.
+    let distance = |known: &&str| strsim::damerau_levenshtein(&name, known);
+    let near = known.into_iter().filter(|known| 3 * distance(known) <= name.chars().count().max(known.len()));
+    near.min_by_key(distance)
 }
 
 /// Finds what is named twice, in one file or in two.

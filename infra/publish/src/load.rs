@@ -1,7 +1,7 @@
 //! A published version back from the table, as it was compiled.
 
 use crate::compile::{Compiled, CompiledCategory, Frame};
-use crate::version::{VersionRecord, read_shelves, read_tree};
+use crate::version::{VersionRecord, read_shelves, read_tree, store_of};
 use crate::write::{IN_FLIGHT, batches};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
@@ -59,7 +59,10 @@ pub async fn load(db: &Db, record: &VersionRecord) -> Result<Compiled, LoadError
         pages: pages(db, record).await?,
     };
     let compiled = Compiled::of(frame, categories);
-    if compiled.version == *version { Ok(compiled) } else { Err(LoadError::Altered { version: version.clone() }) }
+    if compiled.version != store_of(version) {
+        return Err(LoadError::Altered { version: version.clone() });
+    }
+    Ok(Compiled { version: version.clone(), ..compiled })
 }
 
 async fn part<T: DeserializeOwned>(db: &Db, version: &str, key: &Key) -> Result<T, LoadError> {
@@ -80,7 +83,12 @@ async fn pages(db: &Db, record: &VersionRecord) -> Result<Vec<Page>, LoadError> 
 /// # Errors
 /// Where the database does not answer.
 pub async fn damage(db: &Db, compiled: &Compiled) -> Result<usize, StoreError> {
-    let parts = compiled.parts(&compiled.version).into_iter();
+    damage_of(db, compiled, &compiled.version).await
+}
+
+/// [`damage`] of a store that was written as `version`.
+pub(crate) async fn damage_of(db: &Db, compiled: &Compiled, version: &str) -> Result<usize, StoreError> {
+    let parts = compiled.parts(version).into_iter();
     let expected = parts.map(|(key, part)| codec::encode_published(&key, &part));
     let checks = stream::iter(batches(expected)).map(|batch| async move {
         let batch: Vec<Item> = batch?;

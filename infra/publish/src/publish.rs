@@ -1,29 +1,27 @@
-//! Publishing: every row of the new version beside the old one, then one conditional write that moves the pointer.
-//! Whatever happens before that write, readers see the old version whole.
+//! Publishing: every row of the new version beside the old one, then one conditional write that moves the active
+//! version. Whatever happens before that write, readers see the old version whole.
 
 use crate::compile::{Compiled, Part};
-use crate::remove::{REMOVAL_SECONDS, remove};
-use crate::version::{VersionRecord, begin, mark, read_record};
+use crate::history::{Step, read_history};
+use crate::load::damage_of;
+use crate::switch::{read_active_version, switch};
+use crate::version::{VersionRecord, begin, generation, list_versions, store_of, version_name};
 use crate::write::{IN_FLIGHT, OnProgress, batches, write_each};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use shared::model::Pointer;
+use shared::model::ActiveVersion;
 use shared::store::codec::Item;
 use shared::store::keys::Key;
-use shared::store::{Db, StoreError, backoff, codec, keys};
-
-/// How often a switch is tried again where another transaction holds the pointer.
-const ROUNDS: u32 = 6;
-const OPERATION: &str = "TransactWriteItems";
+use shared::store::{Db, StoreError, codec};
 
 /// What publishing came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
     /// This very store is what is published already.
     Unchanged,
-    /// The pointer was moved to this store.
+    /// The active version was moved to this store.
     Switched {
+        /// The version that is published now.
+        version: String,
         /// What it pointed to before; `None` on the first publish.
         previous: Option<String>,
         /// Rows that the version has.
@@ -34,7 +32,7 @@ pub enum Published {
 /// Why nothing was published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// Somebody else moved the pointer in the meantime.
+    /// Somebody else moved the active version in the meantime.
     #[error("somebody else published version {winner} in the meantime; nothing was switched")]
     Raced {
         /// The version that is published now.
@@ -46,80 +44,105 @@ pub enum PublishError {
         /// The version.
         version: String,
     },
+    /// The currency would have other digits, and the table has live amounts.
+    #[error("amounts in the table have {published} digits, not {wanted}")]
+    Digits {
+        /// The digits of the published store.
+        published: u8,
+        /// The digits of the version to be published.
+        wanted: u8,
+    },
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Publishes a store, see [`publish_with`].
+/// Publishes a store over whatever is published now, see [`publish_with`].
 ///
 /// # Errors
 /// [`PublishError`]; the version that was published before is then still published, or another publisher's is.
 pub async fn publish(db: &Db, compiled: &Compiled, now: i64) -> Result<Published, PublishError> {
-    publish_with(db, compiled, now, &|_| {}).await
+    let current = read_active_version(db).await?.map(|active| active.version);
+    publish_with(db, compiled, current.as_deref(), now, &|_| {}).await
 }
 
-/// Publishes a store and tells `progress` of every row that is in the table. Interrupted, it can be run again: rows
-/// that are there already are not written again. `now` is in seconds since 1970 UTC.
+/// Publishes a store and tells `progress` of every row that is in the table. `seen` is the version that the caller
+/// compared the store with: if another one is published by now, nothing is switched, so that no change of another
+/// publisher is lost. Interrupted, it can be run again: rows that are there already are not written again. A version
+/// with missing or altered rows is never switched to: the store is then written again as a new version, which is how
+/// functions that cached such a row learn of the repair. `now` is in seconds since 1970 UTC.
 ///
 /// # Errors
 /// [`PublishError`]; the version that was published before is then still published, or another publisher's is.
 pub async fn publish_with(
     db: &Db,
     compiled: &Compiled,
+    seen: Option<&str>,
     now: i64,
     progress: OnProgress<'_>,
 ) -> Result<Published, PublishError> {
-    let before = read_pointer(db).await?;
-    let mut known = read_record(db, &compiled.version).await?;
-    let is_current = before.as_ref().is_some_and(|pointer| pointer.version == compiled.version);
-    if is_current && known.as_ref().is_some_and(VersionRecord::is_ready) {
+    let current = read_active_version(db).await?;
+    let previous = current.as_ref().map(|active| active.version.clone());
+    let same = previous.as_ref().is_some_and(|version| store_of(version) == compiled.version);
+    if !same && previous.as_deref() != seen {
+        return Err(PublishError::Raced { winner: previous.unwrap_or_default() });
+    }
+    let (place, version) = place(db, compiled, current.as_ref()).await?;
+    let active = ActiveVersion { version, config: compiled.config.clone() };
+    if place == Place::Sound && current.as_ref() == Some(&active) {
         return Ok(Published::Unchanged);
     }
-    if let Some(record) = known.as_ref().filter(|record| record.removing_since.is_some()) {
-        finish_removal(db, record, now).await?;
-        known = None;
+    let rows = compiled.parts(&active.version).len();
+    if place != Place::Sound {
+        let fresh = place == Place::New && begin(db, &draft(compiled, &active.version, rows, now)).await?;
+        write_rows(db, compiled, &active.version, fresh, progress).await?;
     }
-    let rows = compiled.parts(&compiled.version).len();
-    let fresh = match known {
-        Some(_) => false,
-        None => begin(db, &draft(compiled, rows, now)).await?,
-    };
-    if !known.as_ref().is_some_and(|record| record.whole) {
-        write_rows(db, compiled, fresh, progress).await?;
-    }
-    let previous = before.map(|pointer| pointer.version);
-    let pointer = Pointer { version: compiled.version.clone(), config: compiled.config.clone() };
-    let first = known.is_none_or(|record| !record.whole);
-    match switch(db, previous.as_deref(), &pointer, first, now).await {
+    let step = if same { Step::Repair } else { Step::Forward };
+    match switch(db, previous.as_deref(), &active, place != Place::Sound, step, now).await {
         // Two publishers of one and the same store: both have what they wanted.
-        Err(PublishError::Raced { winner }) if winner == compiled.version => Ok(Published::Unchanged),
-        moved => moved.map(|()| Published::Switched { previous, rows }),
+        Err(PublishError::Raced { winner }) if store_of(&winner) == compiled.version => Ok(Published::Unchanged),
+        moved => moved.map(|()| Published::Switched { version: active.version, previous, rows }),
     }
 }
 
-/// Writes every row of a version that is published again: what was missing or altered is then as it was compiled.
-///
-/// # Errors
-/// [`StoreError`] where the database does not answer; the same call can be made again.
-pub async fn repair(db: &Db, compiled: &Compiled, progress: OnProgress<'_>) -> Result<(), StoreError> {
-    write_rows(db, compiled, true, progress).await
+/// How much of a store is in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A version with every row as it was compiled.
+    Sound,
+    /// A version that an interrupted publish began.
+    Begun,
+    /// Nothing that could be used.
+    New,
 }
 
-/// A removal of this very version that was left behind is completed, so that it can be written anew; one that may
-/// still be running is not disturbed.
-async fn finish_removal(db: &Db, record: &VersionRecord, now: i64) -> Result<(), PublishError> {
-    let busy = || PublishError::BeingRemoved { version: record.version.clone() };
-    let abandoned = record.removing_since.is_some_and(|since| now - since >= REMOVAL_SECONDS);
-    if !abandoned || !mark(db, record, now).await? {
-        return Err(busy());
+/// The version under which a store is published: one that is in the table if its rows are sound, else one that was
+/// begun, else a new one. Versions that are being removed are never used again.
+async fn place(db: &Db, compiled: &Compiled, current: Option<&ActiveVersion>) -> Result<(Place, String), StoreError> {
+    let current = current.map(|active| active.version.as_str());
+    let mut records = list_versions(db).await?;
+    records.retain(|record| store_of(&record.version) == compiled.version);
+    records.sort_by_key(|record| {
+        (current != Some(record.version.as_str()), std::cmp::Reverse(generation(&record.version)))
+    });
+    for record in records.iter().filter(|record| record.is_ready() && record.config == compiled.config) {
+        if damage_of(db, compiled, &record.version).await? == 0 {
+            return Ok((Place::Sound, record.version.clone()));
+        }
     }
-    Ok(remove(db, record, &|_| {}).await?)
+    if let Some(draft) = records.iter().find(|record| !record.whole && record.removing_since.is_none()) {
+        return Ok((Place::Begun, draft.version.clone()));
+    }
+    let history = read_history(db).await?;
+    let used = records.iter().map(|record| record.version.as_str()).chain(current);
+    let used = used.chain(history.entries().iter().map(|entry| entry.version.as_str()));
+    let last = used.filter(|version| store_of(version) == compiled.version).map(generation).max();
+    Ok((Place::New, version_name(&compiled.version, last.map_or(1, |last| last + 1))))
 }
 
-fn draft(compiled: &Compiled, rows: usize, now: i64) -> VersionRecord {
+fn draft(compiled: &Compiled, version: &str, rows: usize, now: i64) -> VersionRecord {
     VersionRecord {
-        version: compiled.version.clone(),
+        version: version.to_owned(),
         published_at: now,
         rows: rows as u64,
         config: compiled.config.clone(),
@@ -133,14 +156,20 @@ fn draft(compiled: &Compiled, rows: usize, now: i64) -> VersionRecord {
 
 /// Writes every row: first the category list, by which a removal finds the others, then all but the items, then the
 /// items, which a removal finds by their categories. `fresh` says that nothing of the version is there yet.
-async fn write_rows(db: &Db, compiled: &Compiled, fresh: bool, progress: OnProgress<'_>) -> Result<(), StoreError> {
+async fn write_rows(
+    db: &Db,
+    compiled: &Compiled,
+    version: &str,
+    fresh: bool,
+    progress: OnProgress<'_>,
+) -> Result<(), StoreError> {
     let stage = |part: &Part<'_>| match part {
         Part::Tree(_) => 0,
         Part::Item(_) => 2,
         _ => 1,
     };
     for wanted in 0..3 {
-        let parts = compiled.parts(&compiled.version).into_iter().filter(|(_, part)| stage(part) == wanted);
+        let parts = compiled.parts(version).into_iter().filter(|(_, part)| stage(part) == wanted);
         let items = parts.map(|(key, part)| codec::encode_published(&key, &part));
         if fresh {
             write_each(db, items, progress).await?;
@@ -168,110 +197,4 @@ where
         Ok(())
     });
     writes.buffer_unordered(IN_FLIGHT).try_collect::<()>().await
-}
-
-/// Moves the pointer by one write: only if it still points to `from` (or is not there yet), and only to a version
-/// that nobody removes. The records of both versions learn of it in the same write. `first` says that the version was
-/// never published before.
-///
-/// # Errors
-/// [`PublishError::Raced`] where it points elsewhere by now, [`PublishError::BeingRemoved`] where the version is
-/// going or gone.
-pub async fn switch(db: &Db, from: Option<&str>, to: &Pointer, first: bool, now: i64) -> Result<(), PublishError> {
-    let retired = match from {
-        Some(version) if version != to.version => read_record(db, version).await?.map(|record| record.version),
-        _ => None,
-    };
-    let mut items = vec![put_pointer(db, from, to)?, note_switch(db, &to.version, first, now)?];
-    if let Some(version) = retired {
-        items.push(note_retired(db, &version, now)?);
-    }
-    for round in 0..ROUNDS {
-        let request = db.client().transact_write_items().set_transact_items(Some(items.clone()));
-        let Err(error) = Box::pin(request.send()).await else { return Ok(()) };
-        match error.as_service_error().and_then(verdict) {
-            Some(Verdict::Moved) => {
-                let winner = read_pointer(db).await?.map(|pointer| pointer.version).unwrap_or_default();
-                return Err(PublishError::Raced { winner });
-            }
-            Some(Verdict::Going) => return Err(PublishError::BeingRemoved { version: to.version.clone() }),
-            Some(Verdict::Busy) => tokio::time::sleep(backoff(round)).await,
-            None => return Err(StoreError::from_sdk(OPERATION, error).into()),
-        }
-    }
-    Err(StoreError::Unavailable { operation: OPERATION, source: None }.into())
-}
-
-/// Why a switch was cancelled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    /// The pointer points elsewhere.
-    Moved,
-    /// The version is being removed, or was.
-    Going,
-    /// Another write holds one of the items.
-    Busy,
-}
-
-/// Reads a cancelled transaction by position: a refusal counts before contention.
-fn verdict(error: &TransactWriteItemsError) -> Option<Verdict> {
-    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error else { return None };
-    let reasons = cancelled.cancellation_reasons();
-    let code = |place: usize| reasons.get(place).and_then(|reason| reason.code()).unwrap_or("None");
-    match (code(0), code(1), code(2)) {
-        ("ConditionalCheckFailed", _, _) => Some(Verdict::Moved),
-        (_, "ConditionalCheckFailed", _) => Some(Verdict::Going),
-        ("TransactionConflict", _, _) | (_, "TransactionConflict", _) | (_, _, "TransactionConflict") => {
-            Some(Verdict::Busy)
-        }
-        _ => None,
-    }
-}
-
-fn refused(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
-    StoreError::Refused { operation: OPERATION, source: Box::new(error) }
-}
-
-fn put_pointer(db: &Db, from: Option<&str>, to: &Pointer) -> Result<TransactWriteItem, StoreError> {
-    let put = Put::builder().table_name(db.table()).set_item(Some(codec::encode_live(&keys::pointer(), to)?));
-    let put = match from {
-        None => put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK),
-        Some(version) => put
-            .condition_expression("#version = :from")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":from", AttributeValue::S(version.to_owned())),
-    };
-    Ok(TransactWriteItem::builder().put(put.build().map_err(refused)?).build())
-}
-
-fn note_switch(db: &Db, version: &str, first: bool, now: i64) -> Result<TransactWriteItem, StoreError> {
-    let published = if first { ", published_at = :now" } else { "" };
-    let update = Update::builder()
-        .table_name(db.table())
-        .set_key(Some(codec::key_attributes(&keys::version(version))))
-        .update_expression(format!("SET #whole = :whole, switched_at = :now{published} REMOVE retired_at"))
-        .condition_expression("attribute_exists(#pk) AND attribute_not_exists(removing_since)")
-        .expression_attribute_names("#pk", keys::PK)
-        .expression_attribute_names("#whole", "whole")
-        .expression_attribute_values(":whole", AttributeValue::Bool(true))
-        .expression_attribute_values(":now", AttributeValue::N(now.to_string()));
-    Ok(TransactWriteItem::builder().update(update.build().map_err(refused)?).build())
-}
-
-fn note_retired(db: &Db, version: &str, now: i64) -> Result<TransactWriteItem, StoreError> {
-    let update = Update::builder()
-        .table_name(db.table())
-        .set_key(Some(codec::key_attributes(&keys::version(version))))
-        .update_expression("SET retired_at = :now")
-        .expression_attribute_values(":now", AttributeValue::N(now.to_string()));
-    Ok(TransactWriteItem::builder().update(update.build().map_err(refused)?).build())
-}
-
-/// What is published; `None` in an empty table.
-///
-/// # Errors
-/// Where the database does not answer, or with something unreadable.
-pub async fn read_pointer(db: &Db) -> Result<Option<Pointer>, StoreError> {
-    let key = keys::pointer();
-    db.get(&key, true).await?.map(|item| codec::decode_live(&key, item)).transpose()
 }

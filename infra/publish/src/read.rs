@@ -1,24 +1,38 @@
-//! Reads a store's directory. Knows how a file is found and parsed, not what makes it right.
+//! Reads a store's directory. Knows which files there are and how one is found, not what makes it right.
 
-use crate::fault::{Fault, Report};
+use crate::fault::{Fault, Report, nearest};
 use crate::files::{
     At, CategoryFile, CurrencyFile, FORMAT, LiveFiles, PageFile, ServerFile, Source, StaffFile, StoreFile, StoreFiles,
     VirtualCurrencyFile,
 };
 use crate::lower;
+use crate::parse::parse;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+
+/// What a store's directory holds.
+const STORE: [&str; 5] = ["store.yaml", "staff.yaml", "categories", "pages", "live"];
+/// What `live/` holds.
+const LIVE: [&str; 6] =
+    ["users.yaml", "carts.yaml", "coupons.yaml", "gift_cards.yaml", "referrals.yaml", "orders.yaml"];
+/// The largest file that is published, in bytes: several times what may be published of it.
+const LARGEST_PUBLISHED: u64 = 16 * 1024 * 1024;
+/// The largest file in `live/`, in bytes: some millions of orders.
+const LARGEST_LIVE: u64 = 1024 * 1024 * 1024;
 
 /// Reads everything of a store that is published.
 ///
 /// # Errors
-/// Every file that cannot be read or parsed yields its one fault; the faults of all other files come with them.
+/// Every fault of every file, those of their contents included.
 pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     let mut report = Report::default();
+    check_names(dir, Path::new(""), &STORE, &mut report);
     let store_path = Path::new("store.yaml");
-    let store = match file::<StoreFile>(dir, store_path, &mut report) {
+    let store = match file::<StoreFile>(dir, store_path, LARGEST_PUBLISHED, &mut report) {
         Found::Whole(store) => Some(store),
         Found::Broken => None,
         Found::Missing => {
@@ -30,7 +44,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     let categories = folder::<CategoryFile>(dir, "categories", &mut report);
     let pages = folder::<PageFile>(dir, "pages", &mut report);
     let staff_path = Path::new("staff.yaml");
-    let staff = file::<StaffFile>(dir, staff_path, &mut report).whole();
+    let staff = file::<StaffFile>(dir, staff_path, LARGEST_PUBLISHED, &mut report).whole();
     let store_is_broken = store.is_none();
     let mut files = StoreFiles {
         store: Source { path: store_path.to_path_buf(), content: store.unwrap_or_default() },
@@ -51,15 +65,16 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
 /// Reads what lies beside a store in `live/`; a broken file is noted and reads as `None`. The files are read side by
 /// side: a store of some age has very many orders and codes.
 pub(crate) fn read_live(dir: &Path, report: &mut Report) -> LiveFiles {
-    fn list<T: DeserializeOwned>(dir: &Path, name: &str) -> (Option<Vec<T>>, Vec<Fault>) {
+    fn list<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str) -> (Option<Vec<T>>, Vec<Fault>) {
         let mut report = Report::default();
-        let list = match file(dir, &Path::new("live").join(name), &mut report) {
+        let list = match file(dir, &Path::new("live").join(name), LARGEST_LIVE, &mut report) {
             Found::Whole(list) => Some(list),
             Found::Missing => Some(Vec::new()),
             Found::Broken => None,
         };
         (list, report.into_faults())
     }
+    check_names(dir, Path::new("live"), &LIVE, report);
     let mut keep = |faults: Vec<Fault>| faults.into_iter().for_each(|fault| report.push(fault));
     std::thread::scope(|scope| {
         let orders = scope.spawn(|| list(dir, "orders.yaml"));
@@ -102,7 +117,7 @@ fn stand_in(categories: &[Source<CategoryFile>]) -> StoreFile {
     StoreFile {
         format: FORMAT.into(),
         name: "-".to_owned(),
-        currency: CurrencyFile { code: "-".to_owned().into(), digits: Some(At::from(4)), usd_value: None },
+        currency: CurrencyFile { code: "USD".to_owned().into(), digits: Some(At::from(4)), per_usd: None },
         virtual_currency: VirtualCurrencyFile { enabled: true, name: "-".to_owned() },
         servers: found.into_iter().map(|id| ServerFile { id: id.into(), name: "-".to_owned() }).collect(),
         ..StoreFile::default()
@@ -110,48 +125,74 @@ fn stand_in(categories: &[Source<CategoryFile>]) -> StoreFile {
 }
 
 /// Reads every YAML file of a folder by name; a folder that is not there is empty.
-fn folder<T: DeserializeOwned>(dir: &Path, name: &str, report: &mut Report) -> Vec<Source<T>> {
-    let names = match names(&dir.join(name)) {
-        Ok(names) => names,
-        Err(error) => {
-            report.enter(Path::new(name));
-            report.fault(None, "", format!("cannot be read: {error}"));
-            return Vec::new();
-        }
-    };
-    let mut sources = Vec::with_capacity(names.len());
-    for file_name in names {
+fn folder<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str, report: &mut Report) -> Vec<Source<T>> {
+    let mut sources = Vec::new();
+    for file_name in names(dir, Path::new(name), report) {
         let path = Path::new(name).join(&file_name);
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("yaml") => {}
-            Some("md") => continue,
-            _ => {
-                report.enter(&path);
-                report.fault(None, "", "is not read: its name must end in .yaml");
-                continue;
-            }
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            let content = file::<T>(dir, &path, LARGEST_PUBLISHED, report).whole();
+            sources.extend(content.map(|content| Source { path, content }));
+        } else if !is_words(&file_name) {
+            report.enter(&path);
+            report.fault(None, "", "is not read: its name must end in .yaml");
         }
-        let content = file::<T>(dir, &path, report).whole();
-        sources.extend(content.map(|content| Source { path, content }));
     }
     sources
 }
 
-/// The names in a folder but hidden ones, sorted.
-fn names(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let name = entry?.file_name();
-        if !name.as_encoded_bytes().starts_with(b".") {
-            names.push(PathBuf::from(name));
+/// Notes what is in a folder of fixed contents and would be overlooked.
+fn check_names(dir: &Path, folder: &Path, known: &[&str], report: &mut Report) {
+    for name in names(dir, folder, report) {
+        let text = name.to_string_lossy();
+        if known.contains(&text.as_ref()) || is_words(&name) {
+            continue;
         }
+        let problem = match nearest(&text, known.iter().copied()) {
+            Some(near) => format!("is not read; did you mean {near}?"),
+            None => format!("is not part of a store: move it elsewhere; a store has {}", known.join(", ")),
+        };
+        report.enter(&folder.join(&name));
+        report.fault(None, "", problem);
     }
+}
+
+/// Whether a file is for people: a README, or any other text in Markdown.
+fn is_words(name: &Path) -> bool {
+    name.extension().is_some_and(|extension| extension == "md") || name.file_stem().is_some_and(|stem| stem == "README")
+}
+
+/// The names in a folder but hidden ones, sorted; a folder that is not there is empty, one that cannot be read is
+/// noted.
+fn names(dir: &Path, folder: &Path, report: &mut Report) -> Vec<PathBuf> {
+    let visible = |name: &PathBuf| !name.as_os_str().as_encoded_bytes().starts_with(b".");
+    let read = || -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(dir.join(folder)) {
+            Err(error) if error.kind() == ErrorKind::NotFound && !is_listed(&dir.join(folder)) => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        entries.map(|entry| Ok(PathBuf::from(entry?.file_name()))).collect()
+    };
+    let mut names = read().unwrap_or_else(|error| {
+        report.enter(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        report.fault(None, "", unreadable(&error));
+        Vec::new()
+    });
+    names.retain(visible);
     names.sort();
-    Ok(names)
+    names
+}
+
+/// Whether there is an entry of this name, be it a symbolic link to nowhere.
+fn is_listed(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "is a symbolic link to something that is not there".to_owned(),
+        ErrorKind::NotADirectory => "must be a folder".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    }
 }
 
 /// What became of a file.
@@ -173,92 +214,50 @@ impl<T> Found<T> {
     }
 }
 
-/// Reads one file.
-fn file<T: DeserializeOwned>(dir: &Path, path: &Path, report: &mut Report) -> Found<T> {
-    let text = match std::fs::read_to_string(dir.join(path)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Found::Missing,
+/// Reads one file of at most `largest` bytes.
+fn file<T: DeserializeOwned + JsonSchema>(dir: &Path, path: &Path, largest: u64, report: &mut Report) -> Found<T> {
+    let whole = dir.join(path);
+    let bytes = match bytes(&whole, largest) {
+        Err(NotRead::Failed(error)) if error.kind() == ErrorKind::NotFound && !is_listed(&whole) => {
+            return Found::Missing;
+        }
         Err(error) => {
             report.enter(path);
-            report.fault(None, "", format!("cannot be read: {error}"));
+            report.fault(None, "", error.to_string());
             return Found::Broken;
         }
-        Ok(text) => text,
+        Ok(bytes) => bytes,
     };
-    match parse(&text) {
+    match parse(&bytes) {
         Ok(content) => Found::Whole(content),
-        Err((line, field, problem)) => {
+        Err(problems) => {
             report.enter(path);
-            report.fault(line, field, problem);
+            for (line, field, problem) in problems {
+                report.fault(line, field, problem);
+            }
             Found::Broken
         }
     }
 }
 
-/// Line, field and problem of a text that does not parse.
-type Broken = (Option<u64>, String, String);
-
-/// Parses a file. Files are their owner's own, so there is no limit on size; the limits on aliases stay.
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Broken> {
-    let options = serde_saphyr::options! { budget: None, with_snippet: false };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let place = error.location().filter(|location| location.line() > 0);
-        let (field, problem) = explain(&error);
-        let field = field.or_else(|| place.and_then(|place| field_at(text, place.line(), place.column())));
-        (place.map(|place| place.line()), field.unwrap_or_default(), problem)
-    })
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+enum NotRead {
+    #[error("{}", unreadable(.0))]
+    Failed(io::Error),
+    #[error("must be a file: a pipe, a device or a folder is not read")]
+    NoFile,
+    #[error("has more than {} MiB, the most that is read", .0 / 1024 / 1024)]
+    TooLarge(u64),
 }
 
-/// The key that stands before a value: `price` of `price: abc`, where line and column (from 1) are `abc`'s, or the
-/// colon's where there is no value.
-fn field_at(text: &str, line: u64, column: u64) -> Option<String> {
-    let (line, column) = (usize::try_from(line).ok()?, usize::try_from(column).ok()?);
-    let line = text.lines().nth(line.checked_sub(1)?)?;
-    let upto: String = line.chars().take(column).collect();
-    let before: String = line.chars().take(column.checked_sub(1)?).collect();
-    let key = before.trim_end().strip_suffix(':').or_else(|| upto.strip_suffix(':'))?;
-    let key = key.rsplit([' ', '\t', '{', ',', '[']).next()?;
-    Some(key.to_owned()).filter(|key| !key.is_empty())
-}
-
-/// A parser's error in an owner's words: the field where the error names it, and the problem.
-fn explain(error: &serde_saphyr::Error) -> (Option<String>, String) {
-    use serde_saphyr::Error;
-    match error.without_snippet() {
-        Error::SerdeUnknownField { field, expected, .. } => {
-            (Some(field.clone()), format!("is no field here; there are {}", expected.join(", ")))
-        }
-        Error::SerdeMissingField { field, .. } => (Some((*field).to_owned()), "is missing".to_owned()),
-        Error::SerdeUnknownVariant { variant, expected, .. } => {
-            (None, format!("`{variant}` is not one of {}", expected.join(", ")))
-        }
-        Error::DuplicateMappingKey { key, .. } => (key.clone(), "is written twice".to_owned()),
-        Error::NullIntoString { .. } => (None, "has no value; write one or leave the field out".to_owned()),
-        Error::InvalidScalar { ty, .. } => (None, format!("must be {}", scalar(ty))),
-        Error::Unexpected { expected, .. } => (None, expected_shape(expected).to_owned()),
-        other => {
-            let text = other.to_string();
-            // The fault has its line already.
-            let end = text.rfind(" at line ").unwrap_or(text.len());
-            (None, text[..end].to_owned())
-        }
+/// The bytes of a file. What is not a file is not opened: a pipe would wait for a writer, and a device has no end.
+fn bytes(path: &Path, largest: u64) -> Result<Vec<u8>, NotRead> {
+    if !fs::metadata(path).map_err(NotRead::Failed)?.is_file() {
+        return Err(NotRead::NoFile);
     }
-}
-
-/// A Rust type in an owner's words.
-fn scalar(ty: &str) -> &'static str {
-    match ty {
-        "u8" | "u16" | "u32" | "u64" => "a whole number, not below 0 and not too large",
-        "i64" => "a whole number, not too large",
-        "bool" | "boolean" => "true or false",
-        _ => "a value of another kind",
-    }
-}
-
-fn expected_shape(expected: &str) -> &'static str {
-    match expected {
-        "string scalar" => "must be text",
-        "sequence start" => "must be a list",
-        "mapping start" => "must be fields with values",
-        _ => "is not what belongs here",
-    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(NotRead::Failed)?;
+    file.take(largest + 1).read_to_end(&mut bytes).map_err(NotRead::Failed)?;
+    if bytes.len() as u64 > largest { Err(NotRead::TooLarge(largest)) } else { Ok(bytes) }
 }

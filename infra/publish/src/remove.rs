@@ -1,7 +1,7 @@
 //! Removing versions that nobody reads any more. Rows go first and the record last, so that a removal that was cut
 //! off is found and completed by the next.
 
-use crate::publish::read_pointer;
+use crate::switch::read_active_version;
 use crate::version::{VersionRecord, frame_keys, list_versions, mark, read_shelves, read_tree};
 use crate::write::{OnProgress, delete_each};
 use shared::store::codec::key_attributes;
@@ -11,7 +11,7 @@ use shared::store::{Db, StoreError};
 /// How many versions are kept beside the published one, however old.
 pub const KEPT: usize = 3;
 /// How long a removal may take, in seconds, before somebody else may go on with it.
-pub(crate) const REMOVAL_SECONDS: i64 = 900;
+const REMOVAL_SECONDS: i64 = 900;
 /// How long a version that is not whole stays at the least, in seconds: somebody may be writing it.
 const DRAFT_SECONDS: i64 = 3_600;
 
@@ -42,7 +42,7 @@ pub async fn remove_outdated(
     progress: OnProgress<'_>,
 ) -> Result<Vec<String>, StoreError> {
     let versions = list_versions(db).await?;
-    let published = read_pointer(db).await?.map(|pointer| pointer.version).unwrap_or_default();
+    let published = read_active_version(db).await?.map(|active| active.version).unwrap_or_default();
     let mut removed = Vec::new();
     for record in outdated(&versions, &published, now, grace) {
         if mark(db, record, now).await? {
@@ -54,7 +54,7 @@ pub async fn remove_outdated(
 }
 
 /// Removes every row of a version that was marked, then its record.
-pub(crate) async fn remove(db: &Db, record: &VersionRecord, progress: OnProgress<'_>) -> Result<(), StoreError> {
+async fn remove(db: &Db, record: &VersionRecord, progress: OnProgress<'_>) -> Result<(), StoreError> {
     let version = &record.version;
     let tree = read_tree(db, version).await?.unwrap_or_default();
     let shelves = read_shelves(db, version, &tree).await?;

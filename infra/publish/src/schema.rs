@@ -25,9 +25,18 @@ pub fn schemas() -> Vec<(&'static str, String)> {
     ]
 }
 
-fn text<T: JsonSchema>(title: &str) -> String {
+/// The schema of one type.
+pub(crate) fn of<T: JsonSchema>() -> Value {
+    root::<T>().to_value()
+}
+
+fn root<T: JsonSchema>() -> Schema {
     // Draft 7 is what editors' YAML plugins understand.
-    let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<T>();
+    SchemaSettings::draft07().into_generator().into_root_schema_for::<T>()
+}
+
+fn text<T: JsonSchema>(title: &str) -> String {
+    let mut schema = root::<T>();
     schema.insert("title".to_owned(), title.into());
     let mut text = serde_json::to_string_pretty(&sorted(schema.to_value())).unwrap_or_default();
     text.push('\n');

@@ -5,13 +5,31 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem, Update};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use shared::model::{CategoryHead, CategoryPath, CategoryShelf, PageUrl, StoreConfig, Tree};
+use shared::model::{CategoryHead, CategoryPath, CategoryWithItems, PageUrl, StoreConfig, Tree};
 use shared::store::codec::{self, Row};
 use shared::store::keys::{self, Key};
 use shared::store::{Db, StoreError};
 
 /// Categories that are read at once.
 const IN_FLIGHT: usize = 8;
+
+/// What stands between a store's hash and the generation of a version.
+const GENERATION: char = '-';
+
+/// The name of a version: the hash of its store, and from the second generation on (a repair) which one it is.
+pub(crate) fn version_name(store: &str, generation: u64) -> String {
+    if generation <= 1 { store.to_owned() } else { format!("{store}{GENERATION}{generation}") }
+}
+
+/// The hash of the store that a version holds: the name that [`crate::compile`] gave it.
+#[must_use]
+pub fn store_of(version: &str) -> &str {
+    version.split_once(GENERATION).map_or(version, |(store, _)| store)
+}
+
+pub(crate) fn generation(version: &str) -> u64 {
+    version.split_once(GENERATION).and_then(|(_, generation)| generation.parse().ok()).unwrap_or(1)
+}
 
 /// What is kept of a version: enough to point back to it, and to find its rows again. All else is found from its
 /// category list.
@@ -23,26 +41,26 @@ pub struct VersionRecord {
     pub published_at: i64,
     /// How many rows it has.
     pub rows: u64,
-    /// Its config, which a rollback puts back into the pointer.
+    /// Its config, which a rollback puts back into the active version.
     pub config: StoreConfig,
     /// The urls of its pages.
     pub pages: Vec<String>,
     /// Whether every row of it was written.
     #[serde(default = "crate::files::yes")]
     pub whole: bool,
-    /// When the pointer was last moved to it.
+    /// When the active version was last moved to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched_at: Option<i64>,
-    /// When the pointer was last moved away from it.
+    /// When the active version was last moved away from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired_at: Option<i64>,
-    /// Since when its rows are being removed. The pointer is never moved to such a version.
+    /// Since when its rows are being removed. The active version is never moved to such a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removing_since: Option<i64>,
 }
 
 impl VersionRecord {
-    /// Whether the pointer may be moved to it.
+    /// Whether the active version may be moved to it.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.whole && self.removing_since.is_none()
@@ -106,7 +124,7 @@ pub(crate) async fn mark(db: &Db, record: &VersionRecord, now: i64) -> Result<bo
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let free = ConditionCheck::builder()
         .table_name(db.table())
-        .set_key(Some(codec::key_attributes(&keys::pointer())))
+        .set_key(Some(codec::key_attributes(&keys::active_version())))
         .condition_expression("attribute_not_exists(#pk) OR #version <> :version")
         .expression_attribute_names("#pk", keys::PK)
         .expression_attribute_names("#version", "version")
@@ -148,12 +166,16 @@ pub async fn read_tree(db: &Db, version: &str) -> Result<Option<Tree>, StoreErro
 }
 
 /// Every category of a version with its subcategories, in order. What is missing in the table is missing here.
-pub(crate) async fn read_shelves(db: &Db, version: &str, tree: &Tree) -> Result<Vec<Vec<CategoryShelf>>, StoreError> {
+pub(crate) async fn read_shelves(
+    db: &Db,
+    version: &str,
+    tree: &Tree,
+) -> Result<Vec<Vec<CategoryWithItems>>, StoreError> {
     let partition = |head: &CategoryHead| keys::category(version, &CategoryPath::Slug(head.slug.clone()));
     let partitions: Vec<String> = tree.0.iter().map(|node| partition(&node.head)).collect();
     let reads = stream::iter(partitions).map(|partition| async move {
         let shelf = |row: Row| Ok(row.published(&row.key()?)?.0);
-        db.query(&partition).await?.into_iter().map(shelf).collect::<Result<Vec<CategoryShelf>, StoreError>>()
+        db.query(&partition).await?.into_iter().map(shelf).collect::<Result<Vec<CategoryWithItems>, StoreError>>()
     });
     reads.buffered(IN_FLIGHT).try_collect().await
 }

@@ -45,7 +45,7 @@ fn everything() {
     write_store(&store, "First");
     let dir_text = |name: &str| dir.path().join(name).display().to_string();
     let store = store.display().to_string();
-    run("check", &["step", "check", &store]);
+    run("check", &["step", "check", &store, "--live"]);
     let (mut database, url) = database(&dir_text("table.db"));
     let on = |arguments: &[&str]| {
         let mut line = vec!["step"];

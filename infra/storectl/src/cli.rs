@@ -3,9 +3,12 @@
 mod codes;
 mod people;
 
-pub use codes::{AddCoupon, AddGift, AddReferral, CouponCommand, GiftCommand, OneCode, ReferralCommand};
+pub use codes::{
+    AddCoupon, AddGift, AddReferral, CouponCommand, EditCoupon, EditGift, GiftCommand, OneCode, ReferralCommand, TopUp,
+};
 pub use people::{
-    AddLine, AddUser, CartCommand, EraseUser, OneOrder, OrderCommand, Payment, RecordOrder, SetStatus, UserCommand,
+    AddLine, AddUser, CartCode, CartCommand, EraseUser, OneOrder, OneUser, OrderCommand, Payment, RecordOrder,
+    SetStatus, UserCommand, WhichUser,
 };
 
 use crate::target::TargetOptions;
@@ -24,8 +27,8 @@ const EXIT_CODES: &str = "Exit codes:
   8  not confirmed
 
 A command that was interrupted can be run again: it completes what was begun and repeats nothing. Only those that
-make something under a new random id cannot know of the first time: `user add`, `gift add` without --out, and
-`order record` without --id.
+make something under a new random id cannot know of the first time: `gift add` without --out, and `order record`
+without --id.
 With --json standard output is one line of JSON, and so is standard error where something failed.";
 
 /// Runs a store: checks and publishes its files, hands out tokens and codes, records orders, backs everything up.
@@ -46,9 +49,9 @@ pub struct Cli {
 /// Every command.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Read a store's files and report every fault at once; touches no table.
+    /// Read a store's files and report every fault at once, and what looks like a mistake; touches no table.
     #[command(
-        after_help = "Examples:\n  storectl check my-store\n  storectl check my-store --json | jq '.faults[].file'"
+        after_help = "Examples:\n  storectl check my-store\n  storectl check my-store --live\n  storectl check my-store --json | jq '.faults[].file'"
     )]
     Check(Check),
     /// Check, show what changes, ask, then publish.
@@ -56,12 +59,13 @@ pub enum Command {
                             storectl publish my-store --stack storefront --dry-run\n  \
                             storectl publish my-store --stack storefront --yes\n\n\
                             Readers see the old version whole until one write switches to the new one, and the new one \
-                            whole after it.")]
+                            whole after it. If another version is published after the changes were shown, nothing is \
+                            switched: exit code 5, and the changes against that version.")]
     Publish(Publish),
-    /// List the versions that are in the table, newest first.
+    /// List the versions that are in the table, and what was active when, newest first.
     #[command(after_help = "Examples:\n  storectl versions --stack storefront")]
     Versions,
-    /// Point back to an older version; without a name to the one published before.
+    /// Point back to an older version; without a name to the one that was active before, repeated further back.
     #[command(after_help = "Examples:\n  storectl rollback --stack storefront\n  \
                             storectl rollback 3f9a0c21d4e5b6a7c8d9 --stack storefront --yes")]
     Rollback(Rollback),
@@ -78,7 +82,8 @@ pub enum Command {
     Restore(Restore),
     /// Print an access token of a user (id or name).
     #[command(after_help = "Examples:\n  storectl token 7 --local ./data\n  \
-                            storectl token Thornwick --ttl 6h --stack storefront")]
+                            storectl token Thornwick --ttl 6h --stack storefront\n  \
+                            storectl token --name \"$BUYER\" --json --stack storefront")]
     Token(Token),
     /// Refuse every token that a user has so far.
     #[command(after_help = "Examples:\n  storectl revoke 7 --stack storefront")]
@@ -103,7 +108,8 @@ pub enum Command {
     Cart(CartCommand),
     /// Look whether all is well: one line each, and what to do where it is not.
     #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
-                            storectl doctor --local ./data")]
+                            storectl doctor --local ./data\n  \
+                            storectl doctor --repair --local ./data")]
     Doctor(Doctor),
 }
 
@@ -112,6 +118,9 @@ pub enum Command {
 pub struct Check {
     /// Directory of the store's files (see infra/docs/store-format.md).
     pub dir: PathBuf,
+    /// Check `live/` too: what only the local server loads.
+    #[arg(long)]
+    pub live: bool,
 }
 
 /// `publish`.
@@ -122,9 +131,15 @@ pub struct Publish {
     /// Show what would change and stop.
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask.
+    /// Do not ask; the changes are printed all the same.
     #[arg(long, short)]
     pub yes: bool,
+    /// Let the store's currency become this one; --yes alone does not.
+    #[arg(long, value_name = "CODE")]
+    pub allow_currency: Option<String>,
+    /// Allow removing more than a fifth of the active items.
+    #[arg(long)]
+    pub allow_removals: bool,
     /// How long a version stays after it was replaced, such as 1h or 2d; the last three stay longer.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = seconds)]
     pub grace: i64,
@@ -138,6 +153,9 @@ pub struct Rollback {
     /// Do not ask.
     #[arg(long, short)]
     pub yes: bool,
+    /// Let the store's currency become this one; --yes alone does not.
+    #[arg(long, value_name = "CODE")]
+    pub allow_currency: Option<String>,
 }
 
 /// `export`.
@@ -167,18 +185,12 @@ pub struct Restore {
 /// `token`.
 #[derive(Debug, Clone, Args)]
 pub struct Token {
-    /// The user's id or name.
-    pub user: String,
+    /// Whose token.
+    #[command(flatten)]
+    pub user: WhichUser,
     /// How long it is good for, such as 30m, 6h or 7d.
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = seconds)]
     pub ttl: i64,
-}
-
-/// A user and nothing else.
-#[derive(Debug, Clone, Args)]
-pub struct OneUser {
-    /// The user's id or name.
-    pub user: String,
 }
 
 /// `doctor`.
@@ -187,6 +199,9 @@ pub struct Doctor {
     /// Origin of a storefront that must be let in, such as `https://shop.example`; may be given more than once.
     #[arg(long = "origin", value_name = "ORIGIN")]
     pub origins: Vec<String>,
+    /// Set what was sold, what users own and what patrons gave to what the orders add up to.
+    #[arg(long)]
+    pub repair: bool,
 }
 
 /// Reads a length of time such as `90s`, `30m`, `6h` or `7d` as seconds, more than none and at most ten years.

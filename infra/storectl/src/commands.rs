@@ -5,7 +5,9 @@ mod carts;
 mod check;
 mod codes;
 mod coupons;
+mod currency;
 mod doctor;
+mod edit;
 mod export;
 mod gifts;
 mod items;
@@ -22,9 +24,12 @@ use crate::cli::{CartCommand, Cli, Command, CouponCommand, GiftCommand, OrderCom
 use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use jiff::Timestamp;
 use shared::clock::Clock;
-use shared::model::{CodeKind, Pointer};
+use shared::model::{ActiveVersion, CodeKind};
+use shared::store::codec::{Item, key_of};
+use shared::store::{Db, StoreError, keys};
 use std::sync::Arc;
 
 /// Runs a command.
@@ -47,7 +52,10 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
     };
     let target = Target::resolve(&cli.target, clock, creates).await?;
     match (&cli.command, store) {
-        (Command::Publish(options), Some(store)) => publishing::run(&target, console, options, &store).await,
+        (Command::Publish(options), Some(store)) => {
+            restore::must_not_be_running(&target).await?;
+            publishing::run(&target, console, options, &store).await
+        }
         (command, _) => on_table(command, &target, console).await,
     }
 }
@@ -57,6 +65,9 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
 /// # Errors
 /// [`Failure`] where it did not do what was asked.
 pub async fn on_table(command: &Command, target: &Target, console: &Console) -> Result<Answer, Failure> {
+    if !matches!(command, Command::Restore(_) | Command::Doctor(_)) {
+        restore::must_not_be_running(target).await?;
+    }
     match command {
         Command::Versions => versions::list(target).await,
         Command::Rollback(options) => versions::rollback(target, console, options).await,
@@ -90,7 +101,9 @@ async fn coupon(command: &CouponCommand, target: &Target) -> Result<Answer, Fail
         CouponCommand::Add(options) => coupons::add(target, options).await,
         CouponCommand::Show(options) => codes::show(target, CodeKind::Coupon, &options.code).await,
         CouponCommand::List => codes::list(target, CodeKind::Coupon).await,
-        CouponCommand::Disable(options) => codes::disable(target, CodeKind::Coupon, &options.code).await,
+        CouponCommand::Edit(options) => edit::coupon(target, options).await,
+        CouponCommand::Disable(options) => codes::switch(target, CodeKind::Coupon, &options.code, false).await,
+        CouponCommand::Enable(options) => codes::switch(target, CodeKind::Coupon, &options.code, true).await,
     }
 }
 
@@ -99,7 +112,10 @@ async fn gift(command: &GiftCommand, target: &Target, console: &Console) -> Resu
         GiftCommand::Add(options) => gifts::add(target, console, options).await,
         GiftCommand::Show(options) => codes::show(target, CodeKind::Gift, &options.code).await,
         GiftCommand::List => codes::list(target, CodeKind::Gift).await,
-        GiftCommand::Disable(options) => codes::disable(target, CodeKind::Gift, &options.code).await,
+        GiftCommand::Disable(options) => codes::switch(target, CodeKind::Gift, &options.code, false).await,
+        GiftCommand::Enable(options) => codes::switch(target, CodeKind::Gift, &options.code, true).await,
+        GiftCommand::Edit(options) => edit::gift(target, options).await,
+        GiftCommand::TopUp(options) => edit::top_up(target, options).await,
     }
 }
 
@@ -107,7 +123,8 @@ async fn referral(command: &ReferralCommand, target: &Target) -> Result<Answer, 
     match command {
         ReferralCommand::Add(options) => referrals::add(target, options).await,
         ReferralCommand::List => referrals::list(target).await,
-        ReferralCommand::Disable(options) => referrals::disable(target, &options.code).await,
+        ReferralCommand::Disable(options) => referrals::switch(target, &options.code, false).await,
+        ReferralCommand::Enable(options) => referrals::switch(target, &options.code, true).await,
     }
 }
 
@@ -123,16 +140,31 @@ async fn cart(command: &CartCommand, target: &Target) -> Result<Answer, Failure>
     match command {
         CartCommand::Show(options) => carts::show(target, &options.user).await,
         CartCommand::Add(options) => carts::add(target, options).await,
+        CartCommand::Code(options) => carts::code(target, options).await,
         CartCommand::Clear(options) => carts::clear(target, &options.user).await,
     }
 }
 
 /// What is published; a table that nothing was published to is refused.
-async fn published(target: &Target) -> Result<Pointer, Failure> {
-    publish::read_pointer(&target.db).await?.ok_or_else(|| {
+async fn published(target: &Target) -> Result<ActiveVersion, Failure> {
+    publish::read_active_version(&target.db).await?.ok_or_else(|| {
         let what = format!("Nothing was published to {} yet.", target.name);
         Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
     })
+}
+
+/// Puts an item whose key must be free; returns whether it is in the table. If the response to the first attempt was
+/// lost, the SDK sends it again and meets its own item: that counts as written.
+async fn put_new(db: &Db, item: Item) -> Result<bool, StoreError> {
+    let put = db.client().put_item().table_name(db.table()).set_item(Some(item.clone()));
+    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK);
+    let Err(error) = Box::pin(put.send()).await else { return Ok(true) };
+    match error.as_service_error() {
+        Some(PutItemError::ConditionalCheckFailedException(_)) => {
+            Ok(db.get(&key_of(&item)?, true).await?.is_some_and(|found| found == item))
+        }
+        _ => Err(StoreError::from_sdk("PutItem", error)),
+    }
 }
 
 /// A second since 1970 as people read it, in UTC.

@@ -61,6 +61,20 @@ impl Console {
         if agreed { Ok(()) } else { Err(Failure::new(Exit::Declined, "Not confirmed.", "Answer y, or add --yes.")) }
     }
 
+    /// Asks to type `word` before something is changed that `--yes` (`yes`) alone does not allow. `what` says what
+    /// changes, for those who cannot be asked.
+    ///
+    /// # Errors
+    /// [`Exit::Declined`] if another word is typed, or nobody can be asked.
+    pub fn confirm_word(&self, shown: &str, what: &str, word: &str, yes: bool) -> Result<(), Failure> {
+        let agreed = match self.answers {
+            Answers::Terminal if !yes => read_answer(shown, &format!("Type {word} to allow it:")).trim() == word,
+            Answers::Always(answer) if !yes => answer,
+            _ => return Err(Failure::new(Exit::Declined, what, format!("Add --allow-currency {word} to allow it."))),
+        };
+        if agreed { Ok(()) } else { Err(Failure::new(Exit::Declined, "Not confirmed.", format!("Type {word}."))) }
+    }
+
     /// A progress bar over `total` steps; it appears once the work has taken two seconds.
     #[must_use]
     pub fn progress(&self, label: &'static str, total: Option<u64>) -> Progress {
@@ -69,11 +83,18 @@ impl Console {
 }
 
 fn ask(shown: &str, question: &str) -> bool {
-    let mut err = anstream::stderr();
-    if write!(err, "{shown}\n{question} [y/N] ").and_then(|()| err.flush()).is_err() {
-        return false;
+    let answer = read_answer(shown, &format!("{question} [y/N]"));
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+/// What is typed; nothing if it cannot be read.
+fn read_answer(shown: &str, question: &str) -> String {
+    let (mut err, mut line) = (anstream::stderr(), String::new());
+    if write!(err, "{shown}\n{question} ").and_then(|()| err.flush()).is_err() {
+        return line;
     }
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    read.is_ok() && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+    match std::io::stdin().lock().read_line(&mut line) {
+        Ok(_) => line,
+        Err(_) => String::new(),
+    }
 }

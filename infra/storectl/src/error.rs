@@ -11,12 +11,14 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-/// How a command ends; 0 is success and 2 a command line that cannot be read.
+/// How a command ends; 0 is success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// Something on this machine: a file that cannot be read or written, an interrupt.
     Local = 1,
+    /// The command line cannot be read.
+    Usage = 2,
     /// The store's files have faults, or doctor found something.
     Faults = 3,
     /// What was asked for is not there, or is against the rules.
@@ -75,6 +77,14 @@ impl Failure {
         Self::new(Exit::Local, what, "Check the path and its permissions.")
     }
 
+    /// A command line that cannot be read, as clap says it.
+    #[must_use]
+    pub fn usage(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let what = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+        Self::new(Exit::Usage, what.trim(), "`storectl --help` and `storectl COMMAND --help` show what can be typed.")
+    }
+
     /// Ctrl-C.
     #[must_use]
     pub fn interrupted() -> Self {
@@ -103,8 +113,10 @@ impl Failure {
     pub fn print(&self, json: bool) -> String {
         if json {
             let exit = self.exit as u8;
-            let error =
-                json!({ "kind": self.exit, "exit": exit, "what": self.what, "done": self.done, "next": self.next });
+            // Texts may be painted for a terminal.
+            let plain = |text: &str| anstream::adapter::strip_str(text).to_string();
+            let (what, done, next) = (plain(&self.what), plain(&self.done), plain(&self.next));
+            let error = json!({ "kind": self.exit, "exit": exit, "what": what, "done": done, "next": next });
             return format!("{}\n", json!({ "error": error }));
         }
         let label = crate::answer::paint(crate::answer::BAD.bold(), "error:");
@@ -136,7 +148,7 @@ impl From<StoreError> for Failure {
                 format!("The database did not answer ({operation})."),
                 "Check the network and the endpoint, then run the same command again.",
             ),
-            (None, StoreError::Refused { operation, .. }) => Self::new(
+            (None, StoreError::Refused { operation, .. } | StoreError::Credentials { operation, .. }) => Self::new(
                 Exit::Denied,
                 format!("The database refused {operation}: {}.", last(&error)),
                 "Check with `storectl doctor`.",

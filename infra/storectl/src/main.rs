@@ -8,15 +8,19 @@ use std::sync::Arc;
 use storectl::cli::Cli;
 use storectl::commands;
 use storectl::console::Console;
+use storectl::error::Failure;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_a_command(&error),
+    };
     let console = Console::of_process(cli.json);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let outcome = tokio::select! {
         outcome = commands::run(&cli, &console, &clock) => outcome,
-        () = interrupted() => Err(storectl::error::Failure::interrupted()),
+        () = interrupted() => Err(Failure::interrupted()),
     };
     match outcome {
         Ok(answer) => {
@@ -29,6 +33,17 @@ async fn main() -> ExitCode {
             failure.exit()
         }
     }
+}
+
+/// Prints help and version as clap does, and why a command line cannot be read as every other failure.
+fn not_a_command(error: &clap::Error) -> ExitCode {
+    // The line was not read: whether it asks for JSON can only be looked up in its words.
+    if !(error.use_stderr() && std::env::args_os().skip(1).any(|word| word == "--json")) {
+        error.exit();
+    }
+    let failure = Failure::usage(error);
+    _ = std::io::stderr().write_all(failure.print(true).as_bytes());
+    failure.exit()
 }
 
 /// Resolves on Ctrl-C. What a command had written by then stays; every command can be run again.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Work that is done faster than this is not worth a bar.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Progress of one piece of work. Cheap to call from many places at once.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Progress {
     /// `steps` more are done.
     pub fn advance(&self, steps: u64) {
         self.bar.inc(steps);
-        if self.drawn && self.begun.elapsed() >= PATIENCE && !self.shown.swap(true, Ordering::Relaxed) {
+        if self.drawn && self.begun.elapsed() >= TIMEOUT && !self.shown.swap(true, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }

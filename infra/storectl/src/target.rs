@@ -3,6 +3,7 @@
 mod connect;
 mod keys;
 mod stack;
+mod time;
 
 pub use stack::Stack;
 
@@ -107,7 +108,10 @@ impl Target {
             return Err(Failure::new(Exit::Denied, what, next));
         }
         local::data::prepare(dir).map_err(|error| unusable(&error))?;
-        local::data::token_keys(dir).map_err(|error| unusable(&error))?;
+        if !local::data::keys_file(dir).exists() {
+            // They are read when a command needs them: a broken file stops no other.
+            local::data::token_keys(dir).map_err(|error| unusable(&error))?;
+        }
         let file = local::data::table_file(dir);
         let engine = local::engine::Engine::start(Some(&file)).await.map_err(|error| unusable(&error))?;
         let client = Client::from_conf(engine.client_config().build());

@@ -91,8 +91,8 @@ impl Template {
     }
 }
 
-/// SAM copies `AllowCredentials` only where it is literally `true`, and drops an expression without a word. Here that is
-/// an error: locally the expression would work.
+/// SAM copies `AllowCredentials` only where it is literally `true`, and drops an expression without a word. Here that
+/// is an error: locally the expression would work.
 fn literal_flag(node: &Node) -> Result<bool, Fault> {
     match &node.content {
         Content::Text(text) if text == "true" => Ok(true),

@@ -1,5 +1,5 @@
-//! Conditions and intrinsic functions, evaluated as CloudFormation would. A reference to a resource becomes its logical id,
-//! because nothing is deployed. It must not know which properties exist.
+//! Conditions and intrinsic functions, evaluated as CloudFormation would. A reference to a resource becomes its logical
+//! id, because nothing is deployed. It must not know which properties exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,8 @@ pub(crate) struct Scope {
     resources: BTreeSet<String>,
 }
 
-/// Values of the pseudo parameters. Nothing runs in a region here, but a text that contains one has to become some text.
+/// Values of the pseudo parameters. Nothing runs in a region here, but a text that contains one has to become some
+/// text.
 const PSEUDO_PARAMETERS: [(&str, &str); 5] = [
     ("AWS::AccountId", "000000000000"),
     ("AWS::Partition", "aws"),
@@ -104,7 +105,8 @@ impl Scope {
         }
     }
 
-    /// The node that the outermost conditions (`Fn::If`) choose, itself not evaluated: errors below it keep their lines.
+    /// The node that the outermost conditions (`Fn::If`) choose, itself not evaluated: errors below it keep their
+    /// lines.
     pub(crate) fn chosen<'n>(&self, node: &'n Node) -> Result<&'n Node, Fault> {
         match &node.content {
             Content::Call(function, argument) if function == "Fn::If" => {

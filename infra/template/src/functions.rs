@@ -1,7 +1,7 @@
 //! The functions of a template and their environment. A function goes by its package, which is also the name of its
 //! binary: `Metadata.BuildProperties.Binary`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Template;
 use crate::document::Node;
@@ -32,16 +32,23 @@ impl Template {
     /// When there is no such function, or a variable cannot be evaluated to plain text.
     pub fn environment(&self, function: &str) -> Result<BTreeMap<String, String>, TemplateError> {
         let all = self.function_definitions()?;
-        let found = all
-            .iter()
-            .find(|candidate| candidate.binary == function)
-            .ok_or_else(|| TemplateError::Absent { problem: format!("no function that is built from {function}") })?;
+        let found = find(&all, function)?;
         let mut variables = BTreeMap::new();
         let common = self.document.find(&["Globals", "Function", "Environment", "Variables"]);
         let own = found.definition.find(&["Properties", "Environment", "Variables"]);
         self.add_variables(&mut variables, "Globals.Function", common)?;
         self.add_variables(&mut variables, found.id, own)?;
         Ok(variables)
+    }
+
+    /// What a function's own statements allow it to do, given by its package, such as `dynamodb:GetItem`.
+    ///
+    /// # Errors
+    /// When there is no such function, or its policies are not written out as statements with lists of actions.
+    pub fn actions(&self, function: &str) -> Result<BTreeSet<String>, TemplateError> {
+        let all = self.function_definitions()?;
+        let found = find(&all, function)?;
+        actions(found.definition).map_err(|fault| fault.at(format!("{}.Policies", found.id)))
     }
 
     fn add_variables(
@@ -85,6 +92,23 @@ impl Template {
         }
         Ok(functions)
     }
+}
+
+fn find<'a, 't>(all: &'a [Function<'t>], function: &str) -> Result<&'a Function<'t>, TemplateError> {
+    let found = all.iter().find(|candidate| candidate.binary == function);
+    found.ok_or_else(|| TemplateError::Absent { problem: format!("no function that is built from {function}") })
+}
+
+fn actions(definition: &Node) -> Result<BTreeSet<String>, Fault> {
+    let mut actions = BTreeSet::new();
+    for policy in definition.required("Properties")?.required("Policies")?.items()? {
+        for statement in policy.required("Statement")?.items()? {
+            for action in statement.required("Action")?.items()? {
+                actions.insert(action.text()?.to_owned());
+            }
+        }
+    }
+    Ok(actions)
 }
 
 fn binary(definition: &Node) -> Result<&str, Fault> {

@@ -1,8 +1,8 @@
-//! Reads `template.yaml`, so that the local server and the tests work from the very file that is deployed: routes, CORS,
-//! the table and the functions' environment are written down there and nowhere else.
+//! Reads `template.yaml`, so that the local server and the tests work from the very file that is deployed: routes,
+//! CORS, the table and the functions' environment are written down there and nowhere else.
 //!
-//! It evaluates what CloudFormation would: parameters with their rules, conditions and the usual intrinsic functions. It
-//! does not deploy, and it asks nobody: a reference to a resource becomes its logical id (`!Ref StoreTable` is
+//! It evaluates what CloudFormation would: parameters with their rules, conditions and the usual intrinsic functions.
+//! It does not deploy, and it asks nobody: a reference to a resource becomes its logical id (`!Ref StoreTable` is
 //! `StoreTable`, `!GetAtt StoreTable.Arn` is `StoreTable.Arn`), and a dynamic reference stays the text it is.
 //!
 //! It must not know what the functions do, nor anything about HTTP beyond matching a path to a route.
@@ -54,8 +54,8 @@ impl Template {
     /// Reads a template from its text.
     ///
     /// # Errors
-    /// When the text is no YAML, when a parameter's value is missing, unknown or against the parameter's rules, and when a
-    /// condition cannot be evaluated. What only one question needs is reported when that question is asked.
+    /// When the text is no YAML, when a parameter's value is missing, unknown or against the parameter's rules, and
+    /// when a condition cannot be evaluated. What only one question needs is reported when that question is asked.
     pub fn parse(text: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
         let document = Node::load(text)?;
         let scope = Scope::new(&document, parameters)?;

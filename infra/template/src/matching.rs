@@ -1,5 +1,5 @@
-//! Which route a request takes, by the rules of API Gateway's HTTP APIs. It must not clean up a path: `..`, empty segments
-//! and a slash at the end mean there what they say.
+//! Which route a request takes, by the rules of API Gateway's HTTP APIs. It must not clean up a path: `..`, empty
+//! segments and a slash at the end mean there what they say.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ enum Fit {
 
 /// The route of a request and the values of the variables in its path.
 ///
-/// The method has to be the same. Segment by segment, an exact one is preferred to a variable, and a variable to a greedy
-/// one. Variables never take an empty text. `decoded_path` is the path as API Gateway hands it over: percent-encoding
-/// undone, nothing else.
+/// The method has to be the same. Segment by segment, an exact one is preferred to a variable, and a variable to a
+/// greedy one. Variables never take an empty text. `decoded_path` is the path as API Gateway hands it over:
+/// percent-encoding undone, nothing else.
 #[must_use]
 pub fn match_route<'r>(
     routes: &'r [Route],

@@ -1,4 +1,4 @@
-//! The client's address, as the limiter counts it (ruling 3).
+//! The client's address, as the limiter counts it (rules.md, "Client address").
 
 use ipnet::IpNet;
 use lambda_http::http::HeaderMap;

@@ -1,35 +1,35 @@
-//! Who is calling, by the `Authorization` header alone (ruling 2).
+//! Who is calling, by the `Authorization` header alone (rules.md, "Tokens").
 
 use crate::token::{Claim, TokenKeys};
 use lambda_http::http::HeaderMap;
 use lambda_http::http::header::AUTHORIZATION;
 
-/// Who the header says is calling. Whether that user exists is known once the user was read.
+/// What the header holds. Whether the token's user exists is known once the user was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caller {
+pub enum Bearer {
     /// No token: the header is absent or empty, or `Bearer` is followed by nothing, `undefined` or `null`, as real
     /// clients send it while nobody is logged in.
-    Nobody,
+    Absent,
     /// Something that is no token of ours, or no longer.
     Invalid,
-    /// A token that verifies.
-    Claimed(Claim),
+    /// A token whose signature, issuer and expiry are in order.
+    Verified(Claim),
 }
 
-impl Caller {
+impl Bearer {
     /// Reads the header; `now` in seconds since 1970 UTC.
     #[must_use]
     pub fn of(headers: &HeaderMap, keys: &TokenKeys, now: i64) -> Self {
         let mut values = headers.get_all(AUTHORIZATION).iter();
-        let Some(value) = values.next() else { return Self::Nobody };
+        let Some(value) = values.next() else { return Self::Absent };
         if values.next().is_some() {
             return Self::Invalid;
         }
         let Ok(value) = value.to_str() else { return Self::Invalid };
         match token(value) {
-            Presented::Nothing => Self::Nobody,
+            Presented::Nothing => Self::Absent,
             Presented::Garbage => Self::Invalid,
-            Presented::Token(token) => keys.verify(token, now).map_or(Self::Invalid, Self::Claimed),
+            Presented::Token(token) => keys.verify(token, now).map_or(Self::Invalid, Self::Verified),
         }
     }
 
@@ -37,8 +37,8 @@ impl Caller {
     #[must_use]
     pub const fn claim(self) -> Option<Claim> {
         match self {
-            Self::Claimed(claim) => Some(claim),
-            Self::Nobody | Self::Invalid => None,
+            Self::Verified(claim) => Some(claim),
+            Self::Absent | Self::Invalid => None,
         }
     }
 }

@@ -1,40 +1,82 @@
-//! Request bodies: JSON objects of at most 16 KiB whatever the Content-Type (ruling 1).
+//! Request bodies: JSON objects, whatever the Content-Type says.
+//!
+//! A body becomes a struct through serde, with three differences from serde_json: a field that occurs twice counts as
+//! its last occurrence, a field that is not read may hold any JSON (also numbers and texts that no program could hold),
+//! and every fault names its field and never repeats what was sent.
 
+use crate::model::CodeText;
 use lambda_http::{Body, Request};
-use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqDeserializer};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess,
+    Unexpected, Visitor,
+};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
+use std::collections::{BTreeMap, btree_map};
 use std::fmt;
 
-/// The largest body in bytes (ruling 1).
+/// The largest body in bytes, unless an endpoint declares another limit.
 pub const LARGEST: usize = 16 * 1024;
 
-/// A body that is not looked at further. Names the field, never repeats what was sent.
+/// A body that is not looked at further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyFault {
-    /// More than [`LARGEST`] bytes.
-    #[error("The request body must not be larger than 16 KiB.")]
-    TooLarge,
-    /// No JSON.
+    /// More bytes than the endpoint takes.
+    #[error("The request body must not be larger than {} KiB.", limit / 1024)]
+    TooLarge {
+        /// The most bytes it takes.
+        limit: usize,
+    },
+    /// Not JSON.
     #[error("The request body must be valid JSON.")]
     NotJson,
-    /// JSON, but no object.
+    /// JSON, but not an object.
     #[error("The request body must be a JSON object.")]
     NotAnObject,
-    /// A required field is missing, null, empty or blank.
-    #[error("The {0} field is required.")]
-    Required(&'static str),
-    /// A field is no string.
-    #[error("The {0} field must be a string.")]
-    NotAString(&'static str),
-    /// A field is too long.
-    #[error("The {field} field must not be longer than {longest} characters.")]
-    TooLong {
-        /// The field.
-        field: &'static str,
-        /// The most characters it may have.
-        longest: usize,
+    /// A field is missing or has a value that it cannot have.
+    #[error("The {field} field {problem}.")]
+    Field {
+        /// Its name.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
     },
+}
+
+/// What is said of a required field that is missing, null, empty or blank.
+const REQUIRED: &str = "is required";
+
+impl BodyFault {
+    fn in_field(self, name: &str) -> Self {
+        match self {
+            Self::Field { field, problem } if field.is_empty() => Self::Field { field: name.to_owned(), problem },
+            Self::Field { field, problem } => Self::Field { field: format!("{name}.{field}"), problem },
+            other => other,
+        }
+    }
+}
+
+impl de::Error for BodyFault {
+    fn custom<M: fmt::Display>(message: M) -> Self {
+        Self::Field { field: String::new(), problem: message.to_string() }
+    }
+
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        // serde names integers by their Rust type.
+        match expected.to_string().as_str() {
+            "u8" | "u16" | "u32" | "u64" => Self::custom("must be a whole number that is not negative"),
+            "i8" | "i16" | "i32" | "i64" => Self::custom("must be a whole number"),
+            other => Self::custom(format_args!("must be {other}")),
+        }
+    }
+
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(unexpected, expected)
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::Field { field: field.to_owned(), problem: REQUIRED.to_owned() }
+    }
 }
 
 fn bytes(request: &Request) -> &[u8] {
@@ -46,117 +88,236 @@ fn bytes(request: &Request) -> &[u8] {
     }
 }
 
-/// Refuses a body that is too large, also where none is needed.
+/// Refuses a body of more than `limit` bytes.
 ///
 /// # Errors
 /// [`BodyFault::TooLarge`].
-pub fn check_size(request: &Request) -> Result<(), BodyFault> {
-    if bytes(request).len() > LARGEST { Err(BodyFault::TooLarge) } else { Ok(()) }
+pub fn check_size(request: &Request, limit: usize) -> Result<(), BodyFault> {
+    if bytes(request).len() > limit { Err(BodyFault::TooLarge { limit }) } else { Ok(()) }
 }
 
-/// Reads the required text `field` of the body, as sent: neither trimmed nor normalised. Other fields are ignored
-/// unread, whatever they hold; of a field that stands twice the last counts.
+/// Reads a body into a struct.
 ///
 /// # Errors
-/// [`BodyFault`] for the first thing that is wrong; length is counted in Unicode scalar values.
-pub fn required_text(request: &Request, field: &'static str, longest: usize) -> Result<String, BodyFault> {
-    check_size(request)?;
-    // Raw values are checked for their syntax alone: no number is too large and no nesting too deep to be ignored.
-    let body: &RawValue = serde_json::from_slice(bytes(request)).map_err(|_| BodyFault::NotJson)?;
+/// [`BodyFault`] for the first thing that is wrong.
+pub fn object<T: DeserializeOwned>(request: &Request) -> Result<T, BodyFault> {
+    // An empty body has no field, so that the first required one is named.
+    let bytes = Some(bytes(request)).filter(|bytes| !bytes.trim_ascii().is_empty()).unwrap_or(b"{}");
+    // Raw values are checked for their syntax only: no number is too large and no nesting too deep to be ignored.
+    let body: &RawValue = serde_json::from_slice(bytes).map_err(|_| BodyFault::NotJson)?;
     if !body.get().starts_with('{') {
         return Err(BodyFault::NotAnObject);
     }
-    let mut json = serde_json::Deserializer::from_str(body.get());
-    let value = json.deserialize_map(LastOf(field)).map_err(|_| BodyFault::NotJson)?;
-    let text = match value.map(RawValue::get) {
-        None | Some("null") => return Err(BodyFault::Required(field)),
-        Some(value) if !value.starts_with('"') => return Err(BodyFault::NotAString(field)),
-        Some(value) => serde_json::from_str::<String>(value).map_err(|_| BodyFault::NotJson)?,
-    };
-    if text.chars().count() > longest {
-        return Err(BodyFault::TooLong { field, longest });
-    }
-    if text.trim().is_empty() {
-        return Err(BodyFault::Required(field));
-    }
-    Ok(text)
+    T::deserialize(MapAccessDeserializer::new(Fields::of(body.get())?))
 }
 
-/// The last value of a field, unread.
-struct LastOf(&'static str);
+/// The fields of an object, in the order of their names.
+struct Fields<'de> {
+    rest: btree_map::IntoIter<String, &'de RawValue>,
+    /// The field whose name was read and whose value is next.
+    next: Option<(String, &'de RawValue)>,
+}
 
-impl<'de> Visitor<'de> for LastOf {
-    type Value = Option<&'de RawValue>;
+impl<'de> Fields<'de> {
+    fn of(object: &'de str) -> Result<Self, BodyFault> {
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(object).map_err(|_| BodyFault::NotJson)?;
+        Ok(Self { rest: fields.into_iter(), next: None })
+    }
+}
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+impl<'de> MapAccess<'de> for Fields<'de> {
+    type Error = BodyFault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, BodyFault> {
+        self.next = self.rest.next();
+        let name = self.next.as_ref().map(|(name, _)| seed.deserialize(name.as_str().into_deserializer()));
+        name.transpose()
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut last = None;
-        while let Some(name) = map.next_key::<Cow<'_, str>>()? {
-            let value: &RawValue = map.next_value()?;
-            if name == self.0 {
-                last = Some(value);
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, BodyFault> {
+        let (name, value) = self.next.take().ok_or(BodyFault::NotJson)?;
+        seed.deserialize(Field(value.get())).map_err(|fault| fault.in_field(&name))
+    }
+}
+
+/// A value as JSON.
+struct Field<'de>(&'de str);
+
+impl<'de> IntoDeserializer<'de, BodyFault> for Field<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Field<'de> {
+    fn parse<T: Deserialize<'de>>(&self) -> Result<T, BodyFault> {
+        serde_json::from_str(self.0).map_err(|_| BodyFault::NotJson)
+    }
+}
+
+impl<'de> Deserializer<'de> for Field<'de> {
+    type Error = BodyFault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyFault> {
+        match self.0.as_bytes().first() {
+            Some(b'"') => visitor.visit_string(self.parse()?),
+            Some(b't' | b'f') => visitor.visit_bool(self.parse()?),
+            Some(b'n') => Err(de::Error::custom(REQUIRED)),
+            Some(b'[') => {
+                let elements: Vec<&RawValue> = self.parse()?;
+                visitor.visit_seq(SeqDeserializer::new(elements.into_iter().map(|element| Field(element.get()))))
             }
+            Some(b'{') => visitor.visit_map(Fields::of(self.0)?),
+            _ => match (self.0.parse::<u64>(), self.0.parse::<i64>()) {
+                (Ok(number), _) => visitor.visit_u64(number),
+                (_, Ok(number)) => visitor.visit_i64(number),
+                _ => Err(de::Error::invalid_type(Unexpected::Other("number"), &visitor)),
+            },
         }
-        Ok(last)
     }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyFault> {
+        if self.0 == "null" { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, BodyFault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, BodyFault> {
+        visitor.visit_unit()
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct enum identifier
+    }
+}
+
+/// For a field with a required text of at most `LONGEST` characters (Unicode scalar values, counted as sent):
+/// `#[serde(deserialize_with = "text::<255, _, _>")]`. The text is neither trimmed nor normalised.
+///
+/// # Errors
+/// If it is too long, empty or blank.
+pub fn text<'de, const LONGEST: usize, T, D>(field: D) -> Result<T, D::Error>
+where
+    T: for<'t> From<&'t str>,
+    D: Deserializer<'de>,
+{
+    let text = String::deserialize(field)?;
+    if text.chars().count() > LONGEST {
+        return Err(de::Error::custom(format_args!("must not be longer than {LONGEST} characters")));
+    }
+    if text.trim().is_empty() { Err(de::Error::custom(REQUIRED)) } else { Ok(text.as_str().into()) }
+}
+
+/// As [`text`], for a coupon, gift card or referral code.
+///
+/// # Errors
+/// As [`text`].
+pub fn code<'de, const LONGEST: usize, D: Deserializer<'de>>(field: D) -> Result<CodeText, D::Error> {
+    let text: String = text::<LONGEST, _, _>(field)?;
+    CodeText::parse(&text).map_err(|_| de::Error::custom(REQUIRED))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    struct Sent {
+        #[serde(deserialize_with = "text::<4, _, _>")]
+        coupon: String,
+    }
 
     fn read(body: &str) -> Result<String, BodyFault> {
-        required_text(&Request::new(Body::from(body)), "coupon", 4)
+        object(&Request::new(Body::from(body))).map(|sent: Sent| sent.coupon)
     }
 
     #[test]
     fn every_fault_names_the_field_or_the_body() {
         let unclosed = "[".repeat(10_000);
-        let large = format!("{{\"coupon\":\"a\",\"x\":\"{}\"}}", "x".repeat(LARGEST));
+        let required = "The coupon field is required.";
+        let not_a_string = "The coupon field must be a string.";
+        let too_long = "The coupon field must not be longer than 4 characters.";
+        let not_json = "The request body must be valid JSON.";
         let cases = [
-            ("", BodyFault::NotJson),
-            ("{", BodyFault::NotJson),
-            ("{\"coupon\":\"\\ud800\"}", BodyFault::NotJson),
-            (unclosed.as_str(), BodyFault::NotJson),
-            (large.as_str(), BodyFault::TooLarge),
-            ("[]", BodyFault::NotAnObject),
-            ("null", BodyFault::NotAnObject),
-            ("{}", BodyFault::Required("coupon")),
-            ("{\"Coupon\":\"a\"}", BodyFault::Required("coupon")),
-            ("{\"coupon\":null}", BodyFault::Required("coupon")),
-            ("{\"coupon\":\" \\t\\u00a0\"}", BodyFault::Required("coupon")),
-            ("{\"coupon\":1}", BodyFault::NotAString("coupon")),
-            ("{\"coupon\":1e999}", BodyFault::NotAString("coupon")),
-            ("{\"coupon\":\"a\",\"coupon\":1}", BodyFault::NotAString("coupon")),
-            ("{\"coupon\":[\"a\"]}", BodyFault::NotAString("coupon")),
-            ("{\"coupon\":\"abcde\"}", BodyFault::TooLong { field: "coupon", longest: 4 }),
-            ("{\"coupon\":\"abc  \"}", BodyFault::TooLong { field: "coupon", longest: 4 }),
+            ("", required),
+            (" \r\n", required),
+            ("{", not_json),
+            ("{\"coupon\":\"\\ud800\"}", not_json),
+            (unclosed.as_str(), not_json),
+            ("[]", "The request body must be a JSON object."),
+            ("null", "The request body must be a JSON object."),
+            ("{}", required),
+            ("{\"Coupon\":\"a\"}", required),
+            ("{\"coupon\":null}", required),
+            ("{\"coupon\":\" \\t\\u00a0\"}", required),
+            ("{\"coupon\":1}", not_a_string),
+            ("{\"coupon\":-1.5}", not_a_string),
+            ("{\"coupon\":1e999}", not_a_string),
+            ("{\"coupon\":true}", not_a_string),
+            ("{\"coupon\":{}}", not_a_string),
+            ("{\"coupon\":\"a\",\"coupon\":1}", not_a_string),
+            ("{\"coupon\":[\"a\"]}", not_a_string),
+            ("{\"coupon\":\"abcde\"}", too_long),
+            ("{\"coupon\":\"abc  \"}", too_long),
         ];
-        for (body, fault) in cases {
-            assert_eq!(read(body), Err(fault), "{body:.40}");
+        for (body, message) in cases {
+            assert_eq!(read(body).map_err(|fault| fault.to_string()), Err(message.to_owned()), "{body:.40}");
         }
+    }
+
+    #[test]
+    fn a_body_is_measured_in_bytes() {
+        let request = |bytes: usize| Request::new(Body::from("é".repeat(bytes / 2)));
+        assert_eq!(check_size(&request(LARGEST), LARGEST), Ok(()));
+        let fault = check_size(&request(LARGEST + 2), LARGEST).unwrap_err();
+        assert_eq!(fault.to_string(), "The request body must not be larger than 16 KiB.");
     }
 
     #[test]
     fn length_is_counted_in_characters_and_unknown_fields_are_ignored() {
         assert_eq!(read("{\"x\":1,\"coupon\":\"💎💎💎💎\"}").as_deref(), Ok("💎💎💎💎"));
         assert_eq!(read("{\"coupon\":\" a \"}").as_deref(), Ok(" a "));
+        assert_eq!(read("{\"coupon\":\"no\",\"coupon\":\"a\"}").as_deref(), Ok("a"));
     }
 
     #[test]
-    fn what_nobody_reads_may_be_anything_that_is_json() {
+    fn a_field_that_is_not_read_may_be_anything_that_is_json() {
         let nested = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
-        for ignored in ["1e999", "\"\\ud800\"", "-0.0", &nested] {
+        for ignored in ["1e999", "\"\\ud800\"", "-0.0", "null", &nested] {
             assert_eq!(read(&format!("{{\"x\":{ignored},\"coupon\":\"a\"}}")).as_deref(), Ok("a"), "{ignored:.20}");
         }
     }
 
     #[test]
-    fn bytes_that_are_no_utf_8_are_no_json() {
+    fn bytes_that_are_not_utf_8_are_not_json() {
         let request = Request::new(Body::Binary(b"{\"coupon\":\"\xff\"}".to_vec()));
-        assert_eq!(required_text(&request, "coupon", 4), Err(BodyFault::NotJson));
+        assert_eq!(object::<Sent>(&request).unwrap_err(), BodyFault::NotJson);
+    }
+
+    #[test]
+    fn fields_may_be_optional_numbers_lists_and_objects() {
+        #[derive(Debug, Deserialize, PartialEq)]
+        struct Sent {
+            count: Option<u32>,
+            names: Vec<String>,
+            choices: BTreeMap<String, i64>,
+        }
+        let read = |body: &str| object::<Sent>(&Request::new(Body::from(body)));
+        let sent = read(r#"{"count":null,"names":["a"],"choices":{"7":-1}}"#).unwrap();
+        assert_eq!(sent, Sent { count: None, names: vec!["a".to_owned()], choices: [("7".to_owned(), -1)].into() });
+        let fault = |body| read(body).unwrap_err().to_string();
+        assert_eq!(
+            fault(r#"{"count":"2","names":[],"choices":{}}"#),
+            "The count field must be a whole number that is not negative."
+        );
+        assert_eq!(fault(r#"{"count":-1,"names":[],"choices":{}}"#), fault(r#"{"count":"2","names":[],"choices":{}}"#));
+        assert_eq!(fault(r#"{"names":[1],"choices":{}}"#), "The names field must be a string.");
+        assert_eq!(fault(r#"{"names":[],"choices":{"7":1.5}}"#), "The choices.7 field must be a whole number.");
     }
 }

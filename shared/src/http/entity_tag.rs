@@ -1,4 +1,4 @@
-//! Strong entity tags and 304 (ruling 12).
+//! Strong entity tags and 304 (rules.md, "Caching").
 
 use lambda_http::http::HeaderMap;
 use lambda_http::http::header::IF_NONE_MATCH;

@@ -8,7 +8,6 @@ pub mod entity_tag;
 pub mod lambda;
 pub mod reply;
 pub mod route;
-pub mod serve;
 pub mod wire;
 
 pub use lambda_http::{Body, Request, Response};

@@ -1,16 +1,13 @@
 //! Answers: status, headers, body. Every body is JSON; everything that is not one of the four cached GETs is
-//! `no-store` (ruling 12).
+//! `no-store` (rules.md, "Caching").
 
-use super::body::BodyFault;
 use super::entity_tag;
-use super::lambda::Escaped;
 use lambda_http::http::header::{
     CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use lambda_http::http::{HeaderMap, StatusCode};
 use lambda_http::{Body, Response};
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What browsers and networks in between may keep, in seconds: `max-age` 30, then 60 more while they ask again.
@@ -27,7 +24,7 @@ pub struct Message<'a> {
     pub message: &'a str,
 }
 
-/// The body of a refused token (ruling 1).
+/// The body of a refused token (rules.md, "Statuses and error bodies").
 #[derive(Debug, Serialize)]
 pub struct Unauthorized<'a> {
     /// Always false.
@@ -45,25 +42,25 @@ pub struct Outcome<'a> {
     pub message: &'a str,
 }
 
-/// An answer that nobody keeps.
+/// A body as text.
+#[must_use]
+pub fn render(body: &impl Serialize) -> String {
+    // Bodies hold strings, numbers and each other; none of them fails to serialise.
+    serde_json::to_string(body).unwrap_or_default()
+}
+
+/// A response that no cache may keep.
 #[must_use]
 pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
-    serde_json::to_string(body).map_or_else(
-        // Reply structs hold strings, numbers and each other; none of them fails to serialise.
-        |_| text(StatusCode::INTERNAL_SERVER_ERROR, String::from(r#"{"message":"Internal error."}"#)),
-        |body| text(status, body),
-    )
-}
-
-/// 200 with a body that nobody keeps.
-#[must_use]
-pub fn ok(body: &impl Serialize) -> Response<Body> {
-    json(StatusCode::OK, body)
-}
-
-fn text(status: StatusCode, body: String) -> Response<Body> {
-    let mut response = Response::new(Body::Text(body));
+    let mut response = text(render(body));
     *response.status_mut() = status;
+    response
+}
+
+/// 200 with a rendered body that no cache may keep.
+#[must_use]
+pub fn text(body: String) -> Response<Body> {
+    let mut response = Response::new(Body::Text(body));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
     response
@@ -111,19 +108,6 @@ pub fn internal(request_id: &str) -> Response<Body> {
     message(StatusCode::INTERNAL_SERVER_ERROR, &text)
 }
 
-/// The status of a body that is not looked at further.
-#[must_use]
-pub const fn body_status(fault: &BodyFault) -> StatusCode {
-    match fault {
-        BodyFault::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        BodyFault::NotJson
-        | BodyFault::NotAnObject
-        | BodyFault::Required(_)
-        | BodyFault::NotAString(_)
-        | BodyFault::TooLong { .. } => StatusCode::BAD_REQUEST,
-    }
-}
-
 /// Sets a header whose value is a number.
 pub fn set_number(response: &mut Response<Body>, name: HeaderName, value: u64) {
     response.headers_mut().insert(name, HeaderValue::from(value));
@@ -133,8 +117,6 @@ pub fn set_number(response: &mut Response<Body>, name: HeaderName, value: u64) {
 #[derive(Debug, Clone)]
 pub struct Rendered {
     body: String,
-    /// The body once more, as the answer to Lambda holds it.
-    escaped: Option<Escaped>,
     /// Made for the first caller who may keep the body.
     tag: OnceLock<String>,
 }
@@ -143,23 +125,16 @@ impl Rendered {
     /// Renders a body.
     #[must_use]
     pub fn new(body: &impl Serialize) -> Self {
-        // As in `json`: reply structs do not fail to serialise.
-        let body = serde_json::to_string(body).unwrap_or_default();
-        let escaped = to_raw_value(&body).ok().map(|body| Escaped(Arc::from(body)));
-        Self { body, escaped, tag: OnceLock::new() }
+        Self { body: render(body), tag: OnceLock::new() }
     }
 
-    /// 200 with a body that nobody keeps.
+    /// The body.
     #[must_use]
-    pub fn reply_unkept(&self) -> Response<Body> {
-        let mut response = text(StatusCode::OK, self.body.clone());
-        if let Some(escaped) = &self.escaped {
-            response.extensions_mut().insert(escaped.clone());
-        }
-        response
+    pub fn body(&self) -> &str {
+        &self.body
     }
 
-    /// 200 with the body, or 304 where the caller has it already. Both may be kept (ruling 12).
+    /// 200 with the body, or 304 where the caller has it already. Both may be kept (rules.md, "Caching").
     #[must_use]
     pub fn reply(&self, request: &HeaderMap) -> Response<Body> {
         let tag = self.tag.get_or_init(|| entity_tag::of(&self.body));
@@ -168,7 +143,7 @@ impl Rendered {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         } else {
-            self.reply_unkept()
+            text(self.body.clone())
         };
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, PUBLIC);

@@ -1,52 +1,55 @@
 //! Which route a request came in by. Never by the request's URI, which a URL parser has been over: there,
-//! `/categories/get/../../pages/get` is `/pages/get` (design, section 1).
+//! `/categories/get/../../pages/get` is `/pages/get` (rules.md, "Routes").
 
 use lambda_http::request::RequestContext;
 use lambda_http::{Request, RequestExt};
 use percent_encoding::percent_decode_str;
 
-/// The path parameter's name in `/categories/get/{url+}`.
-const URL: &str = "url";
 /// The gateway's catch-all route, under which cargo lambda sends everything.
 const DEFAULT: &str = "$default";
 
-/// Finds the request's route in a function's table of route keys, such as `POST /cart/get`.
+/// Finds the request's route among `routes`, each of which has route keys such as `POST /cart/get`.
 #[must_use]
-pub fn find<E: Copy>(request: &Request, table: &[(&'static str, E)]) -> Option<E> {
-    let key = match request.request_context_ref() {
-        Some(RequestContext::ApiGatewayV2(context)) => context.route_key.as_deref(),
+pub fn find<'r, R>(request: &Request, routes: &'r [R], keys: impl Fn(&R) -> &'static [&'static str]) -> Option<&'r R> {
+    let by = |fits: &dyn Fn(&str) -> bool| routes.iter().find(|route| keys(route).iter().any(|key| fits(key)));
+    match route_key(request) {
+        Some(key) => by(&|route| route == key),
+        // A plain route beats one with a parameter.
+        None => by(&|route| path_of(route, request) == Some(request.raw_http_path()))
+            .or_else(|| by(&|route| path_of(route, request).is_some_and(|path| captured(path, request).is_some()))),
+    }
+}
+
+/// The key of the route by which the gateway sent the request; `None` if it came by no route.
+fn route_key(request: &Request) -> Option<&str> {
+    match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV2(context)) => context.route_key.as_deref().filter(|key| *key != DEFAULT),
         _ => None,
-    };
-    let mut routes = table.iter();
-    let found = match key.filter(|key| *key != DEFAULT) {
-        Some(key) => routes.find(|(route, _)| *route == key),
-        None => {
-            let method = request.method().as_str();
-            let path = request.raw_http_path();
-            // A plain route beats a greedy one.
-            let plain = routes.find(|(route, _)| is_at(route, method, path, |route, path| route == path));
-            plain.or_else(|| table.iter().find(|(route, _)| is_at(route, method, path, |r, p| greedy(r, p).is_some())))
-        }
-    };
-    found.map(|(_, endpoint)| *endpoint)
+    }
 }
 
-fn is_at(route: &str, method: &str, path: &str, fits: impl Fn(&str, &str) -> bool) -> bool {
-    route.split_once(' ').is_some_and(|(verb, template)| verb == method && fits(template, path))
+/// The path of a route key if the request has its method.
+fn path_of<'k>(key: &'k str, request: &Request) -> Option<&'k str> {
+    key.split_once(' ').filter(|(method, _)| *method == request.method().as_str()).map(|(_, path)| path)
 }
 
-/// What a greedy route's parameter takes of a path.
-fn greedy<'p>(template: &str, path: &'p str) -> Option<&'p str> {
-    let rest = path.strip_prefix(template.strip_suffix("{url+}")?)?;
-    (!rest.is_empty()).then_some(rest)
+/// What the parameter of `path` takes of the request's path. A parameter `{name}` at the end takes a segment that is
+/// not empty, `{name+}` all the rest.
+fn captured<'r>(path: &str, request: &'r Request) -> Option<&'r str> {
+    let (before, parameter) = path.split_once('{')?;
+    let rest = request.raw_http_path().strip_prefix(before)?;
+    let is_whole = parameter.ends_with("+}") || !rest.contains('/');
+    (is_whole && !rest.is_empty()).then_some(rest)
 }
 
-/// The parameter `{url+}` of the route `template`, percent-decoded. The gateway hands it over decoded; it is decoded
-/// once more only where a `%` is left. `None` where that is no UTF-8.
+/// The parameter of the route among `keys` by which the request came, percent-decoded. The gateway hands it over
+/// decoded; it is decoded once more only if a `%` is left. `None` if that is not UTF-8.
 #[must_use]
-pub fn url_parameter(request: &Request, template: &str) -> Option<String> {
+pub fn parameter(request: &Request, keys: &[&str]) -> Option<String> {
     let parameters = request.path_parameters();
-    let sent = parameters.first(URL).or_else(|| greedy(template, request.raw_http_path()))?;
+    let path = keys.iter().find_map(|key| path_of(key, request).filter(|path| path.contains('{')))?;
+    let name = path.split_once('{')?.1.trim_end_matches(['+', '}']);
+    let sent = parameters.first(name).or_else(|| captured(path, request))?;
     if !sent.contains('%') {
         return Some(sent.to_owned());
     }
@@ -77,11 +80,16 @@ pub fn request_id(request: &Request) -> String {
 mod tests {
     use super::*;
 
-    fn at(path: &str) -> Option<u8> {
-        let table = [("POST /a/get/{url+}", 1), ("POST /a/get", 2), ("GET /a/get", 3)];
+    fn post(path: &str) -> Request {
         let mut request = Request::default().with_raw_http_path(path);
         *request.method_mut() = lambda_http::http::Method::POST;
-        find(&request, &table)
+        request
+    }
+
+    fn at(path: &str) -> Option<u8> {
+        let routes: [(&'static [&'static str], u8); 4] =
+            [(&["POST /a/get/{url+}"], 1), (&["POST /a/get"], 2), (&["GET /a/get"], 3), (&["POST /a/add/{id}"], 4)];
+        find(&post(path), &routes, |route| route.0).map(|route| route.1)
     }
 
     #[test]
@@ -92,14 +100,18 @@ mod tests {
         assert_eq!(at("/a/get/"), None);
         assert_eq!(at("/a/got"), None);
         assert_eq!(at("//a/get"), None);
+        assert_eq!(at("/a/add/7"), Some(4));
+        assert_eq!(at("/a/add/7/8"), None);
+        assert_eq!(at("/a/add/"), None);
     }
 
     #[test]
     fn a_parameter_is_decoded_once_where_a_percent_sign_is_left() {
-        let parameter = |path: &str| url_parameter(&Request::default().with_raw_http_path(path), "/a/get/{url+}");
-        assert_eq!(parameter("/a/get/x%2Fy").as_deref(), Some("x/y"));
-        assert_eq!(parameter("/a/get/x%252Fy").as_deref(), Some("x%2Fy"));
-        assert_eq!(parameter("/a/get/%ff"), None);
-        assert_eq!(parameter("/a/get"), None);
+        let of = |path: &str| parameter(&post(path), &["GET /a/get", "POST /a/get/{url+}"]);
+        assert_eq!(of("/a/get/x%2Fy").as_deref(), Some("x/y"));
+        assert_eq!(of("/a/get/x%252Fy").as_deref(), Some("x%2Fy"));
+        assert_eq!(of("/a/get/%ff"), None);
+        assert_eq!(of("/a/get"), None);
+        assert_eq!(parameter(&post("/a/add/7%20"), &["POST /a/add/{id}"]).as_deref(), Some("7 "));
     }
 }

@@ -1,5 +1,5 @@
-//! Numbers on their way out: the one place where binary floating point occurs (ruling 5). An integer of up to 15
-//! significant digits divided by a power of ten prints exactly.
+//! Numbers on their way out: the one place where binary floating point occurs (rules.md, "Money and rounding"). An
+//! integer of up to 15 significant digits divided by a power of ten prints exactly.
 
 #![expect(clippy::disallowed_types, reason = "JSON numbers are floating point; nothing is calculated with them here")]
 
@@ -16,11 +16,11 @@ pub struct Decimal {
 
 /// How money prints: minor units with the store's number of digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wire {
+pub struct CurrencyFormat {
     digits: u8,
 }
 
-impl Wire {
+impl CurrencyFormat {
     /// Money of a currency with `digits` digits in its minor unit.
     #[must_use]
     pub const fn new(digits: u8) -> Self {
@@ -40,7 +40,7 @@ pub fn percent(percent: Percent) -> Decimal {
     Decimal { unscaled: i64::from(percent.hundredths()), digits: 2 }
 }
 
-/// A currency's value.
+/// An exchange rate.
 #[must_use]
 pub const fn rate(rate: Rate) -> Decimal {
     Decimal { unscaled: rate.millionths(), digits: 6 }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn print(minor: i64, digits: u8) -> String {
-        serde_json::to_string(&Wire::new(digits).money(Money::from_minor(minor))).unwrap()
+        serde_json::to_string(&CurrencyFormat::new(digits).money(Money::from_minor(minor))).unwrap()
     }
 
     #[test]
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn people_read_every_digit() {
-        assert_eq!(Wire::new(2).money(Money::from_minor(-505)).to_string(), "-5.05");
-        assert_eq!(Wire::new(0).money(Money::from_minor(7)).to_string(), "7");
+        assert_eq!(CurrencyFormat::new(2).money(Money::from_minor(-505)).to_string(), "-5.05");
+        assert_eq!(CurrencyFormat::new(0).money(Money::from_minor(7)).to_string(), "7");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use super::{CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
 use serde::{Deserialize, Serialize};
 
-/// The most lines a cart holds (ruling 8).
+/// The most lines a cart holds (rules.md, "Carts").
 pub const MAX_LINES: usize = 50;
 
-/// How a line is bought (ruling 8).
+/// How a line is bought (rules.md, "Carts").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentType {
@@ -20,6 +20,12 @@ pub enum PaymentType {
 }
 
 impl PaymentType {
+    /// Whether it is bought once, for the buyer.
+    #[must_use]
+    pub const fn is_one_off(&self) -> bool {
+        matches!(self, Self::OneOff)
+    }
+
     /// The number on the wire.
     #[must_use]
     pub const fn wire(self) -> u8 {
@@ -61,12 +67,12 @@ pub struct Line {
     /// How it is bought.
     #[serde(default)]
     pub payment_type: PaymentType,
-    /// Whether it was added from a promotion (ruling 6).
+    /// Whether it was added from a promotion (rules.md, "Promotions").
     #[serde(default)]
     pub promoted: bool,
 }
 
-/// The code on a cart: one coupon or one gift card (ruling 8).
+/// The code on a cart: one coupon or one gift card (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedCode {
     /// The code's text.
@@ -82,7 +88,7 @@ pub struct AppliedCode {
 pub struct Cart {
     /// Its owner, whose id is also the cart's.
     pub user: UserId,
-    /// Counted up by every write; 0 before the first. Every write is conditional on it (ruling 8).
+    /// Counted up by every write; 0 before the first. Every write is conditional on it (rules.md, "Writing a cart").
     pub version: u64,
     /// The id of the next line.
     pub next_line: u64,

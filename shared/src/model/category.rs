@@ -1,6 +1,6 @@
 //! Categories as they are published.
 
-use super::{CategoryId, Item, Rung, Slug};
+use super::{CategoryId, Item, PriceTier, Slug};
 use serde::{Deserialize, Serialize};
 
 /// A row of the table in which a category's items are compared.
@@ -38,13 +38,13 @@ pub struct CategoryHead {
 
 /// A category with the items that lie directly in it: the unit in which the catalog is stored and read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CategoryShelf {
+pub struct CategoryWithItems {
     /// Its head.
     pub head: CategoryHead,
     /// The rows of its comparison table, by sorting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparison: Vec<Comparison>,
-    /// Whether a buyer pays the difference to what they own in it (ruling 6).
+    /// Whether a buyer pays the difference to what they own in it (rules.md, "Cumulative categories").
     #[serde(default)]
     pub cumulative: bool,
     /// Its items by sorting, inactive ones included: what was bought of them still counts on a ladder.
@@ -52,15 +52,16 @@ pub struct CategoryShelf {
     pub items: Vec<Item>,
 }
 
-impl CategoryShelf {
-    /// The category's ladder: its items but subscriptions where it is cumulative, else empty (ruling 6).
+impl CategoryWithItems {
+    /// The category's ladder: its items but subscriptions where it is cumulative, else empty
+    /// (rules.md, "Cumulative categories").
     #[must_use]
-    pub fn ladder(&self) -> Vec<Rung> {
+    pub fn ladder(&self) -> Vec<PriceTier> {
         if !self.cumulative {
             return Vec::new();
         }
         let rungs = self.items.iter().filter(|item| !item.is_subscription);
-        rungs.map(|item| Rung { item: item.id, price: item.price }).collect()
+        rungs.map(|item| PriceTier { item: item.id, price: item.price }).collect()
     }
 }
 
@@ -74,7 +75,7 @@ pub struct TreeNode {
     pub subcategories: Vec<CategoryHead>,
 }
 
-/// The category list: top categories in order (ruling 7: `sorting`, then id).
+/// The category list: top categories in order (rules.md, "Category urls": `sorting`, then id).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tree(pub Vec<TreeNode>);

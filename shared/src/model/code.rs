@@ -4,7 +4,7 @@ use super::{CategoryId, CodeId, ItemId, Money, Percent, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A code as it is looked up: trimmed and lower-cased (ruling 9), never empty.
+/// A code as it is looked up: trimmed and lower-cased (rules.md, "Coupons and gift cards"), never empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CodeText(String);
@@ -15,6 +15,11 @@ pub struct CodeText(String);
 pub struct BlankCode;
 
 impl CodeText {
+    /// The longest coupon or gift card in characters, as sent.
+    pub const LONGEST_COUPON: usize = 40;
+    /// The longest referral code in characters, as sent.
+    pub const LONGEST: usize = 255;
+
     /// Normalises a code as a buyer or an owner writes it.
     ///
     /// # Errors
@@ -129,7 +134,7 @@ pub struct GiftCard {
     pub balance: Money,
 }
 
-/// A coupon or a gift card: both live in one key space (ruling 9).
+/// A coupon or a gift card: both live in one key space (rules.md, "Coupons and gift cards").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Code {

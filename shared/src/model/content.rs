@@ -5,13 +5,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A page's url: its text without leading slashes. `rules` and `/rules` are the same page (ruling 12).
+/// A page's url: its text without leading slashes. `rules` and `/rules` are the same page (rules.md, "Pages").
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PageUrl(String);
 
+impl From<&str> for PageUrl {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
 impl PageUrl {
-    /// The longest url in characters (ruling 1).
+    /// The longest url in characters (rules.md, "Request bodies").
     pub const LONGEST: usize = 255;
 
     /// Takes a url as a caller or an owner writes it. Any text names a page that may exist or not.
@@ -33,7 +39,7 @@ impl fmt::Display for PageUrl {
     }
 }
 
-/// A custom page (contract, Page).
+/// A custom page (api.md, "POST /pages/get").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// Its id.

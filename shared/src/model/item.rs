@@ -12,7 +12,7 @@ pub enum ItemType {
     /// Commands run on every server the item belongs to.
     #[default]
     Cmd,
-    /// Commands run on the server that the buyer selects (contract, getSelectServers).
+    /// Commands run on the server that the buyer selects (rules.md, "Server selection").
     CmdServer,
 }
 
@@ -25,7 +25,7 @@ pub struct Server {
     pub name: String,
 }
 
-/// Something the buyer fills in or chooses for an item, such as a colour. Variables carry no price (ruling 6).
+/// Something the buyer fills in or chooses for an item, such as a colour. Variables carry no price (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its id, unique inside the item.
@@ -46,7 +46,7 @@ pub struct ComparisonValue {
     pub value: String,
 }
 
-/// An offer made inside the cart (contract, getPromoted).
+/// An offer made inside the cart (rules.md, "Promotions").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promotion {
     /// What one unit costs when it is added from the promotion.
@@ -119,9 +119,9 @@ pub struct Item {
     pub promotion: Option<Promotion>,
 }
 
-/// One step of a cumulative category: what an item of it costs regularly (ruling 6).
+/// One step of a cumulative category: what an item of it costs regularly (rules.md, "Cumulative categories").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rung {
+pub struct PriceTier {
     /// The item.
     pub item: ItemId,
     /// Its regular price.
@@ -140,7 +140,7 @@ pub struct PublishedItem {
     pub parent: Option<CategoryId>,
     /// Every item of a cumulative category that is no subscription; empty elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ladder: Vec<Rung>,
+    pub ladder: Vec<PriceTier>,
 }
 
 /// The featured deals: active items of reachable categories, in catalog order.

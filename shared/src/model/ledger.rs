@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 pub struct Holding {
     /// Units bought, less units refunded.
     pub units: u32,
-    /// Line totals after coupon, less refunds (ruling 6).
+    /// Line totals after coupon, less refunds (rules.md, "Cumulative categories").
     pub paid: Money,
 }
 
-/// A user's ledger: one entry per distinct item bought, however often (design, section 2.2).
+/// A user's ledger: one entry per distinct item bought, however often (rules.md, "The table").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger(BTreeMap<ItemId, Holding>);
 

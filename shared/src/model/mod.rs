@@ -4,6 +4,7 @@
 //! owner *publishes* (settings, pages, categories, items) and what happens *live* beside it
 //! (users, carts, codes, ledgers, orders, statistics). A publish never touches the second.
 
+mod active_version;
 mod cart;
 mod category;
 mod code;
@@ -13,25 +14,25 @@ mod item;
 mod ledger;
 mod money;
 mod order;
-mod pointer;
 mod settings;
 mod slug;
 mod statistics;
 mod user;
 
+pub use active_version::{ActiveVersion, ChatLogin, StoreConfig};
 pub use cart::{AppliedCode, Cart, Line, LineVariable, MAX_LINES, PaymentType};
-pub use category::{CategoryHead, CategoryShelf, Comparison, Tree, TreeNode};
+pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
-    ComparisonValue, Deals, Item, ItemType, Items, Promotion, Promotions, PublishedItem, Rung, Server, Sold, Variable,
+    ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Server, Sold,
+    Variable,
 };
 pub use ledger::{Holding, Ledger};
 pub use money::{Money, Percent, Rate};
 pub use order::{InternalId, Order, OrderLine, OrderStatus};
-pub use pointer::{ChatLogin, Pointer, StoreConfig};
 pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
-pub use statistics::{Donations, Donor, MonthSum, PaidOrder, RecentDonation};
-pub use user::User;
+pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
+pub use user::{LEEWAY, User, UserName, UserNameError};

@@ -1,5 +1,5 @@
-//! Money, percentages and exchange rates as integers (design: no binary floating point in any
-//! calculation with money). The one place that turns them into JSON numbers is [`crate::http::wire`].
+//! Money, percentages and exchange rates as integers (rules.md, "Money and rounding"). The one place that turns them
+//! into JSON numbers is [`crate::http::wire`].
 
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
@@ -43,13 +43,21 @@ impl Money {
         Self(self.0.saturating_sub(other.0).max(0))
     }
 
-    /// The given share of this amount, half up to the minor unit (ruling 5).
+    /// The given share of this amount, half up to the minor unit (rules.md, "Money and rounding").
     #[must_use]
     pub fn share(self, percent: Percent) -> Self {
         let product = i128::from(self.0) * i128::from(percent.hundredths());
         let whole = i128::from(Percent::WHOLE.hundredths());
         let rounded = (product * 2 + whole).div_euclid(whole * 2);
         Self(i64::try_from(rounded).unwrap_or(i64::MAX))
+    }
+
+    /// This amount times `part` / `whole`, rounded down to the minor unit; nothing if `whole` is nothing.
+    #[must_use]
+    pub fn portion(self, part: Self, whole: Self) -> Self {
+        let product = i128::from(self.0) * i128::from(part.0);
+        let share = product.checked_div_euclid(i128::from(whole.0)).unwrap_or_default();
+        Self(i64::try_from(share).unwrap_or(i64::MAX))
     }
 }
 
@@ -95,7 +103,7 @@ impl Percent {
     }
 }
 
-/// A currency's value relative to the US dollar, in millionths. Only ever shown, never calculated with.
+/// Units of a currency that one US dollar buys, in millionths. Only ever shown, never calculated with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(i64);

@@ -1,16 +1,16 @@
 //! Orders: what was paid, or was to be.
 
-use super::{ItemId, Money, OrderNumber, UserId};
+use super::{ItemId, Money, OrderNumber, PaymentType, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The id by which buyers and gateways name an order; matched exactly (ruling 4).
+/// The id by which buyers and gateways name an order; matched exactly (rules.md, "Who may see an order").
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InternalId(String);
 
 impl InternalId {
-    /// The longest id in characters (ruling 1).
+    /// The longest id in characters (rules.md, "Request bodies").
     pub const LONGEST: usize = 255;
 
     /// Takes an id as it is.
@@ -26,13 +26,19 @@ impl InternalId {
     }
 }
 
+impl From<&str> for InternalId {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
 impl fmt::Display for InternalId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-/// The state of an order (ruling 4).
+/// The state of an order (rules.md, "Who may see an order").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum OrderStatus {
@@ -49,7 +55,7 @@ pub enum OrderStatus {
 }
 
 impl OrderStatus {
-    /// Every status, in the order of the ruling.
+    /// Every status, in the order of rules.md, "Who may see an order".
     pub const ALL: [Self; 5] = [Self::Pending, Self::Paid, Self::Failed, Self::Cancelled, Self::Refunded];
 
     /// The word on the wire.
@@ -74,6 +80,33 @@ pub struct OrderLine {
     pub count: u32,
     /// The line's total after coupon, in the store's currency.
     pub total: Money,
+    /// How it was bought.
+    #[serde(default, skip_serializing_if = "PaymentType::is_one_off")]
+    pub payment_type: PaymentType,
+    /// The user a gift is for; `None` on every other line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipient: Option<UserId>,
+}
+
+impl OrderLine {
+    /// A line that its buyer keeps, paid once.
+    #[must_use]
+    pub const fn new(item: ItemId, count: u32, total: Money) -> Self {
+        Self { item, count, total, payment_type: PaymentType::OneOff, recipient: None }
+    }
+
+    /// The same line as a gift.
+    #[must_use]
+    pub const fn gift_for(self, recipient: UserId) -> Self {
+        Self { payment_type: PaymentType::Gift, recipient: Some(recipient), ..self }
+    }
+
+    /// The user whose limits and ownership the line counts for: the recipient of a gift, otherwise the order's owner
+    /// (rules.md, "Gifts"). A gift without a recipient counts for nobody.
+    #[must_use]
+    pub fn beneficiary(&self, owner: Option<UserId>) -> Option<UserId> {
+        if self.payment_type == PaymentType::Gift { self.recipient } else { owner }
+    }
 }
 
 /// An order.
@@ -87,6 +120,10 @@ pub struct Order {
     pub price: Money,
     /// Currency code.
     pub currency: String,
+    /// Digits of every amount in the order, as the store had them when it was recorded. Orders recorded before this
+    /// was kept have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digits: Option<u8>,
     /// Its state.
     pub status: OrderStatus,
     /// Name of the payment gateway.

@@ -1,10 +1,10 @@
-//! The site's settings as they are published (contract, Settings record).
+//! The site's settings as they are published (api.md, "GET /settings/get").
 
 use super::{Money, Rate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How buyers log in (ruling 12).
+/// How buyers log in (rules.md, "Settings").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthType {
@@ -44,12 +44,12 @@ pub struct Goal {
     pub goal_amount: Money,
 }
 
-/// A currency and its value relative to the US dollar.
+/// A currency and its exchange rate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Currency {
     /// Its code.
     pub name: String,
-    /// Its value.
+    /// Units of it that one US dollar buys (rules.md, "Settings").
     pub value: Rate,
 }
 
@@ -101,6 +101,13 @@ pub struct Settings {
     pub languages: Vec<Language>,
     /// The language shown first.
     pub system_language: Language,
-    /// Whether the patrons list is shown (ruling 12).
+    /// Whether the patrons list is shown (rules.md, "Settings").
     pub is_patrons_enabled: bool,
+}
+
+impl Settings {
+    /// The currency codes an order may be in: the store's own, then those a buyer may pay in.
+    pub fn order_currencies(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.system_currency).chain(&self.currencies).map(|currency| currency.name.as_str())
+    }
 }

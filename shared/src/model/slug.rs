@@ -4,7 +4,8 @@ use super::{CategoryId, ParseIdError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A category's full path: `/ranks`, `/ranks/vip`. Segments of `[a-z0-9._-]`, never digits alone (ruling 7).
+/// A category's full path: `/ranks`, `/ranks/vip`. Segments of `[a-z0-9._-]`, never digits alone
+/// (rules.md, "Category urls").
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Slug(String);
@@ -14,7 +15,7 @@ pub struct Slug(String);
 #[error("a category's url is segments of [a-z0-9._-] joined by slashes, never digits alone, at most 255 characters")]
 pub struct ParseSlugError;
 
-/// The longest `{url}` that is looked at, in characters (ruling 7).
+/// The longest `{url}` that is looked at, in characters (rules.md, "Category urls").
 const LONGEST: usize = 255;
 
 impl Slug {

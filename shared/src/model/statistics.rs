@@ -18,6 +18,36 @@ pub struct Donor {
     pub amount: Money,
 }
 
+/// A user with an all-time sum, as patrons/get lists them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patron {
+    /// The user.
+    pub user: UserId,
+    /// The user's name when the sum last changed.
+    pub username: String,
+    /// The all-time sum in the store's currency, less refunds.
+    pub amount: Money,
+}
+
+impl From<&Donor> for Patron {
+    fn from(donor: &Donor) -> Self {
+        Self { user: donor.user, username: donor.username.clone(), amount: donor.amount }
+    }
+}
+
+/// The largest patrons in one item, compiled from a row for each, so that what
+/// patrons/get reads does not grow with their number. Thresholds are the owner's settings and not part of it: the
+/// patrons of every threshold are a prefix of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TopPatrons {
+    /// Largest sum first, and then by name.
+    #[serde(default)]
+    pub patrons: Vec<Patron>,
+    /// Whether there may be patrons who are not in the list.
+    #[serde(default)]
+    pub has_more: bool,
+}
+
 /// A recent paid order with an owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentDonation {
@@ -67,7 +97,7 @@ pub struct Donations {
     /// Goal id as text to the sum given so far.
     #[serde(default)]
     pub goals: BTreeMap<String, Money>,
-    /// The month that `top` belongs to, `YYYY-MM` in UTC (ruling 12).
+    /// The month that `top` belongs to, `YYYY-MM` in UTC (rules.md, "Settings").
     #[serde(default)]
     pub month: String,
     /// That month's largest donors, largest first.
@@ -79,7 +109,7 @@ pub struct Donations {
 }
 
 impl Donations {
-    /// How many recent donations are kept and shown (ruling 12).
+    /// How many recent donations are kept and shown (rules.md, "Settings").
     pub const RECENT: usize = 10;
     /// How many top donors are kept, so that a refund finds the next one without a search.
     pub const TOP: usize = 10;

@@ -2,8 +2,9 @@
 
 use super::{Money, UserId};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// A user (contract, User).
+/// A user (api.md, "POST /user").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// The id, `sub` of the user's tokens.
@@ -25,15 +26,103 @@ pub struct User {
     /// Balance in virtual currency.
     #[serde(default)]
     pub virtual_currency: Money,
-    /// Tokens issued before this second are refused (ruling 2).
+    /// Tokens issued at or before this second, since 1970 UTC, are refused (rules.md, "Tokens").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_valid_after: Option<i64>,
 }
 
+/// The longest user name in characters.
+const LONGEST: usize = 255;
+
+/// A user's name, as the key that makes it unique: trimmed and lower-cased (rules.md, "Accounts"). Names that differ in
+/// case only are equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserName(String);
+
+/// Why a text is not a user name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UserNameError {
+    /// Nothing is left once it is trimmed.
+    #[error("a name must not be blank")]
+    Blank,
+    /// It would be taken for an id.
+    #[error("a name must not consist of digits only")]
+    Digits,
+    /// It is too long.
+    #[error("a name has at most {LONGEST} characters")]
+    Long,
+}
+
+impl UserName {
+    /// Normalises a name as it is written.
+    ///
+    /// # Errors
+    /// [`UserNameError`] if it cannot be a name.
+    pub fn parse(text: &str) -> Result<Self, UserNameError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(UserNameError::Blank);
+        }
+        if text.chars().all(|letter| letter.is_ascii_digit()) {
+            return Err(UserNameError::Digits);
+        }
+        if text.chars().count() > LONGEST {
+            return Err(UserNameError::Long);
+        }
+        Ok(Self(text.to_lowercase()))
+    }
+}
+
+impl fmt::Display for UserName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Seconds by which two clocks may differ (rules.md, "Tokens").
+pub const LEEWAY: i64 = 60;
+
 impl User {
-    /// Whether a token that was issued at this second (since 1970 UTC) speaks for the user (ruling 2).
+    /// Whether a token that was issued at this second (since 1970 UTC) is valid for the account (rules.md, "Tokens").
+    ///
+    /// A token older than the account was issued to an earlier account with the same id, which a restore removed. A
+    /// revocation is dated by the database's clock and refuses its own second, because a token of that second may be
+    /// one of those that were to be revoked; a new token is therefore issued at `tokens_valid_after` + 1 or later.
     #[must_use]
     pub fn admits(&self, issued_at: i64) -> bool {
-        self.tokens_valid_after.is_none_or(|after| issued_at >= after)
+        issued_at.saturating_add(LEEWAY) >= self.created_at
+            && self.tokens_valid_after.is_none_or(|after| issued_at > after)
+    }
+
+    /// The second (since 1970 UTC) at which a token that is made at `now` is issued: the first that no revocation
+    /// refuses (rules.md, "Tokens").
+    #[must_use]
+    pub fn next_issue(&self, now: i64) -> i64 {
+        self.tokens_valid_after.map_or(now, |after| now.max(after.saturating_add(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_differ_in_case_or_outer_spaces_are_equal() {
+        assert_eq!(UserName::parse(" LOKI "), UserName::parse("loki"));
+        assert_ne!(UserName::parse("loki2"), UserName::parse("loki"));
+        assert_eq!(UserName::parse("Straße").unwrap().to_string(), "straße");
+    }
+
+    #[test]
+    fn what_could_be_taken_for_an_id_is_not_a_name() {
+        for (text, error) in [
+            (" \t", UserNameError::Blank),
+            ("2", UserNameError::Digits),
+            (" 007 ", UserNameError::Digits),
+            (&"x".repeat(256), UserNameError::Long),
+        ] {
+            assert_eq!(UserName::parse(text), Err(error), "{text}");
+        }
+        assert!(UserName::parse("2b").is_ok() && UserName::parse(&"💎".repeat(255)).is_ok());
     }
 }

@@ -1,7 +1,8 @@
-//! What a cart costs: its lines as they are now, and the sums over them (rulings 6 and 8).
+//! What a cart costs: its lines as they are now, and the sums over them (rules.md, "Carts").
 
-use super::pricing::{Standing, is_cumulative, standing};
-use crate::model::{Item, Items, Ledger, Line, Money, PublishedItem, Sold};
+use super::pricing::{Availability, is_cumulative, standing};
+use crate::model::{CategoryId, Item, Items, Ledger, Line, LineId, Money, PaymentType, PublishedItem, Sold};
+use std::collections::BTreeMap;
 
 /// A line of a cart as it stands now.
 #[derive(Debug, Clone)]
@@ -11,8 +12,8 @@ pub struct PricedLine<'a> {
     /// What it is a line of.
     pub published: &'a PublishedItem,
     /// How the item stands for the cart's owner.
-    pub standing: Standing,
-    /// Units; one where the item is sold cumulatively (ruling 6).
+    pub standing: Availability,
+    /// Units; one where the item is sold cumulatively (rules.md, "Cumulative categories").
     pub count: u32,
     /// What one unit of this line costs, in money or, where [`Item::virtual_only`], nothing.
     pub unit_price: Money,
@@ -31,6 +32,17 @@ impl PricedLine<'_> {
         self.unit_price.times(self.count)
     }
 
+    /// Whether the line is a step of a cumulative category for the cart's owner.
+    #[must_use]
+    pub fn is_own_step(&self) -> bool {
+        is_own_step(self.line, self.published)
+    }
+
+    /// The place among the steps of a category: the regular price, then the line that came later.
+    const fn step(&self) -> (Money, LineId) {
+        (self.published.item.price, self.line.id)
+    }
+
     /// Whether the line counts in `clear_price` and for codes: available, and paid in money.
     #[must_use]
     pub const fn is_payable(&self) -> bool {
@@ -38,21 +50,49 @@ impl PricedLine<'_> {
     }
 }
 
-/// Prices every line whose item is still published, in the order of the cart.
+/// Whether a line is a step of a cumulative category for the cart's owner: a gift is not (rules.md, "Gifts").
+#[must_use]
+pub fn is_own_step(line: &Line, published: &PublishedItem) -> bool {
+    line.payment_type != PaymentType::Gift && is_cumulative(&published.item, &published.ladder)
+}
+
+/// Prices every line whose item is still published, in the order of the cart. What the owner bought counts for their
+/// own lines only: a gift costs the sale price, and its limit for one user is the recipient's, who is not known here.
 #[must_use]
 pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, ledger: &Ledger) -> Vec<PricedLine<'a>> {
     let priced = lines.iter().filter_map(|line| {
         let published = items.get(&line.item)?.as_ref();
-        let standing = standing(&published.item, &published.ladder, sold, Some(ledger));
+        let standing = match line.payment_type {
+            PaymentType::Gift => standing(&published.item, &[], sold, None),
+            _ => standing(&published.item, &published.ladder, sold, Some(ledger)),
+        };
         let count = if is_cumulative(&published.item, &published.ladder) { line.count.min(1) } else { line.count };
         Some(PricedLine { line, published, standing, count, unit_price: unit_price(line, &published.item, standing) })
     });
-    priced.collect()
+    let mut priced: Vec<PricedLine<'a>> = priced.collect();
+    keep_one_step(&mut priced);
+    priced
+}
+
+/// Of several steps of one category that the owner could buy only the highest stays available: it includes the lower
+/// ones, and each is priced by what is owned, not by what else is in the cart (rules.md, "Cumulative categories").
+fn keep_one_step(lines: &mut [PricedLine<'_>]) {
+    let mut highest: BTreeMap<CategoryId, (Money, LineId)> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.is_own_step() && !line.standing.unavailable) {
+        let kept = highest.entry(line.published.category).or_insert_with(|| line.step());
+        *kept = line.step().max(*kept);
+    }
+    for line in lines.iter_mut().filter(|line| line.is_own_step()) {
+        if highest.get(&line.published.category).is_some_and(|kept| *kept != line.step()) {
+            line.standing.unavailable = true;
+        }
+    }
 }
 
 /// A line added from a promotion keeps the promoted price while the promotion is published; an any-price line has
-/// the buyer's price, never below the least the owner takes now; all else costs what the catalog says (ruling 6).
-fn unit_price(line: &Line, item: &Item, standing: Standing) -> Money {
+/// the buyer's price, never below the least the owner takes now; all else costs what the catalog says
+/// (rules.md, "Carts").
+fn unit_price(line: &Line, item: &Item, standing: Availability) -> Money {
     match (&item.promotion, line.price) {
         (Some(promotion), _) if line.promoted => promotion.price,
         (_, Some(named)) if item.any_price => named.max(item.min_price),
@@ -60,7 +100,7 @@ fn unit_price(line: &Line, item: &Item, standing: Standing) -> Money {
     }
 }
 
-/// The sums that no code changes (ruling 8).
+/// The sums that no code changes (rules.md, "Carts").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sums {
     /// Σ count over available lines: an unavailable one counts in no sum.

@@ -1,4 +1,4 @@
-//! Whether a coupon or gift card applies to a cart, and what it takes off (ruling 9).
+//! Whether a coupon or gift card applies to a cart, and what it takes off (rules.md, "Coupons and gift cards").
 
 use super::cart::{PricedLine, sums};
 use crate::model::{Code, Coupon, Discount, GiftCard, Money, PublishedItem, Scope};
@@ -61,7 +61,7 @@ pub struct Applied<'a> {
 /// second it is.
 ///
 /// # Errors
-/// The first [`Refusal`] in the order of ruling 9.
+/// The first [`Refusal`] in the order of rules.md, "Coupons and gift cards".
 pub fn judge<'a>(
     code: Option<&'a Code>,
     uses_by_user: u32,
@@ -82,7 +82,7 @@ pub fn judge<'a>(
 /// Judges a code by itself: the part of [`judge`] for which no cart has to be priced.
 ///
 /// # Errors
-/// The first [`Refusal`] in the order of ruling 9.
+/// The first [`Refusal`] in the order of rules.md, "Coupons and gift cards".
 pub fn usable(code: Option<&Code>, uses_by_user: u32, now: i64) -> Result<&Code, Refusal> {
     let code = code.ok_or(Refusal::Unknown)?;
     match code {
@@ -107,14 +107,34 @@ fn judge_coupon(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Result<Money, Refu
     if sums(lines).clear_price < coupon.minimum {
         return Err(Refusal::BelowMinimum { minimum: coupon.minimum });
     }
-    let eligible = || lines.iter().filter(|line| line.is_payable() && covers(&coupon.scope, line.published));
-    if eligible().next().is_none() {
+    if !lines.iter().any(|line| is_eligible(coupon, line)) {
         return Err(Refusal::NothingEligible);
     }
-    Ok(match coupon.discount {
-        Discount::Percentage(percent) => eligible().map(|line| line.total().share(percent)).sum(),
-        Discount::Amount(amount) => amount.min(eligible().map(PricedLine::total).sum()),
-    })
+    Ok(taken_off(coupon, lines).into_iter().sum())
+}
+
+fn is_eligible(coupon: &Coupon, line: &PricedLine<'_>) -> bool {
+    line.is_payable() && covers(&coupon.scope, line.published)
+}
+
+/// What a coupon takes off each line, in the order of the lines. An amount is shared by what the lines cost, so that
+/// the parts add up to it exactly and none exceeds its line.
+#[must_use]
+pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
+    let total = |line: &PricedLine<'_>| if is_eligible(coupon, line) { line.total() } else { Money::ZERO };
+    let all: Money = lines.iter().map(total).sum();
+    let mut before = Money::ZERO;
+    let parts = lines.iter().map(|line| match coupon.discount {
+        Discount::Percentage(percent) => total(line).share(percent),
+        Discount::Amount(amount) => {
+            let amount = amount.min(all);
+            let upto = before + total(line);
+            let part = amount.portion(upto, all) - amount.portion(before, all);
+            before = upto;
+            part
+        }
+    });
+    parts.collect()
 }
 
 fn judge_gift(gift: &GiftCard, lines: &[PricedLine<'_>]) -> Result<Money, Refusal> {

@@ -4,6 +4,7 @@
 pub mod cart;
 pub mod code;
 pub mod order;
+pub mod patrons;
 pub mod pricing;
 pub mod promotion;
 pub mod referral;

@@ -1,4 +1,4 @@
-//! Which way an order's status may go (ruling 4 names the five).
+//! Which way an order's status may go (rules.md, "Who may see an order").
 
 use crate::model::OrderStatus;
 

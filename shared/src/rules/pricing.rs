@@ -1,7 +1,7 @@
 //! What an item costs a caller, and whether it can be had: the one answer that the catalog, the deals, the
-//! promotions and the cart all give (rulings 5 and 6).
+//! promotions and the cart all give (rules.md, "Limits and availability").
 
-use crate::model::{Item, Ledger, Money, Rung, Sold};
+use crate::model::{Item, Ledger, Money, PriceTier, Sold};
 use serde::Serialize;
 
 /// What one unit of an item costs.
@@ -14,7 +14,7 @@ pub struct Quote {
 }
 
 impl Quote {
-    /// `price` + `discount` (ruling 5).
+    /// `price` + `discount` (rules.md, "Money and rounding").
     #[must_use]
     pub fn original_price(self) -> Money {
         self.price + self.discount
@@ -22,7 +22,8 @@ impl Quote {
 }
 
 /// How far an item's limits are used up. A current value is there exactly where its limit is; both user fields
-/// are absent for a caller who is not logged in (ruling 5). Serialised under the contract's names.
+/// are absent for a caller who is not logged in (rules.md, "Limits and availability"). Serialised under the names of
+/// the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Limits {
     /// Units that may be sold in all.
@@ -65,28 +66,29 @@ impl Limits {
 
 /// How an item stands for a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct Availability {
     /// What one unit costs.
     pub quote: Quote,
     /// How far its limits are used up.
     pub limits: Limits,
-    /// Whether it cannot be bought: inactive, a limit reached, or owned already on a ladder (rulings 5 and 6).
+    /// Whether it cannot be bought: inactive, a limit reached, or owned already on a ladder
+    /// (rules.md, "Limits and availability").
     pub unavailable: bool,
 }
 
 /// What a buyer has on a ladder already: the same for each of its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Climbed {
+pub struct UpgradeCredit {
     /// What was paid for the ladder's items, less refunds.
     paid: Money,
     /// The highest regular price among the items owned.
     highest: Option<Money>,
 }
 
-impl Climbed {
+impl UpgradeCredit {
     /// What `buyer` has on `ladder`; `None` where there is no ladder, or nobody is logged in.
     #[must_use]
-    pub fn of(ladder: &[Rung], buyer: Option<&Ledger>) -> Option<Self> {
+    pub fn of(ladder: &[PriceTier], buyer: Option<&Ledger>) -> Option<Self> {
         let ledger = buyer.filter(|_| !ladder.is_empty())?;
         Some(ladder.iter().fold(Self::default(), |climbed, rung| {
             let holding = ledger.of(rung.item);
@@ -99,20 +101,25 @@ impl Climbed {
 /// How `item` stands for a caller: `ladder` is that of its category (empty where that is not cumulative) and
 /// `buyer` the ledger of a logged-in caller.
 #[must_use]
-pub fn standing(item: &Item, ladder: &[Rung], sold: &Sold, buyer: Option<&Ledger>) -> Standing {
-    standing_on(item, Climbed::of(ladder, buyer), sold, buyer)
+pub fn standing(item: &Item, ladder: &[PriceTier], sold: &Sold, buyer: Option<&Ledger>) -> Availability {
+    availability_on(item, UpgradeCredit::of(ladder, buyer), sold, buyer)
 }
 
 /// [`standing`] where it is known already what the caller has on the item's ladder.
 #[must_use]
-pub fn standing_on(item: &Item, climbed: Option<Climbed>, sold: &Sold, buyer: Option<&Ledger>) -> Standing {
+pub fn availability_on(
+    item: &Item,
+    climbed: Option<UpgradeCredit>,
+    sold: &Sold,
+    buyer: Option<&Ledger>,
+) -> Availability {
     let limits = Limits::of(item, sold, buyer);
     let sale = item.price.less(item.discount);
     let climbed = climbed.filter(|_| climbs(item));
     let price = climbed.map_or(sale, |climbed| sale.less(climbed.paid));
     // The item itself, which stands on its ladder at its own price, or another whose regular price is not lower.
     let owned = climbed.is_some_and(|climbed| climbed.highest >= Some(item.price));
-    Standing {
+    Availability {
         quote: Quote { price, discount: item.price.less(price) },
         limits,
         unavailable: !item.active || limits.reached() || owned,
@@ -121,12 +128,12 @@ pub fn standing_on(item: &Item, climbed: Option<Climbed>, sold: &Sold, buyer: Op
 
 /// Whether an item is sold cumulatively: at most one unit, for the difference.
 #[must_use]
-pub fn is_cumulative(item: &Item, ladder: &[Rung]) -> bool {
+pub fn is_cumulative(item: &Item, ladder: &[PriceTier]) -> bool {
     !ladder.is_empty() && climbs(item)
 }
 
 /// Whether an item's price falls with what was paid on its ladder: a subscription's never does, and an any-price item
-/// has the buyer's price (ruling 6).
+/// has the buyer's price (rules.md, "Cumulative categories").
 const fn climbs(item: &Item) -> bool {
     !item.is_subscription && !item.any_price
 }

@@ -1,6 +1,6 @@
-//! Which promotions a cart is offered (ruling 11).
+//! Which promotions a cart is offered (rules.md, "Promotions").
 
-use super::pricing::{Standing, standing};
+use super::pricing::{Availability, standing};
 use crate::model::{Cart, Ledger, Promotion, Promotions, PublishedItem, Sold};
 
 /// A promotion offered to a caller.
@@ -11,7 +11,7 @@ pub struct Offer<'a> {
     /// The offer made for it.
     pub promotion: &'a Promotion,
     /// How the item stands for the caller, at its catalog price.
-    pub standing: Standing,
+    pub standing: Availability,
 }
 
 /// The promotions of active, available items that are not in the cart, in published order.

@@ -1,4 +1,4 @@
-//! What happens to the referral code on a cart (ruling 10).
+//! What happens to the referral code on a cart (rules.md, "Referral codes").
 
 use crate::model::{CodeText, Referral, UserId};
 
@@ -32,7 +32,7 @@ pub fn set(referral: Option<&Referral>, on_cart: Option<&CodeText>, caller: User
 }
 
 /// The referral where it counts: known, active, and referrals are switched on. A code on a cart that is no longer
-/// in force counts as not applied (ruling 8).
+/// in force counts as not applied (rules.md, "Referral codes").
 #[must_use]
 pub fn in_force(referral: Option<&Referral>, switched_on: bool) -> Option<&Referral> {
     referral.filter(|referral| switched_on && referral.active)

@@ -1,10 +1,10 @@
-//! Who may see an order (ruling 4).
+//! Who may see an order (rules.md, "Who may see an order").
 
 use crate::model::{Order, UserId};
 
 /// What a caller learns of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight<'a> {
+pub enum OrderVisibility<'a> {
     /// The order itself.
     Shown(&'a Order),
     /// It belongs to somebody and the caller is nobody.
@@ -17,12 +17,12 @@ pub enum Sight<'a> {
 
 /// Decides what a caller learns of an order; `caller` is `None` without a token and with an invalid one.
 #[must_use]
-pub fn sight(order: Option<&Order>, caller: Option<UserId>) -> Sight<'_> {
-    let Some(order) = order else { return Sight::NotFound };
+pub fn sight(order: Option<&Order>, caller: Option<UserId>) -> OrderVisibility<'_> {
+    let Some(order) = order else { return OrderVisibility::NotFound };
     match (order.owner, caller) {
-        (None, _) => Sight::Shown(order),
-        (Some(_), None) => Sight::Unauthorized,
-        (Some(owner), Some(caller)) if owner == caller => Sight::Shown(order),
-        (Some(_), Some(_)) => Sight::Forbidden,
+        (None, _) => OrderVisibility::Shown(order),
+        (Some(_), None) => OrderVisibility::Unauthorized,
+        (Some(owner), Some(caller)) if owner == caller => OrderVisibility::Shown(order),
+        (Some(_), Some(_)) => OrderVisibility::Forbidden,
     }
 }

@@ -7,10 +7,11 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{
     BehaviorVersion, Builder, Credentials, Region, SharedHttpClient, SharedInterceptor, StalledStreamProtectionConfig,
 };
+use aws_smithy_types::retry::RetrySpec;
 use std::time::Duration;
 
-/// Where a region's name begins so, its services are not under `amazonaws.com`, but under the other name. The partitions
-/// as the SDK knows them; a test compares the two.
+/// Where a region's name begins so, its services are not under `amazonaws.com`, but under the other name. The
+/// partitions as the SDK knows them; a test compares the two.
 const SUFFIXES: [(&str, &str); 7] = [
     ("cn-", "amazonaws.com.cn"),
     ("eusc-", "amazonaws.eu"),
@@ -54,20 +55,22 @@ impl Access {
             .connect_timeout(Duration::from_secs(1))
             .operation_attempt_timeout(Duration::from_millis(1_500))
             .operation_timeout(Duration::from_secs(4));
+        // As the SDK's own client of DynamoDB: only throttling is waited out for longer.
+        let backoff = RetrySpec::v2_1().with_non_throttling_initial_backoff(Duration::from_millis(25));
         Self {
             region: Region::new(region.to_owned()),
             endpoint: endpoint.unwrap_or_else(|| regional(region)),
             credentials,
             http_client,
-            retries: RetryConfig::standard().with_max_attempts(3),
+            retries: RetryConfig::standard().with_max_attempts(3).with_retry_spec(backoff),
             timeouts: timeouts.build(),
             interceptors: Vec::new(),
         }
     }
 
     /// The access that the process's environment names, with the variables that Lambda sets and every SDK knows; TLS by
-    /// rustls with ring (see "No aws-lc" in `infra/docs/decisions.md`). The SDK's search for profiles, single sign-on and
-    /// instance roles is left out: it is half of a function's size, and nothing there ever finds anything.
+    /// rustls with ring (see "No aws-lc" in `infra/docs/decisions.md`). The SDK's search for profiles, single sign-on
+    /// and instance roles is left out: it is half of a function's size, and nothing there ever finds anything.
     ///
     /// # Errors
     /// [`ConfigError::Missing`] where no region is named.

@@ -1,8 +1,8 @@
 //! Items in the JSON that DynamoDB speaks, read straight into structs: `{"id":{"N":"7"},"lines":{"L":[…]}}`.
 //!
-//! The SDK reads every attribute into a map of its own first, and a second library reads that: for a row of a cart, five
-//! times the work (see "Rows straight into structs" in `infra/docs/decisions.md`). JSON itself is serde_json's here too; what
-//! is ours is that a value stands inside an object that names its type.
+//! The SDK reads every attribute into a map of its own first, and a second library reads that: for a row of a cart,
+//! five times the work (see "Rows straight into structs" in `infra/docs/performance-notes.md`). JSON itself is
+//! serde_json's here too; what is ours is that a value stands inside an object that names its type.
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
@@ -91,12 +91,32 @@ impl RawAttribute {
     }
 }
 
-/// Hands a seed the number that stands as text in an attribute of the type `N`. Every number that is read here is whole;
-/// another stays text.
+/// Hands a seed the number that stands as text in an attribute of the type `N`. Every number that is read here is
+/// whole; another stays text.
 fn number<'de, S: DeserializeSeed<'de>, E: Error>(digits: &str, seed: S) -> Result<S::Value, E> {
     match digits.parse::<i64>() {
         Ok(number) => seed.deserialize(Present(number.into_deserializer())),
         Err(_) => seed.deserialize(Present(digits.into_deserializer())),
+    }
+}
+
+/// What is said of a value when a decoder's words are nothing but the value.
+const UNREADABLE: &str = "it does not read as what it should be";
+
+/// What is wrong with an attribute, without its value: for logs.
+pub(super) fn attribute(name: &str, error: &dyn std::error::Error) -> String {
+    format!("attribute `{name}`: {}", without_values(error))
+}
+
+/// What a decoder of serde's says, without the value that it quotes, which may be a buyer's: for logs. Names of fields
+/// and what was expected are the program's own.
+pub(super) fn without_values(error: &dyn std::error::Error) -> String {
+    let said = error.to_string();
+    let names_a_field = ["missing field `", "duplicate field `", "attribute `"].iter().any(|how| said.starts_with(how));
+    match said.rsplit_once(", expected ") {
+        _ if names_a_field => said,
+        Some((_, expected)) => format!("expected {expected}"),
+        None => UNREADABLE.to_owned(),
     }
 }
 
@@ -127,7 +147,7 @@ impl<'de> Deserializer<'de> for Whole<'de> {
 /// An item's attributes, one after the other.
 struct RawAttributes<'de> {
     rest: slice::Iter<'de, (String, RawAttribute)>,
-    value: Option<&'de RawAttribute>,
+    value: Option<(&'de str, &'de RawAttribute)>,
 }
 
 impl<'de> MapAccess<'de> for RawAttributes<'de> {
@@ -135,13 +155,14 @@ impl<'de> MapAccess<'de> for RawAttributes<'de> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, serde_json::Error> {
         let Some((name, value)) = self.rest.next() else { return Ok(None) };
-        self.value = Some(value);
+        self.value = Some((name, value));
         seed.deserialize(name.as_str().into_deserializer()).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, serde_json::Error> {
-        let value = self.value.take().ok_or_else(|| serde_json::Error::custom("an attribute without a name"))?;
-        value.read(seed)
+        let (name, value) =
+            self.value.take().ok_or_else(|| serde_json::Error::custom("an attribute without a name"))?;
+        value.read(seed).map_err(|error: serde_json::Error| Error::custom(attribute(name, &error)))
     }
 }
 
@@ -520,30 +541,42 @@ mod tests {
     #[test]
     fn what_is_not_as_it_should_be_is_refused() {
         for (name, attribute, problem) in [
-            ("id", r#"{"N":"-7"}"#, "invalid value: integer `-7`, expected u64"),
-            ("id", r#"{"N":"7.5"}"#, "invalid type: string \"7.5\", expected u64"),
-            ("id", r#"{"S":"7"}"#, "invalid type: string \"7\", expected u64"),
+            ("id", r#"{"N":"-7"}"#, "attribute `id`: expected u64"),
+            ("id", r#"{"N":"7.5"}"#, "attribute `id`: expected u64"),
+            ("id", r#"{"S":"7"}"#, "attribute `id`: expected u64"),
             ("id", r#"{"N":7}"#, "invalid type: integer `7`, expected a string"),
             ("id", "7", "expected value"),
             ("id", "{}", "expected value"),
             ("id", r#"{"N":"7","S":"7"}"#, "expected value"),
-            ("id", r#"{"B":"Nw=="}"#, "invalid type: null, expected u64"),
+            ("id", r#"{"B":"Nw=="}"#, "attribute `id`: expected u64"),
             ("id", r#"{"X":"7"}"#, "unknown variant `X`"),
-            ("inner", r#"{"M":{"deep":{"L":[{"N":7}]}}}"#, "invalid type: integer `7`, expected a number as text"),
-            ("inner", r#"{"M":{"deep":7}}"#, "invalid type: integer `7`, expected an attribute"),
-            ("inner", r#"{"M":{"deep":{}}}"#, "an attribute without a type"),
-            ("inner", r#"{"M":{"deep":{"L":[],"S":"7"}}}"#, "an attribute of two types"),
-            ("inner", r#"{"M":{"deep":{"NS":["7"]}}}"#, "invalid type: null, expected a sequence"),
-            ("inner", r#"{"M":{"deep":{"X":"7"}}}"#, "unknown variant `X`"),
-            ("open", r#"{"N":"1"}"#, "invalid type: integer `1`, expected a boolean"),
-            ("kind", r#"{"S":"large"}"#, "unknown variant `large`"),
-            ("reward", r#"{"M":{}}"#, "a variant without a name"),
-            ("inner", r#"{"L":[]}"#, "invalid"),
-            ("limits", r#"{"NULL":true}"#, "invalid type: null, expected a sequence"),
+            ("inner", r#"{"M":{"deep":{"L":[{"N":7}]}}}"#, "attribute `inner`: expected a number as text"),
+            ("inner", r#"{"M":{"deep":7}}"#, "attribute `inner`: expected an attribute"),
+            ("inner", r#"{"M":{"deep":{}}}"#, UNREADABLE),
+            ("inner", r#"{"M":{"deep":{"L":[],"S":"7"}}}"#, UNREADABLE),
+            ("inner", r#"{"M":{"deep":{"NS":["7"]}}}"#, "attribute `inner`: expected a sequence"),
+            ("inner", r#"{"M":{"deep":{"X":"7"}}}"#, "attribute `inner`: expected one of `S`"),
+            ("open", r#"{"N":"1"}"#, "attribute `open`: expected a boolean"),
+            ("kind", r#"{"S":"large"}"#, "attribute `kind`: expected `small`"),
+            ("reward", r#"{"M":{}}"#, UNREADABLE),
+            ("inner", r#"{"L":[]}"#, "attribute `inner`: "),
+            ("limits", r#"{"NULL":true}"#, "attribute `limits`: expected a sequence"),
         ] {
             let error = read(name, attribute).unwrap_err();
             assert!(error.contains(problem), "{name} {attribute}: {error}");
         }
         assert!(serde_json::from_str::<RawItem>("[]").is_err());
+    }
+
+    #[test]
+    fn no_value_of_a_buyer_is_in_what_is_said_of_an_item() {
+        for attribute in [r#"{"S":"secret"}"#, r#"{"N":"4711.5"}"#, r#"{"M":{"deep":{"S":"secret, expected 4711"}}}"#] {
+            for name in ["id", "kind", "inner", "tagged", "limits", "reward"] {
+                let said = read(name, attribute).unwrap_err();
+                assert!(said.contains(name) && !said.contains("secret") && !said.contains("4711"), "{said}");
+            }
+        }
+        let item: RawItem = serde_json::from_str(r#"{"id":{"N":"7"}}"#).unwrap();
+        assert_eq!(without_values(&item.read::<Thing>().unwrap_err()), "missing field `name`");
     }
 }

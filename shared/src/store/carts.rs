@@ -1,5 +1,5 @@
-//! Carts: read with others, written on the condition that nobody wrote in between (ruling 8). That condition makes it
-//! enough to write what changed: all else is as it was read.
+//! Carts: read with others, written on the condition that nobody wrote in between (rules.md, "Writing a cart"). That
+//! condition makes it enough to write what changed: all else is as it was read.
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -7,7 +7,7 @@ use super::codec::{encode_live, key_attributes};
 use super::keys::{self, Key, PK, SK};
 use crate::model::{AppliedCode, Cart, CodeText, Line, UserId};
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -48,12 +48,17 @@ impl Edit {
 
 /// Writes what an edit changed, as the next version; the first write of a cart writes all of it.
 ///
+/// If the response to a first try is lost, the SDK tries again and the condition fails on what the first try wrote. The
+/// write's id in the cart tells it from a conflict.
+///
 /// # Errors
 /// [`StoreError`] where the database answers neither with the write nor with the failed condition.
 pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
     let key = keys::cart(edit.cart.user);
-    let update = Update::of(edit, &key)?;
+    let write = write_id();
+    let update = Update::of(edit, write.clone(), &key)?;
     let mut request = UpdateItemInput::builder().table_name(db.table()).set_key(Some(key_attributes(&key)));
+    request = request.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
     request = if edit.read.version == 0 {
         request.condition_expression("attribute_not_exists(pk)")
     } else {
@@ -69,18 +74,31 @@ pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
     match db.update_item(request.update_expression(update.expression)).await {
         Ok(_) => Ok(Saved::Written),
         Err(error) => match error.as_service_error() {
-            Some(
-                UpdateItemError::ConditionalCheckFailedException(_) | UpdateItemError::TransactionConflictException(_),
-            ) => Ok(Saved::Conflict),
+            Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
+                let last = failed.item().and_then(|item| item.get(LAST_WRITE)).and_then(|value| value.as_s().ok());
+                Ok(if write.is_some() && write.as_ref() == last { Saved::Written } else { Saved::Conflict })
+            }
+            Some(UpdateItemError::TransactionConflictException(_)) => Ok(Saved::Conflict),
             _ => Err(StoreError::from_sdk("UpdateItem", error)),
         },
     }
 }
 
-/// What a write sets, under the names that [`Cart`] has.
+/// A random id for a write. Without entropy there is none, and a lost response looks like a conflict.
+fn write_id() -> Option<String> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).is_ok().then(|| format!("{:016x}", u64::from_le_bytes(bytes)))
+}
+
+/// The attribute that holds the id of the write that wrote the cart last.
+const LAST_WRITE: &str = "last_write";
+
+/// What a write sets, under the names that [`Cart`] has, and [`LAST_WRITE`].
 #[derive(Serialize)]
 struct Changes<'a> {
     version: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_write: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<UserId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,10 +112,11 @@ struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    fn of(Edit { read, cart }: &'a Edit) -> Self {
+    fn of(Edit { read, cart }: &'a Edit, write: Option<String>) -> Self {
         let is_first = read.version == 0;
         Self {
             version: read.version.saturating_add(1),
+            last_write: write,
             user: is_first.then_some(cart.user),
             next_line: (is_first || cart.next_line != read.next_line).then_some(cart.next_line),
             lines: (is_first || cart.lines != read.lines).then_some(&cart.lines),
@@ -115,8 +134,8 @@ struct Update {
 }
 
 impl Update {
-    fn of(edit: &Edit, key: &Key) -> Result<Self, StoreError> {
-        let mut attributes = encode_live(key, &Changes::of(edit))?;
+    fn of(edit: &Edit, write: Option<String>, key: &Key) -> Result<Self, StoreError> {
+        let mut attributes = encode_live(key, &Changes::of(edit, write))?;
         attributes.remove(PK);
         attributes.remove(SK);
         let (read, cart) = (&edit.read, &edit.cart);

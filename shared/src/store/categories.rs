@@ -3,22 +3,22 @@
 use super::StoreError;
 use super::client::Db;
 use super::keys::{self, Key};
-use super::shelf::Shelf;
-use crate::model::{CategoryPath, CategoryShelf};
+use super::versioned_cache::VersionedCache;
+use crate::model::{CategoryPath, CategoryWithItems};
 use std::sync::Arc;
 
 /// A category page.
 #[derive(Debug)]
 pub struct CategoryPage<B> {
     /// The category itself, then its subcategories.
-    pub shelves: Vec<CategoryShelf>,
+    pub shelves: Vec<CategoryWithItems>,
     /// What a function makes of the page and keeps for as long as the page itself.
     pub beside: B,
 }
 
 /// Category pages by version and path.
 #[derive(Debug, Default)]
-pub struct CategoryPages<B>(Shelf<CategoryPage<B>>);
+pub struct CategoryPages<B>(VersionedCache<CategoryPage<B>>);
 
 impl<B: Default> CategoryPages<B> {
     /// The page of the category at `path`; `None` where the version has none there.

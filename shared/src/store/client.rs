@@ -8,8 +8,9 @@ use super::codec::{Item, Row, key_attributes};
 use super::direct::{Answer, Batch, Direct, Page};
 use super::error::StoreError;
 use super::keys::{Key, PK};
-use crate::telemetry::database_call;
+use crate::{deadline, telemetry};
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemInput};
 use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
@@ -33,7 +34,7 @@ const ROUNDS: u32 = 4;
 /// The table, by a way that is shared by everything in the process.
 #[derive(Debug, Clone)]
 pub struct Db {
-    way: Way,
+    way: Backend,
     table: Arc<str>,
 }
 
@@ -42,7 +43,7 @@ type Call<'a, T, E> = Pin<Box<dyn Future<Output = Answer<T, E>> + Send + 'a>>;
 
 /// How an operation gets to the table.
 #[derive(Debug, Clone)]
-enum Way {
+enum Backend {
     /// The functions' way.
     Direct(Arc<Direct>),
     /// The tools' way, with all that the SDK's client can find and do.
@@ -53,21 +54,21 @@ impl Db {
     /// The table named `table` as functions reach it.
     #[must_use]
     pub fn direct(access: Access, table: &str) -> Self {
-        Self { way: Way::Direct(Arc::new(Direct::new(access))), table: Arc::from(table) }
+        Self { way: Backend::Direct(Arc::new(Direct::new(access))), table: Arc::from(table) }
     }
 
     /// The table named `table`, reached through the SDK's client.
     #[must_use]
     pub fn new(client: Client, table: &str) -> Self {
-        Self { way: Way::Client(client), table: Arc::from(table) }
+        Self { way: Backend::Client(client), table: Arc::from(table) }
     }
 
     /// The SDK's client, for the operations that no function needs.
     #[must_use]
     pub fn client(&self) -> &Client {
         match &self.way {
-            Way::Direct(direct) => direct.client(),
-            Way::Client(client) => client,
+            Backend::Direct(direct) => direct.client(),
+            Backend::Client(client) => client,
         }
     }
 
@@ -83,7 +84,7 @@ impl Db {
     /// [`StoreError`] where the database does not answer with the item or its absence.
     pub async fn get(&self, key: &Key, consistent: bool) -> Result<Option<Item>, StoreError> {
         let request = GetItemInput::builder().table_name(self.table()).consistent_read(consistent);
-        let answer = database_call(self.get_item(request.set_key(Some(key_attributes(key))))).await;
+        let answer = run(self.get_item(request.set_key(Some(key_attributes(key))))).await;
         Ok(answer.map_err(|error| StoreError::from_sdk("GetItem", error))?.item)
     }
 
@@ -107,7 +108,7 @@ impl Db {
             let request =
                 request.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
             let request = BatchGetItemInput::builder().request_items(self.table(), request);
-            let answer = database_call(self.batch_get_item(request)).await;
+            let answer = run(self.batch_get_item(request)).await;
             let Batch { rows: found, unprocessed } = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
             for row in found {
                 rows.insert(row.key()?, row);
@@ -132,7 +133,7 @@ impl Db {
             let request = QueryInput::builder().table_name(self.table()).consistent_read(true);
             let request = request.key_condition_expression("#pk = :pk").expression_attribute_names("#pk", PK);
             let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
-            let page = database_call(self.query_page(request.set_exclusive_start_key(start))).await;
+            let page = run(self.query_page(request.set_exclusive_start_key(start))).await;
             let Page { rows, next } = page.map_err(|error| StoreError::from_sdk("Query", error))?;
             found.extend(rows);
             start = next;
@@ -144,22 +145,22 @@ impl Db {
 
     fn get_item(&self, request: GetItemInputBuilder) -> Call<'_, GetItemOutput, GetItemError> {
         match &self.way {
-            Way::Direct(direct) => Box::pin(direct.get_item(request)),
-            Way::Client(client) => Box::pin(request.send_with(client)),
+            Backend::Direct(direct) => Box::pin(direct.get_item(request)),
+            Backend::Client(client) => Box::pin(request.send_with(client)),
         }
     }
 
     fn batch_get_item(&self, request: BatchGetItemInputBuilder) -> Call<'_, Batch, BatchGetItemError> {
         match &self.way {
-            Way::Direct(direct) => Box::pin(direct.batch_get_item(request)),
-            Way::Client(client) => Box::pin(request.send_with(client).map_ok(Batch::from)),
+            Backend::Direct(direct) => Box::pin(direct.batch_get_item(request)),
+            Backend::Client(client) => Box::pin(request.send_with(client).map_ok(Batch::from)),
         }
     }
 
     fn query_page(&self, request: QueryInputBuilder) -> Call<'_, Page, QueryError> {
         match &self.way {
-            Way::Direct(direct) => Box::pin(direct.query(request)),
-            Way::Client(client) => Box::pin(request.send_with(client).map_ok(Page::from)),
+            Backend::Direct(direct) => Box::pin(direct.query(request)),
+            Backend::Client(client) => Box::pin(request.send_with(client).map_ok(Page::from)),
         }
     }
 
@@ -169,10 +170,18 @@ impl Db {
     /// What the SDK answers.
     pub async fn update_item(&self, request: UpdateItemInputBuilder) -> Answer<UpdateItemOutput, UpdateItemError> {
         let call: Call<'_, _, _> = match &self.way {
-            Way::Direct(direct) => Box::pin(direct.update_item(request)),
-            Way::Client(client) => Box::pin(request.send_with(client)),
+            Backend::Direct(direct) => Box::pin(direct.update_item(request)),
+            Backend::Client(client) => Box::pin(request.send_with(client)),
         };
-        database_call(call).await
+        run(call).await
+    }
+}
+
+/// Runs a call within the request's deadline, and notes how long it took.
+async fn run<T, E>(call: Call<'_, T, E>) -> Answer<T, E> {
+    match telemetry::database_call(deadline::within(call)).await {
+        Some(answer) => answer,
+        None => Err(SdkError::timeout_error("the request's deadline has passed")),
     }
 }
 

@@ -4,7 +4,7 @@
 //! JSON text in [`DATA`], which parses straight into structs. *Live* things have native attributes, because
 //! conditions and updates name them and because an owner looks at them in the console.
 
-use super::attributes::RawItem;
+use super::attributes::{RawItem, attribute, without_values};
 use super::error::StoreError;
 use super::keys::{Key, PK, SK};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -121,11 +121,7 @@ pub fn decode_published<T: DeserializeOwned>(key: &Key, item: &Item) -> Result<(
 }
 
 fn parse<T: DeserializeOwned>(key: &Key, json: &str) -> Result<(T, usize), StoreError> {
-    let thing = serde_json::from_str(json).map_err(|error| StoreError::Unreadable {
-        kind: key.to_string(),
-        attribute: DATA.to_owned(),
-        source: Some(Box::new(error)),
-    })?;
+    let thing = serde_json::from_str(json).map_err(|error| StoreError::unreadable(key, &attribute(DATA, &error)))?;
     Ok((thing, json.len()))
 }
 
@@ -148,5 +144,5 @@ pub fn decode_live<T: DeserializeOwned>(key: &Key, item: Item) -> Result<T, Stor
 }
 
 fn broken(key: &Key, error: &dyn std::error::Error) -> StoreError {
-    StoreError::Unreadable { kind: key.to_string(), attribute: error.to_string(), source: None }
+    StoreError::unreadable(key, &without_values(error))
 }

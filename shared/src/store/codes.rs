@@ -1,5 +1,5 @@
 //! Coupons, gift cards, uses and referral codes. None of them is written here: uses and balances are taken when an
-//! order is paid (ruling 9).
+//! order is paid (rules.md, "Coupons and gift cards").
 
 use super::StoreError;
 use super::client::Rows;

@@ -1,9 +1,11 @@
 //! The connector to the database: HTTP/1.1 over TLS, on connections that are kept for the next request.
 //!
-//! The SDK's own client speaks HTTP/2 and through proxies as well, which is a seventh of a function's size and nothing that
-//! DynamoDB answers (see "A connector of our own" in `infra/docs/decisions.md`). Protocol, TLS and address lookup are
-//! libraries here too; what is ours is which connection a request takes, and what the SDK is told of a failure.
+//! The SDK's own client speaks HTTP/2 and through proxies as well, which is a seventh of a function's size and nothing
+//! that DynamoDB answers (see "A connector of our own" in `infra/docs/performance-notes.md`). Protocol, TLS and address
+//! lookup are libraries here too; what is ours is which connection a request takes, and what the SDK is told of a
+//! failure.
 
+use crate::clock::{Clock, SystemClock};
 use aws_sdk_dynamodb::config::{
     HttpClient, RuntimeComponents, SharedHttpClient,
     http::{HttpRequest, HttpResponse},
@@ -32,11 +34,16 @@ use tower_service::Service;
 
 /// After this long without a request a connection is not trusted any more: something on the way may have forgotten it.
 const IDLE: Duration = Duration::from_secs(90);
+/// How long a kept connection may take for the first bytes of a response. A sandbox may be frozen for minutes, and its
+/// connections gone by then without a word; a connection just opened has the attempt's whole time.
+const FIRST_BYTES: Duration = Duration::from_millis(250);
+/// A kept connection has at least this many times what it took last: a slow database is not a dead connection.
+const SLOWER: u32 = 4;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Whom the function trusts: the public roots that it was built with, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name in
-/// their place. The operating system's file is not read: that would be a third of a start.
+/// Whom the function trusts: the public roots that it was built with, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name
+/// in their place. The operating system's file is not read: that would be a third of a start.
 #[must_use]
 pub fn roots() -> RootCertStore {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -52,23 +59,29 @@ pub fn roots() -> RootCertStore {
     roots
 }
 
-/// A client for the SDK that trusts `roots`. It opens a connection where none is free, and closes none that still works.
+/// A client for the SDK that trusts `roots`. It opens a connection where none is free, and closes none that still
+/// works.
 #[must_use]
 pub fn client(roots: RootCertStore) -> SharedHttpClient {
+    pooled(roots, Some(FIRST_BYTES))
+}
+
+/// A client for a database without TLS in the same process: no certificate is trusted, and a kept connection is given
+/// as much time as any.
+#[must_use]
+pub fn plain_client() -> SharedHttpClient {
+    pooled(RootCertStore::empty(), None)
+}
+
+fn pooled(roots: RootCertStore, first_bytes: Option<Duration>) -> SharedHttpClient {
     // Fails where a provider is installed already, which is this one: no other is ever linked.
     drop(rustls::crypto::ring::default_provider().install_default());
     let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     let mut tcp = TcpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    let pool = Pool { connector: HttpsConnector::from((tcp, tls)), kept: Mutex::default() };
+    let pool = Pool { connector: HttpsConnector::from((tcp, tls)), first_bytes, kept: Mutex::default() };
     SharedHttpClient::new(Connector(Arc::new(pool)))
-}
-
-/// A client for a database without TLS, on this machine: no certificate is trusted.
-#[must_use]
-pub fn plain_client() -> SharedHttpClient {
-    client(RootCertStore::empty())
 }
 
 /// The client: one pool, whatever the timeouts of an operation.
@@ -102,9 +115,11 @@ async fn send(
     let mut request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
     let origin = Origin::take_from(&mut request).map_err(ConnectorError::user)?;
     let capture = request.extensions().get::<CaptureSmithyConnection>().cloned();
+    let began = Instant::now();
     loop {
         let kept = pool.take(&origin);
         let is_kept = kept.is_some();
+        let first_bytes = kept.as_ref().and_then(|connection| pool.first_bytes(connection));
         let mut connection = match kept {
             Some(connection) => connection,
             None => within(settings.connect_timeout(), pool.open(&origin)).await?.map_err(failed_connect)?,
@@ -112,8 +127,14 @@ async fn send(
         if let Some(capture) = &capture {
             capture.set_connection_retriever(connection.handle());
         }
-        match within(settings.read_timeout(), connection.sender.try_send_request(request)).await? {
+        let (sent, limit) = (Instant::now(), first_bytes.or(settings.read_timeout()));
+        let answer = within(limit, connection.sender.try_send_request(request)).await;
+        if answer.is_err() && first_bytes.is_some() {
+            pool.forget_idle_since(began);
+        }
+        match answer? {
             Ok(response) => {
+                connection.took = sent.elapsed();
                 pool.keep(connection);
                 let response = HttpResponse::try_from(response.map(SdkBody::from_body_1_x));
                 return response.map_err(|error| ConnectorError::other(error.into(), None));
@@ -156,6 +177,8 @@ impl Origin {
 #[derive(Debug)]
 struct Pool {
     connector: HttpsConnector<TcpConnector>,
+    /// See [`FIRST_BYTES`].
+    first_bytes: Option<Duration>,
     kept: Mutex<Vec<Connection>>,
 }
 
@@ -170,8 +193,20 @@ impl Pool {
 
     /// Keeps a connection that has answered. It is ready again as soon as the answer's body is read.
     fn keep(&self, mut connection: Connection) {
-        connection.used = Instant::now();
+        connection.used = Moment::now();
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+    }
+
+    /// How long a kept connection may take for the first bytes of a response; `None` for as long as any.
+    fn first_bytes(&self, kept: &Connection) -> Option<Duration> {
+        self.first_bytes.map(|limit| limit.max(kept.took * SLOWER))
+    }
+
+    /// Drops the connections that have been idle since before `began`: one of them is dead, and whatever broke it has
+    /// most likely broken the others. The SDK's next attempt then opens one.
+    fn forget_idle_since(&self, began: Instant) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|connection| connection.used.monotonic > began);
     }
 
     async fn open(&self, origin: &Origin) -> Result<Connection, BoxError> {
@@ -179,7 +214,13 @@ impl Pool {
         let (sender, driver) = handshake(stream).await?;
         // How it ends is told to the request on it.
         tokio::spawn(async move { drop(driver.await) });
-        Ok(Connection { origin: origin.clone(), sender, used: Instant::now(), spoiled: Arc::default() })
+        Ok(Connection {
+            origin: origin.clone(),
+            sender,
+            used: Moment::now(),
+            took: Duration::ZERO,
+            spoiled: Arc::default(),
+        })
     }
 }
 
@@ -187,14 +228,16 @@ impl Pool {
 struct Connection {
     origin: Origin,
     sender: SendRequest<SdkBody>,
-    used: Instant,
+    used: Moment,
+    /// How long the last response took to begin.
+    took: Duration,
     /// Set by the SDK after an answer such as 500, so that the next attempt meets another host.
     spoiled: Arc<AtomicBool>,
 }
 
 impl Connection {
     fn is_alive(&self) -> bool {
-        !self.sender.is_closed() && !self.spoiled.load(Ordering::Relaxed) && self.used.elapsed() < IDLE
+        !self.sender.is_closed() && !self.spoiled.load(Ordering::Relaxed) && self.used.age(Moment::now()) < IDLE
     }
 
     /// What the SDK spoils the connection with.
@@ -205,6 +248,25 @@ impl Connection {
             let spoil = move || spoiled.store(true, Ordering::Relaxed);
             Some(ConnectionMetadata::builder().proxied(false).poison_fn(spoil).build())
         }
+    }
+}
+
+/// A time by both clocks: the monotonic one may stand still while a sandbox is frozen, the other may be set back.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    monotonic: Instant,
+    /// Since 1970 UTC.
+    wall: Duration,
+}
+
+impl Moment {
+    fn now() -> Self {
+        Self { monotonic: Instant::now(), wall: SystemClock.now() }
+    }
+
+    /// How long ago this was at `now`, by the clock that says more.
+    fn age(self, now: Self) -> Duration {
+        now.monotonic.saturating_duration_since(self.monotonic).max(now.wall.saturating_sub(self.wall))
     }
 }
 
@@ -233,5 +295,20 @@ fn failed_request(error: hyper::Error) -> ConnectorError {
     } else {
         let kind = error.is_incomplete_message().then_some(ErrorKind::TransientError);
         ConnectorError::other(error.into(), kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_ages_by_whichever_clock_went_on() {
+        let used = Moment::now();
+        let (second, hour) = (Duration::from_secs(1), Duration::from_hours(1));
+        let later = |monotonic, wall| Moment { monotonic: used.monotonic + monotonic, wall: used.wall + wall };
+        assert_eq!(used.age(later(second, hour)), hour, "the monotonic clock stood still");
+        assert_eq!(used.age(later(hour, second)), hour, "the other one was set back");
+        assert_eq!(later(hour, hour).age(used), Duration::ZERO);
     }
 }

@@ -1,10 +1,11 @@
 //! Units sold in all, by item: shown and used to accept a code for up to a few seconds after they were read
-//! (design, section 2.4). Whatever records an order guards the limit inside its write and reads nothing here.
+//! (rules.md, "Caches in a function"). Whatever records an order guards the limit inside its write and reads nothing
+//! here.
 
 use super::StoreError;
 use super::client::{Db, Rows};
 use super::keys::{self, Key};
-use super::shelf;
+use super::versioned_cache;
 use crate::model::{ItemId, Sold};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, UnitWeighter};
@@ -36,7 +37,7 @@ impl Counters {
     #[must_use]
     pub fn new(lifetime: Duration) -> Self {
         let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
-        let options = shelf::options(REMEMBERED, REMEMBERED as u64);
+        let options = versioned_cache::options(REMEMBERED, REMEMBERED as u64);
         let cache =
             Cache::with_options(options, UnitWeighter, DefaultHashBuilder::default(), DefaultLifecycle::default());
         Self { lifetime_millis, cache }

@@ -3,13 +3,14 @@
 //! Requests are written, signed, tried again and read by the SDK's own parts. What its client has around them for every
 //! service and every operation (the rules and the table that an endpoint's name is found by, a dozen interceptors that
 //! report on features in use, a cache for credentials that do not change) is left out: it is a third of a call and
-//! almost half of a start (see "Operations without the client" in `infra/docs/decisions.md`).
+//! almost half of a start (see "Operations without the client" in `infra/docs/performance-notes.md`).
 
 use super::access::Access;
-use super::attributes::RawItem;
+use super::attributes::{RawItem, without_values};
 use super::codec::{Item, Row, key_attributes};
 use super::error::StoreError;
 use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
+use aws_runtime::service_clock_skew::ServiceClockSkewInterceptor;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::{ConfigBag, IdentityCache, RuntimeComponents, RuntimeComponentsBuilder};
@@ -149,7 +150,7 @@ impl Direct {
         read: fn(&[u8]) -> Result<T, BoxError>,
     ) -> RuntimePlugins {
         let mut layer = Layer::new(SERVICE);
-        layer.store_put(SharedResponseDeserializer::new(Straight { read, theirs: operation.config() }));
+        layer.store_put(SharedResponseDeserializer::new(RawDeserializer { read, theirs: operation.config() }));
         let plugin = StaticRuntimePlugin::new().with_config(layer.freeze());
         self.plugins(operation).with_operation_plugin(plugin)
     }
@@ -189,14 +190,14 @@ impl From<QueryOutput> for Page {
 }
 
 /// Reads an answer without taking its rows apart. What is no success is read by the SDK.
-struct Straight<T> {
+struct RawDeserializer<T> {
     read: fn(&[u8]) -> Result<T, BoxError>,
     theirs: Option<FrozenLayer>,
 }
 
-impl<T> Debug for Straight<T> {
+impl<T> Debug for RawDeserializer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Straight").finish_non_exhaustive()
+        f.debug_struct("RawDeserializer").finish_non_exhaustive()
     }
 }
 
@@ -225,7 +226,7 @@ struct PageJson {
     last_evaluated_key: Option<RawItem>,
 }
 
-impl<T: Debug + Send + Sync + 'static> DeserializeResponse for Straight<T> {
+impl<T: Debug + Send + Sync + 'static> DeserializeResponse for RawDeserializer<T> {
     fn deserialize_nonstreaming_with_config(&self, response: &HttpResponse, config: &ConfigBag) -> OutputOrError {
         if let Some(body) = response.body().bytes().filter(|_| response.status().is_success()) {
             return (self.read)(body).map(Output::erase).map_err(OrchestratorError::other);
@@ -238,7 +239,7 @@ impl<T: Debug + Send + Sync + 'static> DeserializeResponse for Straight<T> {
 }
 
 fn read_batch(body: &[u8]) -> Result<Batch, BoxError> {
-    let BatchJson { responses, unprocessed_keys } = serde_json::from_slice(body)?;
+    let BatchJson { responses, unprocessed_keys } = parse(body)?;
     let unprocessed = unprocessed_keys.into_values().flat_map(|rest| rest.keys).map(key);
     Ok(Batch {
         rows: responses.into_values().flatten().map(Row::Raw).collect(),
@@ -247,8 +248,12 @@ fn read_batch(body: &[u8]) -> Result<Batch, BoxError> {
 }
 
 fn read_page(body: &[u8]) -> Result<Page, BoxError> {
-    let PageJson { items, last_evaluated_key } = serde_json::from_slice(body)?;
+    let PageJson { items, last_evaluated_key } = parse(body)?;
     Ok(Page { rows: items.into_iter().map(Row::Raw).collect(), next: last_evaluated_key.map(key).transpose()? })
+}
+
+fn parse<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, BoxError> {
+    serde_json::from_slice(body).map_err(|error| without_values(&error).into())
 }
 
 /// A key that was read, as the SDK takes it.
@@ -285,6 +290,8 @@ fn components(access: &Access) -> RuntimeComponentsBuilder {
     components.set_retry_strategy(Some(SharedRetryStrategy::new(StandardRetryStrategy::new())));
     components.push_retry_classifier(HttpStatusCodeClassifier::default());
     components.push_interceptor(SharedInterceptor::permanent(ConnectionPoisoningInterceptor::new()));
+    // Signs by the database's clock when this one is wrong; an operation's own classifiers try such a refusal again.
+    components.push_interceptor(SharedInterceptor::permanent(ServiceClockSkewInterceptor::new()));
     access.interceptors.iter().for_each(|interceptor| {
         components.push_interceptor(interceptor.clone());
     });

@@ -26,6 +26,15 @@ pub enum StoreError {
         #[source]
         source: Source,
     },
+    /// The database does not accept the process's credentials: they have expired, or were replaced.
+    #[error("the database does not accept the credentials ({operation})")]
+    Credentials {
+        /// The operation that was refused.
+        operation: &'static str,
+        /// Why.
+        #[source]
+        source: Source,
+    },
     /// An item is there and does not read as what it should be.
     #[error("the {kind} item is unreadable at {attribute}")]
     Unreadable {
@@ -61,10 +70,18 @@ impl StoreError {
         };
         if passing {
             Self::Unavailable { operation, source: Some(Box::new(error)) }
+        } else if error.code().is_some_and(is_about_credentials) {
+            Self::Credentials { operation, source: Box::new(error) }
         } else {
             Self::Refused { operation, source: Box::new(error) }
         }
     }
+}
+
+/// Whether an error code of the database says that other credentials are needed. A wrong clock gives the last one too,
+/// but that has been corrected by then.
+fn is_about_credentials(code: &str) -> bool {
+    matches!(code, "ExpiredTokenException" | "UnrecognizedClientException" | "InvalidSignatureException")
 }
 
 /// Whether an error code of the database says "not now" rather than "not so".

@@ -3,14 +3,15 @@
 use super::StoreError;
 use super::client::Rows;
 use super::keys::{self, Key};
-use super::shelf::Shelf;
-use crate::model::{Cart, ItemId, Items, PublishedItem};
+use super::versioned_cache::VersionedCache;
+use crate::model::{ItemId, Items, PublishedItem};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Published items by version and id. Absence is kept as well: it is as immutable as the rest, and ids come from
 /// carts, never from a caller's text.
 #[derive(Debug, Default)]
-pub struct ItemShelf(Shelf<Option<Arc<PublishedItem>>>);
+pub struct ItemCache(VersionedCache<Option<Arc<PublishedItem>>>);
 
 /// What is known of some items already, and what has to be read.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub struct ItemPlan {
     missing: Vec<(ItemId, Key)>,
 }
 
-impl ItemShelf {
+impl ItemCache {
     /// Looks `ids` up at `version`.
     #[must_use]
     pub fn plan(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> ItemPlan {
@@ -35,11 +36,11 @@ impl ItemShelf {
         plan
     }
 
-    /// Takes the lines out of a cart whose item is known not to be published. Reads nothing: a write that does not price the
-    /// cart must not cost a read for it (ruling 8: such a line is left out, and removed at the next write).
-    pub fn drop_unpublished(&self, version: &str, cart: &mut Cart) {
-        let gone = |id: ItemId| self.0.peek(&keys::item(version, id)).is_some_and(|thing| thing.is_none());
-        cart.lines.retain(|line| !gone(line.item));
+    /// Those of `ids` that were missing when they were last read at `version`. Reads nothing.
+    #[must_use]
+    pub fn known_missing(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> BTreeSet<ItemId> {
+        let missing = |id: &ItemId| self.0.peek(&keys::item(version, *id)).is_some_and(|thing| thing.is_none());
+        ids.filter(missing).collect()
     }
 
     /// The items of a plan, once its keys were read into `rows`. What is no longer published is missing.

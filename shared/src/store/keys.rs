@@ -7,6 +7,8 @@
 //! | access pattern | pk | sk | operation |
 //! |---|---|---|---|
 //! | which version is published, and its config | `STORE` | `POINTER` | Get |
+//! | a restore that is not done, in the active version's place | `STORE` | `POINTER` | Get, Put, Update |
+//! | what was published when | `STORE` | `HISTORY` | Get, Put |
 //! | versions still in the table | `VERSIONS` | *version* | Query |
 //! | settings, staff, patronage of a version | `CONTENT#v#SETTINGS` … | `DATA` | Get |
 //! | a page of a version by its url | `PAGE#v#url` | `DATA` | Get |
@@ -14,6 +16,7 @@
 //! | a category with its subcategories, by slug or id | `CATALOG#v#/slug`, `CATALOG#v#id` | `0000`, then `0001` … | Query |
 //! | items of a cart | `ITEM#v#id` | `DATA` | BatchGet |
 //! | a user | `USER#id` | `USER` | BatchGet |
+//! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, Put and Delete in transactions |
 //! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
 //! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
 //! | a coupon or gift card by its text | `CODE#code` | `CODE` | BatchGet, Update |
@@ -23,13 +26,13 @@
 //! | requests of an address in its window | `RATE#address` | `RATE` | Update |
 //! | units of an item sold in all | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
-//! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Update |
+//! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |
+//! | the largest of them, compiled | `STATS` | `PATRONS` | Get, Put |
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
-//! | a restore that has begun | `RESTORE` | `RESTORE` | Get, Put |
 
-use crate::model::{CategoryPath, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId};
+use crate::model::{CategoryPath, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
 use std::fmt;
 
 /// Attribute name of the partition key.
@@ -38,6 +41,9 @@ pub const PK: &str = "pk";
 pub const SK: &str = "sk";
 /// Attribute name of the time to live, seconds since 1970 UTC.
 pub const TTL: &str = "expires_at";
+/// Attribute name of the mark of a restore that is not done. It is kept in the active version's item, which everything
+/// that works on a store reads or names in a condition.
+pub const RESTORING: &str = "restoring";
 
 /// The key of one item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,10 +65,16 @@ fn key(pk: String, sk: &str) -> Key {
     Key { pk, sk: sk.to_owned() }
 }
 
-/// The pointer to the published version.
+/// The active version to the published version.
 #[must_use]
-pub fn pointer() -> Key {
+pub fn active_version() -> Key {
     key("STORE".to_owned(), "POINTER")
+}
+
+/// The list of what was published when.
+#[must_use]
+pub fn history() -> Key {
+    key("STORE".to_owned(), "HISTORY")
 }
 
 /// The record of a version that was written to the table.
@@ -147,6 +159,12 @@ pub fn user(id: UserId) -> Key {
     key(format!("USER#{id}"), "USER")
 }
 
+/// The index row that makes a user's name unique.
+#[must_use]
+pub fn name(name: &UserName) -> Key {
+    key(format!("NAME#{name}"), "NAME")
+}
+
 /// What a user has bought.
 #[must_use]
 pub fn ledger(user: UserId) -> Key {
@@ -183,7 +201,7 @@ pub fn order(id: &InternalId) -> Key {
     key(format!("ORDER#{id}"), "ORDER")
 }
 
-/// The requests counted for a client address (ruling 3).
+/// The requests counted for a client address (rules.md, "Rate limit of payments/checkStatus").
 #[must_use]
 pub fn rate(address: &str) -> Key {
     key(format!("RATE#{address}"), "RATE")
@@ -199,6 +217,12 @@ pub fn count(item: ItemId) -> Key {
 #[must_use]
 pub fn donations() -> Key {
     key("STATS".to_owned(), "DONATIONS")
+}
+
+/// The largest patrons, compiled from [`patrons`].
+#[must_use]
+pub fn top_patrons() -> Key {
+    key("STATS".to_owned(), "PATRONS")
 }
 
 /// Partition of the patrons' all-time sums.
@@ -243,22 +267,28 @@ pub fn sequence(kind: &str) -> Key {
     key(format!("SEQ#{kind}"), "SEQ")
 }
 
-/// The mark of a restore that has begun and is not done.
-#[must_use]
-pub fn restore() -> Key {
-    key("RESTORE".to_owned(), "RESTORE")
-}
-
 /// What the partition keys of a kind begin with, for the ops tool, which looks through the whole table.
 pub mod prefix {
     /// Users.
     pub const USER: &str = "USER#";
+    /// Index rows of user names.
+    pub const NAME: &str = "NAME#";
     /// Coupons and gift cards.
     pub const CODE: &str = "CODE#";
     /// Referral codes.
     pub const REFERRAL: &str = "REFERRAL#";
+    /// What users have bought.
+    pub const LEDGER: &str = "LEDGER#";
+    /// Carts.
+    pub const CART: &str = "CART#";
+    /// Orders.
+    pub const ORDER: &str = "ORDER#";
     /// Requests of an address, which nobody needs to keep.
     pub const RATE: &str = "RATE#";
     /// How often users used coupons.
     pub const USE: &str = "USE#";
+    /// Units sold.
+    pub const COUNT: &str = "COUNT#";
+    /// Every kind of live row that holds an amount of money or of virtual currency.
+    pub const LIVE: [&str; 9] = [USER, CART, CODE, ORDER, LEDGER, "STATS", "PATRONS", "MONTH#", "PAID"];
 }

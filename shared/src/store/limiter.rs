@@ -1,5 +1,6 @@
-//! The limit on checkStatus (contract, Limits; ruling 3): 18 requests in a window of 60 s that an address's first
-//! request opens, over all instances together. The limit stands in the write's condition.
+//! Limits on the requests of an address: so many in a window that its first request opens, over all instances together.
+//! The limit is in the write's condition, and so is a number of the request's own: a write that the SDK repeats because
+//! its response was lost does not count twice.
 
 use super::StoreError;
 use super::client::Db;
@@ -9,10 +10,15 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 
-/// Requests that pass in a window.
-pub const LIMIT: u32 = 18;
-/// Length of a window in milliseconds.
-pub const WINDOW_MILLIS: u64 = 60_000;
+/// A limit on the requests of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Requests that pass in a window.
+    pub requests: u32,
+    /// Length of a window in seconds. An address's first request opens it.
+    pub seconds: u64,
+}
+
 /// How often a caller who lost the race to open a window starts over.
 const ROUNDS: u32 = 3;
 /// How long after its window an item is kept, in seconds. Time to live only cleans up.
@@ -29,6 +35,9 @@ pub struct Hit {
     pub reset_seconds: u64,
 }
 
+/// The attribute with the numbers of the requests that a window counts, at most [`RateLimit::requests`].
+const COUNTED: &str = "counted";
+
 /// A request's place in a window that is in the table.
 struct Window {
     hits: u64,
@@ -39,25 +48,26 @@ struct Window {
 ///
 /// # Errors
 /// [`StoreError`] where the database is away, or where others kept opening windows in between.
-pub async fn hit(db: &Db, address: &str, now: u64) -> Result<Hit, StoreError> {
+pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64) -> Result<Hit, StoreError> {
+    let request = Request { limit, address, now, number: random_number()? };
     for _ in 0..ROUNDS {
-        match count(db, address, now).await? {
-            Counted::In(window) => return Ok(Hit::new(true, &window, now)),
-            Counted::Full(window) => return Ok(Hit::new(false, &window, now)),
+        match request.count(db).await? {
+            Counted::In(window) => return Ok(Hit::new(limit, true, &window, now)),
+            Counted::Full(window) => return Ok(Hit::new(limit, false, &window, now)),
             Counted::NoWindow => {}
         }
-        if let Some(window) = open(db, address, now).await? {
-            return Ok(Hit::new(true, &window, now));
+        if let Some(window) = request.open(db).await? {
+            return Ok(Hit::new(limit, true, &window, now));
         }
     }
     Err(StoreError::unavailable("UpdateItem"))
 }
 
 impl Hit {
-    fn new(allowed: bool, window: &Window, now: u64) -> Self {
+    fn new(limit: RateLimit, allowed: bool, window: &Window, now: u64) -> Self {
         let used = u32::try_from(window.hits).unwrap_or(u32::MAX);
         let reset_seconds = window.end.saturating_sub(now).div_ceil(1_000).max(1);
-        Self { allowed, remaining: if allowed { LIMIT.saturating_sub(used) } else { 0 }, reset_seconds }
+        Self { allowed, remaining: if allowed { limit.requests.saturating_sub(used) } else { 0 }, reset_seconds }
     }
 }
 
@@ -67,52 +77,87 @@ enum Counted {
     NoWindow,
 }
 
-/// Adds one to an open window that is not full.
-async fn count(db: &Db, address: &str, now: u64) -> Result<Counted, StoreError> {
-    let request = update(db, address)
-        .update_expression("ADD hits :one")
-        .condition_expression("window_end > :now AND hits < :max")
-        .expression_attribute_values(":one", number(1))
-        .expression_attribute_values(":now", number(now))
-        .expression_attribute_values(":max", number(u64::from(LIMIT)))
-        .return_values(ReturnValue::AllNew)
-        .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-    match db.update_item(request).await {
-        Ok(answer) => window(answer.attributes.as_ref(), address).map(Counted::In),
-        Err(error) => match error.as_service_error() {
-            Some(UpdateItemError::ConditionalCheckFailedException(failed)) => match failed.item() {
-                None => Ok(Counted::NoWindow),
-                Some(old) => {
-                    let window = window(Some(old), address)?;
-                    Ok(if window.end > now { Counted::Full(window) } else { Counted::NoWindow })
-                }
+/// A request that is to be counted.
+struct Request<'a> {
+    limit: RateLimit,
+    address: &'a str,
+    now: u64,
+    /// Not the gateway's id: that one repeats when an event is invoked again from a file.
+    number: String,
+}
+
+impl Request<'_> {
+    /// Adds one to an open window that is not full.
+    async fn count(&self, db: &Db) -> Result<Counted, StoreError> {
+        let request = self
+            .update(db)
+            .update_expression(format!("ADD hits :one, {COUNTED} :number"))
+            .condition_expression(format!("window_end > :now AND hits < :max AND NOT contains({COUNTED}, :own)"))
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":now", number(self.now))
+            .expression_attribute_values(":max", number(u64::from(self.limit.requests)))
+            .expression_attribute_values(":own", AttributeValue::S(self.number.clone()))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        match db.update_item(request).await {
+            Ok(answer) => window(answer.attributes.as_ref(), self.address).map(Counted::In),
+            Err(error) => match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(failed)) => self.not_counted(failed.item()),
+                _ => Err(StoreError::from_sdk("UpdateItem", error)),
             },
-            _ => Err(StoreError::from_sdk("UpdateItem", error)),
-        },
+        }
+    }
+
+    /// Why the item, as it is, does not take the request: it has it already, its window is full, or over.
+    fn not_counted(&self, old: Option<&Item>) -> Result<Counted, StoreError> {
+        let Some(item) = old else { return Ok(Counted::NoWindow) };
+        let window = window(old, self.address)?;
+        let counted = item.get(COUNTED).and_then(|value| value.as_ss().ok());
+        Ok(if window.end <= self.now {
+            Counted::NoWindow
+        } else if counted.is_some_and(|numbers| numbers.contains(&self.number)) {
+            Counted::In(window)
+        } else {
+            Counted::Full(window)
+        })
+    }
+
+    /// Opens a window with this request in it; `None` when another request did so first, or this one before its
+    /// response was lost.
+    async fn open(&self, db: &Db) -> Result<Option<Window>, StoreError> {
+        let end = self.now.saturating_add(self.limit.seconds.saturating_mul(1_000));
+        let request = self
+            .update(db)
+            .update_expression(format!("SET hits = :one, window_end = :end, {TTL} = :ttl, {COUNTED} = :number"))
+            .condition_expression("attribute_not_exists(pk) OR window_end <= :now")
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":end", number(end))
+            .expression_attribute_values(":now", number(self.now))
+            .expression_attribute_values(":ttl", number(end / 1_000 + KEPT_SECONDS));
+        match db.update_item(request).await {
+            Ok(_) => Ok(Some(Window { hits: 1, end })),
+            Err(error) => match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(None),
+                _ => Err(StoreError::from_sdk("UpdateItem", error)),
+            },
+        }
+    }
+
+    /// A write to the address's item, with `:number` set.
+    fn update(&self, db: &Db) -> UpdateItemInputBuilder {
+        UpdateItemInput::builder()
+            .table_name(db.table())
+            .set_key(Some(key_attributes(&keys::rate(self.address))))
+            .expression_attribute_values(":number", AttributeValue::Ss(vec![self.number.clone()]))
     }
 }
 
-/// Opens a window with this request in it; `None` where somebody else did so first.
-async fn open(db: &Db, address: &str, now: u64) -> Result<Option<Window>, StoreError> {
-    let end = now.saturating_add(WINDOW_MILLIS);
-    let request = update(db, address)
-        .update_expression(format!("SET hits = :one, window_end = :end, {TTL} = :ttl"))
-        .condition_expression("attribute_not_exists(pk) OR window_end <= :now")
-        .expression_attribute_values(":one", number(1))
-        .expression_attribute_values(":end", number(end))
-        .expression_attribute_values(":now", number(now))
-        .expression_attribute_values(":ttl", number(end / 1_000 + KEPT_SECONDS));
-    match db.update_item(request).await {
-        Ok(_) => Ok(Some(Window { hits: 1, end })),
-        Err(error) => match error.as_service_error() {
-            Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(None),
-            _ => Err(StoreError::from_sdk("UpdateItem", error)),
-        },
-    }
-}
-
-fn update(db: &Db, address: &str) -> UpdateItemInputBuilder {
-    UpdateItemInput::builder().table_name(db.table()).set_key(Some(key_attributes(&keys::rate(address))))
+/// A number that no other request has.
+fn random_number() -> Result<String, StoreError> {
+    let mut bytes = [0; 8];
+    let filled = getrandom::fill(&mut bytes);
+    filled.map_err(|source| StoreError::Unavailable { operation: "getrandom", source: Some(Box::new(source)) })?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }
 
 fn number(value: u64) -> AttributeValue {

@@ -15,12 +15,13 @@ pub mod items;
 pub mod keys;
 pub mod ledgers;
 pub mod limiter;
+pub mod names;
 pub mod orders;
 pub mod published;
-pub mod shelf;
 pub mod statistics;
 pub mod timed;
 pub mod users;
+pub mod versioned_cache;
 
 pub use client::{Db, Rows};
 pub use codec::Row;

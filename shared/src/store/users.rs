@@ -1,4 +1,4 @@
-//! Users, and whether a verified token still speaks for one (ruling 2).
+//! Users, and whether a verified token is valid for one (rules.md, "Tokens").
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -6,8 +6,8 @@ use super::keys;
 use crate::model::User;
 use crate::token::Claim;
 
-/// Takes the user a token speaks for out of what was read; `None` where there is no such user, or where the token
-/// was issued before the user's tokens became valid.
+/// Takes the user of a token out of what was read; `None` if there is no such user, or if [`User::admits`] refuses the
+/// token.
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] where the user's item does not decode.
@@ -18,7 +18,7 @@ pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> 
 }
 
 /// Reads whether a token still speaks for a user, where nothing else has to be read: a body that is refused is refused
-/// only to a caller whose token was looked at first (ruling 1, order of refusals).
+/// only to a caller whose token was looked at first (rules.md, "Order of refusals").
 ///
 /// # Errors
 /// [`StoreError`] where the user can be neither read nor decoded.

@@ -1,7 +1,7 @@
 //! Log lines: one JSON object each on standard output, which is a function's log.
 //!
 //! Events alone; a span would be formatted at every request and shown nowhere (see "Log lines of our own" in
-//! `infra/docs/decisions.md`).
+//! `infra/docs/performance-notes.md`).
 
 use crate::clock::{Clock, SystemClock};
 use serde_json::{Map, Value};

@@ -4,10 +4,11 @@ use super::provider::Hs256;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use std::fmt;
 
-/// The shortest secret in bytes (ruling 2).
+/// The shortest secret in bytes (rules.md, "Tokens").
 pub const MIN_SECRET: usize = 32;
 
-/// Keys in order: the first signs, all verify, so that a key can be rotated without logging anybody out (ruling 2).
+/// Keys in order: the first signs, all verify, so that a key can be rotated without logging anybody out
+/// (rules.md, "Tokens").
 #[derive(Clone)]
 pub struct TokenKeys(Vec<TokenKey>);
 
@@ -53,7 +54,7 @@ impl TokenKeys {
             if secret.len() < MIN_SECRET {
                 return Err(KeysError::Short(kid));
             }
-            // HMAC-SHA256 of the key over "chat-state" (ruling 13).
+            // HMAC-SHA256 of the key over "chat-state" (rules.md, "Chat login").
             let mac = Hs256::new(secret.as_bytes()).map_err(|_| KeysError::Short(kid.clone()))?;
             let state_secret = mac.digest(b"chat-state");
             keys.push(TokenKey { kid, secret: secret.into_bytes(), state_secret });

@@ -1,10 +1,12 @@
-//! Access tokens and chat states: JWT, HS256 alone (rulings 2 and 13). Knows no table: whether a token's user
+//! Access tokens and chat states: JWT, HS256 alone (rules.md, "Tokens"). Knows no table: whether a token's user
 //! exists or was revoked is decided where the user is read, see [`crate::store::users`].
 
 mod keys;
 mod provider;
 
 pub use keys::{KeysError, MIN_SECRET, TokenKeys};
+
+pub use crate::model::LEEWAY;
 
 use crate::model::UserId;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
@@ -16,14 +18,12 @@ use std::fmt;
 pub const ISSUER: &str = "storefront";
 /// `iss` of every chat state.
 pub const STATE_ISSUER: &str = "storefront/chat-state";
-/// How many seconds a clock may be wrong (ruling 2).
-pub const LEEWAY: i64 = 60;
-/// The longest token in bytes (ruling 2).
+/// The longest token in bytes (rules.md, "Tokens").
 pub const LONGEST: usize = 4096;
-/// How long a chat state is valid, in seconds (ruling 13).
+/// How long a chat state is valid, in seconds (rules.md, "Chat login").
 pub const STATE_SECONDS: i64 = 600;
 
-/// The claims of an access token (ruling 2).
+/// The claims of an access token (rules.md, "Tokens").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Claims {
     sub: String,
@@ -119,7 +119,8 @@ fn encode(kid: Option<&str>, claims: &impl Serialize, secret: &[u8]) -> Result<S
     Ok(jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(secret))?)
 }
 
-/// Checks signature, algorithm and issuer. `exp` must be there; its value is the caller's to check, who holds the clock.
+/// Checks signature, algorithm and issuer. `exp` must be there; its value is the caller's to check, who holds the
+/// clock.
 fn decode<T: DeserializeOwned>(token: &str, secret: &[u8], issuer: &str) -> jsonwebtoken::errors::Result<T> {
     provider::install();
     let mut validation = Validation::new(Algorithm::HS256);

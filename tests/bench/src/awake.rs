@@ -11,8 +11,8 @@ use thread_priority::{
 
 /// Keeps processors from halting until this is dropped, by a thread on each that runs only where nothing else wants to.
 ///
-/// In a virtual machine, what comes after a halt is slower by more than half: see "Processors stay awake while the bench
-/// measures" in `infra/docs/decisions.md`.
+/// In a virtual machine, what comes after a halt is slower by more than half: see "Processors stay awake while the
+/// bench measures" in `infra/docs/performance-notes.md`.
 #[derive(Debug)]
 pub struct Awake {
     is_over: Arc<AtomicBool>,
@@ -20,8 +20,8 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Keeps every processor awake that this process may use. Where threads of the idle class cannot be had, as a system may
-    /// have it, none is kept awake.
+    /// Keeps every processor awake that this process may use. Where threads of the idle class cannot be had, as a
+    /// system may have it, none is kept awake.
     #[must_use]
     pub fn keep() -> Self {
         let processors = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();

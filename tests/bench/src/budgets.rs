@@ -204,8 +204,8 @@ pub fn held(verdicts: &[Verdict]) -> bool {
     verdicts.iter().all(|verdict| verdict.outcome != Outcome::Missed)
 }
 
-/// How far a ratio of processor times may lie beyond its limit on a busy machine: runs of one day, of builds that do not
-/// differ in what was timed, lay more than a quarter apart.
+/// How far a ratio of processor times may lie beyond its limit on a busy machine: runs of one day, of builds that do
+/// not differ in what was timed, lay more than a quarter apart.
 pub const NOISE: f64 = 1.5;
 
 /// Those that say something on any machine, ratios with an allowance for [`NOISE`]: they stop a change that makes

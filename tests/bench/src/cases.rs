@@ -4,7 +4,8 @@ use crate::error::BenchError;
 use hyper::body::Bytes;
 use serde_json::Value;
 
-/// How many requests come from one address before the next: less than the limit on checkStatus, so that none is refused.
+/// How many requests come from one address before the next: less than the limit on checkStatus, so that none is
+/// refused.
 pub const PER_ADDRESS: u32 = 16;
 
 /// A cycle of requests to one program. Where a request changes the store, the next changes it back.
@@ -19,7 +20,7 @@ pub struct Cycle {
 /// A request of a cycle.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// The endpoint as the contract names it, and the outcome where it is not the ordinary one.
+    /// The endpoint as api.md names it, and the outcome where it is not the ordinary one.
     pub name: &'static str,
     event: Value,
     counted: bool,

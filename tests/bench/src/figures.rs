@@ -118,7 +118,7 @@ pub struct Spread {
 pub struct Endpoint {
     /// The program, see [`Program::name`].
     pub program: String,
-    /// The endpoint as the contract names it, and the outcome where it is not the ordinary one.
+    /// The endpoint as api.md names it, and the outcome where it is not the ordinary one.
     pub name: String,
     /// An invoke by the clock.
     pub wall: Spread,
@@ -157,7 +157,7 @@ pub struct Raw {
 /// An endpoint in a store, with a cart and a buyer of some size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScalePoint {
-    /// The endpoint as the contract names it.
+    /// The endpoint as api.md names it.
     pub endpoint: String,
     /// Items in the store.
     pub items: u64,
@@ -178,7 +178,7 @@ pub struct ScalePoint {
 /// An endpoint of the local server under load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// The endpoint as the contract names it.
+    /// The endpoint as api.md names it.
     pub endpoint: String,
     /// Connections that asked side by side.
     pub connections: u32,

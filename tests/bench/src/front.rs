@@ -14,6 +14,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -127,12 +128,15 @@ impl Front {
         self.switches.counting.store(true, Ordering::SeqCst);
     }
 
-    /// The calls since [`Front::count`], in the order in which they came.
+    /// The calls since [`Front::count`], in the order in which they came. A call that was sent again, because a busy
+    /// machine was late with its response, counts once.
     #[must_use]
     pub fn counted(&self) -> Vec<Call> {
         self.switches.counting.store(false, Ordering::SeqCst);
         let mut calls = std::mem::take(&mut *self.switches.calls.lock().unwrap_or_else(PoisonError::into_inner));
         calls.sort_by_key(|call| call.begun);
+        let mut sent = HashSet::new();
+        calls.retain(|call| sent.insert(call.body.clone()));
         calls
     }
 }

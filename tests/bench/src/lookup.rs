@@ -1,4 +1,4 @@
-//! Rows of the figures by name. The names are the contract between what measures and what reports.
+//! Rows of the figures by name. The names are the agreement between what measures and what reports.
 
 use crate::figures::{Endpoint, Figures, Program, Raw, ScalePoint, Spread};
 

@@ -20,7 +20,8 @@ use crate::text::real;
 /// HTTP API, USD per request up to 300 million a month, each metered in steps of 512 KB, which no answer here reaches.
 /// <https://aws.amazon.com/api-gateway/pricing/>, us-east-1: the list price; look it up before you rely on it.
 pub const GATEWAY_REQUEST: f64 = 1.00 / 1e6;
-/// Lambda, USD per request. <https://aws.amazon.com/lambda/pricing/>, us-east-1: the list price; look it up before you rely on it.
+/// Lambda, USD per request. <https://aws.amazon.com/lambda/pricing/>, us-east-1: the list price; look it up before you
+/// rely on it.
 pub const LAMBDA_REQUEST: f64 = 0.20 / 1e6;
 /// Lambda on arm64, USD per GB-second, first tier, every started millisecond. The same page and date. Init is billed
 /// like an invoke: with a custom runtime always, with Lambda's own Node and Python since August 2025.

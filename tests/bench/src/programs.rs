@@ -76,9 +76,9 @@ pub fn peer(peer: Peer) -> Result<Program, BenchError> {
     Ok(Program { name: peer.name(), kind, start: Start { program, args, directory: Some(directory) }, deployed })
 }
 
-/// Lays a program down anew in `directory`, as a deploy unpacks it, and starts that one from now on: where the linker left
-/// it, a start costs a twelfth more (see "Programs are unpacked before they are measured" in `infra/docs/decisions.md`).
-/// What an interpreter runs stays where it is.
+/// Lays a program down anew in `directory`, as a deploy unpacks it, and starts that one from now on: where the linker
+/// left it, a start costs a twelfth more (see "Programs are unpacked before they are measured" in
+/// `infra/docs/performance-notes.md`). What an interpreter runs stays where it is.
 ///
 /// # Errors
 /// [`BenchError::File`] where it cannot be copied.

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
 /// How long a process may take for anything, the slowest start on a small share of a processor included.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const NEXT: &str = "/2018-06-01/runtime/invocation/next";
 const INVOCATION: &str = "/2018-06-01/runtime/invocation/";
 
@@ -148,7 +148,7 @@ impl Sandbox {
     }
 
     async fn next(&mut self) -> Result<Said, BenchError> {
-        match tokio::time::timeout(PATIENCE, self.said.recv()).await {
+        match tokio::time::timeout(TIMEOUT, self.said.recv()).await {
             Ok(Some(said)) => Ok(said),
             Ok(None) => Err(self.failed("is gone")),
             Err(_) => Err(self.failed("said nothing for a minute")),

@@ -19,8 +19,8 @@ use template::Template;
 /// The table with the sample store.
 pub const SAMPLE: &str = "sample";
 
-/// Credentials as Lambda hands them out; the engine takes any. The session token is as long as a real one, because it is
-/// signed and sent with every request.
+/// Credentials as Lambda hands them out; the engine takes any. The session token is as long as a real one, because it
+/// is signed and sent with every request.
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 const SESSION_TOKEN_BYTES: usize = 700;
 

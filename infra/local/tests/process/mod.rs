@@ -149,7 +149,7 @@ impl Server {
 
     /// What comes back to bytes that no HTTP client would send.
     pub fn raw(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(self.said("/base_url").trim_start_matches("http://")).unwrap();
+        let mut stream = TcpStream::connect(self.said("/base_url").split('/').nth(2).unwrap()).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut text = String::new();

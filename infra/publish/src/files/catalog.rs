@@ -31,7 +31,7 @@ pub struct CategoryFile {
     /// Whether it was given up; kept so that old orders can name its items.
     #[serde(default, skip_serializing_if = "is_default")]
     pub deleted: bool,
-    /// Whether a buyer pays the difference to what they own in it (ruling 6).
+    /// Whether a buyer pays the difference to what they own in it (rules.md, "Cumulative categories").
     #[serde(default, skip_serializing_if = "is_default")]
     pub cumulative: bool,
     /// Rows of its comparison table.
@@ -153,9 +153,9 @@ pub struct VariableFile {
     pub id: At<u64>,
     /// Its name, as buyers see it.
     pub name: String,
-    /// Values to choose from; any text where they are left out.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub options: Vec<String>,
+    /// Values to choose from; any text if they are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<String>>,
 }
 
 /// An offer made inside the cart.

@@ -50,7 +50,7 @@ pub struct UserFile {
     /// Balance in virtual currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_currency: Option<Decimal>,
-    /// Tokens issued before this time are refused (ruling 2).
+    /// Tokens issued before this time are refused (rules.md, "Tokens").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_valid_after: Option<At<String>>,
 }
@@ -200,9 +200,9 @@ pub struct OrderFile {
     /// left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Decimal>,
-    /// Currency code; the store's where it is left out.
+    /// Currency code, one of the store's; the one its prices are in if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub currency: Option<String>,
+    pub currency: Option<At<String>>,
     /// Its state.
     #[schemars(with = "crate::schema::OrderStatus")]
     pub status: OrderStatus,
@@ -231,4 +231,7 @@ pub struct OrderLineFile {
     /// `count`, where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Decimal>,
+    /// The user a gift is for, whose limits and ownership the line counts for; left out for everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipient: Option<At<u64>>,
 }

@@ -156,6 +156,9 @@ pub enum DecimalError {
     /// No number at all.
     #[error("must be a plain decimal number such as 9.99")]
     NotADecimal,
+    /// A zero in front, which some readers take for base eight.
+    #[error("must not begin with a needless 0")]
+    LeadingZero,
     /// Below zero.
     #[error("must not be negative")]
     Negative,
@@ -244,6 +247,9 @@ fn scaled(text: &str, digits: u8, largest: i64) -> Result<i64, DecimalError> {
     if negative {
         return Err(DecimalError::Negative);
     }
+    if whole.len() > 1 && whole.starts_with('0') {
+        return Err(DecimalError::LeadingZero);
+    }
     let fraction = if text.contains('.') { fraction } else { "" };
     if fraction.len() > usize::from(digits) {
         return Err(DecimalError::TooManyDigits(digits));
@@ -293,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_price_is_read_digit_by_digit() {
-        for (text, minor) in [("9.99", 999), ("9.9", 990), ("9", 900), ("0", 0), ("0.07", 7), ("007.00", 700)] {
+        for (text, minor) in [("9.99", 999), ("9.9", 990), ("9", 900), ("0", 0), ("0.07", 7)] {
             assert_eq!(decimal(text).money(2), Ok(Money::from_minor(minor)), "{text}");
         }
         assert_eq!(decimal("5").money(0), Ok(Money::from_minor(5)));
@@ -306,6 +312,9 @@ mod tests {
             assert_eq!(decimal(text).money(2), Err(DecimalError::NotADecimal), "{text}");
         }
         assert_eq!(decimal("-1").money(2), Err(DecimalError::Negative));
+        for text in ["017", "007.00", "00"] {
+            assert_eq!(decimal(text).money(2), Err(DecimalError::LeadingZero), "{text}");
+        }
         assert_eq!(decimal("9.999").money(2), Err(DecimalError::TooManyDigits(2)));
         assert_eq!(decimal("9.0").money(0), Err(DecimalError::TooManyDigits(0)));
         let largest = Money::LARGEST.minor();

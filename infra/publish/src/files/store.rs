@@ -63,7 +63,7 @@ pub struct StoreFile {
     /// The virtual currency.
     #[serde(default, skip_serializing_if = "is_default")]
     pub virtual_currency: VirtualCurrencyFile,
-    /// Whether pages and categories are shown without a token (ruling 2).
+    /// Whether pages and categories are shown without a token (rules.md, "Guest mode").
     #[serde(default, skip_serializing_if = "is_default")]
     pub guest_mode: bool,
     /// The patrons list.
@@ -90,12 +90,13 @@ pub struct LanguageFile {
 pub struct CurrencyFile {
     /// Its code.
     pub code: At<String>,
-    /// Digits after the point, 0 to 4; 2 where they are left out (ruling 5).
+    /// Digits after the point, 0 to 4; 2 where they are left out (rules.md, "Money and rounding").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digits: Option<At<u8>>,
-    /// What one unit is worth in US dollars, six digits; 1 where it is left out.
+    /// Units of it that one US dollar buys, up to six digits. The rate in `currencies` if it is left out, or 1 if
+    /// there are no other currencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usd_value: Option<Decimal>,
+    pub per_usd: Option<Decimal>,
 }
 
 /// A currency that a buyer may pay in.
@@ -104,8 +105,8 @@ pub struct CurrencyFile {
 pub struct RateFile {
     /// Its code.
     pub code: At<String>,
-    /// What one unit is worth in US dollars, six digits.
-    pub usd_value: Decimal,
+    /// Units of it that one US dollar buys, up to six digits.
+    pub per_usd: Decimal,
 }
 
 /// A link.
@@ -115,7 +116,7 @@ pub struct LinkFile {
     /// Its text.
     pub name: String,
     /// Where it leads.
-    pub url: String,
+    pub url: At<String>,
 }
 
 /// The monitored game server.
@@ -158,7 +159,7 @@ pub struct ChatFile {
     pub client: ChatClientFile,
 }
 
-/// An OAuth client at the chat platform (ruling 13). Nothing here is secret.
+/// An OAuth client at the chat platform (rules.md, "Chat login"). Nothing here is secret.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChatClientFile {

@@ -8,12 +8,13 @@ use shared::model::{
     CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Money, Referral, Scope, UserId,
 };
 
-/// The longest coupon or gift card in characters (contract, Limits).
+/// The longest coupon or gift card in characters (rules.md, "Request bodies").
 const LONGEST_CODE: usize = 40;
-/// The longest referral code in characters (ruling 1).
+/// The longest referral code in characters (rules.md, "Request bodies").
 const LONGEST_REFERRAL: usize = 255;
 
-/// Reads coupons and gift cards, which share one space of ids and texts (ruling 9), and who used the coupons.
+/// Reads coupons and gift cards, which share one space of ids and texts (rules.md, "Coupons and gift cards"), and who
+/// used the coupons.
 pub(super) fn codes(written: &LiveFiles, desk: &mut Desk<'_>) -> (Vec<Code>, Vec<CodeUse>) {
     let (mut ids, mut texts) = (Unique::new("code id"), Unique::new("code"));
     let (mut codes, mut uses) = (Vec::new(), Vec::new());

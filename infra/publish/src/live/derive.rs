@@ -5,14 +5,14 @@ use shared::model::{
     Donations, Donor, Goal, Holding, ItemId, Ledger, Money, Order, OrderStatus, RecentDonation, User, UserId,
 };
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Everything that follows from the orders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Derived {
-    /// What every user has bought.
+    /// What every user owns: what they bought for themselves, and what others gave them.
     pub ledgers: BTreeMap<UserId, Ledger>,
-    /// Units sold in all, of items with a global limit, guests' included.
+    /// Units of every item sold in all, guests' and gifts included.
     pub sold: BTreeMap<ItemId, u64>,
     /// Goals, the month's top donators, recent donators.
     pub donations: Donations,
@@ -20,16 +20,10 @@ pub struct Derived {
     pub patrons: Vec<Donor>,
 }
 
-/// Adds up orders. `users` gives owners their names, `limited` are the items with a global limit, and `now` (seconds
-/// since 1970 UTC) says which month the top donators are of.
+/// Adds up orders. `users` gives owners their names, and `now` (seconds since 1970 UTC) says which month the top
+/// donators are of.
 #[must_use]
-pub fn derive(
-    orders: &[Order],
-    users: &BTreeMap<UserId, &User>,
-    goals: &[Goal],
-    limited: &BTreeSet<ItemId>,
-    now: i64,
-) -> Derived {
+pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal], now: i64) -> Derived {
     let paid: Vec<&Order> = orders.iter().filter(|order| order.status == OrderStatus::Paid).collect();
     let this_month = month(now);
     let of_month = paid.iter().copied().filter(|order| month(order.created_at) == this_month);
@@ -39,7 +33,7 @@ pub fn derive(
     let given: Money = paid.iter().map(|order| total(order)).sum();
     Derived {
         ledgers: ledgers(&paid),
-        sold: sold(&paid, limited),
+        sold: sold(&paid),
         donations: Donations {
             goals: goals.iter().map(|goal| (goal.id.to_string(), given)).collect(),
             month: this_month,
@@ -58,10 +52,9 @@ fn total(order: &Order) -> Money {
 fn ledgers(paid: &[&Order]) -> BTreeMap<UserId, Ledger> {
     let mut ledgers: BTreeMap<UserId, Ledger> = BTreeMap::new();
     for order in paid {
-        let Some(owner) = order.owner else { continue };
-        let ledger = ledgers.entry(owner).or_default();
         for line in &order.lines {
-            let holding: &mut Holding = ledger.entry(line.item);
+            let Some(user) = line.beneficiary(order.owner) else { continue };
+            let holding: &mut Holding = ledgers.entry(user).or_default().entry(line.item);
             holding.units = holding.units.saturating_add(line.count);
             holding.paid = holding.paid + line.total;
         }
@@ -69,9 +62,9 @@ fn ledgers(paid: &[&Order]) -> BTreeMap<UserId, Ledger> {
     ledgers
 }
 
-fn sold(paid: &[&Order], limited: &BTreeSet<ItemId>) -> BTreeMap<ItemId, u64> {
+fn sold(paid: &[&Order]) -> BTreeMap<ItemId, u64> {
     let mut sold = BTreeMap::new();
-    for line in paid.iter().flat_map(|order| &order.lines).filter(|line| limited.contains(&line.item)) {
+    for line in paid.iter().flat_map(|order| &order.lines) {
         *sold.entry(line.item).or_default() += u64::from(line.count);
     }
     sold

@@ -9,13 +9,14 @@ const NOW: i64 = 1_931_342_400;
 const DAY: i64 = 86_400;
 
 fn order(id: u64, status: OrderStatus, owner: Option<u64>, created_at: i64, lines: &[(u64, u32, i64)]) -> Order {
-    let line = |&(item, count, total)| OrderLine { item: ItemId::new(item), count, total: Money::from_minor(total) };
+    let line = |&(item, count, total)| OrderLine::new(ItemId::new(item), count, Money::from_minor(total));
     let lines: Vec<OrderLine> = lines.iter().map(line).collect();
     Order {
         id: OrderNumber::new(id),
         internal_id: InternalId::new(&format!("order-{id}")),
         price: lines.iter().map(|line| line.total).sum(),
         currency: "EUR".to_owned(),
+        digits: Some(2),
         status,
         gateway: "g".to_owned(),
         created_at,
@@ -29,7 +30,7 @@ fn goals() -> Vec<Goal> {
 }
 
 fn sums(orders: &[Order], now: i64) -> Derived {
-    derive(orders, &BTreeMap::new(), &goals(), &BTreeSet::from([ItemId::new(7)]), now)
+    derive(orders, &BTreeMap::new(), &goals(), now)
 }
 
 #[test]
@@ -53,6 +54,19 @@ fn a_guests_order_counts_for_goals_and_limits_alone() {
     assert_eq!(sums.sold[&ItemId::new(7)], 2);
     assert!(sums.ledgers.is_empty() && sums.patrons.is_empty());
     assert!(sums.donations.top.is_empty() && sums.donations.recent.is_empty());
+}
+
+#[test]
+fn a_gift_counts_for_its_recipient_and_its_payer_is_the_donor() {
+    let mut given = order(1, OrderStatus::Paid, Some(5), NOW, &[(7, 1, 300), (8, 1, 200)]);
+    given.lines[1] = given.lines[1].clone().gift_for(UserId::new(6));
+    let sums = sums(&[given], NOW);
+    let owned = |user: u64, item: u64| sums.ledgers[&UserId::new(user)].of(ItemId::new(item));
+    let held = |units, paid| Holding { units, paid: Money::from_minor(paid) };
+    assert_eq!((owned(5, 7), owned(5, 8)), (held(1, 300), Holding::default()));
+    assert_eq!((owned(6, 7), owned(6, 8)), (Holding::default(), held(1, 200)));
+    assert_eq!(sums.sold[&ItemId::new(8)], 1);
+    assert_eq!(sums.patrons.iter().map(|donor| donor.user.get()).collect::<Vec<_>>(), [5]);
 }
 
 #[test]

@@ -114,9 +114,8 @@ fn live(written: Written, files: &StoreFiles, now: i64) -> Result<Live, Vec<Faul
     if !report.is_empty() {
         return Err(report.into_faults());
     }
-    let limited = lowered_limits(&lowered);
     let by_id = users.iter().map(|user| (user.id, user)).collect();
-    let derived = derive(&orders, &by_id, &lowered.site.settings.goals, &limited, now);
+    let derived = derive(&orders, &by_id, &lowered.site.settings.goals, now);
     Ok(Live { users, carts, codes, code_uses, referrals, orders, derived })
 }
 
@@ -124,16 +123,13 @@ fn names_of(users: &[User]) -> BTreeMap<u64, String> {
     users.iter().map(|user| (user.id.get(), user.username.clone())).collect()
 }
 
-fn lowered_limits(lowered: &Lowered) -> BTreeSet<shared::model::ItemId> {
-    let items = Category::items_of(&lowered.categories);
-    items.values().filter(|item| item.global_limit.is_some()).map(|item| item.id).collect()
-}
-
 /// What the readers of single files need to know of everything else.
 struct Desk<'a> {
     now: i64,
     digits: u8,
     currency: &'a str,
+    /// What a buyer may pay in, the currency of the prices included.
+    currencies: BTreeSet<&'a str>,
     items: BTreeMap<u64, &'a Item>,
     categories: BTreeSet<u64>,
     given_up: GivenUp,
@@ -177,6 +173,7 @@ impl<'a> Desk<'a> {
             now,
             digits: lowered.site.config.digits,
             currency: &files.store.content.currency.code.value,
+            currencies: lowered.site.settings.order_currencies().collect(),
             items: Category::items_of(&lowered.categories),
             categories: categories.iter().map(|category| category.shelf.head.id.get()).collect(),
             given_up: GivenUp::of(files),

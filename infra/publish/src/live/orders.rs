@@ -42,11 +42,19 @@ fn order(file: &OrderFile, desk: &mut Desk<'_>) -> Order {
         Some(price) => money(price, desk.digits, &field("price"), desk.report),
         None => lines.iter().map(|line| line.total).sum(),
     };
+    if let Some(currency) = file.currency.as_ref().filter(|code| !desk.currencies.contains(&code.as_str())) {
+        let problem = format!(
+            "must be one of the store's currencies: {}",
+            desk.currencies.iter().copied().collect::<Vec<_>>().join(", ")
+        );
+        desk.report.fault(currency.line, field("currency"), problem);
+    }
     Order {
         id: OrderNumber::new(*file.id),
         internal_id: InternalId::new(&file.internal_id),
         price,
-        currency: file.currency.clone().unwrap_or_else(|| desk.currency.to_owned()),
+        currency: file.currency.as_ref().map_or_else(|| desk.currency.to_owned(), |code| code.value.clone()),
+        digits: Some(desk.digits),
         status: file.status,
         gateway: file.gateway.clone(),
         created_at: desk.time(&file.created_at, &field("created_at")),
@@ -66,5 +74,8 @@ fn line(file: &OrderLineFile, field: &str, desk: &mut Desk<'_>) -> OrderLine {
         (None, Some(item)) => item.price.less(item.discount).times(count),
         (None, None) => Money::ZERO,
     };
-    OrderLine { item: ItemId::new(*file.item), count, total }
+    let line = OrderLine::new(ItemId::new(*file.item), count, total);
+    let Some(recipient) = &file.recipient else { return line };
+    desk.check_user(**recipient, recipient.line, &format!("{field}.recipient"));
+    line.gift_for(UserId::new(**recipient))
 }

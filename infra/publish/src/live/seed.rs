@@ -4,10 +4,11 @@ use super::Live;
 use super::when::month;
 use crate::write::write_all;
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::model::{Code, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, UserId};
+use shared::model::{Code, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, UserId, UserName};
+use shared::rules::patrons;
 use shared::store::codec::{self, Item};
 use shared::store::keys::{self, Key};
-use shared::store::{Db, StoreError};
+use shared::store::{Db, StoreError, names};
 use std::collections::BTreeMap;
 
 /// Kinds of integer ids that are counted up, see [`keys::sequence`].
@@ -26,6 +27,8 @@ pub async fn seed(db: &Db, live: &Live) -> Result<(), StoreError> {
 fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     let mut items: Vec<Result<Item, StoreError>> = Vec::new();
     items.extend(live.users.iter().map(|user| codec::encode_live(&keys::user(user.id), user)));
+    let named = live.users.iter().filter_map(|user| Some((UserName::parse(&user.username).ok()?, user.id)));
+    items.extend(named.map(|(name, user)| names::row(&name, user)));
     items.extend(live.carts.iter().map(|cart| codec::encode_live(&keys::cart(cart.user), cart)));
     items.extend(live.codes.iter().map(|code| codec::encode_live(&keys::code(code.text()), code)));
     let uses = live.code_uses.iter();
@@ -37,6 +40,7 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(derived.sold.iter().map(|(item, sold)| Ok(counter(&keys::count(*item), "sold", *sold))));
     items.push(codec::encode_live(&keys::donations(), &derived.donations));
     items.extend(derived.patrons.iter().map(|donor| codec::encode_live(&keys::patron(donor.user), donor)));
+    items.push(codec::encode_live(&keys::top_patrons(), &patrons::largest(derived.patrons.iter().map(Patron::from))));
     items.extend(paid_orders(live));
     items.extend(month_sums(live));
     items.extend(sequences(live).map(|(kind, next)| Ok(counter(&keys::sequence(kind), "next", next))));

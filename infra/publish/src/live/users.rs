@@ -4,7 +4,7 @@ use super::Desk;
 use crate::fault::Unique;
 use crate::files::UserFile;
 use crate::lower::{check_id, money};
-use shared::model::{Money, User, UserId};
+use shared::model::{Money, User, UserId, UserName};
 
 /// Reads every user.
 pub(super) fn users(files: &[UserFile], desk: &mut Desk<'_>) -> Vec<User> {
@@ -13,7 +13,10 @@ pub(super) fn users(files: &[UserFile], desk: &mut Desk<'_>) -> Vec<User> {
     for file in files {
         check_id(*file.id, file.id.line, "id", desk.report);
         ids.take(desk.report, *file.id, file.id.line, "id");
-        names.take(desk.report, file.username.value.clone(), file.username.line, "username");
+        match UserName::parse(&file.username) {
+            Ok(name) => names.take(desk.report, name, file.username.line, "username"),
+            Err(error) => desk.report.fault(file.username.line, "username", error.to_string()),
+        }
         users.push(user(file, desk));
     }
     users

@@ -1,10 +1,11 @@
 //! Categories: slugs, ids, order and visibility.
 
-use super::item::{Shelf, item};
+use super::item::{VersionedCache, item};
+use super::text::{check_image, check_name};
 use super::{Site, check_id};
 use crate::fault::{Report, Unique};
 use crate::files::{CategoryFile, Source};
-use shared::model::{CategoryHead, CategoryId, CategoryShelf, Comparison, Item, Slug};
+use shared::model::{CategoryHead, CategoryId, CategoryWithItems, Comparison, Item, Slug};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -21,7 +22,7 @@ pub(crate) struct Category {
     /// Whether it is enabled and not deleted.
     pub(crate) visible: bool,
     /// Itself and its items in order.
-    pub(crate) shelf: CategoryShelf,
+    pub(crate) shelf: CategoryWithItems,
     /// Its subcategories in order.
     pub(crate) subcategories: Vec<Category>,
     sorting: i64,
@@ -47,7 +48,7 @@ struct Names {
     items: Unique<u64>,
 }
 
-/// Reads every category, in order: by sorting, then by id (ruling 7).
+/// Reads every category, in order: by sorting, then by id (rules.md, "Category urls").
 pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: &mut Report) -> Vec<Category> {
     let mut names =
         Names { categories: Unique::new("category id"), slugs: Unique::new("slug"), items: Unique::new("item id") };
@@ -73,11 +74,24 @@ pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: 
             let problem = format!("a category has at most {MOST_SUBCATEGORIES} subcategories");
             report.fault(source.content.id.line, "subcategories", problem);
         }
+        warn_of_hidden_items(&source.content, report);
         subcategories.sort_by_key(|inner: &Category| (inner.sorting, inner.shelf.head.id));
         categories.extend(top.map(|top| Category { subcategories, ..top }));
     }
     categories.sort_by_key(|top| (top.sorting, top.shelf.head.id));
     categories
+}
+
+/// Warns of items that are directly in a category with subcategories: the menu of the usual storefront only expands
+/// such a category and never opens it.
+fn warn_of_hidden_items(top: &CategoryFile, report: &mut Report) {
+    let is_visible = |category: &CategoryFile| category.enabled && !category.deleted;
+    let expands = is_visible(top) && top.subcategories.iter().any(is_visible);
+    if expands && top.items.iter().any(|item| item.active) {
+        let problem = "a menu only expands a category with subcategories, so buyers may never see the items directly in \
+                       it: move them into a subcategory";
+        report.warn(top.id.line, "items", problem);
+    }
 }
 
 /// Reads one category without its subcategories; `prefix` is where its fields stand in the file. Nothing comes of
@@ -93,9 +107,11 @@ fn category(
     let id_field = format!("{prefix}id");
     check_id(*file.id, file.id.line, &id_field, report);
     names.categories.take(report, *file.id, file.id.line, &id_field);
+    check_name(&file.name, file.id.line, &format!("{prefix}name"), report);
+    check_image(file.image.as_deref().unwrap_or_default(), file.id.line, &format!("{prefix}image"), report);
     let slug = slug(file, parent, prefix, names, report);
     let comparison = comparison(file, prefix, report);
-    let shelf = Shelf { prefix, rows: &comparison, site };
+    let shelf = VersionedCache { prefix, rows: &comparison, site };
     let mut items = Vec::with_capacity(file.items.len());
     for entry in &file.items {
         let field = format!("{prefix}items.id");
@@ -104,6 +120,10 @@ fn category(
         items.push((entry.sorting, item(entry, &shelf, report)));
     }
     items.sort_by_key(|(sorting, item)| (*sorting, item.id));
+    let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
+    if file.cumulative {
+        check_ladder(&items, file, prefix, report);
+    }
     let head = CategoryHead {
         id: CategoryId::new(*file.id),
         slug: slug?,
@@ -111,15 +131,28 @@ fn category(
         description: file.description.clone(),
         image: file.image.clone(),
     };
-    let items = items.into_iter().map(|(_, item)| item).collect();
     Some(Category {
         file: report.file().to_path_buf(),
         line: file.id.line,
         visible: file.enabled && !file.deleted,
-        shelf: CategoryShelf { head, comparison, cumulative: file.cumulative, items },
+        shelf: CategoryWithItems { head, comparison, cumulative: file.cumulative, items },
         subcategories: Vec::new(),
         sorting: file.sorting,
     })
+}
+
+/// Warns of what makes an upgrade credit look odd: a step that costs less than the one before it, and subscriptions.
+fn check_ladder(items: &[Item], file: &CategoryFile, prefix: &str, report: &mut Report) {
+    let line = |item: &Item| file.items.iter().find(|entry| *entry.id == item.id.get()).and_then(|entry| entry.id.line);
+    let (subscriptions, steps): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_subscription);
+    for item in subscriptions {
+        let field = format!("{prefix}items[{}].subscription", item.id);
+        report.warn(line(item), field, "a subscription in a cumulative category always has its full price");
+    }
+    for (lower, item) in steps.iter().zip(steps.iter().skip(1)).filter(|(lower, item)| item.price < lower.price) {
+        let problem = format!("costs less than item {}, which comes before it in a cumulative category", lower.id);
+        report.warn(line(item), format!("{prefix}items[{}].price", item.id), problem);
+    }
 }
 
 /// The full path of a category. A segment of digits alone is refused even below a parent: everywhere else such a
@@ -161,6 +194,7 @@ fn comparison(file: &CategoryFile, prefix: &str, report: &mut Report) -> Vec<Com
     for row in &file.comparison {
         check_id(*row.id, row.id.line, &field, report);
         ids.take(report, *row.id, row.id.line, &field);
+        check_name(&row.name, row.id.line, &format!("{prefix}comparison[{}].name", *row.id), report);
         rows.push(Comparison {
             id: *row.id,
             name: row.name.clone(),

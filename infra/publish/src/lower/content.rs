@@ -1,6 +1,7 @@
 //! Pages and staff.
 
 use super::check_id;
+use super::text::check_name;
 use crate::fault::{Report, Unique};
 use crate::files::{PageFile, Source, StaffFile};
 use shared::model::{Page, PageUrl, Staff, StaffMember};
@@ -21,7 +22,9 @@ pub(super) fn pages(sources: &[Source<PageFile>], report: &mut Report) -> Vec<(P
         } else if page.url.chars().count() > PageUrl::LONGEST {
             report.fault(page.url.line, "url", format!("must have at most {} characters", PageUrl::LONGEST));
         }
-        urls.take(report, url, page.url.line, "url");
+        // Addresses that differ by their case alone are too easily taken for each other.
+        urls.take(report, url.as_str().to_lowercase(), page.url.line, "url");
+        check_name(&page.title, page.id.line, "title", report);
         let (title, url, content) = (page.title.clone(), page.url.value.clone(), page.content.clone());
         pages.push((source.path.clone(), Page { id: *page.id, title, url, content }));
     }
@@ -34,7 +37,9 @@ pub(super) fn staff(file: &StaffFile, report: &mut Report) -> Staff {
     for (group, entries) in &file.0 {
         let mut names = Unique::new("member");
         for entry in entries {
-            names.take(report, entry.username.value.clone(), entry.username.line, &format!("{group}.username"));
+            let field = format!("{group}.username");
+            check_name(&entry.username, entry.username.line, &field, report);
+            names.take(report, entry.username.value.clone(), entry.username.line, &field);
         }
         let member = |entry: &crate::files::StaffEntry| StaffMember {
             username: entry.username.value.clone(),

@@ -1,12 +1,13 @@
 //! Items: prices, limits and what they refer to.
 
-use super::{Site, money};
+use super::text::{check_image, check_name};
+use super::{Site, amount};
 use crate::fault::{Report, Unique};
-use crate::files::{At, Decimal, ItemFile};
+use crate::files::{At, Decimal, ItemFile, VariableFile};
 use shared::model::{Comparison, ComparisonValue, Item, ItemId, Money, Promotion, Server, ServerId, Variable};
 
 /// Where an item lies.
-pub(super) struct Shelf<'a> {
+pub(super) struct VersionedCache<'a> {
     /// Where the category's fields stand in its file.
     pub(super) prefix: &'a str,
     /// Rows of the category's comparison table.
@@ -18,7 +19,7 @@ pub(super) struct Shelf<'a> {
 /// Notes faults of one item under its own name.
 struct Desk<'a> {
     file: &'a ItemFile,
-    shelf: &'a Shelf<'a>,
+    shelf: &'a VersionedCache<'a>,
     report: &'a mut Report,
 }
 
@@ -32,9 +33,10 @@ impl Desk<'_> {
         self.report.fault(line.or(self.file.id.line), field, problem);
     }
 
-    fn money(&mut self, amount: Option<&Decimal>, name: &str) -> Money {
+    /// An amount, 0 if it is left out; one that cannot be read is noted and is `None`.
+    fn money(&mut self, written: Option<&Decimal>, name: &str) -> Option<Money> {
         let (field, digits) = (self.field(name), self.shelf.site.config.digits);
-        amount.map_or(Money::ZERO, |amount| money(amount, digits, &field, self.report))
+        written.map_or(Some(Money::ZERO), |written| amount(written, digits, &field, self.report))
     }
 
     fn limit(&mut self, limit: Option<&At<u32>>, name: &str) -> Option<u32> {
@@ -46,8 +48,11 @@ impl Desk<'_> {
 }
 
 /// Reads one item.
-pub(super) fn item(file: &ItemFile, shelf: &Shelf<'_>, report: &mut Report) -> Item {
+pub(super) fn item(file: &ItemFile, shelf: &VersionedCache<'_>, report: &mut Report) -> Item {
     let mut desk = Desk { file, shelf, report };
+    let (name_field, image_field) = (desk.field("name"), desk.field("image"));
+    check_name(&file.name, file.id.line, &name_field, desk.report);
+    check_image(&file.image, file.id.line, &image_field, desk.report);
     let prices = prices(&mut desk);
     let virtual_price = virtual_price(&mut desk);
     Item {
@@ -83,35 +88,38 @@ struct Prices {
     promotion: Option<Promotion>,
 }
 
+/// An amount that cannot be read is one fault: nothing is compared with it.
 fn prices(desk: &mut Desk<'_>) -> Prices {
     let file = desk.file;
     let min_price = desk.money(file.min_price.as_ref(), "min_price");
     let price = match &file.price {
         Some(price) => desk.money(Some(price), "price"),
         None if file.any_price => min_price,
-        None if file.virtual_only => Money::ZERO,
+        None if file.virtual_only => Some(Money::ZERO),
         None => {
             desk.fault(None, "price", "is missing; a free item has price 0");
-            return Prices { price: Money::ZERO, discount: Money::ZERO, min_price, promotion: None };
+            None
         }
     };
-    if file.any_price && price < min_price {
+    let exceeds = |one: Option<Money>, other: Option<Money>| one.zip(other).is_some_and(|(one, other)| one > other);
+    if file.any_price && exceeds(min_price, price) {
         desk.fault(file.price.as_ref().and_then(Decimal::line), "price", "must not be below min_price");
     }
     if let (false, Some(written)) = (file.any_price, &file.min_price) {
         desk.fault(written.line(), "min_price", "is for items with any_price: true");
     }
     let discount = desk.money(file.discount.as_ref(), "discount");
-    if discount > price {
+    if exceeds(discount, price) {
         desk.fault(file.discount.as_ref().and_then(Decimal::line), "discount", "must not exceed price");
     }
     let promotion = file.promotion.as_ref().map(|promotion| {
         let promoted = desk.money(Some(&promotion.price), "promotion.price");
-        if promoted > price {
+        if exceeds(promoted, price) {
             desk.fault(promotion.price.line(), "promotion.price", "must not be above price");
         }
-        Promotion { price: promoted, sorting: promotion.sorting }
+        Promotion { price: promoted.unwrap_or(Money::ZERO), sorting: promotion.sorting }
     });
+    let [price, discount, min_price] = [price, discount, min_price].map(|amount| amount.unwrap_or(Money::ZERO));
     Prices { price, discount, min_price, promotion }
 }
 
@@ -123,7 +131,7 @@ fn virtual_price(desk: &mut Desk<'_>) -> Money {
     if file.virtual_only && !desk.shelf.site.config.is_virtual_currency {
         desk.fault(None, "virtual_only", "needs virtual_currency.enabled: true in store.yaml");
     }
-    desk.money(file.virtual_price.as_ref(), "virtual_price")
+    desk.money(file.virtual_price.as_ref(), "virtual_price").unwrap_or(Money::ZERO)
 }
 
 fn servers(desk: &mut Desk<'_>) -> Vec<Server> {
@@ -164,13 +172,30 @@ fn variables(desk: &mut Desk<'_>) -> Vec<Variable> {
     let mut ids = Unique::new("variable");
     let field = desk.field("variables.id");
     for variable in &file.variables {
+        check_options(variable, desk);
         super::check_id(*variable.id, variable.id.line, &field, desk.report);
         ids.take(desk.report, *variable.id, variable.id.line, &field);
     }
-    let variable = |variable: &crate::files::VariableFile| Variable {
+    let variable = |variable: &VariableFile| Variable {
         id: *variable.id,
         name: variable.name.clone(),
-        options: variable.options.clone(),
+        options: variable.options.clone().unwrap_or_default(),
     };
     file.variables.iter().map(variable).collect()
+}
+
+fn check_options(variable: &VariableFile, desk: &mut Desk<'_>) {
+    let name = |name: &str| format!("variables[{}].{name}", *variable.id);
+    let name_field = desk.field(&name("name"));
+    check_name(&variable.name, variable.id.line, &name_field, desk.report);
+    let Some(options) = &variable.options else { return };
+    if options.is_empty() {
+        desk.fault(variable.id.line, &name("options"), "needs an option; leave it out for any text");
+    }
+    let field = desk.field(&name("options"));
+    let mut known = Unique::new("option");
+    for option in options {
+        check_name(option, variable.id.line, &field, desk.report);
+        known.take(desk.report, option.as_str(), variable.id.line, &field);
+    }
 }

@@ -3,8 +3,10 @@
 
 mod catalog;
 mod content;
+mod currencies;
 mod item;
 mod site;
+mod text;
 
 pub(crate) use catalog::Category;
 pub(crate) use site::Site;
@@ -33,6 +35,8 @@ pub(crate) fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     let site = site::site(&files.store.content, report);
     let categories = catalog::categories(&files.categories, &site, report);
     let pages = content::pages(&files.pages, report);
+    report.enter(&files.store.path);
+    site::check_page_links(&files.store.content, &pages, report);
     report.enter(&files.staff.path);
     let staff = content::staff(&files.staff.content, report);
     Lowered { site, staff, pages, categories }
@@ -50,8 +54,11 @@ pub(crate) fn check_id(id: u64, line: Option<u64>, field: &str, report: &mut Rep
 
 /// Reads an amount; one that cannot be read is noted and counts as nothing.
 pub(crate) fn money(decimal: &Decimal, digits: u8, field: &str, report: &mut Report) -> Money {
-    decimal.money(digits).unwrap_or_else(|error| {
-        report.fault(decimal.line(), field, error.to_string());
-        Money::ZERO
-    })
+    amount(decimal, digits, field, report).unwrap_or(Money::ZERO)
+}
+
+/// Reads an amount; one that cannot be read is noted and is `None`, for those who compare it with others.
+pub(crate) fn amount(decimal: &Decimal, digits: u8, field: &str, report: &mut Report) -> Option<Money> {
+    let amount = decimal.money(digits);
+    amount.map_err(|error| report.fault(decimal.line(), field, error.to_string())).ok()
 }

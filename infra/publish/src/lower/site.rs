@@ -1,20 +1,21 @@
 //! `store.yaml` as settings, config and patronage.
 
-use super::{check_id, money};
+use super::currencies::{check_code, currencies};
+use super::text::{check_link, check_name};
+use super::{amount, check_id, money};
 use crate::fault::{Report, Unique};
-use crate::files::{ChatFile, Decimal, FORMAT, LanguageFile, LinkFile, PatronsFile, StoreFile};
+use crate::files::{ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, StoreFile};
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
-    ChatLogin, Currency, GameServer, Goal, Language, Link, Patronage, Rate, Server, ServerId, Settings, StoreConfig,
+    ChatLogin, GameServer, Goal, Language, Link, Page, PageUrl, Patronage, Server, ServerId, Settings, StoreConfig,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-/// Digits of a currency's minor unit where its owner says nothing (ruling 5).
+/// Digits of a currency's minor unit where its owner says nothing (rules.md, "Money and rounding").
 const USUAL_DIGITS: u8 = 2;
 /// The most digits a currency may have.
 const MOST_DIGITS: u8 = 4;
-/// One US dollar in US dollars.
-const PAR: Rate = Rate::from_millionths(1_000_000);
 
 /// What `store.yaml` says.
 #[derive(Debug)]
@@ -35,17 +36,9 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         report.fault(file.format.line, "format", format!("must be {FORMAT}, the only format there is"));
     }
     let digits = digits(file, report);
-    check_currencies(file, report);
-    let system_currency = Currency {
-        name: file.currency.code.value.clone(),
-        value: file.currency.usd_value.as_ref().map_or(PAR, |value| rate(value, "currency.usd_value", report)),
-    };
-    let listed = file.currencies.iter().map(|listed| Currency {
-        name: listed.code.value.clone(),
-        value: rate(&listed.usd_value, &format!("currencies[{}].usd_value", *listed.code), report),
-    });
-    let listed: Vec<Currency> = listed.collect();
-    let currencies = if listed.is_empty() { vec![system_currency.clone()] } else { listed };
+    check_name(&file.name, None, "name", report);
+    let currencies = currencies(file, report);
+    check_links(file, report);
     let (languages, system_language) = languages(file, report);
     let settings = Settings {
         auth_type: file.auth_type,
@@ -62,8 +55,8 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         is_profile_enabled: file.profiles,
         socials: file.socials.clone(),
         virtual_currency: file.virtual_currency.name.clone(),
-        system_currency,
-        currencies,
+        system_currency: currencies.own,
+        currencies: currencies.listed,
         languages,
         system_language,
         is_patrons_enabled: file.patrons.enabled,
@@ -74,6 +67,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         is_ref: file.referrals,
         is_virtual_currency: file.virtual_currency.enabled,
         chat_sync: file.chat.sync,
+        is_patrons_enabled: file.patrons.enabled,
         chat: chat(&file.chat, report),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
@@ -84,28 +78,12 @@ fn digits(file: &StoreFile, report: &mut Report) -> u8 {
     match &file.currency.digits {
         Some(digits) if **digits > MOST_DIGITS => {
             report.fault(digits.line, "currency.digits", format!("must be from 0 to {MOST_DIGITS}"));
-            USUAL_DIGITS
+            // So that prices, which may be right, have no faults of their own.
+            MOST_DIGITS
         }
         Some(digits) => **digits,
         None => USUAL_DIGITS,
     }
-}
-
-fn check_currencies(file: &StoreFile, report: &mut Report) {
-    if file.currency.code.trim().is_empty() {
-        report.fault(file.currency.code.line, "currency.code", "must not be blank");
-    }
-    let mut codes = Unique::new("currency");
-    for currency in &file.currencies {
-        codes.take(report, currency.code.value.clone(), currency.code.line, "currencies.code");
-    }
-}
-
-fn rate(value: &Decimal, field: &str, report: &mut Report) -> Rate {
-    value.rate().unwrap_or_else(|error| {
-        report.fault(value.line(), field, error.to_string());
-        PAR
-    })
 }
 
 fn languages(file: &StoreFile, report: &mut Report) -> (Vec<Language>, Language) {
@@ -114,6 +92,7 @@ fn languages(file: &StoreFile, report: &mut Report) -> (Vec<Language>, Language)
     let languages: Vec<Language> = file.languages.iter().map(known).collect();
     for entry in &file.languages {
         codes.take(report, entry.code.value.clone(), entry.code.line, "languages.code");
+        check_name(&entry.name, entry.code.line, "languages.name", report);
     }
     let Some(wanted) = &file.language else {
         let first = languages.first().cloned().unwrap_or_default();
@@ -127,7 +106,35 @@ fn languages(file: &StoreFile, report: &mut Report) -> (Vec<Language>, Language)
 }
 
 fn links(links: &[LinkFile]) -> Vec<Link> {
-    links.iter().map(|link| Link { name: link.name.clone(), url: link.url.clone() }).collect()
+    links.iter().map(|link| Link { name: link.name.clone(), url: link.url.value.clone() }).collect()
+}
+
+fn check_links(file: &StoreFile, report: &mut Report) {
+    for (field, links) in [("header", &file.header), ("footer", &file.footer)] {
+        for link in links {
+            check_name(&link.name, link.url.line, &format!("{field}.name"), report);
+            check_link(&link.url, link.url.line, &format!("{field}.url"), report);
+        }
+    }
+    for (network, url) in &file.socials {
+        check_link(url, None, &format!("socials.{network}"), report);
+    }
+    if !file.chat.url.is_empty() {
+        check_link(&file.chat.url, None, "chat.url", report);
+    }
+}
+
+/// Warns of links to pages that there are not: storefronts show a page at `/pages/` and its url.
+pub(super) fn check_page_links(file: &StoreFile, pages: &[(PathBuf, Page)], report: &mut Report) {
+    let known: BTreeSet<PageUrl> = pages.iter().map(|(_, page)| PageUrl::new(&page.url)).collect();
+    for (field, links) in [("header.url", &file.header), ("footer.url", &file.footer)] {
+        for link in links {
+            let page = link.url.strip_prefix("/pages/").map(|url| url.split(['?', '#']).next().unwrap_or_default());
+            if page.is_some_and(|page| !known.contains(&PageUrl::new(page))) {
+                report.warn(link.url.line, field, format!("there is no page for {}", link.url.value));
+            }
+        }
+    }
 }
 
 fn goals(file: &StoreFile, digits: u8, report: &mut Report) -> Vec<Goal> {
@@ -138,6 +145,7 @@ fn goals(file: &StoreFile, digits: u8, report: &mut Report) -> Vec<Goal> {
         ids.take(report, *goal.id, goal.id.line, "goals.id");
         let field = format!("goals[{}].amount", *goal.id);
         let goal_amount = money(&goal.amount, digits, &field, report);
+        check_name(&goal.name, goal.id.line, &format!("goals[{}].name", *goal.id), report);
         goals.push(Goal { id: *goal.id, name: goal.name.clone(), goal_amount });
     }
     goals
@@ -149,13 +157,14 @@ fn servers(file: &StoreFile, report: &mut Report) -> BTreeMap<u64, Server> {
     for server in &file.servers {
         check_id(*server.id, server.id.line, "servers.id", report);
         ids.take(report, *server.id, server.id.line, "servers.id");
+        check_name(&server.name, server.id.line, &format!("servers[{}].name", *server.id), report);
         servers.insert(*server.id, Server { id: ServerId::new(*server.id), name: server.name.clone() });
     }
     servers
 }
 
 /// The chat platform's client. Parts may be missing (then auth/chat says so); what is there must be a URL as
-/// soon as buyers are sent to it (ruling 13).
+/// soon as buyers are sent to it (rules.md, "Chat login").
 fn chat(file: &ChatFile, report: &mut Report) -> ChatLogin {
     let client = &file.client;
     if file.sync {
@@ -187,13 +196,16 @@ fn patronage(file: &PatronsFile, currency: &str, digits: u8, report: &mut Report
     const FIELD: &str = "patrons.thresholds";
     let mut thresholds = Vec::with_capacity(file.thresholds.len());
     for threshold in &file.thresholds {
-        let amount = money(threshold, digits, FIELD, report);
+        let Some(amount) = amount(threshold, digits, FIELD, report) else { continue };
         if thresholds.last().is_some_and(|last| *last >= amount) {
             report.fault(threshold.line(), FIELD, "must ascend");
         }
         thresholds.push(amount);
     }
     let named = Some(&file.currency_code).filter(|code| !code.is_empty());
+    if let Some(code) = named {
+        check_code(code, None, "patrons.currency_code", report);
+    }
     Patronage {
         enabled: file.enabled,
         currency_code: named.map_or_else(|| currency.to_owned(), String::clone),

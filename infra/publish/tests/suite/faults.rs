@@ -58,14 +58,33 @@ fn a_file_with_broken_syntax_yields_one_fault_and_hides_none_of_the_others() {
 }
 
 #[test]
-fn an_unknown_field_is_named_with_those_there_are() {
-    let found = faults_of_item("price: 1\ndiscout: 1");
-    assert!(found.starts_with("categories/a.yaml, line 8, discout: is no field here; there are id, name,"), "{found}");
+fn every_unknown_and_missing_field_is_told_at_once_with_the_nearest_that_there_is() {
+    let found = faults(&[
+        ("store.yaml", "fromat: 1\nname: T\ncurrency: {code: EUR, digit: 2}\ncolour: red\n"),
+        (
+            "categories/a.yaml",
+            "id: 1\nslug: a\nname: A\nitems:\n  - id: 7\n    name: I\n    pirce: 1\n    \
+             variables: [{id: 1, name: V, option: [a]}]\n    promotion: {price: 1, sort: 2}\n    discout: 1\n",
+        ),
+    ]);
+    assert_eq!(
+        found,
+        "categories/a.yaml, line 7, items[7].pirce: is not a field here; did you mean price?\n\
+         categories/a.yaml, line 8, items[7].variables[1].option: is not a field here; did you mean options?\n\
+         categories/a.yaml, line 9, items[7].promotion.sort: is not a field here; there are price, sorting\n\
+         categories/a.yaml, line 10, items[7].discout: is not a field here; did you mean discount?\n\
+         store.yaml, line 1, fromat: is not a field here; did you mean format?\n\
+         store.yaml, line 1, format: is missing\n\
+         store.yaml, line 3, currency.digit: is not a field here; did you mean digits?\n\
+         store.yaml, line 4, colour: is not a field here; there are auth_type, chat, currencies, currency, \
+         description, details_form, footer, format, game_server, goals, guest_mode, header, language, languages, \
+         name, patrons, profiles, referrals, servers, socials, virtual_currency\n"
+    );
 }
 
 #[test]
 fn a_missing_field_is_named() {
-    assert_eq!(faults(&[("pages/a.yaml", "id: 1\nurl: a\n")]), "pages/a.yaml, line 2, title: is missing\n");
+    assert_eq!(faults(&[("pages/a.yaml", "id: 1\nurl: a\n")]), "pages/a.yaml, line 1, title: is missing\n");
 }
 
 #[test]
@@ -94,12 +113,6 @@ fn a_value_of_the_wrong_type_is_named_with_its_field() {
 }
 
 #[test]
-fn a_file_that_would_be_overlooked_is_named() {
-    let found = faults(&[("categories/a.ymal", "id: 1\n"), ("categories/README.md", "words"), ("pages/.x", "")]);
-    assert_eq!(found, "categories/a.ymal: is not read: its name must end in .yaml\n");
-}
-
-#[test]
 fn another_format_is_refused() {
     let found = faults(&[("store.yaml", "format: 2\nname: T\ncurrency: {code: EUR}\n")]);
     assert_eq!(found, "store.yaml, line 1, format: must be 1, the only format there is\n");
@@ -113,12 +126,12 @@ fn currency_digits_are_0_to_4() {
 
 #[test]
 fn a_currency_has_a_value() {
-    let found = faults_of_store("currencies:\n  - {code: USD, usd_value: 0}\n  - {code: USD, usd_value: 1.0000001}\n");
+    let found = faults_of_store("currencies:\n  - {code: EUR, per_usd: 0}\n  - {code: EUR, per_usd: 1.0000001}\n");
     assert_eq!(
         found,
-        "store.yaml, line 5, currencies[USD].usd_value: must be more than 0\n\
-         store.yaml, line 6, currencies.code: currency USD is already used in store.yaml, line 5\n\
-         store.yaml, line 6, currencies[USD].usd_value: has more than 6 digits after the point\n"
+        "store.yaml, line 5, currencies[EUR].per_usd: must be more than 0\n\
+         store.yaml, line 6, currencies.code: currency EUR is already used in store.yaml, line 5\n\
+         store.yaml, line 6, currencies[EUR].per_usd: has more than 6 digits after the point\n"
     );
 }
 
@@ -341,6 +354,27 @@ fn what_does_not_fit_into_an_item_of_the_table_is_named() {
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].starts_with("categories/a.yaml, line 1: the category /a with its items is 4"), "{found:?}");
     assert!(found[1].starts_with("pages/a.yaml: the page a is 36"), "{found:?}");
+}
+
+#[test]
+fn a_category_and_its_subcategories_fit_into_one_page() {
+    let words = "y".repeat(10_000);
+    let category = |subcategories: u32| {
+        let mut text = String::from("id: 1\nslug: a\nname: A\nsubcategories:\n");
+        for id in 2..2 + subcategories {
+            writeln!(text, "  - {{id: {id}, slug: s{id}, name: S, items: [").unwrap();
+            for item in 0..30 {
+                writeln!(text, "    {{id: {}, name: I, price: 1, description: {words}}},", id * 100 + item).unwrap();
+            }
+            writeln!(text, "    ]}}").unwrap();
+        }
+        faults(&[("categories/a.yaml", &text)])
+    };
+    assert_eq!(category(3), "");
+    let found = category(4);
+    let told = "categories/a.yaml, line 1: the category /a with its subcategories is 12";
+    assert!(found.starts_with(told) && found.contains("at most 1000000 are served as one page"), "{found}");
+    assert_eq!(found.lines().count(), 1, "{found}");
 }
 
 #[test]

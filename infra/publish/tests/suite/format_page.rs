@@ -2,7 +2,7 @@
 
 use crate::support::{lines, store};
 use publish::live::read_live;
-use publish::{check, files, read};
+use publish::{LARGEST_PAGE, check, files, read, warnings};
 use serde::de::DeserializeOwned;
 
 const PAGE: &str = include_str!("../../../docs/store-format.md");
@@ -62,6 +62,12 @@ fn the_page_names_every_field_under_its_file() {
 }
 
 #[test]
+fn the_page_names_the_largest_category() {
+    assert_eq!(LARGEST_PAGE, 1_000_000);
+    assert!(PAGE.contains("may not be larger than 1,000,000 bytes"));
+}
+
+#[test]
 fn the_examples_are_a_store_without_faults() {
     let examples = PAGE.split("```yaml\n# ").skip(1).map(|rest| {
         let (path, rest) = rest.split_once('\n').unwrap();
@@ -69,7 +75,7 @@ fn the_examples_are_a_store_without_faults() {
     });
     let dir = store(&examples.collect::<Vec<_>>());
     let files = read(dir.path()).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
-    assert_eq!(lines(&check(&files)), "");
+    assert_eq!((lines(&check(&files)), lines(&warnings(&files))), (String::new(), String::new()));
     let live = read_live(dir.path(), &files, 1_931_342_400).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
     assert!(!live.users.is_empty() && !live.carts.is_empty() && !live.codes.is_empty());
     assert!(!live.referrals.is_empty() && !live.orders.is_empty());

@@ -39,7 +39,7 @@ fn users_are_unique_by_id_and_name() {
     assert_eq!(
         found,
         "live/users.yaml, line 2, id: user id 5 is already used in live/users.yaml, line 1\n\
-         live/users.yaml, line 2, username: user name Ann is already used in live/users.yaml, line 1\n"
+         live/users.yaml, line 2, username: user name ann is already used in live/users.yaml, line 1\n"
     );
 }
 
@@ -190,6 +190,17 @@ fn an_order_names_its_owner_and_items_that_exist() {
          live/orders.yaml, line 2, internal_id: internal id x is already used in live/orders.yaml, line 1\n\
          live/orders.yaml, line 2, [1].owner: there is no user 6 in live/users.yaml\n\
          live/orders.yaml, line 2, [1].lines.item: there is no item 9\n"
+    );
+}
+
+#[test]
+fn an_order_is_in_a_currency_of_the_store_and_its_gifts_have_a_recipient() {
+    let order = "- {id: 1, internal_id: x, status: PAID, gateway: g, created_at: now, currency: XXX, \
+                 lines: [{item: 7, recipient: 6}]}\n";
+    assert_eq!(
+        faults(&[("live/orders.yaml", order)]),
+        "live/orders.yaml, line 1, [1].lines.recipient: there is no user 6 in live/users.yaml\n\
+         live/orders.yaml, line 1, [1].currency: must be one of the store's currencies: EUR\n"
     );
 }
 

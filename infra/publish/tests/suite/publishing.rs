@@ -6,7 +6,10 @@ use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::types::AttributeValue;
-use publish::{Compiled, PublishError, Published, compile, damage, publish, read, read_pointer, read_version};
+use publish::{
+    Compiled, PublishError, Published, compile, damage, delete_each, load, publish, publish_with, read,
+    read_active_version, read_history, read_version,
+};
 use shared::store::{Db, codec, keys};
 use std::fmt::Write;
 use std::sync::{Arc, Barrier};
@@ -35,7 +38,7 @@ async fn assert_whole(db: &Db, compiled: &Compiled) {
 }
 
 async fn published(table: &Table) -> Option<String> {
-    read_pointer(&table.db).await.unwrap().map(|pointer| pointer.version)
+    read_active_version(&table.db).await.unwrap().map(|active| active.version)
 }
 
 #[tokio::test]
@@ -43,9 +46,12 @@ async fn what_is_published_is_pointed_to_and_whole() {
     let table = table().await;
     let store = compiled("One");
     let outcome = publish(&table.db, &store, NOW).await.unwrap();
-    assert_eq!(outcome, Published::Switched { previous: None, rows: store.parts("").len() });
-    let pointer = read_pointer(&table.db).await.unwrap().unwrap();
-    assert_eq!((pointer.version.as_str(), &pointer.config), (store.version.as_str(), &store.config));
+    assert_eq!(
+        outcome,
+        Published::Switched { version: store.version.clone(), previous: None, rows: store.parts("").len() }
+    );
+    let active = read_active_version(&table.db).await.unwrap().unwrap();
+    assert_eq!((active.version.as_str(), &active.config), (store.version.as_str(), &store.config));
     assert_whole(&table.db, &store).await;
     let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
     assert_eq!((record.published_at, record.config), (NOW, store.config));
@@ -68,7 +74,8 @@ async fn a_second_store_replaces_the_first_and_leaves_it_whole() {
     let (one, two) = (compiled("One"), compiled("Two"));
     publish(&table.db, &one, NOW).await.unwrap();
     let outcome = publish(&table.db, &two, NOW).await.unwrap();
-    assert_eq!(outcome, Published::Switched { previous: Some(one.version.clone()), rows: two.parts("").len() });
+    let (version, previous) = (two.version.clone(), Some(one.version.clone()));
+    assert_eq!(outcome, Published::Switched { version, previous, rows: two.parts("").len() });
     assert_whole(&table.db, &one).await;
     assert_whole(&table.db, &two).await;
 }
@@ -101,7 +108,7 @@ async fn cut_off_at_any_write_the_old_store_stays_and_the_next_run_completes() {
     }
 }
 
-/// Holds every publisher back before it moves the pointer until all have come that far.
+/// Holds every publisher back before it moves the active version until all have come that far.
 #[derive(Debug)]
 struct Meeting(Arc<Barrier>);
 
@@ -136,6 +143,49 @@ async fn of_two_publishers_at_once_one_wins_and_the_other_is_told_who() {
     let (won, lost): (Vec<_>, Vec<_>) = outcomes.partition(|(_, version)| *version == winner);
     assert!(matches!(won[..], [(Ok(Published::Switched { previous: None, .. }), _)]), "{won:?}");
     assert!(matches!(&lost[..], [(Err(PublishError::Raced { winner: named }), _)] if *named == winner), "{lost:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_switched_if_another_version_was_published_since_the_changes_were_shown() {
+    let table = table().await;
+    let (one, two, three) = (compiled("One"), compiled("Two"), compiled("Three"));
+    publish(&table.db, &one, NOW).await.unwrap();
+    publish(&table.db, &two, NOW + 1).await.unwrap();
+    for seen in [Some(one.version.as_str()), None] {
+        let late = publish_with(&table.db, &three, seen, NOW + 2, &|_| {}).await;
+        assert!(matches!(&late, Err(PublishError::Raced { winner }) if *winner == two.version), "{late:?}");
+        assert_eq!(published(&table).await.as_ref(), Some(&two.version));
+    }
+    let shown = publish_with(&table.db, &three, Some(&two.version), NOW + 3, &|_| {}).await;
+    assert!(matches!(shown, Ok(Published::Switched { .. })), "{shown:?}");
+}
+
+#[tokio::test]
+async fn every_missing_or_altered_row_is_repaired_as_a_new_version() {
+    let store = compiled("One");
+    let (first, last) = (store.version.clone(), format!("{}-2", store.version));
+    for (key, _) in store.parts(&first).into_iter().step_by(7) {
+        let table = table().await;
+        publish(&table.db, &store, NOW).await.unwrap();
+        delete_each(&table.db, std::iter::once(key.clone()), &|_| {}).await.unwrap();
+        let repaired = publish(&table.db, &store, NOW + 1).await.unwrap();
+        assert!(matches!(&repaired, Published::Switched { version, .. } if *version == last), "{key:?} {repaired:?}");
+        let record = read_version(&table.db, &last).await.unwrap().unwrap();
+        assert_eq!(damage(&table.db, &load(&table.db, &record).await.unwrap()).await.unwrap(), 0);
+        assert_eq!(publish(&table.db, &store, NOW + 2).await.unwrap(), Published::Unchanged);
+        assert!(read_history(&table.db).await.unwrap().before().next().is_none(), "no rollback to the damaged one");
+    }
+}
+
+#[tokio::test]
+async fn an_older_version_that_was_damaged_is_not_switched_to() {
+    let table = table().await;
+    let (one, two) = (compiled("One"), compiled("Two"));
+    publish(&table.db, &one, NOW).await.unwrap();
+    publish(&table.db, &two, NOW + 1).await.unwrap();
+    delete_each(&table.db, std::iter::once(keys::deals(&one.version)), &|_| {}).await.unwrap();
+    publish(&table.db, &one, NOW + 2).await.unwrap();
+    assert_eq!(published(&table).await, Some(format!("{}-2", one.version)));
 }
 
 #[tokio::test]

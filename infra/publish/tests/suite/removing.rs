@@ -5,10 +5,10 @@ use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use publish::{
-    Compiled, KEPT, PublishError, Published, compile, damage, list_versions, publish, read, read_pointer, read_record,
-    remove_outdated, switch,
+    Compiled, KEPT, PublishError, Published, Step, compile, damage, list_versions, publish, read, read_active_version,
+    read_record, remove_outdated, switch,
 };
-use shared::model::Pointer;
+use shared::model::ActiveVersion;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use tests::Cut;
@@ -38,8 +38,8 @@ async fn versions(table: &Table) -> Vec<String> {
     list_versions(&table.db).await.unwrap().into_iter().map(|record| record.version).collect()
 }
 
-fn pointer(store: &Compiled) -> Pointer {
-    Pointer { version: store.version.clone(), config: store.config.clone() }
+fn active_version(store: &Compiled) -> ActiveVersion {
+    ActiveVersion { version: store.version.clone(), config: store.config.clone() }
 }
 
 #[tokio::test]
@@ -54,8 +54,8 @@ async fn the_published_version_and_the_last_three_before_it_stay() {
     assert_eq!(removed.len(), 6 - 1 - KEPT);
     let kept: Vec<String> = stores.iter().rev().take(1 + KEPT).map(|store| store.version.clone()).collect();
     assert_eq!(versions(&table).await, kept);
-    // Every row that is left belongs to a kept version: its rows, its record, and the pointer.
-    assert_eq!(rows(&table).await, kept.len() * (stores[0].parts("").len() + 1) + 1);
+    // Every row that is left belongs to a kept version: its rows, its record; then the active version and the history.
+    assert_eq!(rows(&table).await, kept.len() * (stores[0].parts("").len() + 1) + 2);
     for store in stores.iter().skip(2) {
         assert_eq!(damage(&table.db, store).await.unwrap(), 0);
     }
@@ -90,12 +90,12 @@ async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
         // Somebody else may still be at it: nobody goes on before a quarter of an hour.
         remove_outdated(&table.db, NOW + 2 * HOUR, HOUR, &|_| {}).await.unwrap();
         assert_eq!(versions(&table).await.len(), 1 + KEPT, "write {let_through}");
-        assert_eq!(rows(&table).await, (1 + KEPT) * (stores[0].parts("").len() + 1) + 1, "write {let_through}");
+        assert_eq!(rows(&table).await, (1 + KEPT) * (stores[0].parts("").len() + 1) + 2, "write {let_through}");
     }
 }
 
 #[tokio::test]
-async fn a_version_that_is_being_removed_is_not_pointed_to() {
+async fn a_version_that_is_being_removed_is_not_pointed_to_and_its_store_is_published_again_at_once() {
     let table = table().await;
     let stores: Vec<Compiled> = (0..5).map(|number| compiled(&format!("S{number}"))).collect();
     for (second, store) in (0..).zip(&stores) {
@@ -106,15 +106,14 @@ async fn a_version_that_is_being_removed_is_not_pointed_to() {
     let cut = table.through(Cut::after(1));
     assert!(remove_outdated(&cut, now, HOUR, &|_| {}).await.is_err());
     let current = &stores[4].version;
-    let back = switch(&table.db, Some(current), &pointer(&stores[0]), false, now).await;
+    let back = switch(&table.db, Some(current), &active_version(&stores[0]), false, Step::Forward, now).await;
     assert!(matches!(back, Err(PublishError::BeingRemoved { .. })), "{back:?}");
-    let again = publish(&table.db, &stores[0], now + 60).await;
-    assert!(matches!(again, Err(PublishError::BeingRemoved { .. })), "{again:?}");
-    assert_eq!(read_pointer(&table.db).await.unwrap().unwrap().version, *current);
-    // A quarter of an hour later nobody can be at it any more: it is removed and written anew.
-    let anew = publish(&table.db, &stores[0], now + 900).await.unwrap();
-    assert!(matches!(anew, Published::Switched { .. }));
-    assert_eq!(damage(&table.db, &stores[0]).await.unwrap(), 0);
+    assert_eq!(read_active_version(&table.db).await.unwrap().unwrap().version, *current);
+    // The removal was killed. The rows that are left are not used: the store is written as a version of its own.
+    publish(&table.db, &stores[0], now + 60).await.unwrap();
+    let version = format!("{}-2", stores[0].version);
+    assert_eq!(read_active_version(&table.db).await.unwrap().unwrap().version, version);
+    assert_eq!(damage(&table.db, &Compiled { version, ..stores[0].clone() }).await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -131,7 +130,7 @@ async fn an_attempt_that_nobody_resumed_is_removed_with_all_its_rows() {
             remove_outdated(&table.db, NOW + HOUR, 1, &|_| {}).await.unwrap(),
             std::slice::from_ref(&two.version)
         );
-        assert_eq!(rows(&table).await, one.parts("").len() + 2, "write {let_through}");
+        assert_eq!(rows(&table).await, one.parts("").len() + 3, "write {let_through}");
     }
 }
 
@@ -179,7 +178,10 @@ async fn a_version_that_is_still_there_is_pointed_to_without_writing_it_again() 
     publish(&table.db, &two, NOW + 1).await.unwrap();
     let written = Written::default();
     let back = publish(&table.through(written.clone()), &one, NOW + 2).await.unwrap();
-    assert_eq!(back, Published::Switched { previous: Some(two.version), rows: one.parts("").len() });
+    assert_eq!(
+        back,
+        Published::Switched { version: one.version.clone(), previous: Some(two.version), rows: one.parts("").len() }
+    );
     assert_eq!(*written.0.lock().unwrap(), 0);
     let record = read_record(&table.db, &one.version).await.unwrap().unwrap();
     assert_eq!((record.published_at, record.switched_at, record.retired_at), (NOW, Some(NOW + 2), None));

@@ -19,6 +19,7 @@ fn the_sample_store_has_no_faults() {
     let files = read(&sample_store()).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
     let faults = check(&files);
     assert!(faults.is_empty(), "{}", support::lines(&faults));
+    assert_eq!(support::lines(&publish::warnings(&files)), "", "nothing to copy that looks like a mistake");
     read_live(&sample_store(), &files, NOW).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
 }
 
@@ -105,4 +106,6 @@ async fn the_sample_store_is_seeded_in_the_shape_that_is_read() {
     assert_eq!(orders["next"].as_n().unwrap(), "28");
     let patrons = table.db.query(&keys::patrons()).await.unwrap();
     assert_eq!(patrons.len(), live.derived.patrons.len());
+    let top = shared::store::statistics::top_patrons(&table.db).await.unwrap();
+    assert_eq!(top.patrons.len(), live.derived.patrons.len());
 }

@@ -18,9 +18,16 @@ pub enum CouponCommand {
     /// List every coupon; looks through the whole table.
     #[command(after_help = "Example:\n  storectl coupon list --stack storefront")]
     List,
+    /// Change a coupon; what is not named stays.
+    #[command(after_help = "Examples:\n  storectl coupon edit SPRING --percentage 15 --ends-at 'in 30 days'\n  \
+                            storectl coupon edit SPRING --max-uses none --everything --stack storefront")]
+    Edit(EditCoupon),
     /// Switch a coupon off.
     #[command(after_help = "Example:\n  storectl coupon disable SPRING --stack storefront")]
     Disable(OneCode),
+    /// Switch a coupon on again.
+    #[command(after_help = "Example:\n  storectl coupon enable SPRING --stack storefront")]
+    Enable(OneCode),
 }
 
 /// `gift …`.
@@ -41,6 +48,15 @@ pub enum GiftCommand {
     /// Switch a gift card off; its balance stays.
     #[command(after_help = "Example:\n  storectl gift disable lusab-babad-gutih-tugad-mudof --stack storefront")]
     Disable(OneCode),
+    /// Switch a gift card on again.
+    #[command(after_help = "Example:\n  storectl gift enable lusab-babad-gutih-tugad-mudof --stack storefront")]
+    Enable(OneCode),
+    /// Change when a gift card may be used.
+    #[command(after_help = "Example:\n  storectl gift edit lusab-babad-gutih-tugad-mudof --ends-at none")]
+    Edit(EditGift),
+    /// Add to a gift card's balance.
+    #[command(after_help = "Example:\n  storectl gift top-up lusab-babad-gutih-tugad-mudof 25 --stack storefront")]
+    TopUp(TopUp),
 }
 
 /// `referral …`.
@@ -55,6 +71,9 @@ pub enum ReferralCommand {
     /// Switch a referral code off.
     #[command(after_help = "Example:\n  storectl referral disable lantern --stack storefront")]
     Disable(OneCode),
+    /// Switch a referral code on again.
+    #[command(after_help = "Example:\n  storectl referral enable lantern --stack storefront")]
+    Enable(OneCode),
 }
 
 /// A code and nothing else.
@@ -97,6 +116,70 @@ pub struct AddCoupon {
     /// Only this item; may be given more than once.
     #[arg(long = "item", value_name = "ID")]
     pub items: Vec<u64>,
+}
+
+/// `coupon edit`; `none` takes a limit or a time away.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("changes").required(true).multiple(true).args(
+    ["percentage", "amount", "minimum", "max_uses", "max_uses_per_user", "starts_at", "ends_at", "categories", "items",
+     "everything"]
+))]
+pub struct EditCoupon {
+    /// The code; case does not matter.
+    pub code: String,
+    /// Percentage taken off every eligible line, with at most two digits.
+    #[arg(long, value_name = "P", conflicts_with = "amount")]
+    pub percentage: Option<String>,
+    /// Amount taken off the eligible lines together.
+    #[arg(long, value_name = "A")]
+    pub amount: Option<String>,
+    /// The least a cart must cost.
+    #[arg(long, value_name = "A")]
+    pub minimum: Option<String>,
+    /// Times in all, or `none`.
+    #[arg(long, value_name = "N")]
+    pub max_uses: Option<String>,
+    /// Times per user, or `none`.
+    #[arg(long, value_name = "N")]
+    pub max_uses_per_user: Option<String>,
+    /// From when it may be used, or `none`.
+    #[arg(long, value_name = "TIME")]
+    pub starts_at: Option<String>,
+    /// From when it may no longer be used, or `none`.
+    #[arg(long, value_name = "TIME")]
+    pub ends_at: Option<String>,
+    /// Only items of this category and its subcategories, instead of what it applied to; may be given more than once.
+    #[arg(long = "category", value_name = "ID")]
+    pub categories: Vec<u64>,
+    /// Only this item, instead of what it applied to; may be given more than once.
+    #[arg(long = "item", value_name = "ID")]
+    pub items: Vec<u64>,
+    /// Every item.
+    #[arg(long, conflicts_with_all = ["categories", "items"])]
+    pub everything: bool,
+}
+
+/// `gift edit`; `none` takes a time away.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("changes").required(true).multiple(true).args(["starts_at", "ends_at"]))]
+pub struct EditGift {
+    /// The code; case does not matter.
+    pub code: String,
+    /// From when it may be used, or `none`.
+    #[arg(long, value_name = "TIME")]
+    pub starts_at: Option<String>,
+    /// From when it may no longer be used, or `none`.
+    #[arg(long, value_name = "TIME")]
+    pub ends_at: Option<String>,
+}
+
+/// `gift top-up`.
+#[derive(Debug, Clone, Args)]
+pub struct TopUp {
+    /// The code; case does not matter.
+    pub code: String,
+    /// What is added to the balance.
+    pub amount: String,
 }
 
 /// `gift add`.

@@ -1,14 +1,37 @@
 //! `user`, `order` and `cart`.
 
-use super::OneUser;
 use clap::{Args, Subcommand, ValueEnum};
-use shared::model::{OrderStatus, PaymentType};
+use shared::model::{OrderStatus, PaymentType, UserId};
+
+/// The user that is meant: an id or a name, or either with its option.
+#[derive(Debug, Clone, Args)]
+#[group(required = true, multiple = false)]
+pub struct WhichUser {
+    /// The user's id if it consists of digits, else the user's name; case does not matter.
+    #[arg(value_name = "USER")]
+    pub either: Option<String>,
+    /// The user's id.
+    #[arg(long, value_name = "ID")]
+    pub id: Option<UserId>,
+    /// The user's name; never taken for an id.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// A user and nothing else.
+#[derive(Debug, Clone, Args)]
+pub struct OneUser {
+    /// The user.
+    #[command(flatten)]
+    pub user: WhichUser,
+}
 
 /// `user …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum UserCommand {
-    /// Make an account.
+    /// Make an account. Names are unique without regard to case.
     #[command(after_help = "Examples:\n  storectl user add Thornwick --local ./data\n  \
+                            storectl user add Thornwick --if-absent --json --stack storefront\n  \
                             storectl user add Thornwick --uuid 5b0c2f4e-6d1a-4c07-9a53-1f7e8b2d4c60 --stack storefront")]
     Add(AddUser),
     /// Show an account and what it has bought.
@@ -25,8 +48,11 @@ pub enum UserCommand {
 /// `user add`.
 #[derive(Debug, Clone, Args)]
 pub struct AddUser {
-    /// Name in the game.
+    /// Name in the game; not digits only, which would be taken for an id.
     pub username: String,
+    /// Print the account that has the name already, instead of refusing.
+    #[arg(long)]
+    pub if_absent: bool,
     /// The account's UUID; a random one where it is not given.
     #[arg(long)]
     pub uuid: Option<String>,
@@ -47,8 +73,9 @@ pub struct AddUser {
 /// `user erase`.
 #[derive(Debug, Clone, Args)]
 pub struct EraseUser {
-    /// The user's id or name.
-    pub user: String,
+    /// The user.
+    #[command(flatten)]
+    pub user: WhichUser,
     /// Do not ask.
     #[arg(long, short)]
     pub yes: bool,
@@ -61,7 +88,11 @@ pub enum OrderCommand {
     #[command(
         after_help = "Examples:\n  storectl order record --owner 1 --gateway cardhouse --line 101 --local ./data\n  \
                             storectl order record --id xihrrpwsa7d4vdj2 --status PAID --price 18.48 --currency EUR \\\n    \
-                            --gateway cardhouse --owner 7 --line 101 --line 111:2:13.49 --coupon SPRING --stack storefront"
+                            --gateway cardhouse --owner 7 --line 101:1:4.99 --line 111:2:13.49 --coupon SPRING --stack storefront\n  \
+                            storectl order record --gateway cardhouse --owner 7 --line 201 --line 102@Thornwick --local ./data\n\n\
+                            A line without a TOTAL costs what the owner's cart would charge for it now, coupon included; \
+                            where that is not known, the TOTAL must be given. Recorded again under the same --id, what is \
+                            left out is what was recorded."
     )]
     Record(RecordOrder),
     /// Change an order's status; a refund takes back counters and balance once.
@@ -98,10 +129,10 @@ pub struct RecordOrder {
     /// PENDING, PAID, FAILED, CANCELLED or REFUNDED.
     #[arg(long, default_value = "PAID", value_parser = status)]
     pub status: OrderStatus,
-    /// What was charged, in `--currency`; the sum of the lines where it is not given.
+    /// What was charged, in `--currency`; if not given, the sum of the lines less the gift card.
     #[arg(long, value_name = "A")]
     pub price: Option<String>,
-    /// Currency code; the store's where it is not given.
+    /// Currency of the price: the store's (if not given), or another one that buyers may pay in.
     #[arg(long, value_name = "CODE")]
     pub currency: Option<String>,
     /// Name of the payment gateway.
@@ -110,13 +141,14 @@ pub struct RecordOrder {
     /// Whose it is, id or name; nobody's where it is not given.
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
-    /// A line: item, then count (1), then what the line cost after any coupon (what it costs now).
-    #[arg(long = "line", value_name = "ITEM[:COUNT[:TOTAL]]", required = true)]
+    /// A line: item, count (1), and what the line cost after any coupon, in the store's currency; with @ and a user's
+    /// id or name, a gift for that user: it counts for their limits and ownership, not the owner's.
+    #[arg(long = "line", value_name = "ITEM[:COUNT[:TOTAL]][@RECIPIENT]", required = true)]
     pub lines: Vec<String>,
     /// Coupon that was used.
     #[arg(long, value_name = "CODE", conflicts_with = "gift")]
     pub coupon: Option<String>,
-    /// Gift card that was used, and what was taken from it.
+    /// Gift card that was used, and what was taken from it, at most what the lines cost.
     #[arg(long, value_name = "CODE:AMOUNT")]
     pub gift: Option<String>,
     /// When it was made: now where it is not given.
@@ -142,9 +174,21 @@ pub enum CartCommand {
                             storectl cart add 1 501 --price 12.50 --local ./data"
     )]
     Add(AddLine),
+    /// Put a coupon or gift card on a cart, by the rules of the API; it replaces the one that is there.
+    #[command(after_help = "Example:\n  storectl cart code 7 SPRING --stack storefront")]
+    Code(CartCode),
     /// Empty a cart: lines and codes.
     #[command(after_help = "Example:\n  storectl cart clear 7 --stack storefront")]
     Clear(OneUser),
+}
+
+/// `cart code`.
+#[derive(Debug, Clone, Args)]
+pub struct CartCode {
+    /// The user's id or name.
+    pub user: String,
+    /// The coupon or gift card; case does not matter.
+    pub code: String,
 }
 
 /// `cart add`.

@@ -10,7 +10,7 @@ use crate::table::each;
 use crate::target::Target;
 use serde_json::json;
 use shared::store::codec::key_of;
-use shared::store::keys::{self, prefix};
+use shared::store::keys::prefix;
 use std::path::{Path, PathBuf};
 
 pub(super) async fn run(target: &Target, console: &Console, options: &Backup) -> Result<Answer, Failure> {
@@ -18,10 +18,6 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Backup) ->
     if path.exists() {
         let what = format!("{} is there already.", path.display());
         return Err(Failure::new(Exit::Local, what, "Choose another name: a backup never replaces one."));
-    }
-    if target.db.get(&keys::restore(), true).await?.is_some() {
-        let what = "A restore into this table is not done yet.";
-        return Err(Failure::refused(what, "Complete it with the same `storectl restore`, then take the backup."));
     }
     // Written beside and renamed when it is whole, so that half a backup never looks like one.
     let part = beside(path);

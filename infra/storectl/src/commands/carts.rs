@@ -1,31 +1,33 @@
-//! `cart show`, `add` and `clear`: by the same rules as the API.
+//! `cart show`, `add`, `code` and `clear`: by the same rules as the API.
 
 mod place;
 
-use super::users::find;
+use super::users::{find, find_which};
 use super::{items, published};
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
-use crate::cli::AddLine;
+use crate::cli::{AddLine, CartCode, WhichUser};
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use place::{Wish, place};
+use place::{LineToAdd, place};
 use serde_json::{Value, json};
-use shared::http::wire::Wire;
-use shared::model::{Cart, Code, ItemId, Items, Ledger, LineVariable, Money, Pointer, ServerId, Sold, User};
+use shared::http::wire::CurrencyFormat;
+use shared::model::{
+    ActiveVersion, AppliedCode, Cart, Code, CodeText, ItemId, Items, Ledger, LineVariable, Money, ServerId, Sold, User,
+};
 use shared::rules::cart::{PricedLine, price_lines, sums};
 use shared::rules::code::judge;
 use shared::rules::referral::in_force;
 use shared::store::carts::{Edit, Saved, save};
 use shared::store::counters::Counters;
-use shared::store::items::ItemShelf;
+use shared::store::items::ItemCache;
 use shared::store::{Rows, StoreError, backoff, carts, codes, keys, ledgers};
 use std::time::Duration;
 
-/// How often a write that collided is made again (ruling 8).
+/// How often a write that collided is made again (rules.md, "Writing a cart").
 const RETRIES: u32 = 3;
 
 /// A user's cart with everything that prices it.
-struct Basket {
+struct CartView {
     cart: Cart,
     ledger: Ledger,
     items: Items,
@@ -33,15 +35,20 @@ struct Basket {
     rows: Rows,
 }
 
-impl Basket {
+impl CartView {
     /// Reads a cart anew; `more` is an item that is about to be put into it.
-    async fn read(target: &Target, pointer: &Pointer, user: &User, more: Option<ItemId>) -> Result<Self, StoreError> {
+    async fn read(
+        target: &Target,
+        active: &ActiveVersion,
+        user: &User,
+        more: Option<ItemId>,
+    ) -> Result<Self, StoreError> {
         let mut rows = target.db.batch_get(vec![keys::cart(user.id), keys::ledger(user.id)]).await?;
         let cart = carts::take(&mut rows, user.id)?;
         let ledger = ledgers::take(&mut rows, user.id)?;
-        let (shelf, counters) = (ItemShelf::default(), Counters::new(Duration::ZERO));
+        let (shelf, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
         let ids = || cart.lines.iter().map(|line| line.item).chain(more);
-        let items = shelf.plan(&pointer.version, ids());
+        let items = shelf.plan(&active.version, ids());
         let sold = counters.plan(ids(), target.clock.millis());
         let mut wanted: Vec<_> = items.keys().chain(sold.keys()).collect();
         wanted.extend(cart.code.iter().flat_map(|on| [keys::code(&on.code), keys::code_use(&on.code, user.id)]));
@@ -57,19 +64,19 @@ impl Basket {
     }
 }
 
-pub(super) async fn show(target: &Target, text: &str) -> Result<Answer, Failure> {
-    let user = find(target, text).await?;
-    let pointer = published(target).await?;
-    let basket = Basket::read(target, &pointer, &user, None).await?;
-    told(target, &pointer, &user, basket, &[])
+pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, Failure> {
+    let user = find_which(target, which).await?;
+    let active = published(target).await?;
+    let basket = CartView::read(target, &active, &user, None).await?;
+    told(target, &active, &user, basket, &[])
 }
 
 /// What a cart holds and costs now, below what was done to it.
 fn told(
     target: &Target,
-    pointer: &Pointer,
+    active: &ActiveVersion,
     user: &User,
-    mut basket: Basket,
+    mut basket: CartView,
     done: &[String],
 ) -> Result<Answer, Failure> {
     let mut rows = std::mem::take(&mut basket.rows);
@@ -85,8 +92,8 @@ fn told(
         Some(text) => codes::take_referral(&mut rows, text)?,
         None => None,
     };
-    let referral = in_force(referral.as_ref(), pointer.config.is_ref);
-    let (lines, wire) = (basket.lines(), Wire::new(pointer.config.digits));
+    let referral = in_force(referral.as_ref(), active.config.is_ref);
+    let (lines, wire) = (basket.lines(), CurrencyFormat::new(active.config.digits));
     let judged = judge(found.as_ref(), times, &lines, target.clock.seconds());
     let off = judged.as_ref().map_or(Money::ZERO, |applied| applied.sum);
     let sums = sums(&lines);
@@ -124,7 +131,7 @@ fn kind(code: &Code) -> &'static str {
     super::codes::word(code.kind())
 }
 
-fn row(line: &PricedLine<'_>, wire: Wire) -> Vec<String> {
+fn row(line: &PricedLine<'_>, wire: CurrencyFormat) -> Vec<String> {
     let item = line.item();
     let price = if item.virtual_only { item.virtual_price } else { line.unit_price };
     let note = if line.standing.unavailable { paint(WARN, "unavailable") } else { String::new() };
@@ -132,7 +139,7 @@ fn row(line: &PricedLine<'_>, wire: Wire) -> Vec<String> {
     vec![line.line.id.to_string(), item.id.to_string(), item.name.clone(), count, wire.money(price).to_string(), note]
 }
 
-fn entry(line: &PricedLine<'_>, wire: Wire) -> Value {
+fn entry(line: &PricedLine<'_>, wire: CurrencyFormat) -> Value {
     json!({
         "line": line.line.id, "item": line.item().id, "name": line.item().name, "count": line.count,
         "price": wire.money(line.unit_price), "variables": line.line.variables, "server": line.line.server,
@@ -142,46 +149,83 @@ fn entry(line: &PricedLine<'_>, wire: Wire) -> Value {
 
 pub(super) async fn add(target: &Target, options: &AddLine) -> Result<Answer, Failure> {
     let user = find(target, &options.user).await?;
-    let pointer = published(target).await?;
-    let price =
-        options.price.as_deref().map(|text| items::money("--price", text, pointer.config.digits)).transpose()?;
+    let active = published(target).await?;
+    let price = options.price.as_deref().map(|text| items::money("--price", text, active.config.digits)).transpose()?;
     let mut variables: Vec<LineVariable> = Vec::with_capacity(options.variables.len());
     for (id, value) in &options.variables {
         variables.push(LineVariable { id: *id, value: value.clone() });
     }
     variables.sort_by_key(|variable| variable.id);
-    let wish = Wish {
+    let wanted = LineToAdd {
         item: ItemId::new(options.item),
         count: options.count,
         variables,
         server: options.server.map(ServerId::new),
         price,
         payment_type: options.payment.into(),
-        virtual_currency: pointer.config.is_virtual_currency,
+        virtual_currency: active.config.is_virtual_currency,
     };
     for round in 0..=RETRIES {
-        let mut basket = Basket::read(target, &pointer, &user, Some(wish.item)).await?;
-        let placed = place(&basket.cart, &basket.items, &basket.sold, &basket.ledger, &wish);
+        let mut basket = CartView::read(target, &active, &user, Some(wanted.item)).await?;
+        let placed = place(&basket.cart, &basket.items, &basket.sold, &basket.ledger, &wanted);
         let placed = placed.map_err(|refusal| {
             Failure::refused(
-                format!("Item {} is not put into the cart: {refusal}.", wish.item),
-                "Mend it and try again.",
+                format!("Item {} is not put into the cart: {refusal}.", wanted.item),
+                "Correct it and try again.",
             )
         })?;
         let mut edit = Edit::of(basket.cart);
-        edit.cart.clone_from(&placed);
-        basket.cart = placed;
+        edit.cart.clone_from(&placed.cart);
+        basket.cart = placed.cart;
         if write(target, &edit).await? == Saved::Written {
-            let done = format!("{} Item {} is in the cart.", paint(GOOD, "ok"), wish.item);
-            return told(target, &pointer, &user, basket, &[done]);
+            let mut done = vec![format!("{} Item {} is in the cart.", paint(GOOD, "ok"), wanted.item)];
+            for replaced in &placed.replaced {
+                done.push(format!("It replaces item {replaced}: a cart holds one step of a category."));
+            }
+            let answer = told(target, &active, &user, basket, &done)?;
+            let mut json = answer.json().clone();
+            json["replaced"] = json!(placed.replaced);
+            return Ok(Answer::new(answer.text(), json));
         }
         tokio::time::sleep(backoff(round)).await;
     }
     Err(collided())
 }
 
-pub(super) async fn clear(target: &Target, text: &str) -> Result<Answer, Failure> {
-    let user = find(target, text).await?;
+/// Puts a coupon or gift card on a cart as acceptCoupon does (rules.md, "Coupons and gift cards").
+pub(super) async fn code(target: &Target, options: &CartCode) -> Result<Answer, Failure> {
+    let user = find(target, &options.user).await?;
+    let active = published(target).await?;
+    let text = CodeText::parse(&options.code).map_err(|_| Failure::refused("The code is blank.", "Name one."))?;
+    for round in 0..=RETRIES {
+        let mut basket = CartView::read(target, &active, &user, None).await?;
+        let mut rows = target.db.batch_get(vec![keys::code(&text), keys::code_use(&text, user.id)]).await?;
+        let found = codes::take(&mut rows, &text)?;
+        let times = codes::take_uses(&mut rows, &text, user.id)?;
+        let judged = judge(found.as_ref(), times, &basket.lines(), target.clock.seconds());
+        let applied = judged.map_err(|refusal| {
+            let what = format!("{text} is not put on the cart: {refusal}.");
+            Failure::refused(what, "Look at the code with `storectl coupon show` or `storectl gift show`.")
+        })?;
+        let on_cart = AppliedCode { code: text.clone(), id: applied.code.id(), kind: applied.code.kind() };
+        if basket.cart.code.as_ref() == Some(&on_cart) {
+            return told(target, &active, &user, basket, &[format!("{text} is on the cart already.")]);
+        }
+        let mut edit = Edit::of(basket.cart.clone());
+        edit.cart.lines.retain(|line| basket.items.contains_key(&line.item));
+        edit.cart.code = Some(on_cart);
+        if write(target, &edit).await? == Saved::Written {
+            basket = CartView::read(target, &active, &user, None).await?;
+            let done = format!("{} {text} is on the cart.", paint(GOOD, "ok"));
+            return told(target, &active, &user, basket, &[done]);
+        }
+        tokio::time::sleep(backoff(round)).await;
+    }
+    Err(collided())
+}
+
+pub(super) async fn clear(target: &Target, which: &WhichUser) -> Result<Answer, Failure> {
+    let user = find_which(target, which).await?;
     for round in 0..=RETRIES {
         let mut rows = target.db.batch_get(vec![keys::cart(user.id)]).await?;
         let cart = carts::take(&mut rows, user.id)?;
@@ -194,7 +238,8 @@ pub(super) async fn clear(target: &Target, text: &str) -> Result<Answer, Failure
         let mut edit = Edit::of(cart);
         (edit.cart.lines, edit.cart.code, edit.cart.referral) = (Vec::new(), None, None);
         if write(target, &edit).await? == Saved::Written {
-            let text = format!("{} The cart of {} is empty; {removed} lines went.", paint(GOOD, "ok"), user.username);
+            let text =
+                format!("{} The cart of {} is empty; {removed} lines removed.", paint(GOOD, "ok"), user.username);
             return Ok(Answer::new(text, json!({ "user": user.id, "removed": removed })));
         }
         tokio::time::sleep(backoff(round)).await;

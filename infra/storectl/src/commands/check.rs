@@ -1,22 +1,36 @@
-//! `check`: every fault of a store's files at once.
+//! `check`: every fault of a store's files at once, and what looks like a mistake in a store without any.
 
-use crate::answer::{Answer, BAD, GOOD, STRONG, paint};
+use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
 use crate::cli::Check;
 use crate::error::{Exit, Failure};
+use anstyle::Style;
 use publish::files::StoreFiles;
 use publish::live::{Live, parse_live};
 use publish::{Compiled, Fault};
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// The folder of what only the local server loads.
+pub(super) const LIVE: &str = "live";
+
 /// A store without faults.
 pub(super) struct Sound {
     pub(super) compiled: Compiled,
-    pub(super) live: Live,
+    /// `None` if it was not asked for.
+    live: Option<Live>,
+    /// What looks like a mistake, though its owner may mean it.
+    pub(super) warnings: Vec<Fault>,
+}
+
+/// Reads and checks the published files.
+pub(super) fn read(dir: &Path) -> Result<Sound, Vec<Fault>> {
+    let files = publish::read(dir)?;
+    let compiled = publish::compile(&files)?;
+    Ok(Sound { compiled, live: None, warnings: publish::warnings(&files) })
 }
 
 /// Reads and checks a store, `live/` included; `now` is what relative times are counted from.
-pub(super) fn read(dir: &Path, now: i64) -> Result<Sound, Vec<Fault>> {
+fn read_with_live(dir: &Path, now: i64) -> Result<Sound, Vec<Fault>> {
     // Side by side: very many orders take longer than the catalog.
     let (written, catalog) = std::thread::scope(|scope| {
         let written = scope.spawn(|| parse_live(dir));
@@ -32,7 +46,7 @@ pub(super) fn read(dir: &Path, now: i64) -> Result<Sound, Vec<Fault>> {
     };
     let live = written.check(&files, now);
     match (compiled, live) {
-        (Ok(compiled), Ok(live)) => Ok(Sound { compiled, live }),
+        (Ok(compiled), Ok(live)) => Ok(Sound { compiled, live: Some(live), warnings: publish::warnings(&files) }),
         (compiled, live) => {
             let mut faults = compiled.err().unwrap_or_default();
             faults.extend(live.err().unwrap_or_default());
@@ -52,7 +66,8 @@ pub(super) fn must_be_there(dir: &Path) -> Result<(), Failure> {
 /// Answers with every fault, or with what the store holds.
 pub(super) fn run(options: &Check, now: i64) -> Result<Answer, Failure> {
     must_be_there(&options.dir)?;
-    match read(&options.dir, now) {
+    let read = if options.live { read_with_live(&options.dir, now) } else { read(&options.dir) };
+    match read {
         Ok(sound) => Ok(well(&options.dir, &sound)),
         Err(faults) => {
             let json = json!({ "ok": false, "faults": faults.iter().map(fault_json).collect::<Vec<_>>() });
@@ -62,36 +77,55 @@ pub(super) fn run(options: &Check, now: i64) -> Result<Answer, Failure> {
 }
 
 fn well(dir: &Path, sound: &Sound) -> Answer {
-    let (compiled, live) = (&sound.compiled, &sound.live);
+    let compiled = &sound.compiled;
     let categories = compiled.categories.iter().map(|top| 1 + top.subcategories.len()).sum::<usize>();
-    let counts = json!({
+    let mut counts = json!({
         "categories": categories, "items": compiled.items.len(), "pages": compiled.pages.len(),
-        "users": live.users.len(), "codes": live.codes.len(), "orders": live.orders.len(),
     });
+    let note = match &sound.live {
+        Some(live) => {
+            counts["users"] = live.users.len().into();
+            counts["codes"] = live.codes.len().into();
+            counts["orders"] = live.orders.len().into();
+            String::new()
+        }
+        None if dir.join(LIVE).is_dir() => format!("\n{LIVE}/ was not checked; add --live."),
+        None => String::new(),
+    };
+    let warnings = match sound.warnings.len() {
+        0 => String::new(),
+        count => format!("{}\n{}\n", lines(&sound.warnings), counted(WARN, count, "warning")),
+    };
     let text = format!(
-        "{} {} has no faults: {categories} categories, {} items, {} pages (version {}).",
+        "{warnings}{} {} has no faults: {categories} categories, {} items, {} pages (version {}).{note}",
         paint(GOOD, "ok"),
         dir.display(),
         compiled.items.len(),
         compiled.pages.len(),
         compiled.version,
     );
-    Answer::new(text, json!({ "ok": true, "faults": [], "version": compiled.version, "holds": counts }))
+    let warnings: Vec<Value> = sound.warnings.iter().map(fault_json).collect();
+    let json = json!({ "ok": true, "faults": [], "warnings": warnings, "version": compiled.version, "holds": counts });
+    Answer::new(text, json)
 }
 
-/// Every fault on a line of its own.
+/// Every fault on a line of its own, and how many there are.
 pub(super) fn list(dir: &Path, faults: &[Fault]) -> String {
+    format!("{}\n{} in {}", lines(faults), counted(BAD, faults.len(), "fault"), dir.display())
+}
+
+fn lines(faults: &[Fault]) -> String {
     let line = |fault: &Fault| {
         let line = fault.line.map(|line| format!(":{line}")).unwrap_or_default();
         let field = if fault.field.is_empty() { String::new() } else { format!(" {}:", fault.field) };
         format!("{}{field} {}", paint(STRONG, &format!("{}{line}:", fault.file.display())), fault.problem)
     };
     let lines: Vec<String> = faults.iter().map(line).collect();
-    let count = match faults.len() {
-        1 => "1 fault".to_owned(),
-        count => format!("{count} faults"),
-    };
-    format!("{}\n{} in {}", lines.join("\n"), paint(BAD, &count), dir.display())
+    lines.join("\n")
+}
+
+fn counted(style: Style, count: usize, what: &str) -> String {
+    paint(style, &if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") })
 }
 
 fn fault_json(fault: &Fault) -> Value {
@@ -101,5 +135,5 @@ fn fault_json(fault: &Fault) -> Value {
 /// Why a store with faults is not published.
 pub(super) fn failure(dir: &Path, faults: &[Fault]) -> Failure {
     let what = format!("The store has faults.\n{}", list(dir, faults));
-    Failure::new(Exit::Faults, what, "Mend the files; `storectl check` tells whether all is well.")
+    Failure::new(Exit::Faults, what, "Fix the files; `storectl check` reports what is left.")
 }

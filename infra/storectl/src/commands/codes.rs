@@ -1,4 +1,4 @@
-//! What coupons and gift cards have in common: `show`, `list` and `disable`.
+//! What coupons and gift cards have in common: `show`, `list`, `disable` and `enable`.
 
 use super::shown_time;
 use crate::answer::{Answer, GOOD, columns, paint};
@@ -8,7 +8,7 @@ use crate::target::Target;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use shared::http::wire::{self, Wire};
+use shared::http::wire::{self, CurrencyFormat};
 use shared::model::{Code, CodeKind, CodeText, Discount};
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, prefix};
@@ -25,6 +25,14 @@ pub(super) const fn word(kind: CodeKind) -> &'static str {
     }
 }
 
+/// A kind's word on the command line and in the table.
+pub(super) const fn tag(kind: CodeKind) -> &'static str {
+    match kind {
+        CodeKind::Coupon => "coupon",
+        CodeKind::Gift => "gift",
+    }
+}
+
 /// Reads the text of a new code.
 pub(super) fn text(written: &str) -> Result<CodeText, Failure> {
     if written.chars().count() > LONGEST {
@@ -36,7 +44,7 @@ pub(super) fn text(written: &str) -> Result<CodeText, Failure> {
 
 /// Digits of the store's amounts; two where nothing was published yet.
 pub(super) async fn digits(target: &Target) -> Result<u8, Failure> {
-    Ok(publish::read_pointer(&target.db).await?.map_or(2, |pointer| pointer.config.digits))
+    Ok(publish::read_active_version(&target.db).await?.map_or(2, |active| active.config.digits))
 }
 
 async fn read(db: &Db, text: &CodeText) -> Result<Option<Code>, StoreError> {
@@ -44,20 +52,29 @@ async fn read(db: &Db, text: &CodeText) -> Result<Option<Code>, StoreError> {
     db.get(&key, true).await?.map(|item| decode_live(&key, item)).transpose()
 }
 
-fn missing(kind: CodeKind) -> Failure {
-    let command = if kind == CodeKind::Coupon { "coupon" } else { "gift" };
+pub(super) fn missing(kind: CodeKind) -> Failure {
+    let command = tag(kind);
     let what = format!("There is no {} with this code.", word(kind));
     Failure::refused(what, format!("`storectl {command} list` shows those there are."))
 }
 
-pub(super) async fn show(target: &Target, kind: CodeKind, written: &str) -> Result<Answer, Failure> {
+/// Finds a code of a kind.
+pub(super) async fn find(target: &Target, kind: CodeKind, written: &str) -> Result<Code, Failure> {
     let text = CodeText::parse(written).map_err(|_| missing(kind))?;
-    let code = read(&target.db, &text).await?.filter(|code| code.kind() == kind).ok_or_else(|| missing(kind))?;
-    let facts = facts(&code, Wire::new(digits(target).await?));
+    read(&target.db, &text).await?.filter(|code| code.kind() == kind).ok_or_else(|| missing(kind))
+}
+
+pub(super) async fn show(target: &Target, kind: CodeKind, written: &str) -> Result<Answer, Failure> {
+    Ok(shown(&find(target, kind, written).await?, digits(target).await?))
+}
+
+/// A code as `show` prints it.
+pub(super) fn shown(code: &Code, digits: u8) -> Answer {
+    let facts = facts(code, CurrencyFormat::new(digits));
     let lines = facts.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
     let lines = lines
         .map(|(name, value)| format!("{name}: {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
-    Ok(Answer::new(lines.collect::<Vec<_>>().join("\n"), facts))
+    Answer::new(lines.collect::<Vec<_>>().join("\n"), facts)
 }
 
 pub(super) async fn list(target: &Target, kind: CodeKind) -> Result<Answer, Failure> {
@@ -71,7 +88,7 @@ pub(super) async fn list(target: &Target, kind: CodeKind) -> Result<Answer, Fail
     })
     .await?;
     codes.sort_by_key(Code::id);
-    let wire = Wire::new(digits(target).await?);
+    let wire = CurrencyFormat::new(digits(target).await?);
     let row = |code: &Code| match code {
         Code::Coupon(coupon) => {
             let worth = discount(coupon.discount, wire);
@@ -95,7 +112,7 @@ fn state(active: bool) -> String {
     if active { "active" } else { "off" }.to_owned()
 }
 
-fn discount(discount: Discount, wire: Wire) -> String {
+fn discount(discount: Discount, wire: CurrencyFormat) -> String {
     match discount {
         Discount::Percentage(percent) => format!("{} %", wire::percent(percent)),
         Discount::Amount(amount) => wire.money(amount).to_string(),
@@ -103,7 +120,7 @@ fn discount(discount: Discount, wire: Wire) -> String {
 }
 
 /// A code as JSON.
-pub(super) fn facts(code: &Code, wire: Wire) -> Value {
+pub(super) fn facts(code: &Code, wire: CurrencyFormat) -> Value {
     match code {
         Code::Coupon(coupon) => json!({
             "id": coupon.id, "code": coupon.code, "kind": "coupon", "active": coupon.active,
@@ -120,25 +137,24 @@ pub(super) fn facts(code: &Code, wire: Wire) -> Value {
     }
 }
 
-pub(super) async fn disable(target: &Target, kind: CodeKind, written: &str) -> Result<Answer, Failure> {
+pub(super) async fn switch(target: &Target, kind: CodeKind, written: &str, on: bool) -> Result<Answer, Failure> {
     let text = CodeText::parse(written).map_err(|_| missing(kind))?;
-    let tag = if kind == CodeKind::Coupon { "coupon" } else { "gift" };
     let request = target.db.client().update_item().table_name(target.db.table());
     let request = request
         .set_key(Some(key_attributes(&keys::code(&text))))
-        .update_expression("SET #active = :off")
+        .update_expression("SET #active = :on")
         .condition_expression("#kind = :kind")
         .expression_attribute_names("#active", "active")
         .expression_attribute_names("#kind", "kind")
-        .expression_attribute_values(":off", AttributeValue::Bool(false))
-        .expression_attribute_values(":kind", AttributeValue::S(tag.to_owned()));
+        .expression_attribute_values(":on", AttributeValue::Bool(on))
+        .expression_attribute_values(":kind", AttributeValue::S(tag(kind).to_owned()));
     Box::pin(request.send()).await.map_err(|error| match error.as_service_error() {
         Some(UpdateItemError::ConditionalCheckFailedException(_)) => missing(kind),
         _ => Failure::from(StoreError::from_sdk("UpdateItem", error))
-            .done("It is not known whether it was switched off.")
+            .done("It is not known whether it was switched.")
             .next("Run the same command again."),
     })?;
-    let said =
-        format!("{} The {} is switched off; carts that have it no longer count it.", paint(GOOD, "ok"), word(kind));
-    Ok(Answer::new(said, json!({ "code": text, "active": false })))
+    let effect = if on { "on" } else { "off; carts that have it no longer count it" };
+    let said = format!("{} The {} is switched {effect}.", paint(GOOD, "ok"), word(kind));
+    Ok(Answer::new(said, json!({ "code": text, "active": on })))
 }

@@ -1,28 +1,27 @@
 //! `coupon add`: by the same rules as coupons in files.
 
 use super::codes::{facts, text};
-use super::{items, published, shown_time, time};
+use super::{items, published, put_new, shown_time, time};
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::AddCoupon;
 use crate::error::Failure;
 use crate::sequence::{self, CODES};
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use serde_json::json;
-use shared::http::wire::Wire;
+use shared::http::wire::CurrencyFormat;
 use shared::model::{CategoryId, Code, CodeId, Coupon, Discount, ItemId, Money, Scope};
 use shared::store::codec::encode_live;
-use shared::store::{StoreError, keys};
+use shared::store::keys;
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
     let code = text(&options.code)?;
-    let pointer = published(target).await?;
-    let digits = pointer.config.digits;
-    let discount = discount(options, digits)?;
+    let active = published(target).await?;
+    let digits = active.config.digits;
+    let discount = discount(options.percentage.as_deref(), options.amount.as_deref(), digits)?;
     let minimum = options.minimum.as_ref().map(|text| items::money("--minimum", text, digits)).transpose()?;
     let now = target.clock.seconds();
     let (starts_at, ends_at) = period(options.starts_at.as_deref(), options.ends_at.as_deref(), now)?;
-    let scope = scope(target, &pointer.version, options).await?;
+    let scope = scope(target, &active.version, &options.categories, &options.items).await?;
     let id = CodeId::new(sequence::reserve(&target.db, CODES, 1).await?);
     let coupon = Code::Coupon(Coupon {
         id,
@@ -38,17 +37,16 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
         uses: 0,
     });
     let item = encode_live(&keys::code(&code), &coupon)?;
-    let put = target.db.client().put_item().table_name(target.db.table()).set_item(Some(item));
-    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK);
-    Box::pin(put.send()).await.map_err(|error| match error.as_service_error() {
-        Some(PutItemError::ConditionalCheckFailedException(_)) => {
-            Failure::refused(format!("The code {code} is taken by a coupon or gift card."), "Choose another.")
-        }
-        _ => Failure::from(StoreError::from_sdk("PutItem", error))
-            .done(format!("It is not known whether the coupon was made; `storectl coupon show {code}` tells.")),
+    let written = put_new(&target.db, item).await.map_err(|error| {
+        let done = format!("It is not known whether the coupon was made; `storectl coupon show {code}` tells.");
+        Failure::from(error).done(done)
     })?;
+    if !written {
+        let what = format!("The code {code} is taken by a coupon or gift card.");
+        return Err(Failure::refused(what, "Choose another, or change that one with `storectl coupon edit`."));
+    }
     let said = format!("{} Coupon {code} (id {id}) may be used{}.", paint(GOOD, "ok"), said_period(starts_at, ends_at));
-    Ok(Answer::new(said, json!({ "coupon": facts(&coupon, Wire::new(digits)) })))
+    Ok(Answer::new(said, json!({ "coupon": facts(&coupon, CurrencyFormat::new(digits)) })))
 }
 
 fn said_period(starts_at: Option<i64>, ends_at: Option<i64>) -> String {
@@ -57,13 +55,14 @@ fn said_period(starts_at: Option<i64>, ends_at: Option<i64>) -> String {
     format!("{from}{until}")
 }
 
-fn discount(options: &AddCoupon, digits: u8) -> Result<Discount, Failure> {
-    if let Some(text) = &options.percentage {
+/// Reads a discount: a percentage or an amount.
+pub(super) fn discount(percentage: Option<&str>, amount: Option<&str>, digits: u8) -> Result<Discount, Failure> {
+    if let Some(text) = percentage {
         return Ok(Discount::Percentage(items::percent("--percentage", text)?));
     }
-    let amount = items::money("--amount", options.amount.as_deref().unwrap_or_default(), digits)?;
+    let amount = items::money("--amount", amount.unwrap_or_default(), digits)?;
     if amount == Money::ZERO {
-        return Err(Failure::refused("--amount must be more than 0.", "Mend it and try again."));
+        return Err(Failure::refused("--amount must be more than 0.", "Correct it and try again."));
     }
     Ok(Discount::Amount(amount))
 }
@@ -76,29 +75,35 @@ pub(super) fn period(
 ) -> Result<(Option<i64>, Option<i64>), Failure> {
     let starts = starts_at.map(|text| time(text, now)).transpose()?;
     let ends = ends_at.map(|text| time(text, now)).transpose()?;
-    if ends.is_some_and(|end| end <= starts.unwrap_or(now).max(now)) {
-        let what = "--ends-at must be after now and after --starts-at: the code could never be used.";
-        return Err(Failure::refused(what, "Mend it and try again."));
-    }
+    check_period(starts, ends, now)?;
     Ok((starts, ends))
 }
 
-/// What the coupon applies to; everything that is named must be published.
-async fn scope(target: &Target, version: &str, options: &AddCoupon) -> Result<Scope, Failure> {
-    if !options.categories.is_empty() {
+/// Refuses a time in which a code could never be used.
+pub(super) fn check_period(starts: Option<i64>, ends: Option<i64>, now: i64) -> Result<(), Failure> {
+    if ends.is_some_and(|end| end <= starts.unwrap_or(now).max(now)) {
+        let what = "--ends-at must be after now and after --starts-at: the code could never be used.";
+        return Err(Failure::refused(what, "Correct it and try again."));
+    }
+    Ok(())
+}
+
+/// What a coupon applies to; everything that is named must be published.
+pub(super) async fn scope(target: &Target, version: &str, categories: &[u64], items: &[u64]) -> Result<Scope, Failure> {
+    if !categories.is_empty() {
         let tree = items::tree(target, version).await?;
         let heads = tree.0.iter().flat_map(|node| std::iter::once(&node.head).chain(&node.subcategories));
         let known: Vec<u64> = heads.map(|head| head.id.get()).collect();
-        if let Some(unknown) = options.categories.iter().find(|id| !known.contains(id)) {
+        if let Some(unknown) = categories.iter().find(|id| !known.contains(id)) {
             let what = format!("There is no published category {unknown}.");
             return Err(Failure::refused(what, "Publish it first, or check the id."));
         }
     }
-    for id in &options.items {
+    for id in items {
         items::item(target, version, ItemId::new(*id)).await?;
     }
     Ok(Scope {
-        categories: options.categories.iter().copied().map(CategoryId::new).collect(),
-        items: options.items.iter().copied().map(ItemId::new).collect(),
+        categories: categories.iter().copied().map(CategoryId::new).collect(),
+        items: items.iter().copied().map(ItemId::new).collect(),
     })
 }

@@ -1,7 +1,9 @@
 //! `doctor`: one line for everything that must be right, and what to do where it is not.
 
+mod names;
 mod origins;
 mod skew;
+mod sums;
 mod table;
 
 use crate::answer::{Answer, BAD, GOOD, WARN, paint};
@@ -12,7 +14,7 @@ use crate::target::Target;
 use publish::LoadError;
 use serde::Serialize;
 use serde_json::json;
-use shared::store::{StoreError, keys};
+use shared::store::StoreError;
 
 /// What a check found.
 #[derive(Debug, Clone, Serialize)]
@@ -65,9 +67,17 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
     if findings.iter().all(|finding| finding.state == State::Ok) {
         findings.push(table::ttl(target).await);
         findings.push(skew::clock(target).await);
-        findings.push(restore(target).await);
-        findings.push(version(target).await);
-        findings.push(statistics(target).await);
+        let restored = restore(target).await;
+        let is_whole = restored.state == State::Ok;
+        findings.push(restored);
+        // While a restore is not done there is nothing else to look at, and nothing may be written.
+        if is_whole {
+            findings.push(version(target).await);
+            findings.push(names::unique(target).await);
+            // First what the orders say: lists of patrons and donators are made from these sums.
+            findings.extend(sums::check(target, options.repair).await);
+            findings.push(statistics(target).await);
+        }
     }
     findings.push(keys_of(target).await);
     findings.push(origins::clients(target, &options.origins));
@@ -87,10 +97,10 @@ async fn keys_of(target: &Target) -> Finding {
 /// Whether a restore was left half done.
 async fn restore(target: &Target) -> Finding {
     const CHECK: &str = "restore";
-    match target.db.get(&keys::restore(), true).await {
-        Ok(None) => Finding::ok(CHECK, "none is half done"),
-        Ok(Some(_)) => Finding::bad(CHECK, "one was begun and is not done", "run the same `storectl restore` again"),
-        Err(error) => Finding::failed(CHECK, error.into()),
+    match super::restore::is_running(&target.db).await {
+        Ok(false) => Finding::ok(CHECK, "none is half done"),
+        Ok(true) => Finding::bad(CHECK, "one was begun and is not done", "run the same `storectl restore` again"),
+        Err(failure) => Finding::failed(CHECK, failure),
     }
 }
 
@@ -110,12 +120,12 @@ async fn version(target: &Target) -> Finding {
 }
 
 async fn whole(target: &Target) -> Result<Option<(String, usize)>, LoadError> {
-    let Some(pointer) = publish::read_pointer(&target.db).await? else { return Ok(None) };
-    let missing = || LoadError::Missing { version: pointer.version.clone(), kind: "VERSIONS".to_owned() };
-    let record = publish::read_version(&target.db, &pointer.version).await?.ok_or_else(missing)?;
+    let Some(active) = publish::read_active_version(&target.db).await? else { return Ok(None) };
+    let missing = || LoadError::Missing { version: active.version.clone(), kind: "VERSIONS".to_owned() };
+    let record = publish::read_version(&target.db, &active.version).await?.ok_or_else(missing)?;
     let store = publish::load(&target.db, &record).await?;
-    let rows = publish::damage(&target.db, &store).await?;
-    Ok(Some((pointer.version, rows)))
+    let rows = publish::damage(&target.db, &store).await? + usize::from(active.config != store.config);
+    Ok(Some((active.version, rows)))
 }
 
 /// Lets goals and donators follow every order that they are behind of.
@@ -130,6 +140,7 @@ async fn statistics(target: &Target) -> Finding {
         Ok(done) if done.finished > 0 => {
             Finding::ok(CHECK, format!("{} orders were behind and count now", done.finished))
         }
+        Ok(done) if done.patrons_repaired => Finding::ok(CHECK, "the patrons were compiled again from their sums"),
         Ok(_) => Finding::ok(CHECK, "show every order"),
         Err(error) => Finding::failed(CHECK, error.into()),
     }

@@ -6,8 +6,11 @@ use crate::cli::Export;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use publish::LoadError;
+use publish::files::StoreFiles;
 use serde_json::json;
-use std::io::ErrorKind;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Failure> {
     let dir = &options.dir;
@@ -32,9 +35,7 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
         damaged => Failure::refused(format!("{damaged}."), "Publish your own files again, or roll back."),
     })?;
     let files = publish::export(&store);
-    publish::write_files(dir, &files).map_err(|error| {
-        Failure::file(dir, &error).done("Some files may have been written; the table was not touched.")
-    })?;
+    write(dir, &files).map_err(|error| Failure::file(dir, &error).done("Nothing was exported."))?;
     let count = files.categories.len();
     let text = format!(
         "{} Version {version} is in {}: {count} categories, {} items, {} pages.",
@@ -44,4 +45,24 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
         files.pages.len()
     );
     Ok(Answer::new(text, json!({ "version": version, "dir": dir, "items": store.items.len() })))
+}
+
+/// Writes the files into a hidden folder beside `dir`, which takes its place when it is whole: half an export never
+/// looks like a store.
+fn write(dir: &Path, files: &StoreFiles) -> io::Result<()> {
+    let whole = std::path::absolute(dir)?;
+    let mut name = OsString::from(".");
+    name.push(whole.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?);
+    name.push(".storectl-export");
+    let part = whole.with_file_name(name);
+    // Left by a run that was interrupted.
+    if part.exists() {
+        std::fs::remove_dir_all(&part)?;
+    }
+    publish::write_files(&part, files)?;
+    // Only an empty directory can be removed.
+    if whole.exists() {
+        std::fs::remove_dir(&whole)?;
+    }
+    std::fs::rename(&part, &whole)
 }

@@ -11,7 +11,7 @@ use crate::error::{Exit, Failure};
 use crate::sequence::{self, CODES};
 use crate::target::Target;
 use serde_json::json;
-use shared::http::wire::Wire;
+use shared::http::wire::CurrencyFormat;
 use shared::model::{Code, CodeId, CodeText, GiftCard, Money};
 use shared::store::codec::{Item, encode_live};
 use shared::store::keys::{self, Key};
@@ -42,7 +42,7 @@ pub(super) async fn add(target: &Target, console: &Console, options: &AddGift) -
     let digits = codes::digits(target).await?;
     let balance = items::money("--balance", &options.balance, digits)?;
     if balance == Money::ZERO {
-        return Err(Failure::refused("--balance must be more than 0.", "Mend it and try again."));
+        return Err(Failure::refused("--balance must be more than 0.", "Correct it and try again."));
     }
     let now = target.clock.seconds();
     let (starts_at, ends_at) = coupons::period(options.starts_at.as_deref(), options.ends_at.as_deref(), now)?;
@@ -110,7 +110,7 @@ async fn few(target: &Target, batch: &Batch, count: u32) -> Result<Answer, Failu
         let failure = Failure::from(error);
         failure.done("No code was shown; cards that were made stay unknown to everybody and can be switched off.")
     })?;
-    let balance = Wire::new(batch.digits).money(batch.balance);
+    let balance = CurrencyFormat::new(batch.digits).money(batch.balance);
     let lines: Vec<String> = cards.iter().map(|(_, code)| code.to_string()).collect();
     let cards: Vec<_> = cards.iter().map(|(id, code)| json!({ "id": id, "code": code, "balance": balance })).collect();
     Ok(Answer::new(lines.join("\n"), json!({ "gift_cards": cards })))
@@ -125,7 +125,7 @@ fn heading(options: &AddGift) -> String {
 
 fn write_file(path: &Path, options: &AddGift, batch: &Batch, cards: &[Card]) -> Result<(), Failure> {
     let second = |at: Option<i64>| at.map_or_else(String::new, |at| at.to_string());
-    let balance = Wire::new(batch.digits).money(batch.balance);
+    let balance = CurrencyFormat::new(batch.digits).money(batch.balance);
     let mut text =
         format!("{}\n# {},{}\nid,code,balance\n", heading(options), second(batch.starts_at), second(batch.ends_at));
     for (id, code) in cards {

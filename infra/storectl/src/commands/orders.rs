@@ -5,26 +5,24 @@ use super::{items, published, shown_time, time};
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::{RecordOrder, SetStatus};
 use crate::error::{Exit, Failure};
-use crate::orders::{self, GiftPart, NewLine, NewOrder, RecordError, SetStatusError, Statistics, Stored};
+use crate::orders::{
+    self, GiftPart, LineRequest, NewLine, NewOrder, PriceError, RecordError, SetStatusError, Statistics, Stored,
+};
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::http::wire::Wire;
+use shared::http::wire::CurrencyFormat;
 use shared::model::{CodeText, InternalId, ItemId, Money, Settings};
 use shared::store::codec::decode_published;
 use shared::store::{StoreError, keys};
 use std::fmt::Write as _;
 
 pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Answer, Failure> {
-    let pointer = published(target).await?;
-    let digits = pointer.config.digits;
-    let mut lines = Vec::with_capacity(options.lines.len());
+    let active = published(target).await?;
+    let digits = active.config.digits;
+    let mut requests = Vec::with_capacity(options.lines.len());
     for text in &options.lines {
-        lines.push(line(target, &pointer.version, text, digits).await?);
+        requests.push(line(target, text, digits).await?);
     }
-    let price = match &options.price {
-        Some(text) => items::money("--price", text, digits)?,
-        None => lines.iter().map(|line| line.total).sum(),
-    };
     let owner = match &options.owner {
         Some(text) => Some(find(target, text).await?.id),
         None => None,
@@ -32,33 +30,53 @@ pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Ans
     let code = |text: &str| {
         CodeText::parse(text).map_err(|_| Failure::refused("The code is blank.", "Leave it out, or give one."))
     };
+    let coupon = options.coupon.as_deref().map(code).transpose()?;
     let gift_card = match options.gift.as_deref() {
         Some(text) => Some(gift(text, digits)?),
+        None => None,
+    };
+    let recorded = match &options.id {
+        Some(id) => orders::show(&target.db, &InternalId::new(id)).await?,
         None => None,
     };
     let id = match &options.id {
         Some(id) => InternalId::new(id),
         None => orders::internal_id().ok_or_else(|| {
-            Failure::new(Exit::Local, "The system gives no random numbers for an id.", "Pass --id, or mend the system.")
+            Failure::new(Exit::Local, "The system gives no random numbers for an id.", "Pass --id, or fix the system.")
         })?,
+    };
+    let created_at = options.at.as_deref().map(|text| time(text, target.clock.seconds())).transpose()?;
+    let at = created_at.unwrap_or_else(|| target.clock.seconds());
+    let lines = orders::price(&target.db, recorded.as_ref(), owner, &requests, coupon.as_ref(), at).await;
+    let lines = lines.map_err(no_price)?;
+    let currencies = Currencies::read(target, &active.version).await?;
+    let currency = currencies.of_order(options.currency.as_deref(), recorded.as_ref())?;
+    let price = match (&options.price, &recorded) {
+        (Some(text), _) => items::money("--price", text, digits)?,
+        (None, Some(recorded)) => recorded.order.price,
+        (None, None) => currencies.charged(&currency, &lines, gift_card.as_ref())?,
     };
     let new = NewOrder {
         internal_id: Some(id.clone()),
         status: options.status,
         price,
-        currency: match &options.currency {
-            Some(currency) => currency.clone(),
-            None => currency(target, &pointer.version).await?,
-        },
+        currency,
+        digits,
         gateway: options.gateway.clone(),
         owner,
         lines,
-        coupon: options.coupon.as_deref().map(code).transpose()?,
+        coupon,
         gift_card,
-        created_at: options.at.as_deref().map(|text| time(text, target.clock.seconds())).transpose()?,
+        created_at,
     };
+    told(target, new, &id).await
+}
+
+/// Records an order and says what came of it.
+async fn told(target: &Target, new: NewOrder, id: &InternalId) -> Result<Answer, Failure> {
+    let digits = new.digits;
     let recorded = orders::record(&target.db, target.clock.as_ref(), new).await;
-    let recorded = recorded.map_err(|error| not_recorded(error, &id))?;
+    let recorded = recorded.map_err(|error| not_recorded(error, id))?;
     let order = &recorded.stored.order;
     let said = if recorded.already { "was recorded already; nothing was taken again" } else { "is recorded" };
     let mut text = format!("{} Order {} {said}: {}.", paint(GOOD, "ok"), order.internal_id, order.status.as_str());
@@ -70,33 +88,78 @@ pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Ans
     Ok(Answer::new(text, json))
 }
 
-/// The store's currency.
-async fn currency(target: &Target, version: &str) -> Result<String, Failure> {
-    let key = keys::settings(version);
-    let read = target.db.get(&key, true).await?.map(|item| decode_published(&key, &item)).transpose();
-    let read: Option<(Settings, usize)> = read.map_err(|error: StoreError| Failure::from(error))?;
-    Ok(read.map(|(settings, _)| settings.system_currency.name).unwrap_or_default())
+/// The currencies of the published store.
+struct Currencies(Settings);
+
+impl Currencies {
+    async fn read(target: &Target, version: &str) -> Result<Self, Failure> {
+        let key = keys::settings(version);
+        let read = target.db.get(&key, true).await?.map(|item| decode_published(&key, &item)).transpose();
+        let read: Option<(Settings, usize)> = read.map_err(|error: StoreError| Failure::from(error))?;
+        Ok(Self(read.map(|(settings, _)| settings).unwrap_or_default()))
+    }
+
+    /// The one that prices are in.
+    fn own(&self) -> &str {
+        &self.0.system_currency.name
+    }
+
+    /// The currency of an order: the store's, or one that a buyer may pay in. An order that is recorded keeps its own.
+    fn of_order(&self, wanted: Option<&str>, recorded: Option<&Stored>) -> Result<String, Failure> {
+        let kept = recorded.map(|stored| stored.order.currency.as_str());
+        let Some(wanted) = wanted.map(str::trim) else { return Ok(kept.unwrap_or(self.own()).to_owned()) };
+        let known = kept.into_iter().chain(self.0.order_currencies()).find(|code| code.eq_ignore_ascii_case(wanted));
+        known.map(str::to_owned).ok_or_else(|| {
+            let all: Vec<&str> = self.0.order_currencies().collect();
+            let what = format!("{wanted:?} is not a currency of this store ({}).", all.join(", "));
+            Failure::refused(what, "Correct it, or add it to `currencies` in store.yaml and publish.")
+        })
+    }
+
+    /// What was charged if nobody says: the lines less the gift card, in the currency they are in.
+    fn charged(&self, currency: &str, lines: &[NewLine], gift_card: Option<&GiftPart>) -> Result<Money, Failure> {
+        if currency != self.own() {
+            let what = format!("What was charged in {currency} is not known: prices are in {}.", self.own());
+            return Err(Failure::refused(what, "Give --price."));
+        }
+        let total: Money = lines.iter().map(|line| line.total).sum();
+        Ok(gift_card.map_or(total, |part| total.less(part.amount)))
+    }
 }
 
-/// Reads `ITEM[:COUNT[:TOTAL]]`; without a total the line costs what the item costs now.
-async fn line(target: &Target, version: &str, text: &str, digits: u8) -> Result<NewLine, Failure> {
-    let wrong =
-        |what: &str| Failure::refused(format!("The line {text:?} {what}."), "Write it as ITEM[:COUNT[:TOTAL]].");
-    let mut parts = text.split(':');
+fn no_price(error: PriceError) -> Failure {
+    let said = format!("The order is not recorded: {error}.");
+    match error {
+        PriceError::Store(error) => error.into(),
+        PriceError::SomeWithCoupon => Failure::refused(said, "Give the TOTAL of every line, after the coupon."),
+        PriceError::NotPublished(_)
+        | PriceError::AnyPrice(_)
+        | PriceError::Unavailable(_)
+        | PriceError::OnlyOne(_)
+        | PriceError::Coupon(_) => Failure::refused(said, "Give what was paid, as the line's TOTAL: ITEM:COUNT:TOTAL."),
+    }
+}
+
+/// Reads `ITEM[:COUNT[:TOTAL]][@RECIPIENT]`.
+async fn line(target: &Target, text: &str, digits: u8) -> Result<LineRequest, Failure> {
+    let wrong = |what: &str| {
+        let what = format!("The line {text:?} {what}.");
+        Failure::refused(what, "Write it as ITEM[:COUNT[:TOTAL]][@RECIPIENT].")
+    };
+    // Nothing before the recipient holds an @, and a name may hold anything.
+    let (bought, recipient) = text.split_once('@').map_or((text, None), |(bought, name)| (bought, Some(name)));
+    let mut parts = bought.split(':');
     let item: ItemId = parts.next().and_then(|id| id.trim().parse().ok()).ok_or_else(|| wrong("names no item"))?;
     let count = parts.next().map_or(Ok(1), str::parse::<u32>).map_err(|_| wrong("has no count"))?;
-    let total = parts.next();
+    let total = parts.next().map(|total| items::money("A line's total", total, digits)).transpose()?;
     if parts.next().is_some() || count == 0 {
         return Err(wrong("cannot be read"));
     }
-    let total = match total {
-        Some(total) => items::money("A line's total", total, digits)?,
-        None => {
-            let published = items::item(target, version, item).await?;
-            published.item.price.less(published.item.discount).times(count)
-        }
+    let recipient = match recipient {
+        Some(name) => Some(find(target, name).await?.id),
+        None => None,
     };
-    Ok(NewLine { item, count, total })
+    Ok(LineRequest { item, count, total, recipient })
 }
 
 /// Reads `CODE:AMOUNT`; a code may hold colons, an amount none.
@@ -114,7 +177,7 @@ fn not_recorded(error: RecordError, id: &InternalId) -> Failure {
         RecordError::Differs { .. } => {
             Failure::refused(said, "Look at it with `storectl order show`; a new order needs another --id.")
         }
-        RecordError::UnknownOwner(_) => Failure::refused(said, "Make the account first: `storectl user add`."),
+        RecordError::UnknownUser(_) => Failure::refused(said, "Make the account first: `storectl user add`."),
         RecordError::Refused(_) => {
             Failure::refused(said, "Give the buyer their money back, or raise the limit and publish, then record it.")
         }
@@ -181,7 +244,7 @@ pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
     let stored = stored.ok_or_else(|| {
         Failure::refused("There is no order with this internal id.", "It is matched exactly, case included.")
     })?;
-    let (order, wire) = (&stored.order, Wire::new(digits));
+    let (order, wire) = (&stored.order, wire_of(&stored, digits));
     let owner = order.owner.map_or_else(|| "nobody".to_owned(), |owner| format!("user {owner}"));
     let mut lines = vec![
         format!("{} {}", paint(STRONG, order.internal_id.as_str()), order.status.as_str()),
@@ -191,14 +254,27 @@ pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
     if stored.statistics_due() {
         lines.push(paint(WARN, "goals and donators do not show it yet; `storectl doctor` lets them follow"));
     }
-    let row = |line: &NewLine| vec![line.item.to_string(), line.count.to_string(), wire.money(line.total).to_string()];
-    lines.push(columns(&["ITEM", "COUNT", "TOTAL"], &order.lines.iter().map(row).collect::<Vec<_>>()));
+    let gift = |line: &NewLine| line.recipient.map(|user| format!("gift for user {user}")).unwrap_or_default();
+    let row = |line: &NewLine| {
+        vec![line.item.to_string(), line.count.to_string(), wire.money(line.total).to_string(), gift(line)]
+    };
+    lines.push(columns(&["ITEM", "COUNT", "TOTAL", ""], &order.lines.iter().map(row).collect::<Vec<_>>()));
     Ok(Answer::new(lines.join("\n"), facts(&stored, digits)))
 }
 
+/// An order keeps the digits it was recorded with; older ones have the store's.
+fn wire_of(stored: &Stored, digits: u8) -> CurrencyFormat {
+    CurrencyFormat::new(stored.order.digits.unwrap_or(digits))
+}
+
 fn facts(stored: &Stored, digits: u8) -> Value {
-    let (order, trace, wire) = (&stored.order, &stored.trace, Wire::new(digits));
-    let line = |line: &NewLine| json!({ "item": line.item, "count": line.count, "total": wire.money(line.total) });
+    let (order, trace, wire) = (&stored.order, &stored.trace, wire_of(stored, digits));
+    let line = |line: &NewLine| {
+        json!({
+            "item": line.item, "count": line.count, "total": wire.money(line.total),
+            "payment_type": line.payment_type, "recipient": line.recipient,
+        })
+    };
     let gift = trace.gift_card.as_ref();
     json!({
         "id": order.id, "internal_id": order.internal_id, "status": order.status, "price": wire.money(order.price),

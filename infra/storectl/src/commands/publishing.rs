@@ -1,13 +1,14 @@
 //! `publish`: check, show what changes, ask, write, switch, tidy up.
 
 use super::check;
+use super::currency::{self, Confirm};
 use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
 use crate::cli::Publish;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use publish::{Changes, Compiled, LoadError, PublishError, Published, changes};
-use serde_json::json;
+use publish::{Changes, Compiled, LoadError, PublishError, Published, Removals, Thing, changes};
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -24,27 +25,76 @@ pub(super) fn compile(dir: &Path) -> Result<Compiled, Failure> {
 /// What is published now.
 struct Before {
     version: Option<String>,
-    /// Where it could be read back.
+    /// The store, if it could be read back.
     store: Option<Compiled>,
+    /// Whether rows of it are missing or altered.
     damaged: bool,
 }
 
 impl Before {
     async fn read(target: &Target) -> Result<Self, Failure> {
-        let Some(pointer) = publish::read_pointer(&target.db).await? else {
+        let Some(active) = publish::read_active_version(&target.db).await? else {
             return Ok(Self { version: None, store: None, damaged: false });
         };
-        let version = Some(pointer.version.clone());
-        let Some(record) = publish::read_version(&target.db, &pointer.version).await? else {
+        let version = Some(active.version.clone());
+        let Some(record) = publish::read_version(&target.db, &active.version).await? else {
             return Ok(Self { version, store: None, damaged: true });
         };
         match publish::load(&target.db, &record).await {
-            Ok(store) => Ok(Self { version, store: Some(store), damaged: false }),
+            Ok(store) => {
+                let damaged = active.config != store.config || publish::damage(&target.db, &store).await? > 0;
+                Ok(Self { version, store: Some(store), damaged })
+            }
             Err(LoadError::Store(error)) => Err(error.into()),
             Err(LoadError::Missing { .. } | LoadError::Altered { .. }) => {
                 Ok(Self { version, store: None, damaged: true })
             }
         }
+    }
+
+    /// Whether this very store is published, damaged or not.
+    fn is(&self, store: &Compiled) -> bool {
+        self.version.as_deref().map(publish::store_of) == Some(&store.version)
+    }
+}
+
+/// What a publish would do.
+struct Plan {
+    before: Before,
+    /// The changes, for people.
+    shown: String,
+    /// Active items that would be removed.
+    removals: Removals,
+    json: Value,
+}
+
+impl Plan {
+    async fn make(target: &Target, store: &Compiled) -> Result<Self, Failure> {
+        let before = Before::read(target).await?;
+        let changes = changes(before.store.as_ref(), store);
+        let removals = publish::removals(before.store.as_ref(), store);
+        let shown = shown(target, &before, store, &changes);
+        let json = json!({
+            "version": store.version, "previous": before.version, "changes": changes, "rows": store.parts("").len(),
+            "removals": removals,
+        });
+        Ok(Self { before, shown, removals, json })
+    }
+
+    /// What is shown, with a change of the currency, which is refused or has to be confirmed apart.
+    async fn with_currency(&self, target: &Target, store: &Compiled, confirm: Confirm<'_>) -> Result<String, Failure> {
+        let to = currency::To { digits: store.config.digits, code: &store.settings.system_currency.name };
+        currency::guard(target, self.before.version.as_deref(), &to, self.shown.clone(), confirm).await
+    }
+
+    /// Refuses to remove many active items unless that is allowed: most often a folder is missing.
+    fn allows(&self, options: &Publish) -> Result<(), Failure> {
+        if options.allow_removals || !self.removals.are_many() {
+            return Ok(());
+        }
+        let Removals { active, removed } = self.removals;
+        let what = format!("{}\nThis removes {removed} of {active} active items.", self.shown);
+        Err(Failure::refused(what, "Check that no file is missing. If it is meant, add --allow-removals."))
     }
 }
 
@@ -54,56 +104,78 @@ pub(super) async fn run(
     options: &Publish,
     store: &Compiled,
 ) -> Result<Answer, Failure> {
-    let before = Before::read(target).await?;
-    let changes = changes(before.store.as_ref(), store);
-    let same = before.version.as_ref() == Some(&store.version);
+    let plan = Plan::make(target, store).await?;
+    let (before, same) = (&plan.before, plan.before.is(store));
+    let live = not_published(&options.dir);
     if same && !before.damaged {
-        let text =
-            format!("Nothing to do: this very store is published on {} (version {}).", target.name, store.version);
-        return Ok(Answer::new(text, json!({ "published": false, "unchanged": true, "version": store.version })));
+        let version = before.version.as_deref().unwrap_or_default();
+        let text = format!("Nothing to do: this very store is published on {} (version {version}).{live}", target.name);
+        return Ok(Answer::new(text, json!({ "published": false, "unchanged": true, "version": version })));
     }
-    let shown = shown(target, &before, store, &changes);
-    let facts = json!({
-        "version": store.version, "previous": before.version, "changes": changes, "rows": store.parts("").len(),
-    });
     if options.dry_run {
-        let json = json!({ "published": false, "dry_run": true, "plan": facts });
-        return Ok(Answer::new(format!("{shown}\nNothing was written (--dry-run)."), json));
+        let needed = if plan.removals.are_many() { "\nPublishing this needs --allow-removals." } else { "" };
+        let shown = plan.with_currency(target, store, Confirm::No).await?;
+        let text = format!("{shown}\nNothing was written (--dry-run).{needed}{live}");
+        return Ok(Answer::new(text, json!({ "published": false, "dry_run": true, "plan": plan.json })));
     }
+    plan.allows(options)?;
+    let asked = Confirm::Asked { console, yes: options.yes, allowed: options.allow_currency.as_deref() };
+    let shown = plan.with_currency(target, store, asked).await?;
     console.confirm(&shown, "Publish?", options.yes)?;
-    if same {
-        let progress = console.progress("Repairing", Some(store.parts("").len() as u64));
-        publish::repair(&target.db, store, &|rows| progress.advance(rows)).await?;
-        let text = format!("{} Version {} was damaged and is whole again.", paint(GOOD, "ok"), store.version);
-        return Ok(Answer::new(text, json!({ "published": true, "repaired": true, "plan": facts })));
-    }
-    send(target, console, store, &before).await?;
+    let version = send(target, console, store, before).await?;
     let removed = tidy(target, console, options.grace).await;
-    let mut text = format!("{} Version {} is published on {}.", paint(GOOD, "ok"), store.version, target.name);
-    if let Some(previous) = &before.version {
-        _ = write!(text, "\nBack again: storectl rollback {previous}");
+    // Without a question the changes were not shown yet.
+    let mut text = if options.yes { format!("{shown}\n") } else { String::new() };
+    if same {
+        _ = write!(text, "{} The store was damaged and is whole again, as version {version}.", paint(GOOD, "ok"));
+    } else {
+        _ = write!(text, "{} Version {version} is published on {}.", paint(GOOD, "ok"), target.name);
+        if let Some(previous) = &before.version {
+            _ = write!(text, "\nTo go back: storectl rollback {previous}");
+        }
     }
     text.push_str(&told_removed(&removed));
+    text.push_str(&live);
     let removed = removed.unwrap_or_default();
-    Ok(Answer::new(text, json!({ "published": true, "plan": facts, "removed": removed })))
+    let json = json!({
+        "published": true, "repaired": same, "version": version, "plan": plan.json, "removed": removed,
+    });
+    Ok(Answer::new(text, json))
 }
 
-async fn send(target: &Target, console: &Console, store: &Compiled, before: &Before) -> Result<(), Failure> {
+/// Says that `live/` is not published, if there is one.
+fn not_published(dir: &Path) -> String {
+    if dir.join(check::LIVE).is_dir() {
+        format!("\n{} {}/ is not published: only the local server loads it.", paint(WARN, "note"), check::LIVE)
+    } else {
+        String::new()
+    }
+}
+
+/// Publishes over the version that the changes were shown against; returns the name of the new version.
+async fn send(target: &Target, console: &Console, store: &Compiled, before: &Before) -> Result<String, Failure> {
     let progress = console.progress("Publishing", Some(store.parts("").len() as u64));
-    let outcome =
-        publish::publish_with(&target.db, store, target.clock.seconds(), &|rows| progress.advance(rows)).await;
+    let (now, seen) = (target.clock.seconds(), before.version.as_deref());
+    let outcome = publish::publish_with(&target.db, store, seen, now, &|rows| progress.advance(rows)).await;
     let old = before.version.as_ref().map_or_else(|| "nothing".to_owned(), |version| format!("version {version}"));
     match outcome {
-        Ok(Published::Unchanged | Published::Switched { .. }) => Ok(()),
+        Ok(Published::Switched { version, .. }) => Ok(version),
+        // Another publisher published the same store.
+        Ok(Published::Unchanged) => Ok(store.version.clone()),
         Err(PublishError::Raced { winner }) => {
-            let what = format!("Somebody else published version {winner} in the meantime.");
-            let next = "Look at it with `storectl versions`, then publish again: your rows are kept for an hour.";
+            let plan = Plan::make(target, store).await?;
+            let what = format!(
+                "Version {winner} was published in the meantime. Your store would now change this:\n{}",
+                plan.shown
+            );
+            let next = "Take over the other change into your files, or run the same command again.";
             Err(Failure::new(Exit::Raced, what, next).done("Nothing was switched to your store."))
         }
         Err(PublishError::BeingRemoved { version }) => {
-            let what = format!("Version {version} is just being removed by somebody else.");
-            Err(Failure::new(Exit::Raced, what, "Run the same command again in a quarter of an hour."))
+            let what = format!("Version {version} was just removed by another command.");
+            Err(Failure::new(Exit::Raced, what, "Run the same command again.").done("Nothing was switched."))
         }
+        Err(PublishError::Digits { published, wanted }) => Err(currency::digits(published, wanted)),
         Err(PublishError::Store(error)) => {
             let done =
                 format!("{} rows were written and nothing was switched: readers see {old}.", progress.position());
@@ -132,10 +204,13 @@ fn told_removed(removed: &Result<Vec<String>, Failure>) -> String {
 fn shown(target: &Target, before: &Before, store: &Compiled, changes: &Changes) -> String {
     let mut lines = vec![paint(STRONG, &format!("Changes on {}", target.name))];
     if before.damaged {
-        lines.push(paint(WARN, "What is published now is damaged and cannot be compared; it is written anew."));
+        let what = if before.store.is_some() { "" } else { " and cannot be compared" };
+        lines.push(paint(WARN, &format!("What is published now is damaged{what}; all of it is written again.")));
     }
+    let names = |things: &[Thing]| things.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let differing = changes.changed.iter().map(ToString::to_string).collect();
     for (sign, style, names) in
-        [("+", GOOD, &changes.added), ("~", WARN, &changes.changed), ("-", BAD, &changes.removed)]
+        [("+", GOOD, names(&changes.added)), ("~", WARN, differing), ("-", BAD, names(&changes.removed))]
     {
         lines.extend(names.iter().take(LISTED).map(|name| format!("  {} {name}", paint(style, sign))));
         if names.len() > LISTED {

@@ -1,12 +1,12 @@
-//! `referral add`, `list` and `disable`.
+//! `referral add`, `list`, `disable` and `enable`.
 
+use super::put_new;
 use super::users::find;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::AddReferral;
 use crate::error::Failure;
 use crate::table::each;
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
@@ -15,7 +15,7 @@ use shared::store::StoreError;
 use shared::store::codec::{decode_live, encode_live, key_attributes, key_of};
 use shared::store::keys::{self, prefix};
 
-/// The longest referral code in characters (ruling 1).
+/// The longest referral code in characters (rules.md, "Request bodies").
 const LONGEST: usize = 255;
 
 pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer, Failure> {
@@ -30,16 +30,14 @@ pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer
     let owner = find(target, &options.owner).await?;
     let referral = Referral { code: code.clone(), owner: owner.id, owner_name: owner.username.clone(), active: true };
     let item = encode_live(&keys::referral(&code), &referral)?;
-    let put = target.db.client().put_item().table_name(target.db.table()).set_item(Some(item));
-    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK);
-    Box::pin(put.send()).await.map_err(|error| match error.as_service_error() {
-        Some(PutItemError::ConditionalCheckFailedException(_)) => {
-            Failure::refused(format!("The referral code {code} is taken."), "Choose another.")
-        }
-        _ => Failure::from(StoreError::from_sdk("PutItem", error))
-            .done("It is not known whether the code was made; `storectl referral list` tells."),
+    let written = put_new(&target.db, item).await.map_err(|error| {
+        let done = "It is not known whether the code was made; `storectl referral list` tells.";
+        Failure::from(error).done(done)
     })?;
-    let on = publish::read_pointer(&target.db).await?.is_some_and(|pointer| pointer.config.is_ref);
+    if !written {
+        return Err(Failure::refused(format!("The referral code {code} is taken."), "Choose another."));
+    }
+    let on = publish::read_active_version(&target.db).await?.is_some_and(|active| active.config.is_ref);
     let hint = if on { "" } else { "\nReferrals are switched off: set `referrals: true` in store.yaml and publish." };
     let text = format!("{} Referral code {code} belongs to {}.{hint}", paint(GOOD, "ok"), owner.username);
     Ok(Answer::new(text, json!({ "code": code, "owner": owner.id, "switched_on": on })))
@@ -62,23 +60,24 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     Ok(Answer::new(text, json!({ "referrals": found })))
 }
 
-pub(super) async fn disable(target: &Target, written: &str) -> Result<Answer, Failure> {
+pub(super) async fn switch(target: &Target, written: &str, on: bool) -> Result<Answer, Failure> {
     let missing = || Failure::refused("There is no such referral code.", "`storectl referral list` shows them.");
     let code = CodeText::parse(written).map_err(|_| missing())?;
     let request = target.db.client().update_item().table_name(target.db.table());
     let request = request
         .set_key(Some(key_attributes(&keys::referral(&code))))
-        .update_expression("SET #active = :off")
+        .update_expression("SET #active = :on")
         .condition_expression("attribute_exists(#pk)")
         .expression_attribute_names("#active", "active")
         .expression_attribute_names("#pk", keys::PK)
-        .expression_attribute_values(":off", AttributeValue::Bool(false));
+        .expression_attribute_values(":on", AttributeValue::Bool(on));
     Box::pin(request.send()).await.map_err(|error| match error.as_service_error() {
         Some(UpdateItemError::ConditionalCheckFailedException(_)) => missing(),
         _ => Failure::from(StoreError::from_sdk("UpdateItem", error))
-            .done("It is not known whether it was switched off.")
+            .done("It is not known whether it was switched.")
             .next("Run the same command again."),
     })?;
-    let text = format!("{} Referral code {code} is switched off.", paint(GOOD, "ok"));
-    Ok(Answer::new(text, json!({ "code": code, "active": false })))
+    let word = if on { "on" } else { "off" };
+    let text = format!("{} Referral code {code} is switched {word}.", paint(GOOD, "ok"));
+    Ok(Answer::new(text, json!({ "code": code, "active": on })))
 }

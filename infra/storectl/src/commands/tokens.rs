@@ -1,7 +1,7 @@
-//! `token` and `revoke` (ruling 2).
+//! `token` and `revoke` (rules.md, "Tokens").
 
 use super::shown_time;
-use super::users::find;
+use super::users::find_which;
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{OneUser, Token};
 use crate::error::{Exit, Failure};
@@ -10,15 +10,16 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 use shared::store::codec::key_attributes;
 use shared::store::{StoreError, keys};
+use shared::token::LEEWAY;
 
-/// A token of a user. Right after a revocation the token is dated a second ahead, so that it is none of those that
-/// were revoked.
+/// Prints a token, issued by the database's clock and never within a revocation (rules.md, "Tokens").
 pub(super) async fn token(target: &Target, options: &Token) -> Result<Answer, Failure> {
     let token_keys = target.token_keys().await?;
-    let user = find(target, &options.user).await?;
-    let now = target.clock.seconds();
-    let issued = user.tokens_valid_after.map_or(now, |after| after.max(now));
-    if issued > now + 60 {
+    let user = find_which(target, &options.user).await?;
+    let now = target.seconds().await?;
+    let issued = user.next_issue(now);
+    // Only files can date a revocation ahead: it is meant to refuse tokens until then.
+    if issued > now + LEEWAY {
         let what = format!("Tokens of user {} are refused until {}.", user.id, shown_time(issued));
         return Err(Failure::refused(what, "Wait until then, or look at the account with `storectl user show`."));
     }
@@ -31,10 +32,11 @@ pub(super) async fn token(target: &Target, options: &Token) -> Result<Answer, Fa
     Ok(Answer::new(token, json))
 }
 
-/// Refuses every token so far, those of this very second included.
+/// Refuses every token issued so far, by the database's clock: also one that was made in this second, after an earlier
+/// revocation.
 pub(super) async fn revoke(target: &Target, options: &OneUser) -> Result<Answer, Failure> {
-    let user = find(target, &options.user).await?;
-    let after = target.clock.seconds() + 1;
+    let user = find_which(target, &options.user).await?;
+    let after = user.next_issue(target.seconds().await?);
     let request = target.db.client().update_item().table_name(target.db.table());
     let request = request
         .set_key(Some(key_attributes(&keys::user(user.id))))

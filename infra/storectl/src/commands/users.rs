@@ -2,45 +2,53 @@
 
 use super::{published, shown_time};
 use crate::answer::{Answer, GOOD, columns, hex, paint};
-use crate::cli::{AddUser, EraseUser};
+use crate::cli::{AddUser, EraseUser, WhichUser};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::orders::erase_names;
 use crate::sequence::{self, USERS};
 use crate::table::each;
 use crate::target::Target;
-use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
+use aws_sdk_dynamodb::types::builders::DeleteBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use publish::files::Decimal;
 use serde_json::{Value, json};
-use shared::http::wire::Wire;
-use shared::model::{Holding, ItemId, Money, Referral, User, UserId};
-use shared::store::codec::{decode_live, encode_live, key_attributes, key_of};
+use shared::http::wire::CurrencyFormat;
+use shared::model::{Holding, ItemId, Money, Referral, User, UserId, UserName};
+use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, Key, prefix};
-use shared::store::{StoreError, carts, ledgers};
+use shared::store::names::Created;
+use shared::store::{StoreError, carts, ledgers, names};
 
-/// Finds a user by id or, looking through the whole table, by name.
+/// Finds a user by id if the text consists of digits, else by name.
 pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
-    let missing = || Failure::refused(format!("There is no user {text}."), "`storectl user list` shows everybody.");
-    if let Ok(id) = text.parse::<UserId>() {
-        return read(target, id).await?.ok_or_else(missing);
+    let user = match text.parse::<UserId>() {
+        Ok(id) => read(target, id).await?,
+        Err(_) => named(target, text).await?,
+    };
+    user.ok_or_else(|| missing(text))
+}
+
+/// Finds the user whom a command names.
+pub(super) async fn find_which(target: &Target, which: &WhichUser) -> Result<User, Failure> {
+    match (which.id, &which.name) {
+        (Some(id), _) => read(target, id).await?.ok_or_else(|| missing(&id.to_string())),
+        (None, Some(name)) => named(target, name).await?.ok_or_else(|| missing(name)),
+        (None, None) => find(target, which.either.as_deref().unwrap_or_default()).await,
     }
-    let mut found: Vec<User> = Vec::new();
-    each(&target.db, prefix::USER, |item| {
-        let user: User = decode_live(&key_of(&item)?, item)?;
-        if user.username == text {
-            found.push(user);
-        }
-        Ok::<(), StoreError>(())
-    })
-    .await?;
-    let mut found = found.into_iter();
-    match (found.next(), found.next()) {
-        (Some(user), None) => Ok(user),
-        (None, _) => Err(missing()),
-        (Some(one), Some(other)) => {
-            let what = format!("More than one user is called {text}: {}, {} …", one.id, other.id);
-            Err(Failure::refused(what, "Name the one you mean by id."))
-        }
+}
+
+fn missing(text: &str) -> Failure {
+    let next =
+        "`storectl user list` shows all; `storectl doctor` indexes names of accounts that an older version made.";
+    Failure::refused(format!("There is no user {text}."), next)
+}
+
+async fn named(target: &Target, text: &str) -> Result<Option<User>, Failure> {
+    let Ok(name) = UserName::parse(text) else { return Ok(None) };
+    match names::owner(&target.db, &name).await? {
+        Some(id) => read(target, id).await,
+        None => Ok(None),
     }
 }
 
@@ -51,22 +59,26 @@ async fn read(target: &Target, id: UserId) -> Result<Option<User>, Failure> {
 }
 
 pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Failure> {
-    let username = options.username.trim();
-    if username.is_empty() {
-        return Err(Failure::refused("The name is blank.", "Give the name that the buyer has in the game."));
-    }
-    let digits = publish::read_pointer(&target.db).await?.map_or(2, |pointer| pointer.config.digits);
+    let name = UserName::parse(&options.username).map_err(|error| {
+        let what = format!("The name {:?} cannot be used: {error}.", options.username);
+        Failure::refused(what, "Give the name that the buyer has in the game.")
+    })?;
+    let digits = publish::read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
     let balance = Decimal(options.virtual_currency.clone().into()).money(digits);
-    let balance = balance.map_err(|error| Failure::refused(format!("--virtual-currency {error}."), "Mend it."))?;
+    let balance = balance.map_err(|error| Failure::refused(format!("--virtual-currency {error}."), "Correct it."))?;
+    if let Some(id) = names::owner(&target.db, &name).await? {
+        return present(target, options, id, digits).await;
+    }
     let uuid = match &options.uuid {
         Some(uuid) => uuid.clone(),
         None => random_uuid()?,
     };
     let id = UserId::new(sequence::reserve(&target.db, USERS, 1).await?);
-    let now = target.clock.seconds();
+    // By the clock that tokens are dated by: a token older than its account is refused.
+    let now = target.seconds().await?;
     let user = User {
         id,
-        username: username.to_owned(),
+        username: options.username.trim().to_owned(),
         avatar: options.avatar.clone(),
         system: options.system.clone(),
         identificator: options.identificator.clone(),
@@ -76,22 +88,39 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
         virtual_currency: balance,
         tokens_valid_after: None,
     };
-    let item = encode_live(&keys::user(id), &user)?;
-    let put = target.db.client().put_item().table_name(target.db.table()).set_item(Some(item));
-    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK);
-    Box::pin(put.send()).await.map_err(|error| {
-        let failure = Failure::from(StoreError::from_sdk("PutItem", error));
-        failure.done(format!("It is not known whether user {id} was made; `storectl user show {id}` tells."))
+    let created = names::create(&target.db, &user, &name).await.map_err(|error| {
+        let next = "Run the same command again with --if-absent: it makes the account or prints it.";
+        Failure::from(error).done(format!("It is not known whether user {id} was made.")).next(next)
     })?;
-    let text = format!("{} {username} is user {id}.\nA token: storectl token {id}", paint(GOOD, "ok"));
-    Ok(Answer::new(text, json!({ "user": facts(&user, Wire::new(digits)) })))
+    match created {
+        Created::Written => {}
+        Created::NameTaken(other) => return present(target, options, other, digits).await,
+        Created::IdTaken => {
+            let what = format!("The next id, {id}, belongs to an account already.");
+            return Err(Failure::refused(what, "Run the same command again: it takes the id after it."));
+        }
+    }
+    let text = format!("{} {} is user {id}.\nA token: storectl token {id}", paint(GOOD, "ok"), user.username);
+    Ok(Answer::new(text, json!({ "user": facts(&user, CurrencyFormat::new(digits)), "created": true })))
+}
+
+/// What `user add` returns if the name has an account: that account, or a refusal.
+async fn present(target: &Target, options: &AddUser, id: UserId, digits: u8) -> Result<Answer, Failure> {
+    if !options.if_absent {
+        let what = format!("The name {} is taken by user {id}.", options.username.trim());
+        let next = "Choose another, or add --if-absent to print that account.";
+        return Err(Failure::refused(what, next));
+    }
+    let user = read(target, id).await?.ok_or_else(|| missing(&id.to_string()))?;
+    let text = format!("{} {} is user {id} already.", paint(GOOD, "ok"), user.username);
+    Ok(Answer::new(text, json!({ "user": facts(&user, CurrencyFormat::new(digits)), "created": false })))
 }
 
 /// A random UUID of version 4.
 fn random_uuid() -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|_| {
-        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or mend the system.")
+        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or repair the system.")
     })?;
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
@@ -99,7 +128,7 @@ fn random_uuid() -> Result<String, Failure> {
     Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
 }
 
-fn facts(user: &User, wire: Wire) -> Value {
+fn facts(user: &User, wire: CurrencyFormat) -> Value {
     json!({
         "id": user.id, "username": user.username, "avatar": user.avatar, "system": user.system,
         "identificator": user.identificator, "uuid": user.uuid, "created_at": shown_time(user.created_at),
@@ -112,8 +141,8 @@ fn amount(amount: Money, digits: u8) -> String {
     Decimal::from_money(amount, digits).0.value
 }
 
-pub(super) async fn show(target: &Target, text: &str) -> Result<Answer, Failure> {
-    let user = find(target, text).await?;
+pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, Failure> {
+    let user = find_which(target, which).await?;
     let digits = published(target).await?.config.digits;
     let mut rows = target.db.batch_get(vec![keys::ledger(user.id), keys::cart(user.id)]).await?;
     let ledger = ledgers::take(&mut rows, user.id)?;
@@ -125,7 +154,7 @@ pub(super) async fn show(target: &Target, text: &str) -> Result<Answer, Failure>
         format!("{} lines in the cart", cart.lines.len()),
     ];
     if let Some(after) = user.tokens_valid_after {
-        lines.push(format!("Tokens from before {} are refused", shown_time(after)));
+        lines.push(format!("Tokens issued until {} are refused", shown_time(after)));
     }
     if !held.is_empty() {
         let row = |(item, held): &(ItemId, Holding)| {
@@ -133,7 +162,7 @@ pub(super) async fn show(target: &Target, text: &str) -> Result<Answer, Failure>
         };
         lines.push(columns(&["ITEM", "UNITS", "PAID"], &held.iter().map(row).collect::<Vec<_>>()));
     }
-    let wire = Wire::new(digits);
+    let wire = CurrencyFormat::new(digits);
     let bought = held.iter();
     let bought = bought.map(|(item, held)| json!({ "item": item, "units": held.units, "paid": wire.money(held.paid) }));
     let json = json!({
@@ -150,19 +179,24 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     })
     .await?;
     users.sort_by_key(|user| user.id);
-    let digits = publish::read_pointer(&target.db).await?.map_or(2, |pointer| pointer.config.digits);
+    let digits = publish::read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
     let row = |user: &User| vec![user.id.to_string(), user.username.clone(), shown_time(user.created_at)];
     let text = columns(&["ID", "NAME", "SINCE"], &users.iter().map(row).collect::<Vec<_>>());
-    let wire = Wire::new(digits);
+    let wire = CurrencyFormat::new(digits);
     Ok(Answer::new(text, json!({ "users": users.iter().map(|user| facts(user, wire)).collect::<Vec<_>>() })))
 }
 
 /// Erases a user. An id whose account is gone already goes on where an earlier attempt was cut off.
 pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUser) -> Result<Answer, Failure> {
-    let (id, name) = match options.user.parse::<UserId>() {
-        Ok(id) => (id, read(target, id).await?.map(|user| user.username)),
-        Err(_) => {
-            let user = find(target, &options.user).await?;
+    let id = match (&options.user.either, options.user.id) {
+        (_, Some(id)) => Some(id),
+        (Some(text), None) => text.parse::<UserId>().ok(),
+        (None, None) => None,
+    };
+    let (id, name) = match id {
+        Some(id) => (id, read(target, id).await?.map(|user| user.username)),
+        None => {
+            let user = find_which(target, &options.user).await?;
             (user.id, Some(user.username))
         }
     };
@@ -172,10 +206,10 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     };
     console.confirm(&shown, "Erase for good?", options.yes)?;
     let unknown = |failure: Failure| {
-        let next = format!("{} Then run `storectl user erase {id}` again: it goes on.", failure.next);
+        let next = format!("{} Then run `storectl user erase {id}` again: it completes the rest.", failure.next);
         failure.done("Some of it may be erased and some not.").next(next)
     };
-    erase_account(target, id).await.map_err(unknown)?;
+    erase_account(target, id, name.as_deref()).await.map_err(unknown)?;
     let codes = erase_referrals(target, id).await.map_err(unknown)?;
     let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;
     let text =
@@ -185,15 +219,27 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     Ok(Answer::new(text, json))
 }
 
-/// Account, cart and ledger go in one write, so that no token is left for half a user.
-async fn erase_account(target: &Target, id: UserId) -> Result<(), Failure> {
+/// Removes account, name, cart and ledger in one transaction, so that no token is left for half a user.
+async fn erase_account(target: &Target, id: UserId, username: Option<&str>) -> Result<(), Failure> {
     const OPERATION: &str = "TransactWriteItems";
-    let delete = |key: Key| -> Result<TransactWriteItem, StoreError> {
-        let delete = Delete::builder().table_name(target.db.table()).set_key(Some(key_attributes(&key))).build();
+    let build = |delete: DeleteBuilder| -> Result<TransactWriteItem, StoreError> {
+        let delete = delete.table_name(target.db.table()).build();
         let delete = delete.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
         Ok(TransactWriteItem::builder().delete(delete).build())
     };
-    let items = vec![delete(keys::user(id))?, delete(keys::cart(id))?, delete(keys::ledger(id))?];
+    let delete = |key: &Key| Delete::builder().set_key(Some(key_attributes(key)));
+    let mut items = Vec::with_capacity(4);
+    for key in [keys::user(id), keys::cart(id), keys::ledger(id)] {
+        items.push(build(delete(&key))?);
+    }
+    let name = username.and_then(|username| UserName::parse(username).ok());
+    if let Some(name) = name
+        && names::owner(&target.db, &name).await? == Some(id)
+    {
+        let own = delete(&keys::name(&name)).condition_expression("#user = :id");
+        let own = own.expression_attribute_names("#user", names::USER);
+        items.push(build(own.expression_attribute_values(":id", AttributeValue::N(id.to_string())))?);
+    }
     let request = target.db.client().transact_write_items().set_transact_items(Some(items));
     Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
     Ok(())

@@ -1,18 +1,22 @@
 //! `versions` and `rollback`.
 
+use super::currency::{self, Confirm};
 use super::{published, shown_time};
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::Rollback;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use publish::{PublishError, VersionRecord, list_versions, switch};
+use publish::{History, HistoryEntry, PublishError, Step, VersionRecord, list_versions, read_history, switch};
 use serde_json::{Value, json};
-use shared::model::Pointer;
+use shared::model::ActiveVersion;
+
+/// How many entries of the history are listed for people; JSON has all of them.
+const LISTED: usize = 20;
 
 pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     let versions = list_versions(&target.db).await?;
-    let current = publish::read_pointer(&target.db).await?.map(|pointer| pointer.version);
+    let current = publish::read_active_version(&target.db).await?.map(|active| active.version);
     if versions.is_empty() {
         let text = format!("Nothing was published to {} yet.", target.name);
         return Ok(Answer::new(text, json!({ "versions": [] })));
@@ -34,26 +38,53 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
         })
     };
     let rows: Vec<Vec<String>> = versions.iter().map(row).collect();
-    let text = columns(&["VERSION", "STATE", "PUBLISHED", "ROWS"], &rows);
-    Ok(Answer::new(text, json!({ "versions": versions.iter().map(entry).collect::<Vec<_>>() })))
+    let history = read_history(&target.db).await?;
+    let text = format!("{}\n\n{}", columns(&["VERSION", "STATE", "PUBLISHED", "ROWS"], &rows), told(&history));
+    let entries = history.entries().iter().rev().map(|entry| {
+        let back = history.entries().iter().find(|other| Some(other.number) == entry.back);
+        let back = back.map(|other| &other.version);
+        json!({ "version": entry.version, "active_since": shown_time(entry.since), "rollback_to": back })
+    });
+    let history: Vec<Value> = entries.collect();
+    Ok(Answer::new(text, json!({ "versions": versions.iter().map(entry).collect::<Vec<_>>(), "history": history })))
+}
+
+/// What was active when, newest first; `back` marks what rollbacks go to, one after the other.
+fn told(history: &History) -> String {
+    let steps: Vec<u64> = history.before().map(|entry| entry.number).collect();
+    let row = |entry: &HistoryEntry| {
+        let step = steps.iter().position(|number| *number == entry.number);
+        let step = step.map_or_else(String::new, |step| format!("{} back", step + 1));
+        vec![shown_time(entry.since), entry.version.clone(), step]
+    };
+    let rows: Vec<Vec<String>> = history.entries().iter().rev().take(LISTED).map(row).collect();
+    columns(&["ACTIVE SINCE", "VERSION", "ROLLBACK"], &rows)
 }
 
 pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollback) -> Result<Answer, Failure> {
     let current = published(target).await?.version;
     let versions = list_versions(&target.db).await?;
+    let history = read_history(&target.db).await?;
     let to = match &options.version {
         Some(name) => named(&versions, name)?,
-        None => before(&versions, &current)?,
+        None => before(&versions, &history)?,
     };
+    let back = history.before().find(|entry| entry.version == to.version);
+    let step = back.map_or(Step::Forward, |entry| Step::Back(entry.number));
     if to.version == current {
         let text = format!("Nothing to do: version {current} is the published one.");
         return Ok(Answer::new(text, json!({ "switched": false, "version": current })));
     }
     let since = shown_time(to.published_at);
     let shown = format!("{}: version {} of {since}, now {current}", target.name, to.version);
+    let code = currency::code_of(target, &to.version).await?.unwrap_or_default();
+    let currency = currency::To { digits: to.config.digits, code: &code };
+    let allowed = options.allow_currency.as_deref();
+    let confirm = Confirm::Asked { console, yes: options.yes, allowed };
+    let shown = currency::guard(target, Some(&current), &currency, shown, confirm).await?;
     console.confirm(&shown, "Point back to it?", options.yes)?;
-    let pointer = Pointer { version: to.version.clone(), config: to.config.clone() };
-    match switch(&target.db, Some(&current), &pointer, false, target.clock.seconds()).await {
+    let active = ActiveVersion { version: to.version.clone(), config: to.config.clone() };
+    match switch(&target.db, Some(&current), &active, false, step, target.clock.seconds()).await {
         Ok(()) => {}
         Err(PublishError::Raced { winner }) => {
             let what = format!("Somebody else published version {winner} in the meantime.");
@@ -63,9 +94,12 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
             let what = format!("Version {version} was just removed.");
             return Err(Failure::new(Exit::Raced, what, "Publish the files of that time instead."));
         }
+        Err(PublishError::Digits { published, wanted }) => return Err(currency::digits(published, wanted)),
         Err(PublishError::Store(error)) => {
             let failure = Failure::from(error);
-            return Err(failure.done("It is not known whether the pointer was moved; `storectl versions` tells."));
+            return Err(
+                failure.done("It is not known whether the active version was moved; `storectl versions` tells.")
+            );
         }
     }
     let text = format!("{} Version {} is published again on {}.", paint(GOOD, "ok"), to.version, target.name);
@@ -75,7 +109,11 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
 /// The one version whose name begins like this.
 fn named<'a>(versions: &'a [VersionRecord], name: &str) -> Result<&'a VersionRecord, Failure> {
     let next = "`storectl versions` lists them.";
-    let mut found = versions.iter().filter(|record| record.version.starts_with(name.trim()) && record.is_ready());
+    let name = name.trim();
+    if let Some(exact) = versions.iter().find(|record| record.version == name && record.is_ready()) {
+        return Ok(exact);
+    }
+    let mut found = versions.iter().filter(|record| record.version.starts_with(name) && record.is_ready());
     match (found.next(), found.next()) {
         (Some(record), None) => Ok(record),
         (None, _) => Err(Failure::refused(format!("There is no version {name} to point back to."), next)),
@@ -83,12 +121,15 @@ fn named<'a>(versions: &'a [VersionRecord], name: &str) -> Result<&'a VersionRec
     }
 }
 
-/// The version that was first published right before the current one.
-fn before<'a>(versions: &'a [VersionRecord], current: &str) -> Result<&'a VersionRecord, Failure> {
-    let now = versions.iter().find(|record| record.version == current).map_or(i64::MAX, |record| record.published_at);
-    let older =
-        versions.iter().filter(|record| record.version != current && record.is_ready() && record.published_at <= now);
-    older.max_by_key(|record| record.published_at).ok_or_else(|| {
-        Failure::refused("There is no older version to point back to.", "`storectl versions` lists those there are.")
+/// The version that was active before the current one.
+fn before<'a>(versions: &'a [VersionRecord], history: &History) -> Result<&'a VersionRecord, Failure> {
+    let next = "`storectl versions` lists those there are; name one of them.";
+    let Some(entry) = history.before().next() else {
+        return Err(Failure::refused("There is no older version to point back to.", next));
+    };
+    let found = versions.iter().find(|record| record.version == entry.version && record.is_ready());
+    found.ok_or_else(|| {
+        let what = format!("Version {}, which was active before, was removed.", entry.version);
+        Failure::refused(what, next)
     })
 }

@@ -1,8 +1,8 @@
 //! What a paid order takes, and what a refund gives back: counters, ledger, uses, balance. Every limit stands in
 //! the condition of the write that it guards.
 
-use super::around::Around;
-use super::stored::{Stored, merged};
+use super::inputs::OrderInputs;
+use super::stored::Stored;
 use super::transact::{Change, Write};
 use super::verdict::{Refusal, Role, UserLimit};
 use shared::model::{Code, Coupon, ItemId, Money, UserId};
@@ -17,14 +17,12 @@ use std::fmt::Write as _;
 pub(super) struct Taken {
     /// The writes.
     pub(super) writes: Vec<Write>,
-    /// The items whose global counter is raised.
-    pub(super) counters: Vec<ItemId>,
     /// The items that are not published any more, so that their limits are not known.
     pub(super) unguarded: Vec<ItemId>,
 }
 
-/// The write that fails where the owner was erased in the meantime, so that nothing comes back to life.
-pub(super) fn owner_is_there(user: UserId) -> Write {
+/// The write that fails if the user was erased in the meantime, so that nothing comes back to life.
+pub(super) fn user_is_there(user: UserId) -> Write {
     Write::new(Role::Basis, keys::user(user), Change::Check).only_if("attribute_exists(pk)")
 }
 
@@ -32,16 +30,16 @@ pub(super) fn owner_is_there(user: UserId) -> Write {
 ///
 /// # Errors
 /// The [`Refusal`] of a code that is not there, or is of the other kind.
-pub(super) fn check_codes(order: &Stored, around: &Around) -> Result<(), Refusal> {
-    if order.trace.coupon.is_some() && coupon(around).is_none() {
+pub(super) fn check_codes(order: &Stored, inputs: &OrderInputs) -> Result<(), Refusal> {
+    if order.trace.coupon.is_some() && coupon(inputs).is_none() {
         return Err(Refusal::UnknownCoupon);
     }
-    let is_gift_card = matches!(around.gift_card, Some(Code::Gift(_)));
+    let is_gift_card = matches!(inputs.gift_card, Some(Code::Gift(_)));
     if order.trace.gift_card.is_some() && !is_gift_card { Err(Refusal::UnknownGiftCard) } else { Ok(()) }
 }
 
-fn coupon(around: &Around) -> Option<&Coupon> {
-    match &around.coupon {
+fn coupon(inputs: &OrderInputs) -> Option<&Coupon> {
+    match &inputs.coupon {
         Some(Code::Coupon(coupon)) => Some(coupon),
         _ => None,
     }
@@ -51,28 +49,27 @@ fn coupon(around: &Around) -> Option<&Coupon> {
 ///
 /// # Errors
 /// A [`Refusal`] that no state of the table could lift: more units in the order than a limit allows at all.
-pub(super) fn take(order: &Stored, around: &Around) -> Result<Taken, Refusal> {
-    check_codes(order, around)?;
-    let lines = merged(&order.order.lines);
-    let mut taken = Taken { writes: Vec::new(), counters: Vec::new(), unguarded: Vec::new() };
-    for (item, (count, _)) in &lines {
-        let Some(published) = around.items.get(item) else {
-            taken.unguarded.push(*item);
-            taken.counters.push(*item);
-            taken.writes.push(count_up(*item, *count));
-            continue;
-        };
-        if let Some(limit) = published.item.global_limit {
-            taken.counters.push(*item);
-            taken.writes.push(count_up_to(*item, *count, limit)?);
+pub(super) fn take(order: &Stored, inputs: &OrderInputs) -> Result<Taken, Refusal> {
+    check_codes(order, inputs)?;
+    let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
+    for (item, (count, _)) in order.by_item() {
+        let published = inputs.items.get(&item);
+        if published.is_none() {
+            taken.unguarded.push(item);
         }
+        // Units are counted whether there is a limit or not: one that is published later counts what was sold before.
+        taken.writes.push(match published.and_then(|published| published.item.global_limit) {
+            Some(limit) => count_up_to(item, count, limit)?,
+            None => count_up(item, count),
+        });
     }
-    if let Some(user) = around.owner {
-        taken.writes.push(owner_is_there(user));
-        taken.writes.extend(buy(user, &lines, around)?);
+    taken.writes.extend(inputs.users.iter().map(|user| user_is_there(*user)));
+    for (user, lines) in order.holdings().iter().filter(|(user, _)| inputs.users.contains(user)) {
+        taken.writes.push(own(*user, lines, inputs)?);
     }
-    if let Some(coupon) = coupon(around) {
-        taken.writes.extend(use_up(coupon, around.owner)?);
+    let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
+    if let Some(coupon) = coupon(inputs) {
+        taken.writes.extend(use_up(coupon, owner)?);
     }
     taken.writes.extend(order.trace.gift_card.as_ref().map(|part| {
         let role = Role::GiftCard { amount: part.amount };
@@ -86,28 +83,24 @@ pub(super) fn take(order: &Stored, around: &Around) -> Result<Taken, Refusal> {
 }
 
 /// What `order` gives back. What is not there any more gets nothing back; that is no reason to keep a buyer's money.
-pub(super) fn give_back(order: &Stored, around: &Around) -> Vec<Write> {
-    let lines = merged(&order.order.lines);
-    // An order that was loaded with its counters does not say which: those that are there.
-    let raised = order.trace.counters.clone().unwrap_or_else(|| around.counted.iter().copied().collect());
+pub(super) fn give_back(order: &Stored, inputs: &OrderInputs) -> Vec<Write> {
     let mut writes = Vec::new();
-    for item in raised.into_iter().filter(|item| around.counted.contains(item)) {
-        let count = lines.get(&item).map_or(0, |(count, _)| *count);
+    for (item, (count, _)) in order.by_item().into_iter().filter(|(item, _)| inputs.counted.contains(item)) {
         let minus = format!("-{count}");
         writes.push(add(Role::Basis, keys::count(item), SOLD, minus).only_if("attribute_exists(pk)"));
     }
-    if let Some(user) = order.order.owner.filter(|_| around.has_ledger && !lines.is_empty()) {
+    for (user, lines) in order.holdings().iter().filter(|(user, _)| inputs.ledgers.contains(user)) {
         let holdings = lines.iter().map(|(item, (count, total))| (*item, -i128::from(*count), -total.minor()));
-        writes.push(book(Role::Basis, user, holdings).only_if("attribute_exists(pk)"));
+        writes.push(book(Role::Basis, *user, holdings).only_if("attribute_exists(pk)"));
     }
-    if let Some(coupon) = coupon(around) {
+    if let Some(coupon) = coupon(inputs) {
         let unused = |key| add(Role::Basis, key, USES, "-1").only_if("#added > :zero").number(":zero", 0);
         // A counter that somebody has set back stays where it is.
         writes.extend((coupon.uses > 0).then(|| unused(keys::code(&coupon.code))));
-        let by_user = order.order.owner.filter(|_| around.has_use);
+        let by_user = order.order.owner.filter(|_| inputs.has_use);
         writes.extend(by_user.map(|user| unused(keys::code_use(&coupon.code, user))));
     }
-    if let (Some(part), Some(Code::Gift(_))) = (&order.trace.gift_card, &around.gift_card) {
+    if let (Some(part), Some(Code::Gift(_))) = (&order.trace.gift_card, &inputs.gift_card) {
         let back = add(Role::Basis, keys::code(&part.code), "balance", part.amount.minor());
         writes.push(back.only_if("attribute_exists(pk)"));
     }
@@ -137,12 +130,9 @@ fn count_up_to(item: ItemId, count: u64, limit: u32) -> Result<Write, Refusal> {
         .number(":room", room))
 }
 
-/// The buyer's ledger, guarded by every limit for one user.
-fn buy(user: UserId, lines: &BTreeMap<ItemId, (u64, Money)>, around: &Around) -> Result<Option<Write>, Refusal> {
-    if lines.is_empty() {
-        return Ok(None);
-    }
-    let limit_of = |item: &ItemId| around.items.get(item).and_then(|published| published.item.user_limit);
+/// The ledger of a user that lines count for, guarded by every limit for one user.
+fn own(user: UserId, lines: &BTreeMap<ItemId, (u64, Money)>, inputs: &OrderInputs) -> Result<Write, Refusal> {
+    let limit_of = |item: &ItemId| inputs.items.get(item).and_then(|published| published.item.user_limit);
     let (mut limits, mut condition, mut rooms) = (Vec::new(), String::new(), Vec::new());
     for (place, (item, (count, _))) in lines.iter().enumerate() {
         let Some(limit) = limit_of(item) else { continue };
@@ -158,7 +148,7 @@ fn buy(user: UserId, lines: &BTreeMap<ItemId, (u64, Money)>, around: &Around) ->
     if !condition.is_empty() {
         write = write.only_if(condition);
     }
-    Ok(Some(rooms.into_iter().fold(write, |write, (place, room)| write.number(format!(":r{place}"), room))))
+    Ok(rooms.into_iter().fold(write, |write, (place, room)| write.number(format!(":r{place}"), room)))
 }
 
 /// Adds units and sums to a ledger. Names are short: fifty lines stay below the 4 KB of an expression.

@@ -1,11 +1,11 @@
 //! What `user erase` does to statistics. Orders keep their owner's id: nobody's token matches it, and ids of users
 //! only ever grow, so that no new user is taken for the old one.
 
-use super::pause_before;
 use super::shown::{Shown, month_sums, newest, top_of};
 use super::tally::{forget, ranking};
 use super::transact::{Change, Sent, Write, send};
 use super::verdict::Role;
+use super::{patrons, pause_before};
 use shared::model::{Money, MonthSum, UserId};
 use shared::store::{Db, StoreError, keys};
 
@@ -31,8 +31,8 @@ pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
     for round in 0..ROUNDS {
         pause_before(round).await;
         let mut shown = Shown::read(db).await?;
-        let patron = keys::patron(user);
-        let was_patron = db.get(&patron, true).await?.is_some();
+        let patron = patrons::forget(db, user).await?;
+        let was_patron = patron.is_some();
         let sums =
             if shown.donations.month.is_empty() { Vec::new() } else { month_sums(db, &shown.donations.month).await? };
         let gave = sums.iter().any(|sum| sum.user == user);
@@ -41,7 +41,7 @@ pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
         if !(was_shown || was_patron || gave) {
             return Ok(erased);
         }
-        let mut writes = vec![Write::new(Role::Basis, patron, Change::Delete)];
+        let mut writes = patron.unwrap_or_default();
         if gave {
             let row = keys::month_sum(&shown.donations.month, user);
             writes.push(Write::new(Role::Basis, row, Change::Delete));

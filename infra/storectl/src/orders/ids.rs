@@ -7,7 +7,8 @@ use shared::store::{Db, StoreError};
 /// Base32 without padding, lower case (RFC 4648's alphabet).
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// A new internal id: 80 random bits (ruling 4) as 16 characters. `None` where the system gives no randomness.
+/// A new internal id: 80 random bits (rules.md, "Who may see an order") as 16 characters. `None` where the system gives
+/// no randomness.
 #[must_use]
 pub fn internal_id() -> Option<InternalId> {
     let mut bits = [0_u8; 10];

@@ -6,10 +6,13 @@
 //!
 //! Knows nothing of the command line. What it reads to decide is read anew, strongly consistent, every time.
 
-mod around;
+mod audit;
 mod effects;
 mod erase;
 mod ids;
+mod inputs;
+mod patrons;
+mod price;
 mod record;
 mod set_status;
 mod shown;
@@ -19,17 +22,19 @@ mod tally;
 mod transact;
 mod verdict;
 
+pub use audit::{Audit, Difference, audit, repair};
 pub use erase::{Erased, erase_names};
 pub use ids::internal_id;
+pub use price::{LineRequest, PriceError, price};
 pub use record::{NewLine, NewOrder, RecordError, Recorded, record};
 pub use set_status::{Changed, SetStatusError, set_status};
 pub use statistics::{Finished, Statistics, finish_statistics};
-pub use stored::{GiftPart, Stored, Trace, show};
+pub use stored::{GiftPart, OrderEffects, Stored, show};
 pub use verdict::Refusal;
 
 use shared::store::backoff;
 
-/// How often a transaction that collided is tried again (ruling 8).
+/// How often a transaction that collided is tried again (rules.md, "Writing a cart").
 const RETRIES: u32 = 3;
 
 /// Waits before a round, except for the first.

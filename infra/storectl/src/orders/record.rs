@@ -1,20 +1,24 @@
 //! `order record`: an order paid outside, with everything it takes, in one transaction.
 
-use super::around::Around;
-use super::effects::{check_codes, owner_is_there, take};
+use super::effects::{check_codes, take, user_is_there};
+use super::inputs::OrderInputs;
 use super::statistics::{Statistics, follow};
-use super::stored::{GiftPart, Stored, Trace, merged};
+use super::stored::{GiftPart, OrderEffects, Stored, merged};
 use super::transact::{Change, Sent, Write, send};
 use super::verdict::{Cancelled, Refusal, Role};
 use super::{RETRIES, ids, pause_before};
 use shared::clock::Clock;
 use shared::model::{
-    CodeText, InternalId, ItemId, MAX_LINES, Money, Order, OrderLine, OrderNumber, OrderStatus, UserId,
+    CodeText, InternalId, ItemId, MAX_LINES, Money, Order, OrderLine, OrderNumber, OrderStatus, PaymentType, UserId,
 };
 use shared::store::{Db, StoreError};
+use std::collections::BTreeSet;
 
 /// How far ahead of our clock the one that dated an order may be, in seconds.
 const CLOCK_SKEW: i64 = 300;
+
+/// The most users that the gifts of one order are for: each takes two of the hundred writes of a transaction.
+const MAX_RECIPIENTS: usize = 20;
 
 /// A line of an order to be recorded.
 pub type NewLine = OrderLine;
@@ -30,6 +34,8 @@ pub struct NewOrder {
     pub price: Money,
     /// Currency code.
     pub currency: String,
+    /// Digits of every amount in the order: the store's.
+    pub digits: u8,
     /// Name of the payment gateway.
     pub gateway: String,
     /// Whose it is; nobody's after a guest checkout.
@@ -78,7 +84,7 @@ pub enum RecordError {
     },
     /// There is no such user.
     #[error("there is no user {0}")]
-    UnknownOwner(UserId),
+    UnknownUser(UserId),
     /// A limit, a code or a balance does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -104,15 +110,15 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
     let mut numbered = false;
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let around = Around::read(db, &draft).await?;
-        if let Some(stored) = around.stored {
+        let inputs = OrderInputs::read(db, &draft).await?;
+        if let Some(stored) = inputs.stored {
             return already(db, &draft, dated, stored).await;
         }
-        if let Some(owner) = draft.order.owner.filter(|_| around.owner.is_none()) {
-            return Err(RecordError::UnknownOwner(owner));
+        if let Some(unknown) = draft.users().difference(&inputs.users).next() {
+            return Err(RecordError::UnknownUser(*unknown));
         }
-        check_codes(&draft, &around)?;
-        let (mut writes, unguarded) = effects(&mut draft, &around)?;
+        check_codes(&draft, &inputs)?;
+        let (mut writes, unguarded) = effects(&draft, &inputs)?;
         if !numbered {
             draft.order.id = ids::next_number(db).await?;
             numbered = true;
@@ -132,13 +138,12 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
     Err(RecordError::Busy)
 }
 
-/// What a new order writes beside itself; what it takes is noted in its trace.
-fn effects(draft: &mut Stored, around: &Around) -> Result<(Vec<Write>, Vec<ItemId>), Refusal> {
+/// What a new order writes beside itself.
+fn effects(draft: &Stored, inputs: &OrderInputs) -> Result<(Vec<Write>, Vec<ItemId>), Refusal> {
     if draft.order.status != OrderStatus::Paid {
-        return Ok((around.owner.map(owner_is_there).into_iter().collect(), Vec::new()));
+        return Ok((inputs.users.iter().map(|user| user_is_there(*user)).collect(), Vec::new()));
     }
-    let taken = take(draft, around)?;
-    draft.trace.counters = Some(taken.counters);
+    let taken = take(draft, inputs)?;
     Ok((taken.writes, taken.unguarded))
 }
 
@@ -154,13 +159,14 @@ async fn already(db: &Db, draft: &Stored, dated: bool, stored: Stored) -> Result
 fn difference(draft: &Stored, dated: bool, stored: &Stored) -> Option<&'static str> {
     let (new, old) = (&draft.order, &stored.order);
     let status = new.status == old.status || Some(new.status) == stored.trace.recorded_as;
+    let lines = |order: &Order| merged(&order.lines, |line| Some((line.item, line.recipient)));
     let fields = [
         ("status", status),
         ("price", new.price == old.price),
         ("currency", new.currency == old.currency),
         ("gateway", new.gateway == old.gateway),
         ("owner", new.owner == old.owner),
-        ("lines", merged(&new.lines) == merged(&old.lines)),
+        ("lines", lines(new) == lines(old)),
         ("coupon", draft.trace.coupon == stored.trace.coupon),
         ("gift card", draft.trace.gift_card == stored.trace.gift_card),
         ("created_at", !dated || new.created_at == old.created_at),
@@ -176,18 +182,19 @@ fn draft(new: NewOrder, now: i64) -> Result<Stored, RecordError> {
         internal_id,
         price: new.price,
         currency: new.currency,
+        digits: Some(new.digits),
         status: new.status,
         gateway: new.gateway,
         created_at: new.created_at.unwrap_or(now),
         owner: new.owner,
         lines: new.lines,
     };
-    let trace = Trace {
+    let trace = OrderEffects {
         recorded_as: Some(order.status),
         coupon: new.coupon,
         gift_card: new.gift_card,
         counted: Some(false),
-        ..Trace::default()
+        ..OrderEffects::default()
     };
     Ok(Stored { order, trace })
 }
@@ -206,6 +213,11 @@ fn check(new: &NewOrder, now: i64) -> Result<(), RecordError> {
     }
     ensure(new.lines.len() <= MAX_LINES, "lines", &format!("must be at most {MAX_LINES}"))?;
     ensure(new.lines.iter().all(|line| line.count > 0), "count", "must be at least 1")?;
+    let named = |line: &OrderLine| line.recipient.is_some() == (line.payment_type == PaymentType::Gift);
+    ensure(new.lines.iter().all(named), "recipient", "must be named for a gift, and for nothing else")?;
+    let recipients: BTreeSet<UserId> = new.lines.iter().filter_map(|line| line.recipient).collect();
+    let problem = format!("must be at most {MAX_RECIPIENTS} users");
+    ensure(recipients.len() <= MAX_RECIPIENTS, "recipient", &problem)?;
     ensure(amount(new.price), "price", "must be an amount that is not below nothing")?;
     let totals = new.lines.iter().all(|line| amount(line.total));
     ensure(totals, "total", "must be an amount that is not below nothing")?;
@@ -213,6 +225,8 @@ fn check(new: &NewOrder, now: i64) -> Result<(), RecordError> {
     if let Some(part) = &new.gift_card {
         let some = part.amount > Money::ZERO && amount(part.amount);
         ensure(some, "gift card", "must be charged with more than nothing")?;
+        let total = new.lines.iter().map(|line| line.total).sum();
+        ensure(part.amount <= total, "gift card", "must not be charged with more than the lines cost")?;
         ensure(new.coupon.as_ref() != Some(&part.code), "gift card", "must not be the coupon too")?;
     }
     let dated = new.created_at.is_none_or(|at| (0..=now.saturating_add(CLOCK_SKEW)).contains(&at));

@@ -1,7 +1,7 @@
 //! `order set-status`: the status and what follows from it, in one transaction.
 
-use super::around::Around;
 use super::effects::{give_back, take};
+use super::inputs::OrderInputs;
 use super::statistics::{Statistics, follow};
 use super::stored::{Stored, show};
 use super::transact::{Change, Sent, Write, send};
@@ -86,26 +86,20 @@ async fn plan(db: &Db, before: &Stored, to: OrderStatus) -> Result<(Vec<Write>, 
     let from = before.order.status;
     // Whether the statistics counted it so far stands in the mark; where it is missing they agree with the status.
     let counted = AttributeValue::Bool(before.should_count());
-    let (mut set, mut counters, mut unguarded, mut writes) = (String::new(), None, Vec::new(), Vec::new());
+    let (mut unguarded, mut writes) = (Vec::new(), Vec::new());
     if to == OrderStatus::Paid {
-        let taken = take(before, &Around::read(db, before).await?)?;
-        set.push_str(", counters = :counters");
-        counters = Some(taken.counters);
+        let taken = take(before, &OrderInputs::read(db, before).await?)?;
         (writes, unguarded) = (taken.writes, taken.unguarded);
     } else if from == OrderStatus::Paid {
-        writes = give_back(before, &Around::read(db, before).await?);
+        writes = give_back(before, &OrderInputs::read(db, before).await?);
     }
-    let update = format!("SET #status = :to, counted = if_not_exists(counted, :counted){set}");
-    let mut own = Write::new(Role::Basis, before.key(), Change::Update(update))
+    let update = "SET #status = :to, counted = if_not_exists(counted, :counted)".to_owned();
+    let own = Write::new(Role::Basis, before.key(), Change::Update(update))
         .only_if("#status = :from")
         .name("#status", "status")
         .value(":from", AttributeValue::S(from.as_str().to_owned()))
         .value(":to", AttributeValue::S(to.as_str().to_owned()))
         .value(":counted", counted);
-    if let Some(counters) = counters {
-        let ids = counters.into_iter().map(|item| AttributeValue::N(item.to_string()));
-        own = own.value(":counters", AttributeValue::L(ids.collect()));
-    }
     writes.insert(0, own);
     Ok((writes, unguarded))
 }

@@ -1,17 +1,17 @@
 //! What follows from an order in a second transaction: goals, the month's top, recent donations, patrons. The mark
 //! on the order, whether the statistics count it, is part of that transaction, so that it happens once.
 
-use super::around::pointer;
-use super::effects::owner_is_there;
-use super::pause_before;
+use super::effects::user_is_there;
+use super::inputs::active_version;
 use super::shown::{Shown, donation, month_sums, newest, top_of, users};
 use super::stored::{Stored, show};
 use super::tally::{Step, apply_to_goals, donor, rank, ranking};
 use super::transact::{Change, Sent, Write, send};
 use super::verdict::Role;
+use super::{patrons, pause_before};
 use aws_sdk_dynamodb::types::AttributeValue;
 use publish::live::month;
-use shared::model::{Donations, Donor, InternalId, Money, MonthSum, PaidOrder, RecentDonation, Settings, User};
+use shared::model::{Donations, InternalId, Money, MonthSum, PaidOrder, RecentDonation, Settings, User};
 use shared::store::codec::{decode_live, decode_published, encode_live};
 use shared::store::keys::{self, Key, TTL};
 use shared::store::{Db, Row, StoreError};
@@ -38,6 +38,8 @@ pub struct Finished {
     pub finished: usize,
     /// Orders that others kept colliding with; the next run has them.
     pub left: Vec<InternalId>,
+    /// Whether the compiled patrons were not what their rows say, and are now.
+    pub patrons_repaired: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +57,8 @@ pub(super) async fn follow(db: &Db, id: &InternalId) -> Statistics {
     }
 }
 
-/// Finds every order that the statistics are behind of, and lets them follow. Reads every item of the table.
+/// Finds every order that the statistics are behind of, and lets them follow; compiles the patrons again if they are
+/// not what their rows say. Reads every item of the table.
 ///
 /// # Errors
 /// [`StoreError`] where the database is away; what was finished before stays so.
@@ -80,6 +83,7 @@ pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
         }
         start = page.last_evaluated_key.filter(|key| !key.is_empty());
         if start.is_none() {
+            done.patrons_repaired = patrons::repair(db).await?;
             return Ok(done);
         }
     }
@@ -117,7 +121,7 @@ async fn plan(db: &Db, mut shown: Shown, stored: &Stored) -> Result<Vec<Write>, 
 }
 
 async fn published_goals(db: &Db) -> Result<Vec<String>, StoreError> {
-    let key = keys::settings(&pointer(db).await?.version);
+    let key = keys::settings(&active_version(db).await?.version);
     let Some(item) = db.get(&key, true).await? else { return Ok(Vec::new()) };
     let (settings, _): (Settings, usize) = decode_published(&key, &item)?;
     Ok(settings.goals.iter().map(|goal| goal.id.to_string()).collect())
@@ -158,13 +162,13 @@ async fn owners_writes(
         writes.push(Write::new(Role::Basis, key.clone(), Change::Delete));
     }
     let Some(user) = user else { return Ok(writes) };
-    writes.push(owner_is_there(id));
+    writes.push(user_is_there(id));
     if step == Step::Comes {
         writes.push(Write::new(Role::Basis, key.clone(), Change::Put(encode_live(&key, &row)?)));
     }
     let comes = (step == Step::Comes).then(|| (key, donation(&row, &user)));
     donations.recent = recent(db, &donations.recent, &order.internal_id, comes).await?;
-    writes.push(patron(db, &user, step, stored.total()).await?);
+    writes.extend(patrons::follow(db, &user, step, stored.total()).await?);
     writes.extend(month_write(db, donations, stored, &user, step).await?);
     Ok(writes)
 }
@@ -193,15 +197,6 @@ async fn recent(
     all.sort_by(|(one, _), (other, _)| other.cmp(one));
     all.truncate(Donations::RECENT);
     Ok(all.into_iter().map(|(_, donation)| donation).collect())
-}
-
-/// The owner's all-time sum; a sum of nothing is no patron.
-async fn patron(db: &Db, user: &User, step: Step, total: Money) -> Result<Write, StoreError> {
-    let key = keys::patron(user.id);
-    let before: Option<Donor> = db.get(&key, true).await?.map(|item| decode_live(&key, item)).transpose()?;
-    let sum = step.apply(before.map_or(Money::ZERO, |donor| donor.amount), total);
-    let change = if sum > Money::ZERO { Change::Put(encode_live(&key, &donor(user, sum))?) } else { Change::Delete };
-    Ok(Write::new(Role::Basis, key, change))
 }
 
 /// The owner's sum of the month, and the month's top. Months before the newest are not shown and not kept.

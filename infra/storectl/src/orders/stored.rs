@@ -1,11 +1,11 @@
 //! An order as it stands in the table: what buyers see of it, and the trace of what it took.
 
 use serde::{Deserialize, Serialize};
-use shared::model::{CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus};
+use shared::model::{CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus, UserId};
 use shared::store::codec::{Item, Row, encode_live};
 use shared::store::keys::{self, Key};
 use shared::store::{Db, StoreError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A part of the price that was paid with a gift card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct GiftPart {
 /// What is kept of an order beside what buyers see, so that a refund gives back exactly what was taken. An order
 /// that was loaded together with its counters and statistics has none of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Trace {
+pub struct OrderEffects {
     /// The status it was first recorded with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_as: Option<OrderStatus>,
@@ -29,9 +29,6 @@ pub struct Trace {
     /// The gift card it was paid with in part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gift_card: Option<GiftPart>,
-    /// The items whose global counter it raised when it was paid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counters: Option<Vec<ItemId>>,
     /// The goals that its sum was added to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goals: Option<Vec<String>>,
@@ -47,7 +44,7 @@ pub struct Stored {
     /// The order.
     pub order: Order,
     /// What it took.
-    pub trace: Trace,
+    pub trace: OrderEffects,
 }
 
 impl Stored {
@@ -77,6 +74,27 @@ impl Stored {
         Ok(item)
     }
 
+    /// The owner and the recipients of gifts.
+    pub(super) fn users(&self) -> BTreeSet<UserId> {
+        self.order.lines.iter().filter_map(|line| line.recipient).chain(self.order.owner).collect()
+    }
+
+    /// Units and sums by item.
+    pub(super) fn by_item(&self) -> BTreeMap<ItemId, (u64, Money)> {
+        merged(&self.order.lines, |line| Some(line.item))
+    }
+
+    /// Units and sums by item, for each user that they count for (rules.md, "Gifts").
+    pub(super) fn holdings(&self) -> BTreeMap<UserId, BTreeMap<ItemId, (u64, Money)>> {
+        let mut holdings: BTreeMap<UserId, BTreeMap<ItemId, (u64, Money)>> = BTreeMap::new();
+        let owner = self.order.owner;
+        let lines = merged(&self.order.lines, |line| Some((line.beneficiary(owner)?, line.item)));
+        for ((user, item), held) in lines {
+            holdings.entry(user).or_default().insert(item, held);
+        }
+        holdings
+    }
+
     /// What the lines come to, in the store's currency.
     pub(super) fn total(&self) -> Money {
         self.order.lines.iter().map(|line| line.total).sum()
@@ -92,11 +110,12 @@ pub async fn show(db: &Db, id: &InternalId) -> Result<Option<Stored>, StoreError
     db.get(&key, true).await?.map(|item| Stored::decode(&key, Row::Attributes(item))).transpose()
 }
 
-/// Units and sums by item: what several lines of one item come to.
-pub(super) fn merged(lines: &[OrderLine]) -> BTreeMap<ItemId, (u64, Money)> {
-    let mut merged: BTreeMap<ItemId, (u64, Money)> = BTreeMap::new();
+/// Units and sums of lines by a key; lines without one are left out.
+pub(super) fn merged<K: Ord>(lines: &[OrderLine], key: impl Fn(&OrderLine) -> Option<K>) -> BTreeMap<K, (u64, Money)> {
+    let mut merged: BTreeMap<K, (u64, Money)> = BTreeMap::new();
     for line in lines {
-        let (count, total) = merged.entry(line.item).or_default();
+        let Some(key) = key(line) else { continue };
+        let (count, total) = merged.entry(key).or_default();
         *count = count.saturating_add(u64::from(line.count));
         *total = *total + line.total;
     }

@@ -111,6 +111,44 @@ async fn a_local_directory_is_used_where_no_server_runs_and_never_made_by_mistak
     let token = run(&["token", "1"]).await.unwrap();
     assert_eq!(token.json()["username"], "Newt");
     assert_eq!(run(&["doctor"]).await.unwrap().trouble(), None);
+    // Broken token keys stop what needs them, and nothing else.
+    std::fs::write(dir.path().join("data/token-keys.json"), "{").unwrap();
+    assert_eq!(run(&["token", "1"]).await.unwrap_err().exit, Exit::Denied);
+    run(&["user", "show", "Newt"]).await.unwrap();
+    run(&["publish", &sample(), "--yes"]).await.unwrap();
+    assert_eq!(run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
+}
+
+/// What the program prints on standard error, and its exit code.
+fn typed(arguments: &[&str]) -> (String, Option<i32>) {
+    // Colours are forced, as some terminals and CI services do.
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_storectl"));
+    let output = command.args(arguments).env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(output.stdout.is_empty(), "{output:?}");
+    (String::from_utf8(output.stderr).unwrap(), output.status.code())
+}
+
+#[test]
+fn with_json_every_failure_is_json_without_escape_codes() {
+    let store = tempfile::tempdir().unwrap();
+    std::fs::write(store.path().join("store.yaml"), "format: 1\ncolour: red\n").unwrap();
+    let faulty = store.path().display().to_string();
+    for (arguments, exit, word) in [
+        (&["--json", "user", "sho"][..], 2, "sho"),
+        (&["user", "show", "--json"], 2, "USER"),
+        (&["token", "1", "--ttl", "soon", "--json"], 2, "--ttl"),
+        (&["versions", "--json", "--local", "/nowhere"], 7, "/nowhere"),
+        (&["publish", &faulty, "--json", "--local", "/nowhere"], 3, "store.yaml"),
+    ] {
+        let (text, code) = typed(arguments);
+        assert_eq!((code, text.lines().count()), (Some(exit), 1), "{arguments:?}: {text}");
+        let error = serde_json::from_str::<serde_json::Value>(&text).unwrap()["error"].clone();
+        assert_eq!(error["exit"], exit, "{arguments:?}");
+        assert!(error["what"].as_str().unwrap().contains(word), "{arguments:?}: {error}");
+        assert!(!text.contains("u001b") && !text.contains('\u{1b}'), "{arguments:?}: {text}");
+    }
+    let (text, code) = typed(&["user", "sho"]);
+    assert!(code == Some(2) && text.contains("Usage"), "{text}");
 }
 
 #[test]

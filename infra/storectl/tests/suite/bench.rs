@@ -1,7 +1,9 @@
 //! A table of its own for every test, the tool before it, and the API beside it.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::BeforeDeserializationInterceptorContextMut;
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextRef,
+};
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
 use aws_sdk_dynamodb::error::BoxError;
@@ -15,7 +17,9 @@ use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
 use shared::store::Db;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use storectl::answer::Answer;
 use storectl::cli::Cli;
 use storectl::commands;
@@ -23,7 +27,7 @@ use storectl::console::Console;
 use storectl::error::Failure;
 use storectl::target::Target;
 use tempfile::TempDir;
-use tests::{TestClock, repository, template};
+use tests::{TestClock, operation, repository, template};
 
 /// The secret of the tests' token key, which must never be seen.
 pub const SECRET: &str = "a-secret-that-nobody-may-ever-see-0123456789";
@@ -133,9 +137,28 @@ impl Bench {
         Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await
     }
 
+    /// Runs a command on the same table through a client that loses the first response to an operation which the
+    /// database carried out, and that sends the request again, as the SDK does.
+    pub async fn run_losing(&self, operation: &'static str, arguments: &[&str]) -> Result<Answer, Failure> {
+        let mut line = vec!["storectl"];
+        line.extend(arguments);
+        let cli = Cli::try_parse_from(&line).unwrap_or_else(|error| panic!("{error}"));
+        let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
+        let losing = Losing { operation, sent: Arc::default(), lost: Arc::default() };
+        let lost = Arc::clone(&losing.lost);
+        let target = Target::of(self.through_with(losing, retries), &self.as_clock(), Some(&self.key_file()));
+        let outcome = Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await;
+        assert!(lost.load(Ordering::SeqCst), "{arguments:?} sends a {operation}");
+        outcome
+    }
+
     /// The same table through a client that an interceptor looks into.
     pub fn through(&self, interceptor: impl Intercept + 'static) -> Db {
-        let config = self.engine.client_config().retry_config(RetryConfig::disabled());
+        self.through_with(interceptor, RetryConfig::disabled())
+    }
+
+    fn through_with(&self, interceptor: impl Intercept + 'static, retries: RetryConfig) -> Db {
+        let config = self.engine.client_config().retry_config(retries);
         let config = config.interceptor(SharedInterceptor::new(interceptor)).build();
         Db::new(Client::from_conf(config), &self.table)
     }
@@ -200,6 +223,46 @@ pub fn copy(from: &Path, to: &Path) {
         } else {
             std::fs::copy(entry.path(), target).unwrap();
         }
+    }
+}
+
+/// Loses the first response to an operation: the database has carried it out, and the client sees a fault.
+#[derive(Debug, Clone)]
+struct Losing {
+    operation: &'static str,
+    /// Whether the request on its way is of that operation; commands send one after another.
+    sent: Arc<AtomicBool>,
+    lost: Arc<AtomicBool>,
+}
+
+impl Intercept for Losing {
+    fn name(&self) -> &'static str {
+        "Losing"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.sent.store(operation(context.request()) == self.operation, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn modify_before_deserialization(
+        &self,
+        context: &mut BeforeDeserializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if self.sent.load(Ordering::SeqCst) && !self.lost.swap(true, Ordering::SeqCst) {
+            assert!(context.response().status().is_success(), "the database carried it out");
+            let response = context.response_mut();
+            *response.status_mut() = 500.try_into()?;
+            *response.body_mut() = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#.into();
+        }
+        Ok(())
     }
 }
 

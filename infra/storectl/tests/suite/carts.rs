@@ -56,6 +56,32 @@ async fn the_tool_and_the_api_show_the_same_cart() {
 }
 
 #[tokio::test]
+async fn a_code_is_put_on_a_cart_by_the_rules_of_the_api() {
+    let bench = with_buyer().await;
+    bench.ok(&["coupon", "add", "SPRING", "--percentage", "10", "--minimum", "5"]).await;
+    let card = bench.ok(&["gift", "add", "--balance", "1"]).await["gift_cards"][0]["code"].as_str().unwrap().to_owned();
+    for (code, word) in [("SPRING", "empty"), ("NOPE", "unknown")] {
+        let failure = bench.fails(&["cart", "code", "Newt", code]).await;
+        assert!(failure.exit == Exit::Refused && failure.what.contains(word), "{failure}");
+    }
+    bench.ok(&["cart", "add", "1", "1"]).await;
+    assert!(bench.fails(&["cart", "code", "1", "SPRING"]).await.what.contains("minimum"));
+    bench.ok(&["cart", "add", "1", "1"]).await;
+    let mine = bench.ok(&["cart", "code", "Newt", "Spring"]).await;
+    assert_eq!((mine["code"].as_str(), mine["price"].to_string()), (Some("spring"), "4.5".to_owned()));
+    assert_eq!(seen(&bench).await["cart"]["coupon_code"], "spring");
+    let before = bench.rows().await;
+    bench.ok(&["cart", "code", "1", "spring"]).await;
+    assert_eq!(bench.rows().await, before, "it is on the cart already");
+    assert_eq!(bench.ok(&["cart", "code", "1", &card]).await["price"], 4);
+    let theirs = seen(&bench).await;
+    assert_eq!(
+        (theirs["cart"]["coupon_code"].as_str(), theirs["cart"]["gift_sum"].to_string()),
+        (Some(""), "1".to_owned())
+    );
+}
+
+#[tokio::test]
 async fn what_the_rules_forbid_does_not_come_into_a_cart() {
     let bench = with_buyer().await;
     bench.ok(&["cart", "add", "1", "2", "--count", "2"]).await;
@@ -105,4 +131,32 @@ async fn a_cart_is_full_at_fifty_lines() {
         bench.ok(&["cart", "add", "1", "3", "--price", &format!("5.{cents:02}")]).await;
     }
     assert!(bench.fails(&["cart", "add", "1", "1"]).await.what.contains("at most 50 lines"));
+}
+
+#[tokio::test]
+async fn another_step_of_a_cumulative_category_replaces_the_line_and_says_so() {
+    let bench = with_buyer().await;
+    bench.ok(&["cart", "add", "1", "1"]).await;
+    bench.ok(&["cart", "add", "1", "11"]).await;
+    let answer = bench.run(&["cart", "add", "1", "12"]).await.unwrap();
+    assert!(answer.text().contains("It replaces item 11"), "{}", answer.text());
+    assert_eq!(answer.json()["replaced"], serde_json::json!([11]));
+    assert_eq!(answer.json()["price"].to_string(), "11.5");
+    let theirs = seen(&bench).await;
+    let items: Vec<u64> = theirs["items"].as_array().unwrap().iter().map(|line| line["id"].as_u64().unwrap()).collect();
+    assert_eq!((items, theirs["cart"]["price"].to_string()), (vec![1, 12], "11.5".into()));
+    let gift = bench.ok(&["cart", "add", "1", "11", "--type", "gift"]).await;
+    assert_eq!(gift["replaced"], serde_json::json!([]));
+    assert_eq!(gift["price"].to_string(), "16.5", "a gift is not a step of the buyer's");
+}
+
+#[tokio::test]
+async fn what_a_buyer_owns_does_not_keep_them_from_giving_it() {
+    let bench = with_buyer().await;
+    let owned = ["order", "record", "--gateway", "g", "--owner", "1", "--line", "2:3", "--line", "12"];
+    bench.ok(&owned).await;
+    assert_eq!(bench.ok(&["cart", "add", "1", "11", "--type", "gift"]).await["price"], 5);
+    assert_eq!(bench.ok(&["cart", "add", "1", "2", "--type", "gift"]).await["price"], 6);
+    let last = bench.fails(&["cart", "add", "1", "2", "--type", "gift"]).await;
+    assert!(last.what.contains("only 0 more can be bought in all"), "{last}");
 }

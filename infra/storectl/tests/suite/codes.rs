@@ -32,6 +32,59 @@ async fn a_coupon_works_until_it_is_switched_off() {
     bench.ok(&["coupon", "disable", "SPRING"]).await;
     assert_eq!(accept(&bench, &token, "SPRING").await["success"], false);
     assert_eq!(bench.ok(&["cart", "show", "1"]).await["code_sum"], 0);
+    bench.ok(&["coupon", "enable", "SPRING"]).await;
+    assert_eq!(accept(&bench, &token, "SPRING").await["success"], true);
+}
+
+#[tokio::test]
+async fn an_edit_changes_what_it_names_and_keeps_the_rest_and_the_uses() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    bench.ok(&["coupon", "add", "SPRING", "--percentage", "10", "--max-uses", "3", "--ends-at", "in 3 days"]).await;
+    let order = ["order", "record", "--gateway", "g", "--owner", "1", "--line", "201", "--coupon", "SPRING"];
+    bench.ok(&order).await;
+    let edited = bench.ok(&["coupon", "edit", "spring", "--amount", "2", "--minimum", "1.50", "--item", "201"]).await;
+    assert_eq!((edited["off"].as_str(), edited["minimum"].to_string()), (Some("2.00"), "1.5".to_owned()), "{edited}");
+    assert_eq!((&edited["uses"], &edited["max_uses"], &edited["items"]), (&1.into(), &3.into(), &[201].into()));
+    assert!(edited["ends_at"].is_string());
+    let limits = ["coupon", "edit", "SPRING", "--max-uses", "none", "--ends-at", "none", "--everything"];
+    bench.ok(&limits).await;
+    let shown = bench.ok(&["coupon", "show", "SPRING"]).await;
+    assert!(shown["max_uses"].is_null() && shown["ends_at"].is_null() && shown["items"] == serde_json::json!([]));
+    assert_eq!((&shown["uses"], shown["off"].as_str()), (&1.into(), Some("2.00")));
+    let before = bench.rows().await;
+    for arguments in [
+        &["coupon", "edit", "nope", "--amount", "2"][..],
+        &["coupon", "edit", "SPRING", "--amount", "0"],
+        &["coupon", "edit", "SPRING", "--max-uses", "0"],
+        &["coupon", "edit", "SPRING", "--ends-at", "1 day ago"],
+        &["coupon", "edit", "SPRING", "--item", "999"],
+        &["gift", "edit", "SPRING", "--ends-at", "none"],
+        &["gift", "top-up", "SPRING", "5"],
+    ] {
+        assert_eq!(bench.fails(arguments).await.exit, Exit::Refused, "{arguments:?}");
+    }
+    assert_eq!(bench.rows().await, before);
+}
+
+/// The database carried the first attempt out, its response was lost, and the SDK sent the request again.
+#[tokio::test]
+async fn a_command_whose_first_response_was_lost_succeeds_once() {
+    let bench = Bench::published().await;
+    bench.run_losing("TransactWriteItems", &["user", "add", "Newt"]).await.unwrap();
+    bench.run_losing("PutItem", &["coupon", "add", "SPRING", "--amount", "5"]).await.unwrap();
+    bench.run_losing("PutItem", &["referral", "add", "lantern", "--owner", "Newt"]).await.unwrap();
+    let made = bench.run_losing("BatchWriteItem", &["gift", "add", "--balance", "10"]).await.unwrap();
+    let card = made.json()["gift_cards"][0]["code"].as_str().unwrap().to_owned();
+    let topped = bench.run_losing("TransactWriteItems", &["gift", "top-up", &card, "2.50"]).await.unwrap();
+    assert_eq!(topped.json()["balance"].to_string(), "12.5");
+    assert_eq!(bench.ok(&["gift", "show", &card]).await["balance"].to_string(), "12.5", "added once");
+    for taken in [&["coupon", "add", "SPRING", "--amount", "5"][..], &["user", "add", "Newt"]] {
+        assert_eq!(bench.fails(taken).await.exit, Exit::Refused, "{taken:?}: another command's");
+    }
+    for (list, field) in [("user", "users"), ("coupon", "codes"), ("gift", "codes"), ("referral", "referrals")] {
+        assert_eq!(bench.ok(&[list, "list"]).await[field].as_array().unwrap().len(), 1, "{list}");
+    }
 }
 
 #[tokio::test]
@@ -77,6 +130,14 @@ async fn a_gift_card_can_be_said_aloud_and_pays() {
     assert_eq!(bench.ok(&["gift", "show", &code]).await["balance"].to_string(), "2.5");
     bench.ok(&["gift", "disable", &code]).await;
     assert_eq!(bench.ok(&["gift", "show", &code]).await["active"], false);
+    bench.ok(&["gift", "enable", &code]).await;
+    let edited = bench.ok(&["gift", "edit", &code, "--ends-at", "in 2 days"]).await;
+    assert!(edited["active"] == true && edited["ends_at"].is_string(), "{edited}");
+    bench.clock.advance(std::time::Duration::from_hours(72));
+    assert_eq!(accept(&bench, &token, &code).await["success"], false, "its time is over");
+    bench.ok(&["gift", "edit", &code, "--ends-at", "none"]).await;
+    bench.ok(&["gift", "top-up", &code, "0.25"]).await;
+    assert_eq!(accept(&bench, &token, &code).await["sum"].to_string(), "2.75");
 }
 
 /// The codes of a file and of the table.
@@ -133,6 +194,9 @@ async fn a_referral_code_belongs_to_its_owner_until_it_is_switched_off() {
     assert_eq!(answer["success"], true, "{answer}");
     bench.ok(&["referral", "disable", "lantern"]).await;
     assert_eq!(bench.ok(&["referral", "list"]).await["referrals"][0]["active"], false);
+    bench.ok(&["referral", "enable", "lantern"]).await;
+    assert_eq!(bench.ok(&["referral", "list"]).await["referrals"][0]["active"], true);
+    bench.ok(&["referral", "disable", "lantern"]).await;
     let (_, cart) = bench.api(Method::POST, "/cart/get", Some(&token), "").await;
     assert_eq!(cart["cart"]["referral_code"], "");
 }

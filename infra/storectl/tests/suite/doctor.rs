@@ -1,8 +1,12 @@
 //! `doctor`: one line each, and what to do where it is not well.
 
 use crate::bench::Bench;
-use aws_sdk_dynamodb::types::TimeToLiveSpecification;
+use aws_sdk_dynamodb::types::{AttributeValue, TimeToLiveSpecification};
 use serde_json::Value;
+use shared::model::{ActiveVersion, ItemId, UserId};
+use shared::store::codec::{decode_live, encode_live, key_attributes};
+use shared::store::keys::{self, Key};
+use shared::store::statistics;
 use storectl::error::Exit;
 
 fn state<'a>(answer: &'a Value, check: &str) -> &'a Value {
@@ -19,7 +23,9 @@ async fn a_sound_store_is_well_and_an_empty_table_is_not() {
     let bench = Bench::published().await;
     let well = bench.run(&["doctor"]).await.unwrap();
     assert_eq!(well.trouble(), None, "{}", well.text());
-    for check in ["table", "time to live", "clock", "published version", "goals and donators", "token keys"] {
+    for check in
+        ["table", "time to live", "clock", "published version", "user names", "goals and donators", "token keys"]
+    {
         assert_eq!(state(well.json(), check)["state"], "ok", "{check}");
     }
     assert_eq!(well.text().lines().count(), well.json()["findings"].as_array().unwrap().len(), "one line each");
@@ -42,4 +48,98 @@ async fn what_is_not_well_is_told_with_what_to_do() {
     assert!(!sick.text().contains("\"short\""), "{}", sick.text());
     let missing = bench.run(&["doctor", "--table", "nowhere"]).await.unwrap();
     assert_eq!(state(missing.json(), "table")["said"], "There is no such table.");
+}
+
+/// A store with three orders of two users, one of them a gift.
+async fn sold() -> Bench {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    bench.ok(&["user", "add", "Eft"]).await;
+    for (id, line) in [("a", "201:2"), ("b", "302:3"), ("c", "101@Eft")] {
+        bench.ok(&["order", "record", "--id", id, "--owner", "Newt", "--gateway", "g", "--line", line]).await;
+    }
+    bench
+}
+
+async fn delete(bench: &Bench, key: &Key) {
+    let delete = bench.db.client().delete_item().table_name(bench.db.table());
+    delete.set_key(Some(key_attributes(key))).send().await.unwrap();
+}
+
+async fn set(bench: &Bench, key: &Key, attribute: &str, number: i64) {
+    let update = bench.db.client().update_item().table_name(bench.db.table()).set_key(Some(key_attributes(key)));
+    let update = update.update_expression("SET #a = :n").expression_attribute_names("#a", attribute);
+    update.expression_attribute_values(":n", AttributeValue::N(number.to_string())).send().await.unwrap();
+}
+
+#[tokio::test]
+async fn sums_that_are_missing_or_differ_from_the_orders_are_told_and_repaired() {
+    let bench = sold().await;
+    let (newt, eft) = (UserId::new(1), UserId::new(2));
+    let before = rows_but_their_version(&bench).await;
+    let well = bench.ok(&["doctor"]).await;
+    assert_eq!(state(&well, "sums of orders")["state"], "ok", "{well}");
+    delete(&bench, &keys::count(ItemId::new(201))).await;
+    set(&bench, &keys::count(ItemId::new(302)), "sold", 1).await;
+    set(&bench, &keys::count(ItemId::new(303)), "sold", 9).await;
+    delete(&bench, &keys::ledger(newt)).await;
+    set(&bench, &keys::ledger(eft), "p101", 1).await;
+    delete(&bench, &keys::patron(newt)).await;
+    let sick = bench.run(&["doctor"]).await.unwrap();
+    assert_eq!(sick.trouble(), Some(Exit::Faults));
+    let said = state(sick.json(), "sums of orders")["said"].as_str().unwrap();
+    for part in ["COUNT#201 sold is missing instead of 2", "COUNT#302 sold is 1 instead of 3", "more"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let repaired = bench.ok(&["doctor", "--repair"]).await;
+    assert_eq!(state(&repaired, "sums of orders")["state"], "ok", "{repaired}");
+    delete_zero(&bench, &keys::count(ItemId::new(303))).await;
+    assert_eq!(rows_but_their_version(&bench).await, before);
+}
+
+/// The rows of the table. Goals and donators count their own writes, also those of the doctor.
+async fn rows_but_their_version(bench: &Bench) -> Vec<String> {
+    let count = |row: String| match row.rsplit_once(",\"version\":{\"N\":") {
+        Some((rest, _)) if row.contains("DONATIONS") => rest.to_owned(),
+        _ => row,
+    };
+    bench.rows().await.into_iter().map(count).collect()
+}
+
+/// A counter that nothing was sold of stays as a nothing.
+async fn delete_zero(bench: &Bench, key: &Key) {
+    assert_eq!(bench.db.get(key, true).await.unwrap().unwrap()["sold"].as_n().unwrap(), "0");
+    delete(bench, key).await;
+}
+
+#[tokio::test]
+async fn goals_and_donators_that_are_missing_are_told_and_made_again() {
+    let bench = sold().await;
+    let before = statistics::donations(&bench.db).await.unwrap();
+    delete(&bench, &keys::donations()).await;
+    let sick = bench.run(&["doctor"]).await.unwrap();
+    assert_eq!(state(sick.json(), "sums of orders")["state"], "bad", "{}", sick.text());
+    bench.ok(&["doctor", "--repair"]).await;
+    let after = statistics::donations(&bench.db).await.unwrap();
+    assert_eq!(after, before);
+    assert_eq!(state(&bench.ok(&["doctor"]).await, "sums of orders")["state"], "ok");
+}
+
+#[tokio::test]
+async fn the_sample_store_with_its_orders_is_in_step() {
+    let store = tests::TestStore::open().await;
+    assert!(storectl::orders::audit(&store.db).await.unwrap().is_clean());
+}
+
+#[tokio::test]
+async fn orders_with_other_digits_than_the_stores_are_told() {
+    let bench = sold().await;
+    let key = keys::active_version();
+    let mut active: ActiveVersion = decode_live(&key, bench.db.get(&key, true).await.unwrap().unwrap()).unwrap();
+    active.config.digits = 0;
+    let put = bench.db.client().put_item().table_name(bench.db.table());
+    put.set_item(Some(encode_live(&key, &active).unwrap())).send().await.unwrap();
+    let sick = bench.run(&["doctor"]).await.unwrap();
+    assert_eq!(state(sick.json(), "currency digits")["state"], "bad", "{}", sick.text());
+    assert_eq!(bench.ok(&["order", "show", "a"]).await["price"].to_string(), "3.98", "an order keeps its digits");
 }

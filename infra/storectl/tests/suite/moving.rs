@@ -1,6 +1,6 @@
 //! `backup` and `restore`: everything comes back, nothing is overwritten, and half a restore is completed.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, sample};
 use http::{Method, StatusCode};
 use shared::store::keys;
 use std::io::{Read as _, Write as _};
@@ -59,18 +59,94 @@ async fn a_restore_that_was_cut_off_at_any_write_goes_on_and_serves_nobody_befor
         let other = Bench::empty().await;
         let cut = other.run_through(Cut::after(let_through), &["restore", &file, "--yes"]).await;
         let Err(failure) = cut else {
-            assert!(let_through > 4, "mark, batches, note, pointer");
+            assert!(let_through > 4, "mark, batches, note, active version");
             return;
         };
         assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
-        assert!(other.db.get(&keys::pointer(), true).await.unwrap().is_none(), "write {let_through}");
         if let_through > 0 {
+            let (status, _) = other.api(Method::GET, "/settings/get", None, "").await;
+            assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "write {let_through}");
             assert!(other.fails(&["backup", &other.path("half").display().to_string()]).await.exit == Exit::Refused);
             assert_eq!(other.run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
         }
         other.ok(&["restore", &file, "--yes"]).await;
         assert_eq!(other.rows().await, whole, "write {let_through}");
     }
+}
+
+#[tokio::test]
+async fn nothing_is_written_into_a_half_restored_table() {
+    let (_bench, file) = backed_up().await;
+    let other = Bench::empty().await;
+    assert!(other.run_through(Cut::after(2), &["restore", &file, "--yes"]).await.is_err());
+    let before = without_rates(other.rows().await);
+    for line in [
+        &["user", "add", "Newt"][..],
+        &["coupon", "add", "SPRING", "--percentage", "10"],
+        &["gift", "add", "--balance", "5"],
+        &["publish", &sample(), "--yes"],
+        &[
+            "order",
+            "record",
+            "--owner",
+            "1",
+            "--gateway",
+            "g",
+            "--price",
+            "1",
+            "--currency",
+            "EUR",
+            "--line",
+            "201:1:1",
+        ],
+    ] {
+        let failure = other.fails(line).await;
+        assert_eq!(failure.exit, Exit::Refused, "{line:?}: {failure}");
+        assert!(failure.what.contains("restore"), "{line:?}: {failure}");
+    }
+    let (status, _) = other.api(Method::POST, "/items/getFeaturedDeals", None, "").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(other.run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
+    assert_eq!(without_rates(other.rows().await), before);
+}
+
+#[tokio::test]
+async fn a_restore_does_not_end_over_what_something_else_wrote() {
+    let (_bench, file) = backed_up().await;
+    let user = keys::user(shared::model::UserId::new(987_654));
+    let (added, altered) = (user, keys::sequence("order"));
+    for key in [added, altered] {
+        let other = Bench::empty().await;
+        // All but the last write, which ends the restore.
+        let writes = Cut::never();
+        let whole = Bench::empty().await;
+        whole.run_through(writes.clone(), &["restore", &file, "--yes"]).await.unwrap();
+        let cut = Cut::after(writes.writes() - 1);
+        assert!(other.run_through(cut, &["restore", &file, "--yes"]).await.is_err());
+        let mut item = shared::store::codec::key_attributes(&key);
+        item.insert("next".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("7".to_owned()));
+        other.db.client().put_item().table_name(other.db.table()).set_item(Some(item)).send().await.unwrap();
+        let failure = other.fails(&["restore", &file, "--yes"]).await;
+        assert!(failure.what.contains("Something else was written"), "{key:?}: {failure}");
+        assert_eq!(failure.exit, Exit::Refused);
+        let (status, _) = other.api(Method::GET, "/settings/get", None, "").await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{key:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_restore_moves_sequences_beyond_every_id_of_the_backup() {
+    let bench = full().await;
+    // The backup read the sequence before the account was made, and so does not hold the new value.
+    let highest = bench.ok(&["user", "add", "Newt"]).await["user"]["id"].as_u64().unwrap();
+    publish::delete_each(&bench.db, ["user", "order", "code"].map(keys::sequence).into_iter(), &|_| {}).await.unwrap();
+    let file = bench.path("b.jsonl.gz").display().to_string();
+    bench.ok(&["backup", &file]).await;
+    let other = Bench::empty().await;
+    other.ok(&["restore", &file, "--yes"]).await;
+    assert_eq!(other.ok(&["user", "add", "Eft"]).await["user"]["id"], highest + 1);
+    let rows = other.rows().await.join("\n");
+    assert!(rows.contains("SEQ#order") && rows.contains("SEQ#code"), "{rows}");
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ async fn a_user_who_is_erased_in_between_gets_no_new_ledger() {
         let db = shop.interrupted(1, erase);
         let order = NewOrder { status, ..paid("a", Some(1), &[(FIVE, 1, 100)]) };
         let recorded = record(&db, &shop.clock, order).await;
-        assert!(matches!(recorded, Err(RecordError::UnknownOwner(BUYER))), "{recorded:?}");
+        assert!(matches!(recorded, Err(RecordError::UnknownUser(BUYER))), "{recorded:?}");
         assert_eq!(shop.db.get(&keys::ledger(BUYER), true).await.unwrap(), None);
         assert_eq!((shop.sold(FIVE).await, show(&shop.db, &id("a")).await.unwrap()), (0, None));
     }

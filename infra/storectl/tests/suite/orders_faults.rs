@@ -18,7 +18,7 @@ enum Step {
 }
 
 fn order(status: OrderStatus) -> NewOrder {
-    let mut order = NewOrder { status, ..paid("a", Some(1), &[(FIVE, 5, 200), (TWO_EACH, 2, 50), (PLAIN, 1, 10)]) };
+    let mut order = NewOrder { status, ..paid("a", Some(1), &[(FIVE, 5, 950), (TWO_EACH, 2, 50), (PLAIN, 1, 10)]) };
     order.coupon = Some(code("once"));
     order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(BALANCE) });
     order

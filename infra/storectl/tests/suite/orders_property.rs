@@ -3,7 +3,7 @@
 use crate::orders_sums::{Facts, assert_codes, assert_sums};
 use crate::orders_support::{BOTH, DAY, FIVE, GONE, PLAIN, Sabotage, Shop, TWO_EACH, code, id, paid};
 use proptest::prelude::*;
-use shared::model::{Money, OrderStatus};
+use shared::model::{Money, OrderStatus, UserId};
 use storectl::orders::{GiftPart, NewOrder, RecordError, SetStatusError, finish_statistics, record, set_status};
 use tests::NOW;
 
@@ -24,12 +24,20 @@ prop_compose! {
             (prop::sample::select(vec![PLAIN, FIVE, TWO_EACH, BOTH, GONE]), 1_u32..3, 0_i64..500), 0..4),
         coupon in prop::option::of(prop::sample::select(vec!["once", "each", "free", "few"])),
         gift in prop::option::of(1_i64..400),
+        recipients in prop::collection::vec(prop::option::of(1_u64..15), 4),
     ) -> NewOrder {
         let mut order = paid(&format!("o{number}"), owner, &lines);
+        for (line, recipient) in order.lines.iter_mut().zip(recipients) {
+            if let Some(recipient) = recipient {
+                *line = line.clone().gift_for(UserId::new(recipient));
+            }
+        }
         order.status = if is_paid { OrderStatus::Paid } else { status };
         order.created_at = Some(NOW - age * DAY / 2);
         order.coupon = coupon.map(code);
-        order.gift_card = gift.map(|amount| GiftPart { code: code("card"), amount: Money::from_minor(amount) });
+        let part = gift.map(|amount| Money::from_minor(amount).min(order.lines.iter().map(|line| line.total).sum()));
+        let part = part.filter(|amount| *amount > Money::ZERO);
+        order.gift_card = part.map(|amount| GiftPart { code: code("card"), amount });
         order
     }
 }

@@ -3,7 +3,7 @@
 use crate::orders_sums::{Facts, assert_codes, assert_sums};
 use crate::orders_support::{BALANCE, BOTH, DAY, FIVE, GONE, PLAIN, Shop, TWO_EACH, code, id, paid};
 use futures_util::future::join_all;
-use shared::model::{ItemId, Money, OrderStatus, UserId};
+use shared::model::{ItemId, Money, OrderLine, OrderStatus, PaymentType, UserId};
 use shared::store::keys;
 use storectl::orders::{
     GiftPart, NewOrder, RecordError, Recorded, Refusal, Statistics, finish_statistics, record, set_status, show,
@@ -52,7 +52,7 @@ async fn a_paid_order_takes_everything_at_once() {
     let done = recorded(&shop, order).await;
     assert!(!done.already && done.unguarded.is_empty());
     assert_eq!(done.statistics, Statistics::Current);
-    assert_eq!((shop.sold(FIVE).await, shop.sold(PLAIN).await), (3, 0));
+    assert_eq!((shop.sold(FIVE).await, shop.sold(PLAIN).await), (3, 2));
     assert_eq!((shop.held(1, PLAIN).await, shop.held(1, FIVE).await), (2, 3));
     assert_eq!((shop.uses("few").await, shop.balance().await), (1, BALANCE - 400));
     assert_eq!(show(&shop.db, &id("a")).await.unwrap(), Some(done.stored));
@@ -113,7 +113,7 @@ async fn other_content_under_the_same_id_is_an_error_that_names_the_field() {
 async fn only_a_paid_order_takes_anything() {
     let shop = Shop::open().await;
     for status in OrderStatus::ALL.into_iter().filter(|status| *status != OrderStatus::Paid) {
-        let mut order = NewOrder { status, ..paid(status.as_str(), Some(1), &[(FIVE, 5, 500)]) };
+        let mut order = NewOrder { status, ..paid(status.as_str(), Some(1), &[(FIVE, 5, BALANCE)]) };
         order.coupon = Some(code("once"));
         order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(BALANCE) });
         recorded(&shop, order).await;
@@ -131,7 +131,7 @@ async fn every_refusal_names_its_reason_and_leaves_nothing_behind() {
     let coupon = |text: &str, owner| NewOrder { coupon: Some(code(text)), ..paid("x", owner, &[(PLAIN, 1, 10)]) };
     let gift = |text: &str, amount| {
         let part = GiftPart { code: code(text), amount: Money::from_minor(amount) };
-        NewOrder { gift_card: Some(part), ..paid("x", None, &[(PLAIN, 1, 10)]) }
+        NewOrder { gift_card: Some(part), ..paid("x", None, &[(PLAIN, 1, amount)]) }
     };
     assert_eq!(refused(&shop, paid("x", None, &[(FIVE, 6, 10)])).await, global(FIVE, 5));
     assert_eq!(refused(&shop, paid("x", None, &[(FIVE, 3, 10), (FIVE, 3, 10)])).await, global(FIVE, 5));
@@ -158,6 +158,7 @@ async fn every_refusal_names_its_reason_and_leaves_nothing_behind() {
 async fn nonsense_is_refused_before_the_table_is_touched() {
     let shop = Shop::open().await;
     let order = || paid("x", Some(1), &[(PLAIN, 1, 10)]);
+    let line = || OrderLine::new(ItemId::new(PLAIN), 1, Money::from_minor(10));
     let part = |text, amount| Some(GiftPart { code: code(text), amount: Money::from_minor(amount) });
     let cases = [
         ("internal id", NewOrder { internal_id: Some(id("  ")), ..order() }),
@@ -167,7 +168,11 @@ async fn nonsense_is_refused_before_the_table_is_touched() {
         ("total", NewOrder { price: Money::ZERO, ..paid("x", Some(1), &[(PLAIN, 1, -1)]) }),
         ("price", NewOrder { price: Money::from_minor(-1), ..order() }),
         ("currency", NewOrder { currency: " ".to_owned(), ..order() }),
+        ("recipient", NewOrder { lines: vec![OrderLine { payment_type: PaymentType::Gift, ..line() }], ..order() }),
+        ("recipient", NewOrder { lines: vec![OrderLine { recipient: Some(UserId::new(2)), ..line() }], ..order() }),
+        ("recipient", NewOrder { lines: (1..22).map(|user| line().gift_for(UserId::new(user))).collect(), ..order() }),
         ("gift card", NewOrder { gift_card: part("card", 0), ..order() }),
+        ("gift card", NewOrder { gift_card: part("card", 11), ..order() }),
         ("gift card", NewOrder { coupon: Some(code("card")), gift_card: part("card", 1), ..order() }),
         ("created_at", NewOrder { created_at: Some(NOW + DAY), ..order() }),
         ("created_at", NewOrder { created_at: Some(-1), ..order() }),
@@ -180,7 +185,7 @@ async fn nonsense_is_refused_before_the_table_is_touched() {
         }
     }
     let stranger = record(&shop.db, &shop.clock, paid("x", Some(999), &[(PLAIN, 1, 10)])).await;
-    assert!(matches!(stranger, Err(RecordError::UnknownOwner(user)) if user == UserId::new(999)));
+    assert!(matches!(stranger, Err(RecordError::UnknownUser(user)) if user == UserId::new(999)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -284,7 +289,7 @@ async fn a_gift_cards_balance_never_falls_below_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_order_recorded_twenty_times_at_once_is_recorded_once() {
     let shop = Shop::open().await;
-    let mut order = paid("a", Some(1), &[(FIVE, 5, 100), (TWO_EACH, 2, 1)]);
+    let mut order = paid("a", Some(1), &[(FIVE, 5, BALANCE), (TWO_EACH, 2, 1)]);
     order.coupon = Some(code("once"));
     order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(BALANCE) });
     assert_eq!(race(&shop, twenty(|_| order.clone())).await, (1, 19));

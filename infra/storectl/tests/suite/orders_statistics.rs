@@ -164,6 +164,8 @@ async fn an_erased_users_name_is_nowhere_and_those_who_come_next_move_up() {
     assert_eq!(top(&shop).await.last(), Some(&(2, 200)));
     let patrons = statistics::patrons(&shop.db).await.unwrap();
     assert!(patrons.iter().chain(&after.top).all(|donor| donor.user != user));
+    let listed = statistics::top_patrons(&shop.db).await.unwrap().patrons;
+    assert!(listed.len() == 11 && listed.iter().all(|patron| patron.user != user), "{listed:?}");
     assert!(after.recent.iter().all(|donation| donation.user != user));
     assert_eq!(show(&shop.db, &id("o12")).await.unwrap().unwrap().order.owner, Some(user), "the order keeps its owner");
     let again = erase_names(&shop.db, user).await.unwrap();

@@ -2,7 +2,8 @@
 
 use crate::orders_support::Shop;
 use publish::live::{derive, month};
-use shared::model::{Donations, Donor, Goal, Holding, ItemId, Money, Order, OrderStatus, User, UserId};
+use shared::model::{Donations, Donor, Goal, Holding, ItemId, Money, Order, OrderStatus, Patron, User, UserId};
+use shared::rules::patrons::largest;
 use shared::store::{Db, codec, keys, ledgers, statistics};
 use std::collections::{BTreeMap, BTreeSet};
 use storectl::orders::{Stored, show};
@@ -12,18 +13,13 @@ use tests::NOW;
 pub struct Facts {
     pub users: Vec<User>,
     pub goals: Vec<Goal>,
-    pub limited: BTreeSet<ItemId>,
 }
 
 impl Facts {
     /// Those of the fixture.
     pub fn of_fixture() -> Self {
-        use crate::orders_support::{BOTH, FIVE, GONE, USERS, goals, user};
-        Self {
-            users: (1..=USERS).map(user).collect(),
-            goals: goals(&[1, 2]),
-            limited: [FIVE, BOTH, GONE].map(ItemId::new).into(),
-        }
+        use crate::orders_support::{USERS, goals, user};
+        Self { users: (1..=USERS).map(user).collect(), goals: goals(&[1, 2]) }
     }
 }
 
@@ -52,7 +48,7 @@ pub async fn assert_sums(db: &Db, facts: &Facts) {
     let users: BTreeMap<UserId, &User> = facts.users.iter().map(|user| (user.id, user)).collect();
     let shown = statistics::donations(db).await.unwrap();
     let at = (0..4_000).map(|days| NOW - days * 86_400).find(|at| month(*at) == shown.month).unwrap_or(NOW);
-    let sums = derive(&orders, &users, &facts.goals, &facts.limited, at);
+    let sums = derive(&orders, &users, &facts.goals, at);
     for user in users.keys() {
         let key = keys::ledger(*user);
         let ledger = ledgers::take(&mut db.batch_get(vec![key]).await.unwrap(), *user).unwrap();
@@ -60,7 +56,8 @@ pub async fn assert_sums(db: &Db, facts: &Facts) {
         let expected: Vec<_> = sums.ledgers.get(user).map(|ledger| ledger.iter().collect()).unwrap_or_default();
         assert_eq!(held, expected, "ledger of {user}");
     }
-    for item in &facts.limited {
+    let items: BTreeSet<ItemId> = orders.iter().flat_map(|order| &order.lines).map(|line| line.item).collect();
+    for item in &items {
         let row = db.get(&keys::count(*item), true).await.unwrap().unwrap_or_default();
         let sold: u64 = row.get("sold").map_or(0, |value| value.as_n().unwrap().parse().unwrap());
         assert_eq!(sold, sums.sold.get(item).copied().unwrap_or_default(), "sold of {item}");
@@ -72,7 +69,7 @@ pub async fn assert_sums(db: &Db, facts: &Facts) {
     assert_eq!(goals, given);
     assert_eq!(shown.top, sums.donations.top);
     assert_eq!(shown.recent, sums.donations.recent);
-    let this_month = derive(&orders, &users, &facts.goals, &facts.limited, NOW).donations;
+    let this_month = derive(&orders, &users, &facts.goals, NOW).donations;
     assert!(shown.month == this_month.month || this_month.top.is_empty(), "the newest month is not the one shown");
     assert_patrons(db, sums.patrons).await;
 }
@@ -81,6 +78,8 @@ async fn assert_patrons(db: &Db, expected: Vec<Donor>) {
     let mut patrons = statistics::patrons(db).await.unwrap();
     patrons.sort_by_key(|donor| donor.user);
     assert_eq!(patrons, expected);
+    let top = statistics::top_patrons(db).await.unwrap();
+    assert_eq!(top, largest(expected.iter().map(Patron::from)));
 }
 
 /// Fails unless uses and balance of the fixture's codes are what its paid orders took.

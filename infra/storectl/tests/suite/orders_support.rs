@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use local::engine::{Engine, ensure_table};
 use serde_json::json;
 use shared::model::{
-    Code, CodeText, Goal, InternalId, ItemId, Money, OrderLine, OrderStatus, Pointer, PublishedItem, Settings,
+    ActiveVersion, Code, CodeText, Goal, InternalId, ItemId, Money, OrderLine, OrderStatus, PublishedItem, Settings,
     StoreConfig, User, UserId,
 };
 use shared::store::{Db, codec, keys};
@@ -163,8 +163,8 @@ impl Shop {
         }
         let settings = Settings { goals: self::goals(goals), ..Settings::default() };
         self.write(codec::encode_published(&keys::settings(version), &settings).unwrap()).await;
-        let pointer = Pointer { version: version.to_owned(), config: StoreConfig::default() };
-        self.put(&keys::pointer(), &pointer).await;
+        let active = ActiveVersion { version: version.to_owned(), config: StoreConfig::default() };
+        self.put(&keys::active_version(), &active).await;
     }
 
     pub async fn put<T: serde::Serialize>(&self, key: &keys::Key, thing: &T) {
@@ -269,13 +269,14 @@ pub fn id(text: &str) -> InternalId {
 
 /// A paid order of `lines` (item, units, minor units), made now.
 pub fn paid(text: &str, owner: Option<u64>, lines: &[(u64, u32, i64)]) -> NewOrder {
-    let line = |&(item, count, total)| OrderLine { item: ItemId::new(item), count, total: Money::from_minor(total) };
+    let line = |&(item, count, total)| OrderLine::new(ItemId::new(item), count, Money::from_minor(total));
     let lines: Vec<OrderLine> = lines.iter().map(line).collect();
     NewOrder {
         internal_id: Some(id(text)),
         status: OrderStatus::Paid,
         price: lines.iter().map(|line| line.total).sum(),
         currency: "EUR".to_owned(),
+        digits: 2,
         gateway: "bank".to_owned(),
         owner: owner.map(UserId::new),
         lines,

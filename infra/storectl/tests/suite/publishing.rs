@@ -103,7 +103,8 @@ async fn readers_that_never_stop_see_one_store_or_the_other_and_never_both() {
                     let (status, answer) = ask(&gateway, method, path, None, body).await;
                     assert_eq!(status, StatusCode::OK, "{path}");
                     assert_eq!(names_in(&answer).len(), 1, "{path}: {answer}");
-                    // What is cached is answered without waiting, and whoever never waits lets nobody else read the network.
+                    // What is cached is answered without waiting, and whoever never waits lets nobody else read the
+                    // network.
                     tokio::task::yield_now().await;
                     seen += 1;
                 }
@@ -113,7 +114,7 @@ async fn readers_that_never_stop_see_one_store_or_the_other_and_never_both() {
     });
     let readers: Vec<_> = readers.collect();
     for round in 0..12 {
-        // The functions look at the pointer again.
+        // The functions look at the active version again.
         bench.clock.advance(Duration::from_hours(2));
         let dir = if round % 2 == 0 { &birch } else { &alder };
         bench.ok(&["publish", dir, "--yes", "--grace", "1s"]).await;
@@ -135,8 +136,13 @@ async fn changes_are_shown_and_nothing_is_written_before_somebody_agrees() {
     std::fs::write(&ranks, text.replacen("price: 4.99", "price: 5.49", 1)).unwrap();
     let dir = changed.display().to_string();
     let plan = bench.ok(&["publish", &dir, "--dry-run"]).await;
-    let told = plan["plan"]["changes"]["changed"].to_string();
-    assert!(told.contains("item 101 Squire: price 4.99 → 5.49"), "{told}");
+    let changed = plan["plan"]["changes"]["changed"].as_array().unwrap();
+    let squire = changed.iter().find(|thing| thing["kind"] == "item" && thing["id"] == 101).unwrap();
+    assert_eq!(squire["name"], "Squire");
+    let price = serde_json::json!({ "field": "price", "before": "4.99", "after": "5.49" });
+    assert!(squire["fields"].as_array().unwrap().contains(&price), "{squire}");
+    let text = bench.run(&["publish", &dir, "--dry-run"]).await.unwrap().text().to_owned();
+    assert!(text.contains("item 101 Squire: price 4.99 → 5.49"), "{text}");
     assert_eq!(bench.fails(&["publish", &dir]).await.exit, Exit::Declined);
     let no = Console::answering(false);
     assert_eq!(bench.run_before(&no, &["publish", &dir]).await.unwrap_err().exit, Exit::Declined);
@@ -173,6 +179,122 @@ async fn rollback_points_back_and_every_version_is_listed() {
     bench.ok(&["rollback", &name[..6], "--yes"]).await;
     everybody_sees(&bench, "Birch", "forward again").await;
     assert_eq!(bench.fails(&["rollback", "nope", "--yes"]).await.exit, Exit::Refused);
+}
+
+#[tokio::test]
+async fn every_rollback_goes_to_what_was_active_before() {
+    let bench = Bench::empty().await;
+    let stores = ["Cedar", "Alder", "Birch"].map(|name| named(&bench, name));
+    let versions = stores.clone().map(|dir| compiled(&dir).version);
+    let [x, a, b] = [0, 1, 2];
+    for store in [x, a, b, a] {
+        bench.ok(&["publish", &stores[store], "--yes"]).await;
+        bench.clock.advance(Duration::from_mins(1));
+    }
+    let listed = bench.ok(&["versions"]).await;
+    let active: Vec<_> = listed["history"].as_array().unwrap().iter().map(|entry| &entry["version"]).collect();
+    assert_eq!(active, [&versions[a], &versions[b], &versions[a], &versions[x]], "newest first");
+    // By its name the version before is one step back too.
+    assert_eq!(bench.ok(&["rollback", &versions[b], "--yes"]).await["version"], versions[b]);
+    assert_eq!(bench.ok(&["rollback", "--yes"]).await["version"], versions[a]);
+    assert_eq!(bench.ok(&["rollback", "--yes"]).await["version"], versions[x]);
+    assert_eq!(bench.fails(&["rollback", "--yes"]).await.exit, Exit::Refused);
+    assert_eq!(bench.ok(&["versions"]).await["history"].as_array().unwrap().len(), 7);
+}
+
+#[tokio::test]
+async fn of_publishes_at_once_none_replaces_a_version_that_it_was_not_compared_with() {
+    let bench = Bench::empty().await;
+    bench.ok(&["publish", &named(&bench, "Xylem"), "--yes"]).await;
+    let stores = ["Alder", "Birch", "Cedar", "Dogwood"].map(|name| named(&bench, name));
+    let lines = stores.each_ref().map(|dir| ["publish", dir, "--yes"]);
+    let outcomes = futures_util::future::join_all(lines.iter().map(|line| bench.run(line))).await;
+    let mut replaced = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Ok(answer) => replaced.push(answer.json()["plan"]["previous"].to_string()),
+            Err(failure) => {
+                assert_eq!(failure.exit, Exit::Raced, "{failure}");
+                assert!(failure.what.contains("settings: website_name"), "the new changes: {failure}");
+            }
+        }
+    }
+    let count = replaced.len();
+    replaced.sort();
+    replaced.dedup();
+    assert_eq!(replaced.len(), count, "two replaced the same version: {replaced:?}");
+    assert!(count > 0);
+}
+
+#[tokio::test]
+async fn removing_more_than_a_fifth_of_the_active_items_must_be_allowed() {
+    let bench = Bench::empty().await;
+    let store = |items: std::ops::RangeInclusive<u32>| {
+        bench.write("s/store.yaml", "format: 1\nname: T\ncurrency: {code: EUR}\n");
+        let items: Vec<String> = items.map(|id| format!("{{id: {id}, name: N{id}, price: 1}}")).collect();
+        bench.write("s/categories/a.yaml", &format!("{{id: 1, slug: a, name: A, items: [{}]}}", items.join(", ")));
+        bench.path("s").display().to_string()
+    };
+    bench.ok(&["publish", &store(1..=10), "--yes"]).await;
+    let fifth = bench.run(&["publish", &store(1..=8), "--yes"]).await.unwrap();
+    assert!(fifth.text().contains("item 9 N9"), "the changes are printed with --yes: {}", fifth.text());
+    let dir = store(1..=6);
+    let refused = bench.fails(&["publish", &dir, "--yes"]).await;
+    assert_eq!(refused.exit, Exit::Refused);
+    assert!(refused.what.contains("2 of 8") && refused.next.contains("--allow-removals"), "{refused}");
+    let dry = bench.run(&["publish", &dir, "--dry-run"]).await.unwrap();
+    assert!(dry.text().contains("--allow-removals"), "{}", dry.text());
+    assert_eq!(bench.ok(&["publish", &dir, "--yes", "--allow-removals"]).await["published"], true);
+}
+
+#[tokio::test]
+async fn functions_that_cached_an_altered_row_learn_of_its_repair() {
+    let bench = Bench::published().await;
+    let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
+    let key = shared::store::keys::deals(&version);
+    let altered = shared::store::codec::encode_published(&key, &shared::model::Deals::default()).unwrap();
+    publish::write_each(&bench.db, std::iter::once(Ok(altered)), &|_| {}).await.unwrap();
+    let clock = Arc::clone(&bench.clock) as Arc<dyn Clock>;
+    let keys = std::fs::read_to_string(bench.path("keys.json")).unwrap();
+    let functions = Functions::new(template(), &bench.functions_db(), &keys, &clock).unwrap();
+    let gateway = Gateway::new(template(), functions, clock).unwrap();
+    let deals = async || ask(&gateway, Method::POST, "/items/getFeaturedDeals", None, "").await.1;
+    assert_eq!(deals().await, serde_json::json!([]));
+    assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
+    bench.clock.advance(Duration::from_mins(1));
+    assert!(!deals().await.as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn rows_that_only_carts_and_lists_read_are_repaired_too() {
+    use shared::store::keys::{deals, item, promotions};
+    let bench = Bench::published().await;
+    let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
+    let gone = [item(&version, shared::model::ItemId::new(201)), deals(&version), promotions(&version)];
+    publish::delete_each(&bench.db, gone.into_iter(), &|_| {}).await.unwrap();
+    assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
+    assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
+    assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), None);
+}
+
+#[tokio::test]
+async fn an_export_goes_on_after_an_interrupted_one_and_keeps_nothing_of_it() {
+    let bench = Bench::published().await;
+    bench.write(".out.storectl-export/store.yaml", "half");
+    bench.write(".out.storectl-export/categories/old.yaml", "old");
+    let out = bench.path("out");
+    std::fs::create_dir(&out).unwrap();
+    bench.ok(&["export", &out.display().to_string()]).await;
+    assert!(!out.join("categories/old.yaml").exists());
+    assert!(!bench.path(".out.storectl-export").exists());
+    assert_eq!(bench.ok(&["publish", &out.display().to_string()]).await["unchanged"], true);
+}
+
+#[tokio::test]
+async fn a_publish_says_that_it_leaves_live_out() {
+    let bench = Bench::empty().await;
+    let answer = bench.run(&["publish", &sample(), "--yes"]).await.unwrap();
+    assert!(answer.text().contains("live/ is not published"), "{}", answer.text());
 }
 
 #[tokio::test]

@@ -68,7 +68,7 @@ def look_up(event):
     owner = order.pop("owner")
     if owner is None:
         return shown(order, digits)
-    if user is None or claims["iat"] < user["tokens_valid_after"]:
+    if user is None or claims["iat"] <= user["tokens_valid_after"]:
         return label(401, "error", "Unauthorized", {"www-authenticate": "Bearer"})
     if user["id"] != owner:
         return label(200, "forbidden", "This payment belongs to somebody else.")

@@ -79,7 +79,7 @@ pub const ZIP: Budget = Budget::at_most("zip", 2_200_000.0, 1_700_000.0, Unit::M
 /// The most memory that a warm function held: 7 MiB, stretch 5.5 MiB.
 pub const RSS: Budget = Budget::at_most("peak RSS, warm", 7_340_032.0, 5_767_168.0, Unit::Mebibytes, Footing::Stable);
 
-/// Round trips to the database with the pointer fresh and the page in the cache; the limit is [`round_trips`].
+/// Round trips to the database with the active version fresh and the page in the cache; the limit is [`round_trips`].
 pub const ROUND_TRIPS: Budget = Budget::plain("round trips to DynamoDB", 0.0, Unit::Count, Footing::Stable);
 
 /// Calls apart from those in the smallest store.
@@ -128,7 +128,7 @@ pub fn endpoints() -> impl Iterator<Item = &'static str> {
     ROUND_TRIPS_OF.iter().map(|(endpoint, ..)| *endpoint)
 }
 
-/// How many round trips a row may need, warm; `None` for an endpoint that the design does not know.
+/// How many round trips a row may need, warm; `None` for an endpoint that has none.
 pub fn round_trips(name: &str) -> Option<u32> {
     let endpoint = crate::lookup::endpoint_of(name);
     let (_, ordinary, otherwise) = ROUND_TRIPS_OF.iter().find(|(known, ..)| *known == endpoint)?;

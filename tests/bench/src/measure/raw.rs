@@ -28,8 +28,8 @@ pub async fn measure(
 ) -> Result<Vec<Raw>, BenchError> {
     stage.front.count();
     let mut sandbox = stage.start(&Cast::new(payments)).await?;
-    let mut pointer = stage.front.counted();
-    pointer.retain(|call| call.headers.get("x-amz-target").is_some_and(|name| name.as_bytes().ends_with(b".GetItem")));
+    let mut active = stage.front.counted();
+    active.retain(|call| call.headers.get("x-amz-target").is_some_and(|name| name.as_bytes().ends_with(b".GetItem")));
     ask(&mut sandbox, &check_status(), visits).await?;
     visits.new_address();
     let first = visits.next();
@@ -42,7 +42,7 @@ pub async fn measure(
     let calls = stage.front.counted();
     let address = address(first);
     let mut rows = Vec::new();
-    for (name, opening, calls) in [("GetItem", None, pointer), ("payments/checkStatus", opening, calls)] {
+    for (name, opening, calls) in [("GetItem", None, active), ("payments/checkStatus", opening, calls)] {
         let (front, address) = (stage.front.clone(), address.clone());
         let replay = move || replay(&front, opening.as_ref(), &calls, &address, rounds);
         let timed = tokio::task::spawn_blocking(replay).await;
@@ -53,8 +53,8 @@ pub async fn measure(
     Ok(rows)
 }
 
-/// Sends calls side by side, again and again, each over a connection of its own. A new address's window is opened first,
-/// which counts for nothing.
+/// Sends calls side by side, again and again, each over a connection of its own. A new address's window is opened
+/// first, which counts for nothing.
 fn replay(
     front: &Front,
     opening: Option<&Call>,
@@ -68,11 +68,11 @@ fn replay(
     let bar = progress("raw", u64::from(rounds));
     for round in 0..rounds + WARM_UP {
         if let Some(opening) = opening.filter(|_| round.is_multiple_of(PER_ADDRESS)) {
-            opener.write_all(&request(opening, address, round))?;
+            opener.write_all(&request(opening, address, round, !u64::from(round)))?;
             opener.flush()?;
             read_answer(&mut opener)?;
         }
-        let requests: Vec<Vec<u8>> = calls.iter().map(|call| request(call, address, round)).collect();
+        let requests: Vec<Vec<u8>> = calls.iter().map(|call| request(call, address, round, u64::from(round))).collect();
         let begun = Instant::now();
         for (connection, request) in connections.iter_mut().zip(&requests) {
             connection.write_all(request)?;
@@ -99,9 +99,13 @@ fn connect(front: &Front) -> Result<StreamOwned<ClientConnection, TcpStream>, Fa
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// A request as it was sent, but from another address of the same length where it names one.
-fn request(call: &Call, address: &str, round: u32) -> Vec<u8> {
-    let body = String::from_utf8_lossy(&call.body).replace(address, &other_address(round));
+/// A request as it was sent, but from another address of the same length where it names one, and counted under a number of
+/// its own: the limiter counts no number twice.
+fn request(call: &Call, address: &str, round: u32, number: u64) -> Vec<u8> {
+    let mut body = String::from_utf8_lossy(&call.body).replace(address, &other_address(round));
+    if let Some(sent) = number_of(&body) {
+        body = body.replace(&sent, &format!("{number:016x}"));
+    }
     let mut request = b"POST / HTTP/1.1\r\n".to_vec();
     for (name, value) in &call.headers {
         request.extend_from_slice(name.as_str().as_bytes());
@@ -112,6 +116,12 @@ fn request(call: &Call, address: &str, round: u32) -> Vec<u8> {
     request.extend_from_slice(b"\r\n");
     request.extend_from_slice(body.as_bytes());
     request
+}
+
+/// The number under which a request is counted: 16 hexadecimal digits.
+fn number_of(body: &str) -> Option<String> {
+    let (_, rest) = body.split_once(r#"":number":{"SS":[""#)?;
+    rest.split_once('"').map(|(number, _)| number.to_owned())
 }
 
 /// Reads one answer and looks whether it is one of those that were to be measured.

@@ -77,7 +77,7 @@ fn prices(page: &mut Page, figures: &Figures) {
         "List prices of us-east-1 without free tiers: API Gateway (HTTP API) 1.00 USD per million requests, Lambda on \
          arm64 0.20 USD per million requests and {LAMBDA_GB_SECOND} USD per GB-second, DynamoDB on demand 0.125 USD \
          per million read and 0.625 USD per million write request units. One request in {} starts an instance, and its \
-         init is billed. Not in it: traffic out of AWS, logs, storage, and the pointer that every instance reads once \
+         init is billed. Not in it: traffic out of AWS, logs, storage, and the active version that every instance reads once \
          in a few seconds. USD per million visits:",
         text::amount(REQUESTS_PER_START),
     ));

@@ -9,7 +9,7 @@ pub fn write(page: &mut Page, figures: &Figures) {
     page.heading("Warm");
     page.picture("performance/warm-latency.svg", "Shortest, median and longest of a hundred invokes, by endpoint");
     page.say(
-        "Every endpoint answers its sample event, with the pointer fresh and the page in the cache. Times are by the \
+        "Every endpoint answers its sample event, with the active version fresh and the page in the cache. Times are by the \
          clock, from the answer to a request for work to the function's answer; `delayed` is the median with 3 ms \
          added to every call to the database, as a network does. Processor time is the mean. Calls and \
          request units are counted at the database's door; calls side by side are one round trip. An outcome that \

@@ -55,7 +55,7 @@ async function lookUp(event) {
   if (order.owner === undefined) {
     return shown(order, minorDigits);
   }
-  if (!user || claims.iat < user.tokensValidAfter) {
+  if (!user || claims.iat <= user.tokensValidAfter) {
     return label(401, 'error', 'Unauthorized', { 'www-authenticate': 'Bearer' });
   }
   return user.id === order.owner

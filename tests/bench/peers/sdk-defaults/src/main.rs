@@ -74,7 +74,7 @@ impl App {
         let (digits, (order, user)) = reads?;
         let Some(order) = order else { return Ok(Outcome::NotFound) };
         let Some(owner) = order.owner else { return Ok(Outcome::Shown(order, digits)) };
-        let user = user.zip(claims).filter(|(user, claims)| claims.iat >= user.tokens_valid_after.unwrap_or(i64::MIN));
+        let user = user.zip(claims).filter(|(user, claims)| claims.iat > user.tokens_valid_after.unwrap_or(i64::MIN));
         Ok(match user {
             None => Outcome::Unauthorized,
             Some((user, _)) if user.id == owner => Outcome::Shown(order, digits),

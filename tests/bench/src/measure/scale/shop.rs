@@ -4,12 +4,12 @@ use crate::error::BenchError;
 use publish::live::{self, Live};
 use publish::{Compiled, CompiledCategory};
 use shared::model::{
-    Cart, CategoryHead, CategoryId, CategoryShelf, Code, CodeId, CodeText, Coupon, Deals, Discount, InternalId, Item,
-    ItemId, ItemType, Line, LineId, Money, Order, OrderLine, OrderNumber, OrderStatus, PaymentType, Percent,
+    Cart, CategoryHead, CategoryId, CategoryWithItems, Code, CodeId, CodeText, Coupon, Deals, Discount, InternalId,
+    Item, ItemId, ItemType, Line, LineId, Money, Order, OrderLine, OrderNumber, OrderStatus, PaymentType, Percent,
     Promotions, PublishedItem, Scope, Slug, Tree, TreeNode, User, UserId,
 };
 use shared::store::Db;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Items in a category.
 pub const ITEMS_EACH: u64 = 50;
@@ -61,14 +61,14 @@ fn compiled(items: u64) -> Result<Compiled, shared::model::ParseSlugError> {
     let categories = (1..=items.div_ceil(ITEMS_EACH)).map(|number| category(number, items));
     compiled.categories = categories.collect::<Result<_, _>>()?;
     let shelves = compiled.categories.iter().map(|category| &category.shelf);
-    let node = |shelf: &CategoryShelf| TreeNode { head: shelf.head.clone(), subcategories: Vec::new() };
+    let node = |shelf: &CategoryWithItems| TreeNode { head: shelf.head.clone(), subcategories: Vec::new() };
     compiled.tree = Tree(shelves.clone().map(node).collect());
     compiled.items = shelves.flat_map(published).collect();
     (compiled.deals, compiled.promotions) = (Deals::default(), Promotions::default());
     Ok(compiled)
 }
 
-fn published(shelf: &CategoryShelf) -> impl Iterator<Item = PublishedItem> {
+fn published(shelf: &CategoryWithItems) -> impl Iterator<Item = PublishedItem> {
     let publish =
         |item: &Item| PublishedItem { item: item.clone(), category: shelf.head.id, parent: None, ladder: Vec::new() };
     shelf.items.iter().map(publish)
@@ -84,7 +84,7 @@ fn category(number: u64, items: u64) -> Result<CompiledCategory, shared::model::
     };
     let first = (number - 1) * ITEMS_EACH + 1;
     let items = (first..first + ITEMS_EACH).take_while(|id| *id <= items).map(item).collect();
-    let shelf = CategoryShelf { head, comparison: Vec::new(), cumulative: false, items };
+    let shelf = CategoryWithItems { head, comparison: Vec::new(), cumulative: false, items };
     Ok(CompiledCategory { shelf, subcategories: Vec::new() })
 }
 
@@ -124,7 +124,7 @@ fn beside(items: u64, now: i64) -> Live {
         orders.extend(numbers.map(|number| order(&format!("order-{number}"), number, Some(buyer.id()), items, now)));
     }
     let by_id: BTreeMap<UserId, &User> = users.iter().map(|user| (user.id, user)).collect();
-    let derived = live::derive(&orders, &by_id, &[], &BTreeSet::new(), now);
+    let derived = live::derive(&orders, &by_id, &[], now);
     let carts = Buyer::ALL.map(|buyer| cart(buyer, items)).into();
     let codes = COUPONS.iter().zip(1..).filter_map(|(text, id)| coupon(text, id)).collect();
     Live { users, carts, codes, orders, derived, ..Live::default() }
@@ -191,11 +191,12 @@ fn order(internal_id: &str, number: u64, owner: Option<UserId>, items: u64, now:
         internal_id: InternalId::new(internal_id),
         price: Money::from_minor(949),
         currency: "EUR".to_owned(),
+        digits: Some(2),
         status: OrderStatus::Paid,
         gateway: "cardhouse".to_owned(),
         created_at: now - 3_600,
         owner,
-        lines: vec![OrderLine { item: spread(number, items), count: 1, total: Money::from_minor(949) }],
+        lines: vec![OrderLine::new(spread(number, items), 1, Money::from_minor(949))],
     }
 }
 
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn a_walk_comes_to_every_item_once() {
         for items in [10, 1_000] {
-            let met: BTreeSet<ItemId> = (1..=items).map(|number| spread(number, items)).collect();
+            let met: std::collections::BTreeSet<ItemId> = (1..=items).map(|number| spread(number, items)).collect();
             assert_eq!(met.len() as u64, items);
         }
     }

@@ -1,30 +1,27 @@
 //! What an order is decided by: read at once, strongly consistent, and never from a cache.
 
-use super::stored::{Stored, merged};
-use shared::model::{Code, ItemId, Pointer, PublishedItem, UserId};
-use shared::store::codec::decode_live;
+use super::stored::Stored;
+use shared::model::{ActiveVersion, Code, ItemId, PublishedItem, UserId};
 use shared::store::{Db, StoreError, codes, keys};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is published now; an empty pointer in an empty table.
-pub(super) async fn pointer(db: &Db) -> Result<Pointer, StoreError> {
-    let key = keys::pointer();
-    let item = db.get(&key, true).await?;
-    item.map_or_else(|| Ok(Pointer::default()), |item| decode_live(&key, item))
+/// What is published now; an empty active version in an empty table.
+pub(super) async fn active_version(db: &Db) -> Result<ActiveVersion, StoreError> {
+    Ok(publish::read_active_version(db).await?.unwrap_or_default())
 }
 
-/// Everything around an order.
+/// What an order is decided by.
 #[derive(Debug)]
-pub(super) struct Around {
+pub(super) struct OrderInputs {
     /// The order as it stands in the table.
     pub(super) stored: Option<Stored>,
-    /// The owner, where the user is there.
-    pub(super) owner: Option<UserId>,
-    /// Whether the owner has a ledger.
-    pub(super) has_ledger: bool,
+    /// The order's users, owner and recipients, who have an account.
+    pub(super) users: BTreeSet<UserId>,
+    /// Those of the order's users who have a ledger.
+    pub(super) ledgers: BTreeSet<UserId>,
     /// The published items among the order's.
     pub(super) items: BTreeMap<ItemId, PublishedItem>,
-    /// The order's items that are counted.
+    /// The order's items that have a counter.
     pub(super) counted: BTreeSet<ItemId>,
     /// The coupon's code.
     pub(super) coupon: Option<Code>,
@@ -34,16 +31,16 @@ pub(super) struct Around {
     pub(super) gift_card: Option<Code>,
 }
 
-impl Around {
-    /// Reads what surrounds `order`.
+impl OrderInputs {
+    /// Reads what `order` is decided by.
     pub(super) async fn read(db: &Db, order: &Stored) -> Result<Self, StoreError> {
-        let version = pointer(db).await?.version;
-        let ids: Vec<ItemId> = merged(&order.order.lines).into_keys().collect();
-        let (own, owner) = (order.key(), order.order.owner);
+        let version = active_version(db).await?.version;
+        let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
+        let (own, owner, of_order) = (order.key(), order.order.owner, order.users());
         let (coupon, gift) = (order.trace.coupon.as_ref(), order.trace.gift_card.as_ref());
         let mut wanted = vec![own.clone()];
         wanted.extend(ids.iter().flat_map(|id| [keys::item(&version, *id), keys::count(*id)]));
-        wanted.extend(owner.into_iter().flat_map(|user| [keys::user(user), keys::ledger(user)]));
+        wanted.extend(of_order.iter().flat_map(|user| [keys::user(*user), keys::ledger(*user)]));
         wanted.extend(coupon.map(keys::code));
         wanted.extend(coupon.zip(owner).map(|(code, user)| keys::code_use(code, user)));
         wanted.extend(gift.map(|gift| keys::code(&gift.code)));
@@ -61,10 +58,13 @@ impl Around {
             Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
             None => 0,
         };
+        let mut with = |key: fn(UserId) -> keys::Key| -> BTreeSet<UserId> {
+            of_order.iter().copied().filter(|user| rows.take(&key(*user)).is_some()).collect()
+        };
         Ok(Self {
+            users: with(keys::user),
+            ledgers: with(keys::ledger),
             stored: rows.take(&own).map(|row| Stored::decode(&own, row)).transpose()?,
-            owner: owner.filter(|user| rows.take(&keys::user(*user)).is_some()),
-            has_ledger: owner.is_some_and(|user| rows.take(&keys::ledger(user)).is_some()),
             items,
             counted,
             has_use: uses > 0,

@@ -1,5 +1,5 @@
 //! A cache of published things. They carry their version in the key and never change, so they stay until they
-//! are evicted (design, section 2.4).
+//! are evicted (rules.md, "Caches in a function").
 
 use super::StoreError;
 use super::client::Db;
@@ -52,7 +52,7 @@ pub(super) fn options(estimated_items: usize, weight: u64) -> Options {
 /// Published things of one type by key. Misses at the same time share one read; absence is not kept, so that
 /// asking for what is not there evicts nothing.
 #[derive(Debug)]
-pub struct Shelf<T>(Cache<Key, Shelved<T>, Bytes>);
+pub struct VersionedCache<T>(Cache<Key, Shelved<T>, Bytes>);
 
 /// Why a thing does not come to lie on the shelf.
 enum Miss {
@@ -60,7 +60,7 @@ enum Miss {
     Failed(StoreError),
 }
 
-impl<T> Shelf<T> {
+impl<T> VersionedCache<T> {
     /// An empty shelf.
     ///
     /// # Panics
@@ -103,13 +103,13 @@ impl<T> Shelf<T> {
     }
 }
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for VersionedCache<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: DeserializeOwned> Shelf<T> {
+impl<T: DeserializeOwned> VersionedCache<T> {
     /// The published thing under `key`, read strongly consistent on a miss: right after a publish, a replica that
     /// lags must not make a page look missing.
     ///

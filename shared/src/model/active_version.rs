@@ -1,14 +1,14 @@
-//! The pointer to the published version, and the few settings that every function needs.
+//! The active version to the published version, and the few settings that every function needs.
 
 use serde::{Deserialize, Serialize};
 
-/// What a function must know of the store before it reads anything else. Travels inside the pointer, so that
+/// What a function must know of the store before it reads anything else. Travels inside the active version, so that
 /// it costs no read of its own and never differs from the version it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreConfig {
-    /// Digits of the currency's minor unit (ruling 5: two unless the store says otherwise).
+    /// Digits of the currency's minor unit (rules.md, "Money and rounding": two unless the store says otherwise).
     pub digits: u8,
-    /// Whether *no token* means guest on pages/get and categories/get/{url} (ruling 2).
+    /// Whether *no token* means guest on pages/get and categories/get/{url} (rules.md, "Guest mode").
     pub guest_mode_enabled: bool,
     /// Whether referrals are switched on (`is_ref`).
     pub is_ref: bool,
@@ -16,9 +16,21 @@ pub struct StoreConfig {
     pub is_virtual_currency: bool,
     /// Whether buyers log in through the chat platform (`chat_sync` = 1).
     pub chat_sync: bool,
+    /// Whether patrons are shown. An active version that does not say so leaves it to the published patronage.
+    #[serde(default = "unless_said_otherwise", skip_serializing_if = "is_true")]
+    pub is_patrons_enabled: bool,
     /// The chat platform's client; any part may be missing.
     #[serde(default)]
     pub chat: ChatLogin,
+}
+
+const fn unless_said_otherwise() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_true(flag: &bool) -> bool {
+    *flag
 }
 
 impl Default for StoreConfig {
@@ -29,12 +41,13 @@ impl Default for StoreConfig {
             is_ref: false,
             is_virtual_currency: false,
             chat_sync: false,
+            is_patrons_enabled: false,
             chat: ChatLogin::default(),
         }
     }
 }
 
-/// An OAuth client at the chat platform (ruling 13). Nothing here is secret.
+/// An OAuth client at the chat platform (rules.md, "Chat login"). Nothing here is secret.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChatLogin {
     /// Client id.
@@ -62,16 +75,16 @@ impl ChatLogin {
     }
 }
 
-/// Which version of the store is published (design, section 2.3).
+/// Which version of the store is published (rules.md, "Publishing").
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Pointer {
+pub struct ActiveVersion {
     /// Hash of the compiled store; empty where nothing was published yet.
     pub version: String,
     /// The settings every function needs.
     pub config: StoreConfig,
 }
 
-impl Pointer {
+impl ActiveVersion {
     /// Whether nothing was published yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,0 +1,91 @@
+//! The function's process against a Runtime API of the test's own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+const EVENT: &str = include_str!("../../../events/auth/user.json");
+const TOKEN_KEYS: &str = include_str!("../../../events/token-keys.json");
+
+/// A server that answers every request by `answer`, which gets its first line and its body, with a status and a body.
+fn serve(answer: impl Fn(&str, String) -> (u16, String) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let answer = answer.clone();
+            std::thread::spawn(move || serve_connection(BufReader::new(stream), answer));
+        }
+    });
+    address
+}
+
+fn serve_connection(mut stream: BufReader<TcpStream>, answer: impl Fn(&str, String) -> (u16, String)) -> Option<()> {
+    loop {
+        let (mut first, mut length) = (String::new(), 0);
+        stream.read_line(&mut first).ok().filter(|bytes| *bytes > 0)?;
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).ok()?;
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            if name.eq_ignore_ascii_case("content-length") {
+                length = value.parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).ok()?;
+        let (status, body) = answer(&first, String::from_utf8(body).unwrap());
+        let arn = "arn:aws:lambda:eu-central-1:123456789012:function:auth";
+        let invocation = format!(
+            "lambda-runtime-aws-request-id: r\r\nlambda-runtime-deadline-ms: 9999999999999\r\n\
+             lambda-runtime-invoked-function-arn: {arn}\r\n"
+        );
+        let head = format!("HTTP/1.1 {status} -\r\n{invocation}content-length: {}\r\n\r\n", body.len());
+        stream.get_mut().write_all((head + &body).as_bytes()).ok()?;
+    }
+}
+
+#[test]
+fn expired_credentials_are_answered_503_and_end_the_process() {
+    let database = serve(|_, _| (400, r#"{"__type":"com.amazon.coral.service#ExpiredTokenException"}"#.to_owned()));
+    let (sender, sent) = channel();
+    let taken = Arc::new(AtomicBool::new(false));
+    let runtime = serve(move |first, body| {
+        if first.starts_with("GET ") && !taken.swap(true, Ordering::SeqCst) {
+            return (200, EVENT.to_owned());
+        }
+        _ = sender.send((first.to_owned(), body));
+        (202, String::new())
+    });
+    let mut function = Command::new(env!("CARGO_BIN_EXE_auth"))
+        .env_clear()
+        .envs([("AWS_LAMBDA_RUNTIME_API", runtime.to_string()), ("TOKEN_KEYS", TOKEN_KEYS.to_owned())])
+        .envs([("AWS_ENDPOINT_URL_DYNAMODB", format!("http://{database}")), ("TABLE_NAME", "t".to_owned())])
+        .envs([("AWS_REGION", "local"), ("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")])
+        .envs([("AWS_LAMBDA_FUNCTION_NAME", "auth"), ("AWS_LAMBDA_FUNCTION_VERSION", "1")])
+        .envs([("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"), ("AWS_LAMBDA_LOG_GROUP_NAME", "g")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let status = loop {
+        match function.try_wait().unwrap() {
+            None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            ended => break ended,
+        }
+    };
+    // Fails when it has ended, as it should have.
+    _ = function.kill();
+    assert_eq!(status.and_then(|status| status.code()), Some(1));
+    let (first, body) = sent.try_recv().unwrap();
+    assert!(first.starts_with("POST /2018-06-01/runtime/invocation/r/response "), "{first}");
+    assert!(body.contains(r#""statusCode":503"#), "{body}");
+    assert!(sent.try_recv().is_err(), "no other request is asked for");
+}

@@ -1,0 +1,78 @@
+//! Currencies by their ISO 4217 code, and about how many units of each one US dollar buys.
+//!
+//! The rates are those of early 2025, rounded. They are for noticing a rate that is the wrong way round and are never
+//! calculated with.
+
+/// The code of the currency whose rate is 1.
+pub(crate) const US_DOLLAR: &str = "USD";
+/// How many times larger or smaller than expected a rate may be before it looks wrong.
+const PLAUSIBLE: i64 = 3;
+
+/// Code, and units per US dollar in thousandths. By code.
+#[rustfmt::skip]
+const CURRENCIES: &[(&str, i64)] = &[
+    ("AED", 3_673), ("AFN", 71_000), ("ALL", 92_000), ("AMD", 392_000), ("ANG", 1_790), ("AOA", 915_000),
+    ("ARS", 1_080_000), ("AUD", 1_570), ("AWG", 1_790), ("AZN", 1_700), ("BAM", 1_800), ("BBD", 2_000),
+    ("BDT", 121_000), ("BGN", 1_800), ("BHD", 376), ("BIF", 2_950_000), ("BMD", 1_000), ("BND", 1_340),
+    ("BOB", 6_900), ("BRL", 5_750), ("BSD", 1_000), ("BTN", 86_000), ("BWP", 13_700), ("BYN", 3_270),
+    ("BZD", 2_000), ("CAD", 1_420), ("CDF", 2_850_000), ("CHF", 890), ("CLP", 945_000), ("CNY", 7_270),
+    ("COP", 4_130_000), ("CRC", 505_000), ("CUP", 24_000), ("CVE", 102_000), ("CZK", 23_800), ("DJF", 178_000),
+    ("DKK", 6_950), ("DOP", 62_000), ("DZD", 134_000), ("EGP", 50_600), ("ERN", 15_000), ("ETB", 128_000),
+    ("EUR", 930), ("FJD", 2_300), ("FKP", 790), ("GBP", 790), ("GEL", 2_780), ("GHS", 15_400),
+    ("GIP", 790), ("GMD", 72_000), ("GNF", 8_600_000), ("GTQ", 7_700), ("GYD", 209_000), ("HKD", 7_780),
+    ("HNL", 25_500), ("HTG", 131_000), ("HUF", 375_000), ("IDR", 16_300_000), ("ILS", 3_600), ("INR", 86_500),
+    ("IQD", 1_310_000), ("IRR", 42_000_000), ("ISK", 138_000), ("JMD", 157_000), ("JOD", 709), ("JPY", 150_000),
+    ("KES", 129_000), ("KGS", 87_400), ("KHR", 4_010_000), ("KMF", 457_000), ("KPW", 900_000), ("KRW", 1_440_000),
+    ("KWD", 308), ("KYD", 833), ("KZT", 505_000), ("LAK", 21_700_000), ("LBP", 89_500_000), ("LKR", 296_000),
+    ("LRD", 199_000), ("LSL", 18_400), ("LYD", 4_900), ("MAD", 9_950), ("MDL", 18_600), ("MGA", 4_700_000),
+    ("MKD", 57_000), ("MMK", 2_100_000), ("MNT", 3_470_000), ("MOP", 8_010), ("MRU", 39_800), ("MUR", 46_500),
+    ("MVR", 15_400), ("MWK", 1_734_000), ("MXN", 20_400), ("MYR", 4_430), ("MZN", 63_900), ("NAD", 18_400),
+    ("NGN", 1_500_000), ("NIO", 36_800), ("NOK", 11_100), ("NPR", 138_000), ("NZD", 1_750), ("OMR", 385),
+    ("PAB", 1_000), ("PEN", 3_690), ("PGK", 4_050), ("PHP", 57_900), ("PKR", 280_000), ("PLN", 3_950),
+    ("PYG", 7_900_000), ("QAR", 3_640), ("RON", 4_700), ("RSD", 110_000), ("RUB", 90_000), ("RWF", 1_410_000),
+    ("SAR", 3_750), ("SBD", 8_450), ("SCR", 14_400), ("SDG", 600_000), ("SEK", 10_600), ("SGD", 1_340),
+    ("SHP", 790), ("SLE", 22_800), ("SOS", 571_000), ("SRD", 35_500), ("SSP", 4_400_000), ("STN", 23_000),
+    ("SVC", 8_750), ("SYP", 13_000_000), ("SZL", 18_400), ("THB", 33_800), ("TJS", 10_900), ("TMT", 3_500),
+    ("TND", 3_160), ("TOP", 2_400), ("TRY", 36_400), ("TTD", 6_790), ("TWD", 32_800), ("TZS", 2_600_000),
+    ("UAH", 41_500), ("UGX", 3_670_000), ("USD", 1_000), ("UYU", 42_800), ("UZS", 12_900_000), ("VED", 64_000),
+    ("VES", 64_000), ("VND", 25_500_000), ("VUV", 123_000), ("WST", 2_800), ("XAF", 610_000), ("XCD", 2_700),
+    ("XCG", 1_790), ("XOF", 610_000), ("XPF", 111_000), ("YER", 248_000), ("ZAR", 18_400), ("ZMW", 28_500),
+    ("ZWG", 26_500),
+];
+
+/// Whether a code is that of a currency in use.
+pub(crate) fn is_known(code: &str) -> bool {
+    usual(code).is_some()
+}
+
+/// About how many millionths of a unit one US dollar buys; `None` for an unknown code.
+fn usual(code: &str) -> Option<i64> {
+    let place = CURRENCIES.binary_search_by_key(&code, |(code, _)| code).ok()?;
+    CURRENCIES.get(place).map(|(_, thousandths)| thousandths * 1_000)
+}
+
+/// The usual rate in millionths of a unit per US dollar, if the given one is more than three times larger or smaller.
+pub(crate) fn usual_if_far_from(code: &str, millionths: i64) -> Option<i64> {
+    let usual = usual(code)?;
+    let is_far = millionths > usual.saturating_mul(PLAUSIBLE) || usual > millionths.saturating_mul(PLAUSIBLE);
+    is_far.then_some(usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_by_code_as_the_search_needs() {
+        assert!(CURRENCIES.is_sorted_by(|one, other| one.0 < other.0));
+    }
+
+    #[test]
+    fn a_rate_that_is_the_wrong_way_round_is_far_from_the_usual_one() {
+        assert_eq!(usual_if_far_from("PLN", 251_306), Some(3_950_000));
+        assert_eq!(usual_if_far_from("JPY", 6_600), Some(150_000_000));
+        assert_eq!(usual_if_far_from("PLN", 3_979_213), None);
+        assert_eq!(usual_if_far_from("KWD", 3_250_000), Some(308_000));
+        assert_eq!(usual_if_far_from("ZZZ", 1), None);
+    }
+}

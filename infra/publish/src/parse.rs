@@ -1,0 +1,144 @@
+//! Parses one file. Every problem is told with its line, its field and what would be right.
+
+use crate::schema;
+use crate::shape::Node;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_saphyr::Error;
+
+/// Line, field and problem of a text that does not parse.
+pub(crate) type Broken = (Option<u64>, String, String);
+
+/// Parses a file; one that cannot be parsed yields its problems, at least one.
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Vec<Broken>> {
+    let text = std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(bytes, error.valid_up_to())])?;
+    // Files are their owner's own: they may be as large as they are let in. The limits on aliases stay.
+    let options = serde_saphyr::options! { budget: None, with_snippet: false };
+    let parsed: Result<T, Error> = serde_saphyr::from_str_with_options(text, options);
+    match parsed {
+        // Only an escape can bring a control character past the parser.
+        Ok(content) if text.contains('\\') => match node(text).map(|node| node.unprintable()).unwrap_or_default() {
+            found if found.is_empty() => Ok(content),
+            found => Err(found),
+        },
+        Ok(content) => Ok(content),
+        Err(error) => Err(broken::<T>(text, &error)),
+    }
+}
+
+fn broken<T: JsonSchema>(text: &str, error: &Error) -> Vec<Broken> {
+    let mut found = node(text).map(|node| node.misfits(&schema::of::<T>())).unwrap_or_default();
+    let is_misfit =
+        matches!(error.without_snippet(), Error::SerdeUnknownField { .. } | Error::SerdeMissingField { .. });
+    if found.is_empty() || !is_misfit {
+        found.insert(0, first(text, error));
+    }
+    found
+}
+
+/// The text as a tree, unless its syntax is wrong. Nothing of a store is nested as deep as the parser's own limit.
+fn node(text: &str) -> Option<Node> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_events: usize::MAX, max_nodes: usize::MAX, max_total_scalar_bytes: usize::MAX, max_merge_keys: usize::MAX,
+        },
+        with_snippet: false,
+    };
+    serde_saphyr::from_str_with_options(text, options).ok()
+}
+
+/// The problem that the parser stopped at.
+fn first(text: &str, error: &Error) -> Broken {
+    let place = error.location().filter(|location| location.line() > 0);
+    let (field, problem) = explain(error);
+    let line = place.map(|place| place.line());
+    if matches!(error.without_snippet(), Error::MultipleDocuments { .. }) {
+        // The parser stops at what follows the mark.
+        return (line.map(|line| mark_before(text, line)), String::new(), problem);
+    }
+    let field = field.or_else(|| place.and_then(|place| field_at(text, place.line(), place.column())));
+    (line, field.unwrap_or_default(), problem)
+}
+
+/// The line of the last mark of a document up to a line.
+fn mark_before(text: &str, line: u64) -> u64 {
+    let upto = (1..=line).zip(text.lines());
+    upto.filter(|(_, text)| text.starts_with("---")).last().map_or(line, |(place, _)| place)
+}
+
+/// A file of another encoding, and the first line that shows it.
+fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Broken {
+    let before = bytes.get(..valid_up_to).unwrap_or_default();
+    let line = 1 + before.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64;
+    let start = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let field = String::from_utf8_lossy(start)
+        .split_once(':')
+        .map(|(key, _)| key.trim_start_matches([' ', '-', '{']).to_owned());
+    (Some(line), field.unwrap_or_default(), "is not UTF-8; save the file in that encoding".to_owned())
+}
+
+/// The key that is before a value: `price` of `price: abc`, where line and column (from 1) are `abc`'s, or the
+/// colon's if there is no value.
+fn field_at(text: &str, line: u64, column: u64) -> Option<String> {
+    let (line, column) = (usize::try_from(line).ok()?, usize::try_from(column).ok()?);
+    let line = text.lines().nth(line.checked_sub(1)?)?;
+    let upto: String = line.chars().take(column).collect();
+    let before: String = line.chars().take(column.checked_sub(1)?).collect();
+    let key = before.trim_end().strip_suffix(':').or_else(|| upto.strip_suffix(':'))?;
+    let key = key.rsplit([' ', '\t', '{', ',', '[']).next()?;
+    Some(key.to_owned()).filter(|key| !key.is_empty())
+}
+
+/// A parser's error in an owner's words: the field if the error names it, and the problem.
+fn explain(error: &Error) -> (Option<String>, String) {
+    match error.without_snippet() {
+        Error::SerdeUnknownField { field, expected, .. } => {
+            (Some(field.clone()), format!("is not a field here; there are {}", expected.join(", ")))
+        }
+        Error::SerdeMissingField { field, .. } => (Some((*field).to_owned()), "is missing".to_owned()),
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            (None, format!("`{variant}` is not one of {}", expected.join(", ")))
+        }
+        Error::DuplicateMappingKey { key, .. } => (key.clone(), "is written twice".to_owned()),
+        Error::NullIntoString { .. } => (None, "has no value; write one or leave the field out".to_owned()),
+        Error::InvalidScalar { ty, .. } => (None, format!("must be {}", scalar(ty))),
+        Error::Unexpected { expected, .. } => (None, expected_shape(expected).to_owned()),
+        Error::Eof { .. } => (None, "the file is empty; write its fields or remove the file".to_owned()),
+        Error::MultipleDocuments { .. } => {
+            (None, "a second document begins at ---; a file holds one: move the rest into a file of its own".to_owned())
+        }
+        other => (None, syntax(&other.to_string())),
+    }
+}
+
+/// A fault of syntax: the parser's words and what usually helps.
+fn syntax(text: &str) -> String {
+    // The fault has its line already.
+    let text = &text[..text.rfind(" at line ").unwrap_or(text.len())];
+    let remedy = match text {
+        _ if text.contains("tab") => "; indent with spaces, not with tabs",
+        _ if text.contains("mapping values are not allowed") => "; put a text that contains a colon in quotes",
+        _ if text.contains("unexpected character") => "; put a text that begins with a special character in quotes",
+        _ => "",
+    };
+    format!("{text}{remedy}")
+}
+
+/// A Rust type in an owner's words.
+fn scalar(ty: &str) -> &'static str {
+    match ty {
+        "u8" | "u16" | "u32" | "u64" => "a whole number, not below 0 and not too large",
+        "i64" => "a whole number, not too large",
+        "bool" | "boolean" => "true or false",
+        _ => "a value of another kind",
+    }
+}
+
+fn expected_shape(expected: &str) -> &'static str {
+    match expected {
+        "string scalar" => "must be text",
+        "sequence start" => "must be a list",
+        "mapping start" => "must be fields with values",
+        _ => "is not what belongs here",
+    }
+}

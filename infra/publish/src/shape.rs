@@ -1,0 +1,212 @@
+//! The fields of a file against those that its schema knows: every unknown and every missing one at once, where the
+//! typed parser stops at the first. Also finds characters that no text of a store can hold.
+//!
+//! Knows nothing of the format but what the schema says.
+
+use crate::fault::nearest;
+use crate::files::At;
+use crate::parse::Broken;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Part of a YAML file: what is in it is not looked at, but for texts.
+#[derive(Debug)]
+pub(crate) enum Node {
+    /// A text or a number; empty for everything else.
+    Scalar(String),
+    /// A list.
+    List(Vec<Self>),
+    /// Fields with the lines they are in.
+    Fields(Vec<(At<String>, Self)>),
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::Scalar(text.to_owned()))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Node, E> {
+        Ok(Node::Scalar(number.to_string()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Node, E> {
+        Ok(Node::Scalar(number.to_string()))
+    }
+
+    #[expect(clippy::disallowed_types, reason = "this is how decimals are handed over; they are not looked at")]
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Node, E> {
+        Ok(Node::Scalar(String::new()))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Node, E> {
+        Ok(Node::Scalar(String::new()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Scalar(String::new()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+        let mut list = Vec::new();
+        while let Some(entry) = entries.next_element()? {
+            list.push(entry);
+        }
+        Ok(Node::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = entries.next_entry()? {
+            fields.push(field);
+        }
+        Ok(Node::Fields(fields))
+    }
+}
+
+impl Node {
+    /// Every field that the schema does not know, and every one that it needs and that is missing.
+    pub(crate) fn misfits(&self, schema: &Value) -> Vec<Broken> {
+        let mut found = Vec::new();
+        Check { root: schema, found: &mut found }.node(self, schema, "", None);
+        found
+    }
+
+    /// Every text with a control character in it, which neither a page nor a log can show.
+    pub(crate) fn unprintable(&self) -> Vec<Broken> {
+        let mut found = Vec::new();
+        self.find_unprintable("", None, &mut found);
+        found
+    }
+
+    fn find_unprintable(&self, path: &str, line: Option<u64>, found: &mut Vec<Broken>) {
+        match self {
+            Self::Scalar(text) => {
+                let control = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
+                if let Some(letter) = text.chars().find(control) {
+                    let problem = format!("must not contain the control character U+{:04X}", u32::from(letter));
+                    found.push((line, path.to_owned(), problem));
+                }
+            }
+            Self::List(entries) => {
+                for entry in entries {
+                    entry.find_unprintable(&entry.path_in(path), line, found);
+                }
+            }
+            Self::Fields(fields) => {
+                for (name, value) in fields {
+                    value.find_unprintable(&below(path, name), name.line, found);
+                }
+            }
+        }
+    }
+
+    /// The path of an entry of the list at `path`: entries are told apart by id or code.
+    fn path_in(&self, path: &str) -> String {
+        let Self::Fields(fields) = self else { return path.to_owned() };
+        let name = fields.iter().find_map(|(name, value)| match value {
+            Self::Scalar(text) if matches!(name.as_str(), "id" | "code") && !text.is_empty() => Some(text),
+            _ => None,
+        });
+        name.map_or_else(|| path.to_owned(), |name| format!("{path}[{name}]"))
+    }
+}
+
+fn below(path: &str, field: &str) -> String {
+    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
+}
+
+/// One walk through a file and its schema.
+struct Check<'a> {
+    root: &'a Value,
+    found: &'a mut Vec<Broken>,
+}
+
+impl<'a> Check<'a> {
+    fn node(&mut self, node: &Node, schema: &'a Value, path: &str, line: Option<u64>) {
+        let schema = self.resolve(schema);
+        match node {
+            Node::Scalar(_) => {}
+            Node::List(entries) => {
+                let Some(inner) = schema.get("items") else { return };
+                for entry in entries {
+                    self.node(entry, inner, &entry.path_in(path), line);
+                }
+            }
+            Node::Fields(fields) => self.fields(fields, schema, path, line),
+        }
+    }
+
+    fn fields(&mut self, fields: &[(At<String>, Node)], schema: &'a Value, path: &str, line: Option<u64>) {
+        let properties: BTreeMap<&str, &Value> = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .map(|known| known.iter().map(|(name, schema)| (name.as_str(), schema)).collect())
+            .unwrap_or_default();
+        let others = schema.get("additionalProperties");
+        let mut before: Option<&str> = None;
+        for (name, value) in fields {
+            let field = below(path, name);
+            match properties.get(name.as_str()).copied().or_else(|| others.filter(|schema| schema.is_object())) {
+                Some(schema) => self.node(value, schema, &field, name.line),
+                None if others == Some(&Value::Bool(false)) => {
+                    let (field, problem) = unknown(name, value, before, path, &properties);
+                    self.found.push((name.line, field, problem));
+                }
+                None => {}
+            }
+            before = Some(name);
+        }
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        for name in required.filter_map(Value::as_str) {
+            if fields.iter().all(|(known, _)| known.as_str() != name) {
+                let line = fields.first().and_then(|(first, _)| first.line).or(line);
+                self.found.push((line, below(path, name), "is missing".to_owned()));
+            }
+        }
+    }
+
+    /// The schema that another refers to, or that a value has when it is not left out.
+    fn resolve(&self, schema: &'a Value) -> &'a Value {
+        let referred =
+            schema.get("$ref").and_then(Value::as_str).and_then(|path| self.root.pointer(path.strip_prefix('#')?));
+        let choice = || ["anyOf", "allOf"].iter().find_map(|key| schema.get(key)?.as_array()?.first());
+        referred.or_else(choice).map_or(schema, |inner| self.resolve(inner))
+    }
+}
+
+/// Field and problem of a field that is not known.
+fn unknown(
+    name: &str,
+    value: &Node,
+    before: Option<&str>,
+    path: &str,
+    known: &BTreeMap<&str, &Value>,
+) -> (String, String) {
+    let is_rest_of_number =
+        name.bytes().all(|byte| byte.is_ascii_digit()) && matches!(value, Node::Scalar(text) if text.is_empty());
+    if let Some(before) = before.filter(|_| is_rest_of_number) {
+        let problem = format!("write a point, not a comma, before {name}: inside {{…}} a comma begins the next field");
+        return (below(path, before), problem);
+    }
+    let problem = match nearest(name, known.keys().copied()) {
+        Some(near) => format!("is not a field here; did you mean {near}?"),
+        None => format!("is not a field here; there are {}", known.keys().copied().collect::<Vec<_>>().join(", ")),
+    };
+    (below(path, name), problem)
+}

@@ -1,0 +1,132 @@
+//! The one write that makes a version the published one.
+
+use crate::digits::check_digits;
+use crate::history::{Step, read_history};
+use crate::publish::PublishError;
+use crate::version::read_record;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use shared::model::ActiveVersion;
+use shared::store::{Db, StoreError, backoff, codec, keys, published};
+
+/// How often a switch is tried again if another transaction holds the active version.
+const ROUNDS: u32 = 6;
+const OPERATION: &str = "TransactWriteItems";
+
+/// Moves the active version by one write: only if it still points to `from` (or is not there yet), and only to a
+/// version that nobody removes. The history and the records of both versions learn of it in the same write. `first`
+/// says that the version was never published before.
+///
+/// # Errors
+/// [`PublishError::Raced`] where it points elsewhere by now, [`PublishError::BeingRemoved`] where the version is
+/// going or gone, [`PublishError::Digits`] if live amounts would be read with other digits.
+pub async fn switch(
+    db: &Db,
+    from: Option<&str>,
+    to: &ActiveVersion,
+    first: bool,
+    step: Step,
+    now: i64,
+) -> Result<(), PublishError> {
+    check_digits(db, to.config.digits).await?;
+    let seen = read_history(db).await?;
+    let history = seen.with(&to.version, step, now).put(db, &seen)?.build().map_err(refused)?;
+    let retired = match from {
+        Some(version) if version != to.version => read_record(db, version).await?.map(|record| record.version),
+        _ => None,
+    };
+    let mut items = vec![
+        put_active_version(db, from, to)?,
+        note_switch(db, &to.version, first, now)?,
+        TransactWriteItem::builder().put(history).build(),
+    ];
+    if let Some(version) = retired {
+        items.push(note_retired(db, &version, now)?);
+    }
+    for round in 0..ROUNDS {
+        let request = db.client().transact_write_items().set_transact_items(Some(items.clone()));
+        let Err(error) = Box::pin(request.send()).await else { return Ok(()) };
+        match error.as_service_error().and_then(verdict) {
+            Some(Verdict::Moved) => {
+                let winner = read_active_version(db).await?.map(|active| active.version).unwrap_or_default();
+                return Err(PublishError::Raced { winner });
+            }
+            Some(Verdict::Going) => return Err(PublishError::BeingRemoved { version: to.version.clone() }),
+            Some(Verdict::Busy) => tokio::time::sleep(backoff(round)).await,
+            None => return Err(StoreError::from_sdk(OPERATION, error).into()),
+        }
+    }
+    Err(StoreError::Unavailable { operation: OPERATION, source: None }.into())
+}
+
+/// Why a switch was cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// The active version points elsewhere, or did in the meantime.
+    Moved,
+    /// The version is being removed, or was.
+    Going,
+    /// Another write holds one of the items.
+    Busy,
+}
+
+/// Reads a cancelled transaction by position: a refusal counts before contention.
+fn verdict(error: &TransactWriteItemsError) -> Option<Verdict> {
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error else { return None };
+    let reasons = cancelled.cancellation_reasons();
+    let code = |place: usize| reasons.get(place).and_then(|reason| reason.code()).unwrap_or("None");
+    match (code(0), code(1), code(2)) {
+        ("ConditionalCheckFailed", _, _) => Some(Verdict::Moved),
+        (_, "ConditionalCheckFailed", _) => Some(Verdict::Going),
+        (_, _, "ConditionalCheckFailed") => Some(Verdict::Moved),
+        _ if (0..reasons.len()).any(|place| code(place) == "TransactionConflict") => Some(Verdict::Busy),
+        _ => None,
+    }
+}
+
+fn refused(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
+    StoreError::Refused { operation: OPERATION, source: Box::new(error) }
+}
+
+fn put_active_version(db: &Db, from: Option<&str>, to: &ActiveVersion) -> Result<TransactWriteItem, StoreError> {
+    let put = Put::builder().table_name(db.table()).set_item(Some(codec::encode_live(&keys::active_version(), to)?));
+    let put = match from {
+        None => put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK),
+        Some(version) => put
+            .condition_expression("#version = :from")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":from", AttributeValue::S(version.to_owned())),
+    };
+    Ok(TransactWriteItem::builder().put(put.build().map_err(refused)?).build())
+}
+
+fn note_switch(db: &Db, version: &str, first: bool, now: i64) -> Result<TransactWriteItem, StoreError> {
+    let published = if first { ", published_at = :now" } else { "" };
+    let update = Update::builder()
+        .table_name(db.table())
+        .set_key(Some(codec::key_attributes(&keys::version(version))))
+        .update_expression(format!("SET #whole = :whole, switched_at = :now{published} REMOVE retired_at"))
+        .condition_expression("attribute_exists(#pk) AND attribute_not_exists(removing_since)")
+        .expression_attribute_names("#pk", keys::PK)
+        .expression_attribute_names("#whole", "whole")
+        .expression_attribute_values(":whole", AttributeValue::Bool(true))
+        .expression_attribute_values(":now", AttributeValue::N(now.to_string()));
+    Ok(TransactWriteItem::builder().update(update.build().map_err(refused)?).build())
+}
+
+fn note_retired(db: &Db, version: &str, now: i64) -> Result<TransactWriteItem, StoreError> {
+    let update = Update::builder()
+        .table_name(db.table())
+        .set_key(Some(codec::key_attributes(&keys::version(version))))
+        .update_expression("SET retired_at = :now")
+        .expression_attribute_values(":now", AttributeValue::N(now.to_string()));
+    Ok(TransactWriteItem::builder().update(update.build().map_err(refused)?).build())
+}
+
+/// What is published; `None` in an empty table.
+///
+/// # Errors
+/// Where the database does not respond, while a restore is running, or with something unreadable.
+pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, StoreError> {
+    db.get(&keys::active_version(), true).await?.map(published::decode_active_version).transpose()
+}

@@ -1,0 +1,80 @@
+//! Whether what follows from orders is in the table, and whether their amounts are read as they were written.
+
+use super::Finding;
+use crate::error::Failure;
+use crate::orders::{Audit, Difference, audit, repair};
+use crate::target::Target;
+use shared::model::Settings;
+use shared::store::codec::decode_published;
+use shared::store::keys;
+
+const CHECK: &str = "sums of orders";
+/// How many differences are named.
+const NAMED: usize = 5;
+
+/// Compares counters, ledgers and patrons with the orders, and the digits of the orders with the store's. With
+/// `repairs` what differs is set.
+pub(super) async fn check(target: &Target, repairs: bool) -> Vec<Finding> {
+    let audit = match audit(&target.db).await {
+        Ok(audit) => audit,
+        Err(error) => return vec![Finding::failed(CHECK, error.into())],
+    };
+    let sums = if audit.is_clean() {
+        Finding::ok(CHECK, "units sold, what users own and what patrons gave agree with the orders")
+    } else if repairs {
+        repaired(target, &audit).await.unwrap_or_else(|failure| Finding::failed(CHECK, failure))
+    } else {
+        let next = "run `storectl doctor --repair`: it sets them to what the orders add up to";
+        Finding::bad(CHECK, told(&audit), next)
+    };
+    vec![sums, digits(target, &audit).await]
+}
+
+async fn repaired(target: &Target, audit: &Audit) -> Result<Finding, Failure> {
+    let version = publish::read_active_version(&target.db).await?.unwrap_or_default().version;
+    let key = keys::settings(&version);
+    let settings =
+        target.db.get(&key, true).await?.map(|item| decode_published::<Settings>(&key, &item)).transpose()?;
+    let goals = settings.map(|(settings, _)| settings.goals).unwrap_or_default();
+    let left = repair(&target.db, audit, &goals).await?;
+    let said = format!("{}; set to what the orders add up to", told(audit));
+    Ok(match left {
+        0 => Finding::ok(CHECK, said),
+        left => Finding::bad(CHECK, format!("{said}, but {left} rows changed meanwhile"), "run it again"),
+    })
+}
+
+fn told(audit: &Audit) -> String {
+    let mut parts: Vec<String> = audit.differences.iter().take(NAMED).map(one).collect();
+    if audit.differences.len() > NAMED {
+        parts.push(format!("and {} more", audit.differences.len() - NAMED));
+    }
+    if audit.no_donations {
+        parts.push("the row with goals and donators is missing".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn one(difference: &Difference) -> String {
+    let Difference { key, attribute, found, expected } = difference;
+    let found = found.map_or_else(|| "missing".to_owned(), |found| found.to_string());
+    // A patron's row is named by its sort key, every other by its partition key.
+    let row = if key.pk == keys::patrons() { format!("{}#{}", key.pk, key.sk) } else { key.pk.clone() };
+    format!("{row} {attribute} is {found} instead of {expected}")
+}
+
+async fn digits(target: &Target, audit: &Audit) -> Finding {
+    const CHECK: &str = "currency digits";
+    let published = match publish::read_active_version(&target.db).await {
+        Ok(active) => active.unwrap_or_default().config.digits,
+        Err(error) => return Finding::failed(CHECK, error.into()),
+    };
+    match audit.digits.iter().find(|digits| **digits != published) {
+        None => Finding::ok(CHECK, format!("orders and the published store have {published}")),
+        Some(other) => {
+            let said = format!("orders were recorded with {other}, the published store has {published}");
+            let next = "publish or roll back to a store with the digits of the orders: amounts are read wrongly";
+            Finding::bad(CHECK, said, next)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a backup or a table holds, in a form that can be compared, and the ids that are taken in it.
+
+use crate::archive;
+use crate::sequence::{CODES, ORDERS, USERS};
+use sha2::{Digest, Sha256};
+use shared::store::codec::{Item, key_of};
+use shared::store::keys::{self, TTL, prefix};
+use shared::store::{StoreError, codec};
+use std::collections::BTreeMap;
+
+/// The kinds of integer ids.
+const KINDS: [&str; 3] = [USERS, ORDERS, CODES];
+
+/// Everything but the active version and what expires by itself.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Contents {
+    items: u64,
+    /// Sum of the items' hashes, which does not depend on their order.
+    sum: u128,
+    /// The highest id seen, by kind.
+    highest: BTreeMap<&'static str, u64>,
+    /// The next free id by the sequence itself, by kind.
+    next: BTreeMap<&'static str, u64>,
+}
+
+impl Contents {
+    /// Takes an item into account.
+    pub(super) fn add(&mut self, item: &Item) -> Result<(), StoreError> {
+        let key = key_of(item)?;
+        if key == keys::active_version() || key.pk.starts_with(prefix::RATE) || item.contains_key(TTL) {
+            return Ok(());
+        }
+        self.items += 1;
+        let hash = Sha256::digest(archive::line(item));
+        let hash = hash.iter().take(size_of::<u128>()).fold(0, |sum, byte| (sum << 8) | u128::from(*byte));
+        self.sum = self.sum.wrapping_add(hash);
+        self.see_ids(&key, item);
+        Ok(())
+    }
+
+    fn see_ids(&mut self, key: &keys::Key, item: &Item) {
+        let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
+        for kind in KINDS {
+            if *key == keys::sequence(kind) {
+                self.next.extend(number("next").map(|next| (kind, next)));
+            }
+        }
+        let after = |text: &str, prefix: &str| text.strip_prefix(prefix)?.parse::<u64>().ok();
+        let by_key = [prefix::USER, prefix::LEDGER, prefix::CART].iter().find_map(|prefix| after(&key.pk, prefix));
+        self.see(USERS, by_key.or_else(|| after(&key.sk, prefix::USER)));
+        if key.pk.starts_with(prefix::ORDER) {
+            self.see(ORDERS, number("id"));
+            self.see(USERS, number("owner"));
+        }
+        if key.pk.starts_with(prefix::CODE) {
+            self.see(CODES, number("id"));
+        }
+    }
+
+    fn see(&mut self, kind: &'static str, id: Option<u64>) {
+        let highest = self.highest.entry(kind).or_default();
+        *highest = id.unwrap_or_default().max(*highest);
+    }
+
+    /// Whether the same items are in both.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.items, self.sum) == (other.items, other.sum)
+    }
+
+    /// The sequences that would hand out an id again, with the first id that is free.
+    pub(super) fn behind(&self) -> Vec<(&'static str, u64)> {
+        let free = self.highest.iter().map(|(kind, highest)| (*kind, highest.saturating_add(1)));
+        free.filter(|(kind, free)| self.next.get(kind).copied().unwrap_or(1) < *free).collect()
+    }
+}
+
+/// The write that moves a sequence to the first id that is free.
+pub(super) fn sequence(kind: &str, next: u64) -> Result<Item, StoreError> {
+    codec::encode_live(&keys::sequence(kind), &BTreeMap::from([("next", next)]))
+}

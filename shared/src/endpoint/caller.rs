@@ -1,0 +1,99 @@
+//! Who may call an endpoint, and what its handler learns of the caller.
+
+use crate::base::Base;
+use crate::http::bearer::Bearer;
+use crate::store::{StoreError, users};
+use crate::token::Claim;
+use std::future::Future;
+
+/// Who may call an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anyone; a token is not looked at.
+    Ignored,
+    /// Anyone; a token that is not valid counts as none.
+    Optional,
+    /// Callers with a token that is valid.
+    Required,
+    /// Callers with a token that is valid, and callers without one if the store has its guest mode on.
+    RequiredOrGuest,
+}
+
+/// What a handler learns of its caller. Of a token only the signature, issuer and expiry are checked here: the account
+/// is read by the handler, together with whatever else it reads, and [`users::admit`] tells whether the token is still
+/// good.
+pub trait Caller: Sized + Send {
+    /// Who may call.
+    const ACCESS: Access;
+
+    /// The caller of a request; `None` if they may not call. `bearer` reads and verifies the token.
+    fn of(bearer: impl FnOnce() -> Bearer) -> Option<Self>;
+
+    /// Whether the caller may learn what is wrong with their body: only a caller who is authenticated in full.
+    fn may_call(&self, base: &Base, checks_account: bool) -> impl Future<Output = Result<bool, StoreError>> + Send;
+}
+
+impl Caller for () {
+    const ACCESS: Access = Access::Ignored;
+
+    fn of(_: impl FnOnce() -> Bearer) -> Option<Self> {
+        Some(())
+    }
+
+    async fn may_call(&self, _: &Base, _: bool) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+}
+
+impl Caller for Option<Claim> {
+    const ACCESS: Access = Access::Optional;
+
+    fn of(bearer: impl FnOnce() -> Bearer) -> Option<Self> {
+        Some(bearer().claim())
+    }
+
+    async fn may_call(&self, _: &Base, _: bool) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+}
+
+impl Caller for Claim {
+    const ACCESS: Access = Access::Required;
+
+    fn of(bearer: impl FnOnce() -> Bearer) -> Option<Self> {
+        bearer().claim()
+    }
+
+    async fn may_call(&self, base: &Base, checks_account: bool) -> Result<bool, StoreError> {
+        if checks_account { users::is_admitted(&base.db, *self).await } else { Ok(true) }
+    }
+}
+
+/// A caller with a token, or without one in a store that may have its guest mode on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visitor {
+    /// No token. The handler refuses the caller unless guest mode is on, see
+    /// [`crate::store::published::Published::at_current_for_guest`].
+    Guest,
+    /// A token.
+    User(Claim),
+}
+
+impl Caller for Visitor {
+    const ACCESS: Access = Access::RequiredOrGuest;
+
+    fn of(bearer: impl FnOnce() -> Bearer) -> Option<Self> {
+        match bearer() {
+            Bearer::Absent => Some(Self::Guest),
+            Bearer::Invalid => None,
+            Bearer::Verified(claim) => Some(Self::User(claim)),
+        }
+    }
+
+    async fn may_call(&self, base: &Base, checks_account: bool) -> Result<bool, StoreError> {
+        match self {
+            Self::Guest => Ok(base.published.active_version().await?.config.guest_mode_enabled),
+            Self::User(claim) => claim.may_call(base, checks_account).await,
+        }
+    }
+}

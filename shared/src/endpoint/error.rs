@@ -1,0 +1,129 @@
+//! Everything that keeps an endpoint from its ordinary response, and the one place where it becomes a response.
+
+use crate::fault;
+use crate::http::body::BodyFault;
+use crate::http::lambda::LastResponse;
+use crate::http::reply::{self, Outcome};
+use crate::store::StoreError;
+use lambda_http::http::StatusCode;
+use lambda_http::http::header::RETRY_AFTER;
+use lambda_http::{Body, Response};
+use serde::Serialize;
+use std::convert::Infallible;
+use std::fmt;
+
+/// A refusal that only one endpoint (or function) knows. Its [`fmt::Display`] is the text that the caller reads.
+pub trait Refusal: fmt::Display + fmt::Debug + Send {
+    /// The HTTP status.
+    fn status(&self) -> StatusCode;
+}
+
+impl Refusal for Infallible {
+    fn status(&self) -> StatusCode {
+        match *self {}
+    }
+}
+
+/// Why an endpoint did not respond as usual; `R` is the endpoint's own refusals.
+#[derive(Debug)]
+pub enum Error<R = Infallible> {
+    /// No token, or one that is not valid (any more).
+    Unauthorized,
+    /// The address has made too many requests.
+    TooManyAttempts {
+        /// Seconds until it may try again.
+        retry_seconds: u64,
+    },
+    /// The body is not as the endpoint reads it.
+    Body(BodyFault),
+    /// The table failed.
+    Store(StoreError),
+    /// The endpoint's own refusal.
+    Refused(R),
+}
+
+impl<R> From<StoreError> for Error<R> {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// The shape of an endpoint's error bodies. `message` or `error` is the text that a person reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorBody {
+    /// `{message}`
+    Message,
+    /// `{success: false, message}`
+    Success,
+    /// `{success: false, error}`
+    SuccessError,
+    /// `{status: "error", message}`, a refused token included
+    Status,
+}
+
+/// A body with an outcome label.
+#[derive(Debug, Serialize)]
+struct Label<'a> {
+    status: &'a str,
+    message: &'a str,
+}
+
+/// A body with a flag and its text under the name `error`.
+#[derive(Debug, Serialize)]
+struct Failure<'a> {
+    success: bool,
+    error: &'a str,
+}
+
+impl ErrorBody {
+    /// A response with this shape.
+    fn response(self, status: StatusCode, message: &str) -> Response<Body> {
+        match self {
+            Self::Message => reply::message(status, message),
+            Self::Success => reply::json(status, &Outcome { success: false, message }),
+            Self::SuccessError => reply::json(status, &Failure { success: false, error: message }),
+            Self::Status => reply::json(status, &Label { status: "error", message }),
+        }
+    }
+}
+
+impl<R: Refusal> Error<R> {
+    /// The response; a failure of the table is logged with it.
+    pub(super) fn into_response(self, shape: ErrorBody, request_id: &str) -> Response<Body> {
+        match self {
+            Self::Unauthorized if shape == ErrorBody::Status => {
+                reply::challenge(shape.response(StatusCode::UNAUTHORIZED, "Unauthorized"))
+            }
+            Self::Unauthorized => reply::unauthorized(),
+            Self::TooManyAttempts { retry_seconds } => {
+                let message = "Too many attempts. Please try again later.";
+                let mut response = shape.response(StatusCode::TOO_MANY_REQUESTS, message);
+                reply::set_number(&mut response, RETRY_AFTER, retry_seconds);
+                response
+            }
+            Self::Body(fault @ BodyFault::TooLarge { .. }) => {
+                reply::message(StatusCode::PAYLOAD_TOO_LARGE, &fault.to_string())
+            }
+            Self::Body(fault) => shape.response(StatusCode::BAD_REQUEST, &fault.to_string()),
+            Self::Store(error) => failed(request_id, &error),
+            Self::Refused(refusal) => shape.response(refusal.status(), &refusal.to_string()),
+        }
+    }
+}
+
+/// Logs a failure of the table, once, with all its causes: 503 if the same request may pass in a moment, else 500 with
+/// the request's id and nothing of the inside. Without usable credentials the response is the process's last.
+#[must_use]
+pub fn failed(request_id: &str, error: &StoreError) -> Response<Body> {
+    tracing::error!(request_id, error = %error, causes = fault::causes(error), "the request failed");
+    match error {
+        StoreError::Unavailable { .. } => reply::unavailable(),
+        // Credentials come with the environment: another process has others.
+        StoreError::Credentials { .. } => {
+            let mut response = reply::unavailable();
+            response.extensions_mut().insert(LastResponse);
+            response
+        }
+        StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
+    }
+}

@@ -1,0 +1,57 @@
+//! Ordinary responses.
+
+use super::Cache;
+use crate::http::reply::{self, Rendered};
+use lambda_http::http::Method;
+use lambda_http::{Body, Request, Response};
+use serde::Serialize;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// An ordinary response of an endpoint.
+pub trait Reply: Send {
+    /// The response to `request`.
+    fn into_response(self, request: &Request, cache: Cache) -> Response<Body>;
+}
+
+/// 200 with a JSON body of type `T`. It is rendered where it is made, so that it may borrow what it is made of; `T`
+/// names the type with its lifetimes `'static`.
+#[derive(Debug, Clone)]
+pub struct Json<T> {
+    body: Rendering,
+    shape: PhantomData<fn() -> T>,
+}
+
+#[derive(Debug, Clone)]
+enum Rendering {
+    /// For this response only.
+    Once(String),
+    /// Kept, with its tag, for as long as nothing in it changes.
+    Kept(Arc<Rendered>),
+}
+
+impl<T> Json<T> {
+    /// Renders a body.
+    #[must_use]
+    pub fn of(body: &impl Serialize) -> Self {
+        Self { body: Rendering::Once(reply::render(body)), shape: PhantomData }
+    }
+
+    /// A body that was rendered before.
+    #[must_use]
+    pub const fn kept(body: Arc<Rendered>) -> Self {
+        Self { body: Rendering::Kept(body), shape: PhantomData }
+    }
+}
+
+impl<T> Reply for Json<T> {
+    fn into_response(self, request: &Request, cache: Cache) -> Response<Body> {
+        match self.body {
+            Rendering::Once(body) => reply::text(body),
+            Rendering::Kept(body) if cache == Cache::Public && request.method() == Method::GET => {
+                body.reply(request.headers())
+            }
+            Rendering::Kept(body) => reply::text(body.body().to_owned()),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What every write to a cart has in common: a lost response, and lines whose item is no longer published.
+
+use super::support::{NEW, RICH, WORN, ask, cart_of, outcome, put_cart, stored, tell, user, view};
+use shared::model::{ItemId, Line};
+use shared::store::codec::{self, Item};
+use shared::store::keys;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tests::{Fault, NOW, Reply, TestStore};
+
+const UNPUBLISHED: ItemId = ItemId::new(801);
+
+/// The first write arrives, and its response does not.
+fn lose_the_first_response(store: &TestStore) {
+    let writes = AtomicUsize::new(0);
+    store.faults.inject(move |operation| {
+        let is_first = operation == "UpdateItem" && writes.fetch_add(1, Ordering::SeqCst) == 0;
+        is_first.then_some(Fault::ResponseLost)
+    });
+}
+
+/// Sends every request that writes, each to a cart that it changes; the first time with its response or without.
+async fn write_each(is_lost: bool) -> Vec<(Reply, Item)> {
+    let mut written = Vec::new();
+    for (path, name, field, value) in [
+        ("/cart/removeReferral", RICH, "", ""),
+        ("/cart/setReferral", WORN, "ref_code", "toadmail"),
+        ("/cart/setReferral", NEW, "ref_code", "lantern"),
+        ("/cart/acceptCoupon", RICH, "coupon", "THREEBACK"),
+        ("/cart/acceptCoupon", RICH, "coupon", "GLOW-7QXM-2K4D"),
+    ] {
+        let store = TestStore::open().await;
+        if is_lost {
+            lose_the_first_response(&store);
+        }
+        let reply = tell(&store, path, name, field, value).await;
+        let tries = store.calls.operations().iter().filter(|operation| *operation == "UpdateItem").count();
+        assert_eq!(tries, if is_lost { 2 } else { 1 }, "{path}");
+        let mut cart = store.db.get(&keys::cart(user(name)), true).await.unwrap().unwrap();
+        cart.remove("last_write").expect("the id of the write");
+        written.push((reply, cart));
+    }
+    written
+}
+
+#[tokio::test]
+async fn a_write_whose_response_is_lost_is_written_once_and_told_as_it_was() {
+    let (plain, lost) = (Box::pin(write_each(false)).await, Box::pin(write_each(true)).await);
+    for ((plain, cart), (lost, cart_after_loss)) in plain.iter().zip(&lost) {
+        assert!(outcome(plain).0, "{}", plain.text);
+        assert_eq!(lost.text, plain.text);
+        assert_eq!(cart_after_loss, cart);
+    }
+}
+
+async fn lines(store: &TestStore, name: &str) -> Vec<ItemId> {
+    let lines: Vec<Line> = stored(store, name).await.unwrap().lines;
+    lines.iter().map(|line| line.item).collect()
+}
+
+/// Every kind of write, after the function has found out which items it takes for unpublished.
+async fn write_after_a_look(store: &TestStore) {
+    view(store, WORN).await;
+    assert!(outcome(&tell(store, "/cart/setReferral", WORN, "ref_code", "toadmail").await).0);
+    assert!(outcome(&ask(store, "/cart/removeReferral", WORN).await).0);
+}
+
+/// Publishes the same under another version, without telling the functions.
+async fn publish_again(store: &TestStore) {
+    let mut compiled = TestStore::sample().compiled.clone();
+    compiled.version = format!("{}again", compiled.version);
+    publish::publish(&store.db, &compiled, NOW).await.unwrap();
+}
+
+#[tokio::test]
+async fn while_no_version_is_published_no_line_is_removed() {
+    let store = TestStore::open().await;
+    let before = lines(&store, RICH).await;
+    let delete = store.db.client().delete_item().table_name(store.db.table());
+    delete.set_key(Some(codec::key_attributes(&keys::active_version()))).send().await.unwrap();
+    assert_eq!(view(&store, RICH).await["items"], serde_json::json!([]), "nothing is published");
+    assert!(outcome(&ask(&store, "/cart/removeReferral", RICH).await).0);
+    assert_eq!(lines(&store, RICH).await, before);
+}
+
+#[tokio::test]
+async fn a_pointer_that_is_stale_removes_no_line() {
+    let store = TestStore::open().await;
+    let before = lines(&store, WORN).await;
+    assert!(before.contains(&UNPUBLISHED));
+    view(&store, WORN).await;
+    publish_again(&store).await;
+    write_after_a_look(&store).await;
+    assert_eq!(lines(&store, WORN).await, before);
+    store.clock.advance(Duration::from_secs(6));
+    write_after_a_look(&store).await;
+    assert!(!lines(&store, WORN).await.contains(&UNPUBLISHED), "the active version was read again");
+}
+
+#[tokio::test]
+async fn a_coupon_that_is_accepted_on_a_stale_pointer_removes_no_line() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(NEW, &[(801, 1), (301, 1)])).await;
+    view(&store, NEW).await;
+    publish_again(&store).await;
+    assert!(outcome(&tell(&store, "/cart/acceptCoupon", NEW, "coupon", "HEARTH10").await).0);
+    assert_eq!(lines(&store, NEW).await, [801, 301].map(ItemId::new));
+}
+
+#[tokio::test]
+async fn an_item_that_was_missing_and_is_there_again_keeps_its_line() {
+    let store = TestStore::open().await;
+    let before = lines(&store, WORN).await;
+    view(&store, WORN).await;
+    let version = publish::read_active_version(&store.db).await.unwrap().unwrap().version;
+    let mut item = store.db.get(&keys::item(&version, ItemId::new(301)), true).await.unwrap().unwrap();
+    item.extend(codec::key_attributes(&keys::item(&version, UNPUBLISHED)));
+    store.db.client().put_item().table_name(store.db.table()).set_item(Some(item)).send().await.unwrap();
+    write_after_a_look(&store).await;
+    assert_eq!(lines(&store, WORN).await, before);
+}

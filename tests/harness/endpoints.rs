@@ -1,0 +1,70 @@
+//! Every route with what its endpoint declares and with its sample event, so that tests which hold for all endpoints
+//! keep no list of their own.
+
+use crate::request::{Call, event, event_names};
+use http::Method;
+use local::functions::Functions;
+use serde_json::Value;
+use shared::endpoint::Declaration;
+
+/// A route.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The function behind it.
+    pub function: &'static str,
+    /// What the endpoint declares.
+    pub declaration: &'static Declaration,
+    /// The route key, one of the declared ones: `POST /cart/get`.
+    pub route: &'static str,
+    /// The name of its sample event: `cart/get`.
+    pub event: String,
+}
+
+/// Every route that is declared, but for scheduled events.
+#[must_use]
+pub fn endpoints() -> Vec<Endpoint> {
+    let routes = Functions::declarations().into_iter().flat_map(|(function, declaration)| {
+        declaration.routes.iter().map(move |route| Endpoint { function, declaration, route, event: event_of(route) })
+    });
+    routes.filter(|endpoint| !endpoint.route.starts_with("SCHEDULE ")).collect()
+}
+
+/// The sample event of a route: the one with the shortest name, as outcomes are added to it.
+fn event_of(route: &str) -> String {
+    let mut names: Vec<String> = event_names().into_iter().filter(|name| event(name)["routeKey"] == route).collect();
+    names.sort_by_key(String::len);
+    names.into_iter().next().unwrap_or_else(|| panic!("{route} has no file in events/"))
+}
+
+impl Endpoint {
+    /// The names of all events of the route.
+    #[must_use]
+    pub fn events(&self) -> Vec<String> {
+        event_names().into_iter().filter(|name| event(name)["routeKey"] == self.route).collect()
+    }
+
+    /// The request of the sample event through the gateway, with its token.
+    #[must_use]
+    pub fn call(&self) -> Call {
+        let event = event(&self.event);
+        let token = event["headers"]["authorization"].as_str();
+        token.into_iter().fold(self.anonymous_call(), |call, token| call.header("authorization", token))
+    }
+
+    /// The request of the sample event through the gateway, without a token.
+    #[must_use]
+    pub fn anonymous_call(&self) -> Call {
+        let event = event(&self.event);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let method: Method = text(&event["requestContext"]["http"]["method"]).parse().expect("a method");
+        let call = Call::get(&text(&event["rawPath"])).method(method).from_ip("198.51.100.7");
+        let call = call.bytes(text(&event["body"]));
+        event["headers"]["content-type"].as_str().into_iter().fold(call, |call, kind| call.header("content-type", kind))
+    }
+
+    /// How often a request is counted in the database: by a rate limit, twice if it opens a window.
+    #[must_use]
+    pub const fn counting_writes(&self) -> usize {
+        if self.declaration.rate_limit.is_some() { 2 } else { 0 }
+    }
+}
