@@ -10,7 +10,6 @@ use shared::model::{
     Staff, StoreConfig, Tree, TreeNode,
 };
 use shared::store::keys::{self, Key};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The largest published thing in bytes of JSON; an item of the table holds 400 KB (rules.md, "Publishing").
@@ -246,11 +245,8 @@ fn fingerprint(compiled: &Compiled) -> String {
         take(&key.sk);
         take(&json(&part));
     }
-    let mut version = String::with_capacity(VERSION_DIGITS);
-    for byte in hash.finalize().iter().take(VERSION_DIGITS / 2) {
-        // Writing to a String cannot fail.
-        let _ = write!(version, "{byte:02x}");
-    }
+    let mut version = hex::encode(hash.finalize());
+    version.truncate(VERSION_DIGITS);
     version
 }
 

@@ -3,22 +3,15 @@
 use lambda_http::http::HeaderMap;
 use lambda_http::http::header::IF_NONE_MATCH;
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 
-/// Bytes of the hash that stand in a tag.
+/// Bytes of the hash that are in a tag.
 const BYTES: usize = 16;
 
 /// The strong tag of a body, quotes included.
 #[must_use]
 pub fn of(body: &str) -> String {
-    let mut tag = String::with_capacity(2 * BYTES + 2);
-    tag.push('"');
-    for byte in Sha256::digest(body.as_bytes()).iter().take(BYTES) {
-        // Writing to a String cannot fail.
-        let _ = write!(tag, "{byte:02x}");
-    }
-    tag.push('"');
-    tag
+    let hash = Sha256::digest(body);
+    format!("\"{}\"", hex::encode(&hash[..BYTES]))
 }
 
 /// Whether the caller has the body with this tag already (RFC 9110, 13.1.2: weak comparison).

@@ -1,7 +1,7 @@
 //! `user add`, `show`, `list` and `erase`.
 
 use super::{published, shown_time};
-use crate::answer::{Answer, GOOD, columns, hex, paint};
+use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{AddUser, EraseUser, WhichUser};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
@@ -122,10 +122,7 @@ fn random_uuid() -> Result<String, Failure> {
     getrandom::fill(&mut bytes).map_err(|_| {
         Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or repair the system.")
     })?;
-    bytes[6] = (bytes[6] & 0x0f) | 0x40;
-    bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    let hex = hex(bytes);
-    Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+    Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
 
 fn facts(user: &User, wire: CurrencyFormat) -> Value {
