@@ -1,13 +1,12 @@
 //! The format of a backup: gzip over lines of JSON. The first line says what it is, then one item per line as
 //! DynamoDB itself writes it, and the last line says how many there are and what everything before it hashes to.
 
-mod attribute;
-
 use crate::error::{Exit, Failure};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use shared::store::codec::Item;
 use std::fs::{File, OpenOptions};
@@ -86,10 +85,18 @@ impl Writer {
     }
 }
 
-/// An item as it stands in a backup: equal items are equal lines.
+/// An item as a line of a backup, in DynamoDB's own JSON. Attributes are sorted by name, so that equal items
+/// are equal lines.
 #[must_use]
 pub fn line(item: &Item) -> String {
-    attribute::item_to_json(item).to_string()
+    let mut line = json!(serde_dynamo::Item::from(item.clone()));
+    line.sort_all_objects();
+    line.to_string()
+}
+
+/// Reads a line of a backup.
+fn item_of(line: &str) -> serde_json::Result<Item> {
+    serde_json::from_str::<serde_dynamo::Item>(line).map(Item::from)
 }
 
 /// What a whole, unharmed backup says of itself.
@@ -147,9 +154,45 @@ pub fn items(path: &Path, seal: &Seal) -> Result<impl Iterator<Item = Result<Ite
     let lines = BufReader::new(GzDecoder::new(file)).lines().skip(1).take(count);
     Ok(lines.enumerate().map(move |(place, line)| {
         let line = line.map_err(|error| Failure::file(&path, &error))?;
-        attribute::item_from_json(&line).ok_or_else(|| {
+        item_of(&line).map_err(|_| {
             let what = format!("Line {} of {} is no item.", place + 2, path.display());
             Failure::new(Exit::Local, what, "It was not written by this tool; take another backup.")
         })
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_dynamodb::primitives::Blob;
+    use aws_sdk_dynamodb::types::AttributeValue;
+
+    #[test]
+    fn every_kind_of_value_is_written_with_its_type_and_read_back() {
+        let item = Item::from([
+            ("s".to_owned(), AttributeValue::S("\u{1f525} \"x\"\n".to_owned())),
+            ("n".to_owned(), AttributeValue::N("99999999999999999999.5".to_owned())),
+            ("b".to_owned(), AttributeValue::B(Blob::new([0, 255]))),
+            ("t".to_owned(), AttributeValue::Bool(false)),
+            ("0".to_owned(), AttributeValue::Null(true)),
+            ("ss".to_owned(), AttributeValue::Ss(vec!["a".to_owned()])),
+            ("ns".to_owned(), AttributeValue::Ns(vec!["1".to_owned()])),
+            ("bs".to_owned(), AttributeValue::Bs(vec![Blob::new([7])])),
+            ("l".to_owned(), AttributeValue::L(vec![AttributeValue::M(Item::new())])),
+        ]);
+        let written = concat!(
+            r#"{"0":{"NULL":true},"b":{"B":"AP8="},"bs":{"BS":["Bw=="]},"l":{"L":[{"M":{}}]},"#,
+            r#""n":{"N":"99999999999999999999.5"},"ns":{"NS":["1"]},"s":{"S":"🔥 \"x\"\n"},"#,
+            r#""ss":{"SS":["a"]},"t":{"BOOL":false}}"#,
+        );
+        assert_eq!(line(&item), written);
+        assert_eq!(item_of(written).unwrap(), item);
+    }
+
+    #[test]
+    fn what_is_not_an_item_is_refused() {
+        for text in ["", "[]", "1", r#"{"a":1}"#, r#"{"a":{"X":1}}"#, r#"{"a":{"N":1}}"#] {
+            assert!(item_of(text).is_err(), "{text}");
+        }
+    }
 }

@@ -23,6 +23,21 @@ async fn backed_up() -> (Bench, String) {
     (bench, file)
 }
 
+/// A backup of the format's first version, with every kind of value; in a file it is compressed.
+const FIRST_FORMAT: &str = include_str!("backup-1.jsonl");
+
+fn zipped(text: &str) -> Vec<u8> {
+    let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    zip.write_all(text.as_bytes()).unwrap();
+    zip.finish().unwrap()
+}
+
+fn unzipped(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(bytes).read_to_string(&mut text).unwrap();
+    text
+}
+
 fn without_rates(rows: Vec<String>) -> Vec<String> {
     rows.into_iter().filter(|row| !row.contains("RATE#")).collect()
 }
@@ -36,6 +51,24 @@ async fn what_was_backed_up_comes_back_as_it_was() {
     assert_eq!(other.run(&["doctor"]).await.unwrap().trouble(), None);
     let (status, _) = other.api(Method::GET, "/settings/get", None, "").await;
     assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_backup_of_the_first_format_is_restored_and_written_again_byte_for_byte() {
+    let items = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.pop();
+        lines.split_off(1)
+    };
+    let bench = Bench::empty().await;
+    let (old, new) = (bench.path("old.gz"), bench.path("new.gz"));
+    std::fs::write(&old, zipped(FIRST_FORMAT)).unwrap();
+    bench.ok(&["restore", &old.display().to_string(), "--yes"]).await;
+    bench.ok(&["backup", &new.display().to_string()]).await;
+    let written = items(&unzipped(&std::fs::read(&new).unwrap()));
+    for line in items(FIRST_FORMAT) {
+        assert!(written.contains(&line), "{line} is not in {written:#?}");
+    }
 }
 
 #[tokio::test]
@@ -164,13 +197,7 @@ async fn another_backup_does_not_go_on_where_one_was_cut_off() {
 async fn a_file_that_is_cut_off_or_altered_is_refused_before_anything_is_written() {
     let (bench, file) = backed_up().await;
     let bytes = std::fs::read(&file).unwrap();
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
-    let zipped = |text: &str| {
-        let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        zip.write_all(text.as_bytes()).unwrap();
-        zip.finish().unwrap()
-    };
+    let text = unzipped(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     let altered = zipped(&text.replacen("Emberfall", "Emberfell", 1));
     let shorter = zipped(&lines[..lines.len() - 1].join("\n"));
