@@ -13,6 +13,7 @@ pub use people::{
 
 use crate::target::TargetOptions;
 use clap::{Args, Parser, Subcommand};
+use jiff::{Span, SpanRelativeTo};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "Exit codes:
@@ -204,26 +205,17 @@ pub struct Doctor {
     pub repair: bool,
 }
 
-/// Reads a length of time such as `90s`, `30m`, `6h` or `7d` as seconds, more than none and at most ten years.
+/// Reads a duration such as `90s`, `6h`, `7d` or `1h 30m` as seconds: from one second to ten years, a day being 24
+/// hours.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn seconds(text: &str) -> Result<i64, String> {
-    const LARGEST: i64 = 3_650 * 86_400;
-    let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
-    let scale = match unit {
-        "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return Err("write a number with s, m, h or d, such as 6h".to_owned()),
-    };
-    let seconds = number.parse::<i64>().ok().and_then(|number| number.checked_mul(scale));
-    match seconds {
-        Some(seconds) if (1..=LARGEST).contains(&seconds) => Ok(seconds),
-        _ => Err("must be from 1s to 3650d".to_owned()),
-    }
+    const LONGEST: i64 = 3_650 * 86_400;
+    let span = text.trim().parse::<Span>().ok().filter(|_| !text.contains(['.', ',']));
+    let span = span.ok_or("write whole numbers with s, m, h or d, such as 6h")?;
+    let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map(|duration| duration.as_secs());
+    duration.ok().filter(|seconds| (1..=LONGEST).contains(seconds)).ok_or_else(|| "must be from 1s to 3650d".to_owned())
 }
 
 #[cfg(test)]
@@ -250,11 +242,20 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_time_are_read_in_seconds() {
-        for (text, length) in [("90s", 90), ("30m", 1_800), ("6h", 21_600), ("7d", 604_800)] {
+    fn durations_are_read_in_seconds() {
+        for (text, length) in [
+            ("90s", 90),
+            ("30m", 1_800),
+            ("30min", 1_800),
+            (" 6h ", 21_600),
+            ("7d", 604_800),
+            ("1h 30m", 5_400),
+            ("2 weeks", 1_209_600),
+            ("3650d", 315_360_000),
+        ] {
             assert_eq!(seconds(text), Ok(length));
         }
-        for text in ["", "6", "h", "-1h", "0s", "4000d", "1.5h", "99999999999999999999d"] {
+        for text in ["", "6", "h", "-1h", "0s", "4000d", "1.5h", "99999999999999999999d", "3 days ago", "1 month"] {
             assert!(seconds(text).is_err(), "{text}");
         }
     }
