@@ -2,6 +2,8 @@
 
 use crate::error::Exit;
 use anstyle::{AnsiColor, Style};
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
 use serde_json::Value;
 use std::process::ExitCode;
 
@@ -77,22 +79,36 @@ impl Answer {
     }
 }
 
-/// Rows as aligned columns below their headings; the last column is not padded.
+/// Rows as aligned columns below their headings, without a frame.
 #[must_use]
 pub fn columns(headings: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        cells.chain(headings.get(column).map(|heading| heading.chars().count())).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
-    let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    let mut text = paint(STRONG, &line(&mut headings.iter().copied()));
-    for row in rows {
-        text.push('\n');
-        text.push_str(&line(&mut row.iter().map(String::as_str)));
+    let mut table = Table::new();
+    table.set_header(headings).add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
     }
-    text
+    let text = table.load_style(NOTHING).trim_fmt();
+    let (heading, rows) = text.split_once('\n').unwrap_or((&text, ""));
+    format!("{}\n{rows}", paint(STRONG, heading)).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(headings: &[&str], rows: &[&[&str]]) -> String {
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect();
+        anstream::adapter::strip_str(&columns(headings, &rows)).to_string()
+    }
+
+    #[test]
+    fn columns_are_aligned_by_what_is_seen_and_have_neither_frame_nor_trailing_spaces() {
+        let text = plain(&["ID", "NAME", ""], &[&["1", "焔", "x"], &["1000", "", ""], &["7", "Thornwick", "a b"]]);
+        assert_eq!(text, "ID    NAME\n1     焔         x\n1000\n7     Thornwick  a b");
+    }
+
+    #[test]
+    fn a_table_without_rows_is_its_headings() {
+        assert_eq!(plain(&["ID", "NAME"], &[]), "ID  NAME");
+    }
 }

@@ -2,7 +2,8 @@
 
 use crate::error::{Exit, Failure};
 use crate::progress::Progress;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use dialoguer::Input;
+use std::io::{IsTerminal as _, Write as _};
 
 /// The person or script before the tool.
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl Console {
     /// [`Exit::Declined`] if another word is typed, or nobody can be asked.
     pub fn confirm_word(&self, shown: &str, what: &str, word: &str, yes: bool) -> Result<(), Failure> {
         let agreed = match self.answers {
-            Answers::Terminal if !yes => read_answer(shown, &format!("Type {word} to allow it:")).trim() == word,
+            Answers::Terminal if !yes => read_answer(shown, &format!("Type {word} to allow it")).trim() == word,
             Answers::Always(answer) if !yes => answer,
             _ => return Err(Failure::new(Exit::Declined, what, format!("Add --allow-currency {word} to allow it."))),
         };
@@ -83,18 +84,37 @@ impl Console {
 }
 
 fn ask(shown: &str, question: &str) -> bool {
-    let answer = read_answer(shown, &format!("{question} [y/N]"));
+    is_yes(&read_answer(shown, &format!("{question} [y/N]")))
+}
+
+fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// What is typed; nothing if it cannot be read.
+/// What is typed; nothing if it cannot be read, or on Ctrl-C.
 fn read_answer(shown: &str, question: &str) -> String {
-    let (mut err, mut line) = (anstream::stderr(), String::new());
-    if write!(err, "{shown}\n{question} ").and_then(|()| err.flush()).is_err() {
-        return line;
+    // Removes the colours if the terminal shows none.
+    let mut err = anstream::stderr();
+    if writeln!(err, "{shown}").is_err() {
+        return String::new();
     }
-    match std::io::stdin().lock().read_line(&mut line) {
-        Ok(_) => line,
-        Err(_) => String::new(),
+    Input::new().with_prompt(question).allow_empty(true).interact_text().unwrap_or_else(|_| {
+        _ = writeln!(err);
+        String::new()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_yes_is_a_yes() {
+        for answer in ["y", "Y", "yes", " YES "] {
+            assert!(is_yes(answer), "{answer}");
+        }
+        for answer in ["", "n", "no", "not yet", "yess", "j"] {
+            assert!(!is_yes(answer), "{answer}");
+        }
     }
 }
