@@ -4,7 +4,8 @@ mod codes;
 mod people;
 
 pub use codes::{
-    AddCoupon, AddGift, AddReferral, CouponCommand, EditCoupon, EditGift, GiftCommand, OneCode, ReferralCommand, TopUp,
+    AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
+    PeriodOptions, ReferralCommand, ScopeOptions, TopUp,
 };
 pub use people::{
     AddLine, AddUser, CartCode, CartCommand, EraseUser, OneOrder, OneUser, OrderCommand, Payment, RecordOrder,

@@ -1,5 +1,7 @@
 //! `coupon`, `gift` and `referral`.
 
+#![expect(missing_docs, reason = "shared groups of options are documented at their types")]
+
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -20,7 +22,9 @@ pub enum CouponCommand {
     List,
     /// Change a coupon; what is not named stays.
     #[command(after_help = "Examples:\n  storectl coupon edit SPRING --percentage 15 --ends-at 'in 30 days'\n  \
-                            storectl coupon edit SPRING --max-uses none --everything --stack storefront")]
+                            storectl coupon edit SPRING --max-uses none --everything --stack storefront\n\n\
+                            `none` removes a limit or a time. --category and --item replace what the coupon applied \
+                            to.")]
     Edit(EditCoupon),
     /// Switch a coupon off.
     #[command(after_help = "Example:\n  storectl coupon disable SPRING --stack storefront")]
@@ -52,7 +56,8 @@ pub enum GiftCommand {
     #[command(after_help = "Example:\n  storectl gift enable lusab-babad-gutih-tugad-mudof --stack storefront")]
     Enable(OneCode),
     /// Change when a gift card may be used.
-    #[command(after_help = "Example:\n  storectl gift edit lusab-babad-gutih-tugad-mudof --ends-at none")]
+    #[command(after_help = "Example:\n  storectl gift edit lusab-babad-gutih-tugad-mudof --ends-at none\n\n\
+                            `none` removes a time.")]
     Edit(EditGift),
     /// Add to a gift card's balance.
     #[command(after_help = "Example:\n  storectl gift top-up lusab-babad-gutih-tugad-mudof 25 --stack storefront")]
@@ -83,50 +88,9 @@ pub struct OneCode {
     pub code: String,
 }
 
-/// `coupon add`.
+/// What a coupon takes off, and of which carts.
 #[derive(Debug, Clone, Args)]
-#[command(group = clap::ArgGroup::new("discount").required(true).args(["percentage", "amount"]))]
-pub struct AddCoupon {
-    /// The code, at most 40 characters; case does not matter.
-    pub code: String,
-    /// Percentage taken off every eligible line, with at most two digits.
-    #[arg(long, value_name = "P")]
-    pub percentage: Option<String>,
-    /// Amount taken off the eligible lines together.
-    #[arg(long, value_name = "A")]
-    pub amount: Option<String>,
-    /// The least a cart must cost.
-    #[arg(long, value_name = "A")]
-    pub minimum: Option<String>,
-    /// Times in all.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_uses: Option<u32>,
-    /// Times per user.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_uses_per_user: Option<u32>,
-    /// From when it may be used: 2031-05-01T12:00:00Z, `now`, `in 3 days`.
-    #[arg(long, value_name = "TIME")]
-    pub starts_at: Option<String>,
-    /// From when it may no longer be used.
-    #[arg(long, value_name = "TIME")]
-    pub ends_at: Option<String>,
-    /// Only items of this category and its subcategories; may be given more than once.
-    #[arg(long = "category", value_name = "ID")]
-    pub categories: Vec<u64>,
-    /// Only this item; may be given more than once.
-    #[arg(long = "item", value_name = "ID")]
-    pub items: Vec<u64>,
-}
-
-/// `coupon edit`; `none` takes a limit or a time away.
-#[derive(Debug, Clone, Args)]
-#[command(group = clap::ArgGroup::new("changes").required(true).multiple(true).args(
-    ["percentage", "amount", "minimum", "max_uses", "max_uses_per_user", "starts_at", "ends_at", "categories", "items",
-     "everything"]
-))]
-pub struct EditCoupon {
-    /// The code; case does not matter.
-    pub code: String,
+pub struct DiscountOptions {
     /// Percentage taken off every eligible line, with at most two digits.
     #[arg(long, value_name = "P", conflicts_with = "amount")]
     pub percentage: Option<String>,
@@ -136,41 +100,84 @@ pub struct EditCoupon {
     /// The least a cart must cost.
     #[arg(long, value_name = "A")]
     pub minimum: Option<String>,
+}
+
+/// When a code may be used.
+#[derive(Debug, Clone, Args)]
+pub struct PeriodOptions {
+    /// From when it may be used: 2031-05-01T12:00:00Z, `now`, `in 3 days`.
+    #[arg(long, value_name = "TIME")]
+    pub starts_at: Option<String>,
+    /// From when it may no longer be used.
+    #[arg(long, value_name = "TIME")]
+    pub ends_at: Option<String>,
+}
+
+/// What a coupon applies to; everything if neither is given.
+#[derive(Debug, Clone, Args)]
+pub struct ScopeOptions {
+    /// Only items of this category and its subcategories; may be given more than once.
+    #[arg(long = "category", value_name = "ID")]
+    pub categories: Vec<u64>,
+    /// Only this item; may be given more than once.
+    #[arg(long = "item", value_name = "ID")]
+    pub items: Vec<u64>,
+}
+
+/// `coupon add`.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("discount").required(true).args(["percentage", "amount"]))]
+pub struct AddCoupon {
+    /// The code, at most 40 characters; case does not matter.
+    pub code: String,
+    #[command(flatten)]
+    pub discount: DiscountOptions,
+    /// Times in all.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_uses: Option<u32>,
+    /// Times per user.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_uses_per_user: Option<u32>,
+    #[command(flatten)]
+    pub period: PeriodOptions,
+    #[command(flatten)]
+    pub scope: ScopeOptions,
+}
+
+/// `coupon edit`.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("changes").required(true).multiple(true).args(
+    ["percentage", "amount", "minimum", "max_uses", "max_uses_per_user", "starts_at", "ends_at", "categories", "items",
+     "everything"]
+))]
+pub struct EditCoupon {
+    /// The code; case does not matter.
+    pub code: String,
+    #[command(flatten)]
+    pub discount: DiscountOptions,
     /// Times in all, or `none`.
     #[arg(long, value_name = "N")]
     pub max_uses: Option<String>,
     /// Times per user, or `none`.
     #[arg(long, value_name = "N")]
     pub max_uses_per_user: Option<String>,
-    /// From when it may be used, or `none`.
-    #[arg(long, value_name = "TIME")]
-    pub starts_at: Option<String>,
-    /// From when it may no longer be used, or `none`.
-    #[arg(long, value_name = "TIME")]
-    pub ends_at: Option<String>,
-    /// Only items of this category and its subcategories, instead of what it applied to; may be given more than once.
-    #[arg(long = "category", value_name = "ID")]
-    pub categories: Vec<u64>,
-    /// Only this item, instead of what it applied to; may be given more than once.
-    #[arg(long = "item", value_name = "ID")]
-    pub items: Vec<u64>,
+    #[command(flatten)]
+    pub period: PeriodOptions,
+    #[command(flatten)]
+    pub scope: ScopeOptions,
     /// Every item.
     #[arg(long, conflicts_with_all = ["categories", "items"])]
     pub everything: bool,
 }
 
-/// `gift edit`; `none` takes a time away.
+/// `gift edit`.
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("changes").required(true).multiple(true).args(["starts_at", "ends_at"]))]
 pub struct EditGift {
     /// The code; case does not matter.
     pub code: String,
-    /// From when it may be used, or `none`.
-    #[arg(long, value_name = "TIME")]
-    pub starts_at: Option<String>,
-    /// From when it may no longer be used, or `none`.
-    #[arg(long, value_name = "TIME")]
-    pub ends_at: Option<String>,
+    #[command(flatten)]
+    pub period: PeriodOptions,
 }
 
 /// `gift top-up`.
@@ -194,12 +201,8 @@ pub struct AddGift {
     /// File that the codes are written to, as CSV; needed for more than 20.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// From when they may be used.
-    #[arg(long, value_name = "TIME")]
-    pub starts_at: Option<String>,
-    /// From when they may no longer be used.
-    #[arg(long, value_name = "TIME")]
-    pub ends_at: Option<String>,
+    #[command(flatten)]
+    pub period: PeriodOptions,
 }
 
 /// `referral add`.

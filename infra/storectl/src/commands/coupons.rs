@@ -3,7 +3,7 @@
 use super::codes::{facts, text};
 use super::{items, published, put_new, shown_time, time};
 use crate::answer::{Answer, GOOD, paint};
-use crate::cli::AddCoupon;
+use crate::cli::{AddCoupon, DiscountOptions, PeriodOptions, ScopeOptions};
 use crate::error::Failure;
 use crate::sequence::{self, CODES};
 use crate::target::Target;
@@ -17,11 +17,11 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
     let code = text(&options.code)?;
     let active = published(target).await?;
     let digits = active.config.digits;
-    let discount = discount(options.percentage.as_deref(), options.amount.as_deref(), digits)?;
-    let minimum = options.minimum.as_ref().map(|text| items::money("--minimum", text, digits)).transpose()?;
+    let discount = discount(&options.discount, digits)?;
+    let minimum = options.discount.minimum.as_ref().map(|text| items::money("--minimum", text, digits)).transpose()?;
     let now = target.clock.seconds();
-    let (starts_at, ends_at) = period(options.starts_at.as_deref(), options.ends_at.as_deref(), now)?;
-    let scope = scope(target, &active.version, &options.categories, &options.items).await?;
+    let (starts_at, ends_at) = period(&options.period, now)?;
+    let scope = scope(target, &active.version, &options.scope).await?;
     let id = CodeId::new(sequence::reserve(&target.db, CODES, 1).await?);
     let coupon = Code::Coupon(Coupon {
         id,
@@ -56,11 +56,11 @@ fn said_period(starts_at: Option<i64>, ends_at: Option<i64>) -> String {
 }
 
 /// Reads a discount: a percentage or an amount.
-pub(super) fn discount(percentage: Option<&str>, amount: Option<&str>, digits: u8) -> Result<Discount, Failure> {
-    if let Some(text) = percentage {
+pub(super) fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount, Failure> {
+    if let Some(text) = &options.percentage {
         return Ok(Discount::Percentage(items::percent("--percentage", text)?));
     }
-    let amount = items::money("--amount", amount.unwrap_or_default(), digits)?;
+    let amount = items::money("--amount", options.amount.as_deref().unwrap_or_default(), digits)?;
     if amount == Money::ZERO {
         return Err(Failure::refused("--amount must be more than 0.", "Correct it and try again."));
     }
@@ -68,13 +68,9 @@ pub(super) fn discount(percentage: Option<&str>, amount: Option<&str>, digits: u
 }
 
 /// Reads the time in which a code may be used.
-pub(super) fn period(
-    starts_at: Option<&str>,
-    ends_at: Option<&str>,
-    now: i64,
-) -> Result<(Option<i64>, Option<i64>), Failure> {
-    let starts = starts_at.map(|text| time(text, now)).transpose()?;
-    let ends = ends_at.map(|text| time(text, now)).transpose()?;
+pub(super) fn period(options: &PeriodOptions, now: i64) -> Result<(Option<i64>, Option<i64>), Failure> {
+    let read = |text: &Option<String>| text.as_ref().map(|text| time(text, now)).transpose();
+    let (starts, ends) = (read(&options.starts_at)?, read(&options.ends_at)?);
     check_period(starts, ends, now)?;
     Ok((starts, ends))
 }
@@ -89,7 +85,8 @@ pub(super) fn check_period(starts: Option<i64>, ends: Option<i64>, now: i64) -> 
 }
 
 /// What a coupon applies to; everything that is named must be published.
-pub(super) async fn scope(target: &Target, version: &str, categories: &[u64], items: &[u64]) -> Result<Scope, Failure> {
+pub(super) async fn scope(target: &Target, version: &str, options: &ScopeOptions) -> Result<Scope, Failure> {
+    let ScopeOptions { categories, items } = options;
     if !categories.is_empty() {
         let tree = items::tree(target, version).await?;
         let heads = tree.0.iter().flat_map(|node| std::iter::once(&node.head).chain(&node.subcategories));

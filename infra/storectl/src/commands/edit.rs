@@ -4,7 +4,7 @@
 use super::codes::{self, find, missing, shown};
 use super::{coupons, items, published, time};
 use crate::answer::Answer;
-use crate::cli::{EditCoupon, EditGift, TopUp};
+use crate::cli::{EditCoupon, EditGift, PeriodOptions, TopUp};
 use crate::error::Failure;
 use crate::target::Target;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
@@ -20,10 +20,10 @@ pub(super) async fn coupon(target: &Target, options: &EditCoupon) -> Result<Answ
     let Code::Coupon(mut coupon) = before.clone() else { return Err(missing(CodeKind::Coupon)) };
     let active = published(target).await?;
     let digits = active.config.digits;
-    if options.percentage.is_some() || options.amount.is_some() {
-        coupon.discount = coupons::discount(options.percentage.as_deref(), options.amount.as_deref(), digits)?;
+    if options.discount.percentage.is_some() || options.discount.amount.is_some() {
+        coupon.discount = coupons::discount(&options.discount, digits)?;
     }
-    if let Some(text) = &options.minimum {
+    if let Some(text) = &options.discount.minimum {
         coupon.minimum = items::money("--minimum", text, digits)?;
     }
     if let Some(text) = &options.max_uses {
@@ -32,12 +32,11 @@ pub(super) async fn coupon(target: &Target, options: &EditCoupon) -> Result<Answ
     if let Some(text) = &options.max_uses_per_user {
         coupon.max_uses_per_user = limit("--max-uses-per-user", text)?;
     }
-    let period = (options.starts_at.as_deref(), options.ends_at.as_deref());
-    (coupon.starts_at, coupon.ends_at) = edited(target, period, (coupon.starts_at, coupon.ends_at))?;
+    (coupon.starts_at, coupon.ends_at) = edited(target, &options.period, (coupon.starts_at, coupon.ends_at))?;
     if options.everything {
         coupon.scope = Scope::default();
-    } else if !(options.categories.is_empty() && options.items.is_empty()) {
-        coupon.scope = coupons::scope(target, &active.version, &options.categories, &options.items).await?;
+    } else if !(options.scope.categories.is_empty() && options.scope.items.is_empty()) {
+        coupon.scope = coupons::scope(target, &active.version, &options.scope).await?;
     }
     write(target, &before, &Code::Coupon(coupon), digits).await
 }
@@ -45,8 +44,7 @@ pub(super) async fn coupon(target: &Target, options: &EditCoupon) -> Result<Answ
 pub(super) async fn gift(target: &Target, options: &EditGift) -> Result<Answer, Failure> {
     let before = find(target, CodeKind::Gift, &options.code).await?;
     let Code::Gift(mut gift) = before.clone() else { return Err(missing(CodeKind::Gift)) };
-    let period = (options.starts_at.as_deref(), options.ends_at.as_deref());
-    (gift.starts_at, gift.ends_at) = edited(target, period, (gift.starts_at, gift.ends_at))?;
+    (gift.starts_at, gift.ends_at) = edited(target, &options.period, (gift.starts_at, gift.ends_at))?;
     write(target, &before, &Code::Gift(gift), codes::digits(target).await?).await
 }
 
@@ -66,17 +64,17 @@ fn limit(name: &str, text: &str) -> Result<Option<u32>, Failure> {
 /// The time in which a code may be used, with what the command line changes of it.
 fn edited(
     target: &Target,
-    (starts_at, ends_at): (Option<&str>, Option<&str>),
+    options: &PeriodOptions,
     (old_start, old_end): (Option<i64>, Option<i64>),
 ) -> Result<(Option<i64>, Option<i64>), Failure> {
     let now = target.clock.seconds();
-    let read = |text: Option<&str>, old: Option<i64>| match text {
+    let read = |text: &Option<String>, old: Option<i64>| match text.as_deref() {
         None => Ok(old),
         Some("none") => Ok(None),
         Some(text) => time(text, now).map(Some),
     };
-    let (starts, ends) = (read(starts_at, old_start)?, read(ends_at, old_end)?);
-    if starts_at.is_some() || ends_at.is_some() {
+    let (starts, ends) = (read(&options.starts_at, old_start)?, read(&options.ends_at, old_end)?);
+    if options.starts_at.is_some() || options.ends_at.is_some() {
         coupons::check_period(starts, ends, now)?;
     }
     Ok((starts, ends))

@@ -45,7 +45,7 @@ pub(super) async fn add(target: &Target, console: &Console, options: &AddGift) -
         return Err(Failure::refused("--balance must be more than 0.", "Correct it and try again."));
     }
     let now = target.clock.seconds();
-    let (starts_at, ends_at) = coupons::period(options.starts_at.as_deref(), options.ends_at.as_deref(), now)?;
+    let (starts_at, ends_at) = coupons::period(&options.period, now)?;
     let batch = Batch { balance, starts_at, ends_at, digits };
     match &options.out {
         Some(file) if file.exists() => resume(target, console, file, options, batch).await,
@@ -119,7 +119,7 @@ async fn few(target: &Target, batch: &Batch, count: u32) -> Result<Answer, Failu
 /// What stands above the codes in a file, by which a resumed command knows its own.
 fn heading(options: &AddGift) -> String {
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-    let (from, until) = (or_none(&options.starts_at), or_none(&options.ends_at));
+    let (from, until) = (or_none(&options.period.starts_at), or_none(&options.period.ends_at));
     format!("# {} gift cards of {} from {from} until {until}", options.count, options.balance.trim())
 }
 
