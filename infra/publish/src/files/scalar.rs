@@ -1,10 +1,8 @@
 //! The smallest parts of the format: values that remember their line, and decimals kept as text.
 
-use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_saphyr::Spanned;
 use shared::model::{Money, Percent, Rate};
-use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// A value and the line it was read from. Two are equal when their values are.
@@ -38,103 +36,9 @@ impl<T: PartialEq> PartialEq for At<T> {
 impl<T: Eq> Eq for At<T> {}
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
-    /// As [`serde_saphyr::Spanned`] does it, of which nothing but the line is read: with very many orders the rest of
-    /// every place is time that an owner waits.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct("__yaml_spanned", Wrapper(PhantomData))
-    }
-}
-
-/// Opens the library's wrapper around a value and its place.
-struct Wrapper<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Wrapper<T> {
-    type Value = At<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<At<T>, D::Error> {
-        deserializer.deserialize_struct("Spanned", &["value", "referenced"], self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<At<T>, A::Error> {
-        let mut value = None;
-        while let Some(key) = map.next_key::<Key>()? {
-            match key {
-                Key::Value => value = Some(map.next_value()?),
-                Key::Referenced => {
-                    let Line(line) = map.next_value()?;
-                    let value = value.ok_or_else(|| Error::missing_field("value"))?;
-                    return Ok(At { value, line: Some(line).filter(|line| *line > 0) });
-                }
-                Key::Line | Key::Other => _ = map.next_value::<IgnoredAny>()?,
-            }
-        }
-        Err(Error::missing_field("referenced"))
-    }
-}
-
-/// The line of a place.
-struct Line(u64);
-
-impl<'de> Deserialize<'de> for Line {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct("Location", &["line"], Place)
-    }
-}
-
-struct Place;
-
-impl<'de> Visitor<'de> for Place {
-    type Value = Line;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a place")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
-        while let Some(key) = map.next_key::<Key>()? {
-            match key {
-                Key::Line => return map.next_value().map(Line),
-                Key::Value | Key::Referenced | Key::Other => _ = map.next_value::<IgnoredAny>()?,
-            }
-        }
-        Err(Error::missing_field("line"))
-    }
-}
-
-/// The library's names.
-enum Key {
-    Value,
-    Referenced,
-    Line,
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_identifier(KeyName)
-    }
-}
-
-struct KeyName;
-
-impl Visitor<'_> for KeyName {
-    type Value = Key;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Key, E> {
-        Ok(match name {
-            "value" => Key::Value,
-            "referenced" => Key::Referenced,
-            "line" => Key::Line,
-            _ => Key::Other,
-        })
+        let Spanned { value, referenced, .. } = Spanned::deserialize(deserializer)?;
+        Ok(Self { value, line: Some(referenced.line()).filter(|line| *line > 0) })
     }
 }
 
@@ -150,10 +54,10 @@ impl<T: Serialize> Serialize for At<T> {
 #[serde(transparent)]
 pub struct Decimal(pub At<String>);
 
-/// Why a text is no decimal of the wanted kind.
+/// Why a text is not a decimal of the wanted kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
-    /// No number at all.
+    /// Not a number.
     #[error("must be a plain decimal number such as 9.99")]
     NotADecimal,
     /// A zero in front, which some readers take for base eight.
@@ -171,13 +75,13 @@ pub enum DecimalError {
     /// Outside of 0 < p ≤ 100.
     #[error("must be more than 0 and at most 100 percent")]
     NoPercentage,
-    /// Nothing, where something is needed.
+    /// Zero, which is not an amount here.
     #[error("must be more than 0")]
     Zero,
 }
 
 impl Decimal {
-    /// The line it stands in.
+    /// The line it is in.
     #[must_use]
     pub const fn line(&self) -> Option<u64> {
         self.0.line
@@ -186,7 +90,7 @@ impl Decimal {
     /// The amount of money in a currency of `digits` digits.
     ///
     /// # Errors
-    /// Where the text is no such amount, or above [`Money::LARGEST`].
+    /// If the text is not such an amount, or above [`Money::LARGEST`].
     pub fn money(&self, digits: u8) -> Result<Money, DecimalError> {
         scaled(&self.0, digits, Money::LARGEST.minor()).map(Money::from_minor)
     }
@@ -194,7 +98,7 @@ impl Decimal {
     /// The percentage, with at most two digits.
     ///
     /// # Errors
-    /// Where the text is none, 0 or above 100.
+    /// If the text is none, 0 or above 100.
     pub fn percent(&self) -> Result<Percent, DecimalError> {
         let whole = i64::from(Percent::WHOLE.hundredths());
         let hundredths = match scaled(&self.0, 2, whole) {
@@ -208,7 +112,7 @@ impl Decimal {
     /// The exchange rate, with at most six digits.
     ///
     /// # Errors
-    /// Where the text is none, or 0.
+    /// If the text is none, or 0.
     pub fn rate(&self) -> Result<Rate, DecimalError> {
         match scaled(&self.0, 6, Money::LARGEST.minor())? {
             0 => Err(DecimalError::Zero),
@@ -235,7 +139,7 @@ impl Decimal {
     }
 }
 
-/// Reads `9.99` as 999 where `digits` is 2.
+/// Reads `9.99` as 999 if `digits` is 2.
 fn scaled(text: &str, digits: u8, largest: i64) -> Result<i64, DecimalError> {
     let text = text.trim();
     let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -263,7 +167,7 @@ fn scaled(text: &str, digits: u8, largest: i64) -> Result<i64, DecimalError> {
     }
 }
 
-/// Writes 999 as `9.99` where `digits` is 2, with at least `least` digits after the point.
+/// Writes 999 as `9.99` if `digits` is 2, with at least `least` digits after the point.
 fn unscaled(number: i64, digits: u8, least: u8) -> String {
     let (digits, least) = (usize::from(digits), usize::from(least));
     let text = format!("{number:0>width$}", width = digits + 1);
