@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// The largest published thing in bytes of JSON; an item of the table holds 400 KB (rules.md, "Publishing").
 const LARGEST_ROW: usize = 350 * 1_024;
-/// The largest category with its subcategories in bytes of JSON, which one request reads and answers with. It is read
+/// The largest category with its subcategories in bytes of JSON, which one request reads and returns. It is read
 /// by one Query of at most 1 MB, two such pages are kept in the functions' cache of published things, and the response
 /// stays below half of Lambda's 6 MB however small the items are (`a_page_of_the_largest_size_is_read_once_…`).
 pub const LARGEST_PAGE: usize = 1_000_000;
@@ -23,7 +23,7 @@ const ROWS: &str = "rows 1";
 /// Hex digits of a version's name: 80 bits.
 const VERSION_DIGITS: usize = 20;
 
-/// A store as it is published: visible categories alone, in the order in which they are shown.
+/// A store as it is published: only visible categories, in the order in which they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
     /// Hash of everything below, in hex: the same store always has the same.
@@ -59,7 +59,7 @@ pub struct CompiledCategory {
     pub subcategories: Vec<CategoryWithItems>,
 }
 
-/// One published thing, as it is written under its key.
+/// A part of a published store, as it is written under its key.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum Part<'a> {
@@ -78,7 +78,7 @@ pub enum Part<'a> {
     /// The promotions.
     Promotions(&'a Promotions),
     /// A category in its own partition or its parent's.
-    VersionedCache(&'a CategoryWithItems),
+    Category(&'a CategoryWithItems),
     /// An item.
     Item(&'a PublishedItem),
 }
@@ -191,7 +191,7 @@ impl Compiled {
         compiled
     }
 
-    /// Everything that is written for this store under a version's name, each under its key. Categories stand
+    /// Everything that is written for this store under a version's name, each under its key. Categories are
     /// under their slug and again under their id: first the category, then its subcategories in order.
     #[must_use]
     pub fn parts(&self, version: &str) -> Vec<(Key, Part<'_>)> {
@@ -220,7 +220,7 @@ impl Compiled {
 fn partition<'a>(version: &str, shelves: &[&'a CategoryWithItems], parts: &mut Vec<(Key, Part<'a>)>) {
     let Some(first) = shelves.first() else { return };
     for path in [CategoryPath::Slug(first.head.slug.clone()), CategoryPath::Id(first.head.id)] {
-        let row = |(place, shelf)| (keys::category_shelf(version, &path, place), Part::VersionedCache(shelf));
+        let row = |(place, shelf)| (keys::category_shelf(version, &path, place), Part::Category(shelf));
         parts.extend(shelves.iter().copied().enumerate().map(row));
     }
 }
@@ -265,7 +265,7 @@ fn check_sizes(origins: &Origins, compiled: &Compiled, report: &mut Report) {
         }
     }
     let mut pages = origins.pages.iter();
-    let mut told: Vec<CategoryId> = Vec::new();
+    let mut reported: Vec<CategoryId> = Vec::new();
     for (_, part) in compiled.parts("") {
         let page = if matches!(part, Part::Page(_)) { pages.next() } else { None };
         let size = json(&part).len();
@@ -281,9 +281,9 @@ fn check_sizes(origins: &Origins, compiled: &Compiled, report: &mut Report) {
             Part::Tree(_) => (whole(Path::new("categories")), "the list of all categories".to_owned()),
             Part::Deals(_) => (whole(Path::new("categories")), "the list of all featured items".to_owned()),
             Part::Promotions(_) => (whole(Path::new("categories")), "the list of all promotions".to_owned()),
-            Part::VersionedCache(shelf) if told.contains(&shelf.head.id) => continue,
-            Part::VersionedCache(shelf) => {
-                told.push(shelf.head.id);
+            Part::Category(shelf) if reported.contains(&shelf.head.id) => continue,
+            Part::Category(shelf) => {
+                reported.push(shelf.head.id);
                 (origin(origins, shelf.head.id), format!("the category {} with its items", shelf.head.slug))
             }
             Part::Item(entry) => (origin(origins, entry.category), format!("item {}", entry.item.id)),

@@ -1,8 +1,8 @@
 //! The digits of the currency never change under what is stored: a live amount is a number of minor units, and the
 //! published digits say what one is worth. With other digits every balance and sum would be read as another amount.
 
-use crate::publish::PublishError;
-use crate::switch::read_active_version;
+use crate::error::PublishError;
+use crate::version::read_active_version;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::store::codec::key_of;
 use shared::store::keys::{PK, prefix};
@@ -20,7 +20,7 @@ struct Live {
 /// were all recorded with `digits` is let back to them.
 ///
 /// # Errors
-/// [`PublishError::Digits`], or where the database does not answer.
+/// [`PublishError::Digits`], or if the database does not respond.
 pub async fn check_digits(db: &Db, digits: u8) -> Result<(), PublishError> {
     let Some(published) = read_active_version(db).await?.map(|active| active.config.digits) else { return Ok(()) };
     if published == digits {

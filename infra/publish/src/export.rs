@@ -50,7 +50,7 @@ pub fn export(store: &Compiled) -> StoreFiles {
 /// Writes files into a directory.
 ///
 /// # Errors
-/// Where a file cannot be written; those before it are.
+/// If a file cannot be written; those before it are.
 pub fn write_files(dir: &Path, files: &StoreFiles) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     write(dir, &files.store)?;
@@ -108,7 +108,7 @@ fn segment(slug: &Slug) -> String {
     plain(&own(slug, None))
 }
 
-/// A `sorting` for things with these ids in this order: none at all where the ids say it already.
+/// A `sorting` for things with these ids in this order: none at all if the ids say it already.
 fn sorting(ids: &[u64]) -> Vec<i64> {
     let ordered = ids.is_sorted();
     (1..).take(ids.len()).map(|place| if ordered { 0 } else { place }).collect()

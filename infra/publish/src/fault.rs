@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 pub struct Fault {
     /// The file, relative to the store's directory.
     pub file: PathBuf,
-    /// The line, counted from 1; `None` where the fault belongs to the file as a whole.
+    /// The line, counted from 1; `None` if the fault belongs to the file as a whole.
     pub line: Option<u64>,
-    /// The field as a path such as `items[12].price`: the number in brackets is the entry's id. Empty where the
+    /// The field as a path such as `items[12].price`: the number in brackets is the entry's id. Empty if the
     /// fault is the file's syntax.
     pub field: String,
     /// What is wrong and what would be right.
@@ -30,6 +30,9 @@ impl fmt::Display for Fault {
         write!(f, ": {}", self.problem)
     }
 }
+
+/// Line, field and problem in one file.
+pub(crate) type Problem = (Option<u64>, String, String);
 
 /// Collects faults and warnings; knows which file is being looked at.
 #[derive(Debug, Default)]
@@ -62,7 +65,7 @@ impl Report {
         self.warnings.push(Fault { file: self.file.clone(), line, field, problem });
     }
 
-    /// Notes a fault that somebody else put together.
+    /// Adds a fault that is complete.
     pub(crate) fn push(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
@@ -93,7 +96,7 @@ fn in_order(mut faults: Vec<Fault>) -> Vec<Fault> {
     faults
 }
 
-/// The name among `known` that a misspelt one most likely stands for.
+/// The name among `known` that a misspelt one most likely means.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     // One letter in three may be wrong: `settings` is not `sorting`.
@@ -115,7 +118,7 @@ impl<K: Ord + fmt::Display> Unique<K> {
         Self { what, seen: BTreeMap::new() }
     }
 
-    /// Takes a name; notes a fault where it was taken before.
+    /// Takes a name; notes a fault if it was taken before.
     pub(crate) fn take(&mut self, report: &mut Report, key: K, line: Option<u64>, field: &str) {
         if let Some((file, first)) = self.seen.get(&key) {
             let place = match first {

@@ -92,7 +92,7 @@ impl History {
 /// What was published when; empty before the first publish.
 ///
 /// # Errors
-/// Where the database does not respond, or with something unreadable.
+/// If the database does not respond, or with something unreadable.
 pub async fn read_history(db: &Db) -> Result<History, StoreError> {
     let key = keys::history();
     let item = db.get(&key, true).await?;

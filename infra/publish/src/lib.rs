@@ -1,7 +1,7 @@
 //! A store in files: how it is read, checked, compiled and published.
 //!
 //! [`read`] turns a directory into [`files::StoreFiles`], [`check`] finds every fault in them, [`compile`] makes
-//! of them what the endpoints read, and [`publish`] writes that beside the version that is published now and moves
+//! of them what the endpoints read, and [`publish`] writes that next to the version that is published now and moves
 //! the active version by one conditional write. [`live`] loads what is *not* published (users, carts, codes, orders)
 //! into an empty table, for the local server and the tests.
 //!
@@ -11,6 +11,7 @@ mod changes;
 mod compile;
 mod currency;
 mod digits;
+mod error;
 mod export;
 mod fault;
 pub mod files;
@@ -31,15 +32,16 @@ mod write;
 pub use changes::{ChangedField, ChangedThing, Changes, Removals, Thing, changes, removals};
 pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};
 pub use digits::check_digits;
+pub use error::PublishError;
 pub use export::{export, write_files};
 pub use fault::Fault;
 pub use history::{History, HistoryEntry, Step, read_history};
 pub use load::{LoadError, damage, load};
-pub use publish::{PublishError, Published, publish, publish_with};
+pub use publish::{Published, publish, publish_with};
 pub use read::read;
 pub use remove::{KEPT, outdated, remove_outdated};
-pub use switch::{read_active_version, switch};
-pub use version::{VersionRecord, list_versions, read_record, read_tree, read_version, store_of};
+pub use switch::switch;
+pub use version::{VersionRecord, list_versions, read_active_version, read_record, read_tree, read_version, store_of};
 pub use write::{OnProgress, delete_each, write_each};
 
 use files::StoreFiles;

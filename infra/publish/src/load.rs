@@ -35,7 +35,7 @@ pub enum LoadError {
 /// Reads a version back and makes sure that it is what its name says.
 ///
 /// # Errors
-/// [`LoadError`] where a row is missing or was altered.
+/// [`LoadError`] if a row is missing or was altered.
 pub async fn load(db: &Db, record: &VersionRecord) -> Result<Compiled, LoadError> {
     let version = &record.version;
     let missing = |kind: &str| LoadError::Missing { version: version.clone(), kind: kind.to_owned() };
@@ -81,7 +81,7 @@ async fn pages(db: &Db, record: &VersionRecord) -> Result<Vec<Page>, LoadError> 
 /// How many rows of a published store are missing from the table or differ from what was compiled.
 ///
 /// # Errors
-/// Where the database does not answer.
+/// If the database does not respond.
 pub async fn damage(db: &Db, compiled: &Compiled) -> Result<usize, StoreError> {
     damage_of(db, compiled, &compiled.version).await
 }

@@ -1,16 +1,14 @@
-//! Parses one file. Every problem is told with its line, its field and what would be right.
+//! Parses one file. Every problem has its line, its field and what would be right.
 
+use crate::fault::Problem;
 use crate::schema;
 use crate::shape::Node;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_saphyr::Error;
 
-/// Line, field and problem of a text that does not parse.
-pub(crate) type Broken = (Option<u64>, String, String);
-
 /// Parses a file; one that cannot be parsed yields its problems, at least one.
-pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Vec<Broken>> {
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Vec<Problem>> {
     let text = std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(bytes, error.valid_up_to())])?;
     // Files are their owner's own: they may be as large as they are let in. The limits on aliases stay.
     let options = serde_saphyr::options! { budget: None, with_snippet: false };
@@ -26,7 +24,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T,
     }
 }
 
-fn broken<T: JsonSchema>(text: &str, error: &Error) -> Vec<Broken> {
+fn broken<T: JsonSchema>(text: &str, error: &Error) -> Vec<Problem> {
     let mut found = node(text).map(|node| node.misfits(&schema::of::<T>())).unwrap_or_default();
     let is_misfit =
         matches!(error.without_snippet(), Error::SerdeUnknownField { .. } | Error::SerdeMissingField { .. });
@@ -48,7 +46,7 @@ fn node(text: &str) -> Option<Node> {
 }
 
 /// The problem that the parser stopped at.
-fn first(text: &str, error: &Error) -> Broken {
+fn first(text: &str, error: &Error) -> Problem {
     let place = error.location().filter(|location| location.line() > 0);
     let (field, problem) = explain(error);
     let line = place.map(|place| place.line());
@@ -67,7 +65,7 @@ fn mark_before(text: &str, line: u64) -> u64 {
 }
 
 /// A file of another encoding, and the first line that shows it.
-fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Broken {
+fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Problem {
     let before = bytes.get(..valid_up_to).unwrap_or_default();
     let line = 1 + before.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64;
     let start = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();

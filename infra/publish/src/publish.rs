@@ -1,11 +1,12 @@
-//! Publishing: every row of the new version beside the old one, then one conditional write that moves the active
+//! Publishing: every row of the new version is written next to the old one, then one conditional write that moves the active
 //! version. Whatever happens before that write, readers see the old version whole.
 
 use crate::compile::{Compiled, Part};
+use crate::error::PublishError;
 use crate::history::{Step, read_history};
 use crate::load::damage_of;
-use crate::switch::{read_active_version, switch};
-use crate::version::{VersionRecord, begin, generation, list_versions, store_of, version_name};
+use crate::switch::switch;
+use crate::version::{VersionRecord, begin, generation, list_versions, read_active_version, store_of, version_name};
 use crate::write::{IN_FLIGHT, OnProgress, batches, write_each};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
@@ -29,35 +30,7 @@ pub enum Published {
     },
 }
 
-/// Why nothing was published.
-#[derive(Debug, thiserror::Error)]
-pub enum PublishError {
-    /// Somebody else moved the active version in the meantime.
-    #[error("somebody else published version {winner} in the meantime; nothing was switched")]
-    Raced {
-        /// The version that is published now.
-        winner: String,
-    },
-    /// Somebody removes this very version at this moment, or has just done so.
-    #[error("version {version} is being removed")]
-    BeingRemoved {
-        /// The version.
-        version: String,
-    },
-    /// The currency would have other digits, and the table has live amounts.
-    #[error("amounts in the table have {published} digits, not {wanted}")]
-    Digits {
-        /// The digits of the published store.
-        published: u8,
-        /// The digits of the version to be published.
-        wanted: u8,
-    },
-    /// The database.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// Publishes a store over whatever is published now, see [`publish_with`].
+/// Publishes a store over what is published now, see [`publish_with`].
 ///
 /// # Errors
 /// [`PublishError`]; the version that was published before is then still published, or another publisher's is.
@@ -66,7 +39,7 @@ pub async fn publish(db: &Db, compiled: &Compiled, now: i64) -> Result<Published
     publish_with(db, compiled, current.as_deref(), now, &|_| {}).await
 }
 
-/// Publishes a store and tells `progress` of every row that is in the table. `seen` is the version that the caller
+/// Publishes a store and calls `progress` for every row that is in the table. `seen` is the version that the caller
 /// compared the store with: if another one is published by now, nothing is switched, so that no change of another
 /// publisher is lost. Interrupted, it can be run again: rows that are there already are not written again. A version
 /// with missing or altered rows is never switched to: the store is then written again as a new version, which is how

@@ -62,7 +62,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     Err(report.into_faults())
 }
 
-/// Reads what lies beside a store in `live/`; a broken file is noted and reads as `None`. The files are read side by
+/// Reads the live data of a store in `live/`; a broken file is reported and reads as `None`. The files are read side by
 /// side: a store of some age has very many orders and codes.
 pub(crate) fn read_live(dir: &Path, report: &mut Report) -> LiveFiles {
     fn list<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str) -> (Option<Vec<T>>, Vec<Fault>) {
@@ -96,12 +96,12 @@ pub(crate) fn read_live(dir: &Path, report: &mut Report) -> LiveFiles {
     })
 }
 
-/// What a thread answered; its panic is this one's.
+/// The result of a thread; its panic becomes this one's.
 fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// A `store.yaml` that lets the other files' own faults through where the real one cannot be read: it knows
+/// A `store.yaml` that lets the other files' own faults through if the real one cannot be read: it knows
 /// every server they name and is as permissive about amounts as the format is.
 fn stand_in(categories: &[Source<CategoryFile>]) -> StoreFile {
     fn servers(category: &CategoryFile, found: &mut BTreeSet<u64>) {
@@ -201,7 +201,7 @@ enum Found<T> {
     Missing,
     /// It cannot be read or parsed, which was noted.
     Broken,
-    /// What stands in it.
+    /// Its content.
     Whole(T),
 }
 

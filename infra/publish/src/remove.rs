@@ -1,18 +1,17 @@
-//! Removing versions that nobody reads any more. Rows go first and the record last, so that a removal that was cut
-//! off is found and completed by the next.
+//! Removing versions that are not read any more. Rows go first and the record last, so that a removal that was
+//! interrupted is found and completed by the next.
 
-use crate::switch::read_active_version;
-use crate::version::{VersionRecord, frame_keys, list_versions, mark, read_shelves, read_tree};
+use crate::version::{VersionRecord, frame_keys, list_versions, mark, read_active_version, read_shelves, read_tree};
 use crate::write::{OnProgress, delete_each};
 use shared::store::codec::key_attributes;
 use shared::store::keys::{self, Key};
 use shared::store::{Db, StoreError};
 
-/// How many versions are kept beside the published one, however old.
+/// How many versions are kept in addition to the published one, however old.
 pub const KEPT: usize = 3;
-/// How long a removal may take, in seconds, before somebody else may go on with it.
+/// How long a removal may take, in seconds, before another process may continue it.
 const REMOVAL_SECONDS: i64 = 900;
-/// How long a version that is not whole stays at the least, in seconds: somebody may be writing it.
+/// How long a version that is not whole stays, in seconds, at least: a publish may be writing it.
 const DRAFT_SECONDS: i64 = 3_600;
 
 /// Which versions are to be removed at `now`: all but the published one, the last [`KEPT`] before it, and those that
@@ -30,11 +29,11 @@ pub fn outdated<'a>(versions: &'a [VersionRecord], published: &str, now: i64, gr
     others().filter(spent).collect()
 }
 
-/// Removes the versions that are [`outdated`] and answers with their names. A version that was pointed to in the
+/// Removes the versions that are [`outdated`] and returns their names. A version that was pointed to in the
 /// meantime stays.
 ///
 /// # Errors
-/// Where the database does not answer; the next call goes on.
+/// If the database does not respond; the next call continues.
 pub async fn remove_outdated(
     db: &Db,
     now: i64,

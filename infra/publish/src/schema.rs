@@ -43,7 +43,7 @@ fn text<T: JsonSchema>(title: &str) -> String {
     text
 }
 
-/// A value with its fields by name, whatever order the JSON library keeps them in.
+/// A value with its fields sorted by name, independent of the order in which the JSON library keeps them.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

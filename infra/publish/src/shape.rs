@@ -1,11 +1,10 @@
-//! The fields of a file against those that its schema knows: every unknown and every missing one at once, where the
+//! The fields of a file against those that its schema knows: every unknown and every missing one at once, while the
 //! typed parser stops at the first. Also finds characters that no text of a store can hold.
 //!
 //! Knows nothing of the format but what the schema says.
 
-use crate::fault::nearest;
+use crate::fault::{Problem, nearest};
 use crate::files::At;
-use crate::parse::Broken;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -81,20 +80,20 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
 impl Node {
     /// Every field that the schema does not know, and every one that it needs and that is missing.
-    pub(crate) fn misfits(&self, schema: &Value) -> Vec<Broken> {
+    pub(crate) fn misfits(&self, schema: &Value) -> Vec<Problem> {
         let mut found = Vec::new();
         Check { root: schema, found: &mut found }.node(self, schema, "", None);
         found
     }
 
     /// Every text with a control character in it, which neither a page nor a log can show.
-    pub(crate) fn unprintable(&self) -> Vec<Broken> {
+    pub(crate) fn unprintable(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         self.find_unprintable("", None, &mut found);
         found
     }
 
-    fn find_unprintable(&self, path: &str, line: Option<u64>, found: &mut Vec<Broken>) {
+    fn find_unprintable(&self, path: &str, line: Option<u64>, found: &mut Vec<Problem>) {
         match self {
             Self::Scalar(text) => {
                 let control = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
@@ -134,7 +133,7 @@ fn below(path: &str, field: &str) -> String {
 /// One walk through a file and its schema.
 struct Check<'a> {
     root: &'a Value,
-    found: &'a mut Vec<Broken>,
+    found: &'a mut Vec<Problem>,
 }
 
 impl<'a> Check<'a> {

@@ -1,24 +1,24 @@
 //! The one write that makes a version the published one.
 
 use crate::digits::check_digits;
+use crate::error::PublishError;
 use crate::history::{Step, read_history};
-use crate::publish::PublishError;
-use crate::version::read_record;
+use crate::version::{read_active_version, read_record};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use shared::model::ActiveVersion;
-use shared::store::{Db, StoreError, backoff, codec, keys, published};
+use shared::store::{Db, StoreError, backoff, codec, keys};
 
 /// How often a switch is tried again if another transaction holds the active version.
 const ROUNDS: u32 = 6;
 const OPERATION: &str = "TransactWriteItems";
 
 /// Moves the active version by one write: only if it still points to `from` (or is not there yet), and only to a
-/// version that nobody removes. The history and the records of both versions learn of it in the same write. `first`
+/// version that is not being removed. The same write updates the history and the records of both versions. `first`
 /// says that the version was never published before.
 ///
 /// # Errors
-/// [`PublishError::Raced`] where it points elsewhere by now, [`PublishError::BeingRemoved`] where the version is
+/// [`PublishError::Raced`] if it points elsewhere by now, [`PublishError::BeingRemoved`] if the version is
 /// going or gone, [`PublishError::Digits`] if live amounts would be read with other digits.
 pub async fn switch(
     db: &Db,
@@ -121,12 +121,4 @@ fn note_retired(db: &Db, version: &str, now: i64) -> Result<TransactWriteItem, S
         .update_expression("SET retired_at = :now")
         .expression_attribute_values(":now", AttributeValue::N(now.to_string()));
     Ok(TransactWriteItem::builder().update(update.build().map_err(refused)?).build())
-}
-
-/// What is published; `None` in an empty table.
-///
-/// # Errors
-/// Where the database does not respond, while a restore is running, or with something unreadable.
-pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, StoreError> {
-    db.get(&keys::active_version(), true).await?.map(published::decode_active_version).transpose()
 }

@@ -1,19 +1,19 @@
-//! What is kept of a version beside its rows, and how its rows are found again.
+//! What is kept of a version besides its rows, and how its rows are found again.
 
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem, Update};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use shared::model::{CategoryHead, CategoryPath, CategoryWithItems, PageUrl, StoreConfig, Tree};
+use shared::model::{ActiveVersion, CategoryHead, CategoryPath, CategoryWithItems, PageUrl, StoreConfig, Tree};
 use shared::store::codec::{self, Row};
 use shared::store::keys::{self, Key};
-use shared::store::{Db, StoreError};
+use shared::store::{Db, StoreError, published};
 
 /// Categories that are read at once.
 const IN_FLIGHT: usize = 8;
 
-/// What stands between a store's hash and the generation of a version.
+/// Separates a store's hash from the generation in a version's name.
 const GENERATION: char = '-';
 
 /// The name of a version: the hash of its store, and from the second generation on (a repair) which one it is.
@@ -76,16 +76,16 @@ impl VersionRecord {
 /// The record of a version, whole or not.
 ///
 /// # Errors
-/// Where the database does not answer, or with something unreadable.
+/// If the database does not respond, or with something unreadable.
 pub async fn read_record(db: &Db, version: &str) -> Result<Option<VersionRecord>, StoreError> {
     let key = keys::version(version);
     db.get(&key, true).await?.map(|item| codec::decode_live(&key, item)).transpose()
 }
 
-/// The record of a version; `None` where it was never written whole.
+/// The record of a version; `None` if it was never written whole.
 ///
 /// # Errors
-/// Where the database does not answer, or with something unreadable.
+/// If the database does not respond, or with something unreadable.
 pub async fn read_version(db: &Db, version: &str) -> Result<Option<VersionRecord>, StoreError> {
     Ok(read_record(db, version).await?.filter(|record| record.whole))
 }
@@ -93,7 +93,7 @@ pub async fn read_version(db: &Db, version: &str) -> Result<Option<VersionRecord
 /// Every version in the table, newest first; those that are not whole among them.
 ///
 /// # Errors
-/// Where the database does not answer, or with something unreadable.
+/// If the database does not respond, or with something unreadable.
 pub async fn list_versions(db: &Db) -> Result<Vec<VersionRecord>, StoreError> {
     let rows = db.query(&keys::versions()).await?;
     let mut records: Vec<VersionRecord> = rows.into_iter().map(Row::live_found).collect::<Result<_, _>>()?;
@@ -117,7 +117,7 @@ pub(crate) async fn begin(db: &Db, record: &VersionRecord) -> Result<bool, Store
     }
 }
 
-/// Marks a version as being removed: only where it is not yet, and only while it is not the published one.
+/// Marks a version as being removed: only if it is not yet, and only while it is not the published one.
 pub(crate) async fn mark(db: &Db, record: &VersionRecord, now: i64) -> Result<bool, StoreError> {
     const OPERATION: &str = "TransactWriteItems";
     let refused = |error| StoreError::Refused { operation: OPERATION, source: Box::new(error) };
@@ -155,10 +155,10 @@ pub(crate) async fn mark(db: &Db, record: &VersionRecord, now: i64) -> Result<bo
     }
 }
 
-/// A version's category list; `None` where it was not written.
+/// A version's category list; `None` if it was not written.
 ///
 /// # Errors
-/// Where the database does not answer, or with something unreadable.
+/// If the database does not respond, or with something unreadable.
 pub async fn read_tree(db: &Db, version: &str) -> Result<Option<Tree>, StoreError> {
     let key = keys::tree(version);
     let item = db.get(&key, true).await?;
@@ -200,4 +200,12 @@ pub(crate) fn frame_keys(version: &str, tree: &Tree, pages: &[String]) -> Vec<Ke
         node.subcategories.iter().for_each(|inner| partition(inner, 1));
     }
     found
+}
+
+/// What is published; `None` in an empty table.
+///
+/// # Errors
+/// If the database does not respond, while a restore is running, or with something unreadable.
+pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, StoreError> {
+    db.get(&keys::active_version(), true).await?.map(published::decode_active_version).transpose()
 }

@@ -1,4 +1,4 @@
-//! Writes and deletes many items: 25 at a time, a few batches side by side, until nothing is left unprocessed.
+//! Writes and deletes many items: 25 at a time, a few batches concurrently, until nothing is left unprocessed.
 
 use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, WriteRequest};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -15,10 +15,10 @@ pub(crate) const IN_FLIGHT: usize = 4;
 const ROUNDS: u32 = 12;
 const OPERATION: &str = "BatchWriteItem";
 
-/// Told how many more items are done.
+/// Called with how many more items are done.
 pub type OnProgress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// Writes items over whatever stood under their keys, see [`write_each`].
+/// Writes items over what is under their keys, see [`write_each`].
 pub(crate) async fn write_all<I>(db: &Db, items: I) -> Result<(), StoreError>
 where
     I: Iterator<Item = Result<Item, StoreError>>,
@@ -26,12 +26,12 @@ where
     write_each(db, items, &|_| {}).await
 }
 
-/// Writes items over whatever stood under their keys. Items are made when their turn comes, so that memory does
+/// Writes items over what is under their keys. Items are made when their turn comes, so that memory does
 /// not grow with their number. Keys must differ. What the database leaves unprocessed is sent again after a
 /// growing, random wait.
 ///
 /// # Errors
-/// [`StoreError`] where the database does not take an item; what was written before stays, and the same call can be
+/// [`StoreError`] if the database does not take an item; what was written before stays, and the same call can be
 /// made again.
 pub async fn write_each<I>(db: &Db, items: I, progress: OnProgress<'_>) -> Result<(), StoreError>
 where
@@ -43,7 +43,7 @@ where
 /// Deletes items; those that are not there are as good as deleted.
 ///
 /// # Errors
-/// [`StoreError`] where the database does not answer; the same call can be made again.
+/// [`StoreError`] if the database does not respond; the same call can be made again.
 pub async fn delete_each<I>(db: &Db, keys: I, progress: OnProgress<'_>) -> Result<(), StoreError>
 where
     I: Iterator<Item = Key>,

@@ -1,28 +1,14 @@
-//! What a command answers with: a text for people and the same as JSON for scripts.
+//! What a command prints: a text for people and the same as JSON for scripts.
 
 use crate::error::Exit;
-use anstyle::{AnsiColor, Style};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use serde_json::Value;
 use std::process::ExitCode;
 
-/// Headings and names.
-pub const STRONG: Style = Style::new().bold();
-/// What is well.
-pub const GOOD: Style = AnsiColor::Green.on_default();
-/// What needs a look.
-pub const WARN: Style = AnsiColor::Yellow.on_default();
-/// What is wrong.
-pub const BAD: Style = AnsiColor::Red.on_default();
+pub use crate::style::{BAD, GOOD, STRONG, WARN, paint};
 
-/// A text in a style.
-#[must_use]
-pub fn paint(style: Style, text: &str) -> String {
-    format!("{style}{text}{style:#}")
-}
-
-/// A command's answer.
+/// The result of a command.
 #[derive(Debug, Clone)]
 pub struct Answer {
     text: String,
@@ -31,13 +17,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer: lines for people, and the same as JSON.
+    /// Lines for people, and the same as JSON.
     #[must_use]
     pub fn new(text: impl Into<String>, json: Value) -> Self {
         Self { text: text.into(), json, exit: None }
     }
 
-    /// An answer that is not good news: the command did its work and found something.
+    /// The same with an exit code: the command did its work and found something.
     #[must_use]
     pub const fn with_exit(mut self, exit: Exit) -> Self {
         self.exit = Some(exit);
@@ -66,7 +52,7 @@ impl Answer {
         text
     }
 
-    /// Why this answer is not good news, where it is not.
+    /// What the command found, if its exit code is not 0.
     #[must_use]
     pub const fn trouble(&self) -> Option<Exit> {
         self.exit

@@ -42,7 +42,7 @@ impl Writer {
     /// Begins a new file that only its owner reads: there are gift cards in it.
     ///
     /// # Errors
-    /// Where it cannot be made, or is there already.
+    /// If it cannot be made, or is there already.
     pub fn create(path: &Path, taken_at: &str) -> std::io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -65,16 +65,16 @@ impl Writer {
     /// Adds an item.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn item(&mut self, item: &Item) -> std::io::Result<()> {
         self.items += 1;
         self.line(&line(item))
     }
 
-    /// Ends the file and answers with the number of items.
+    /// Ends the file and returns the number of items.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn finish(self) -> std::io::Result<u64> {
         let Self { mut out, hash, items } = self;
         let tail = Tail { items, sha256: hex::encode(hash.finalize()) };
@@ -99,7 +99,7 @@ fn item_of(line: &str) -> serde_json::Result<Item> {
     serde_json::from_str::<serde_dynamo::Item>(line).map(Item::from)
 }
 
-/// What a whole, unharmed backup says of itself.
+/// What a backup that is whole says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
     /// When it was taken.
@@ -110,10 +110,10 @@ pub struct Seal {
     pub sha256: String,
 }
 
-/// Reads a backup from beginning to end and makes sure that it is whole.
+/// Reads a backup from beginning to end and checks that it is whole.
 ///
 /// # Errors
-/// [`Failure`] where it cannot be read, is no backup, is cut off, or was altered.
+/// [`Failure`] if it cannot be read, is not a backup, is cut off, or was altered.
 pub fn verify(path: &Path) -> Result<Seal, Failure> {
     let broken = |what: &str| {
         let what = format!("{} {what}.", path.display());
@@ -122,12 +122,12 @@ pub fn verify(path: &Path) -> Result<Seal, Failure> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let mut lines = BufReader::new(GzDecoder::new(file)).lines();
     let head = lines.next().and_then(Result::ok).unwrap_or_default();
-    let head: Head = serde_json::from_str(&head).map_err(|_| broken("is no backup of this tool"))?;
+    let head: Head = serde_json::from_str(&head).map_err(|_| broken("is not a backup of this tool"))?;
     if head.format != FORMAT {
         return Err(broken("is a backup of another version of this tool"));
     }
     let mut hash = Sha256::new();
-    let mut previous = serde_json::to_string(&head).map_err(|_| broken("is no backup of this tool"))?;
+    let mut previous = serde_json::to_string(&head).map_err(|_| broken("is not a backup of this tool"))?;
     let mut items = 0_u64;
     for line in lines {
         let line = line.map_err(|_| broken("is damaged or cut off"))?;
@@ -146,7 +146,7 @@ pub fn verify(path: &Path) -> Result<Seal, Failure> {
 /// The items of a backup that was verified, in the order of the file.
 ///
 /// # Errors
-/// [`Failure`] where it cannot be opened.
+/// [`Failure`] if it cannot be opened.
 pub fn items(path: &Path, seal: &Seal) -> Result<impl Iterator<Item = Result<Item, Failure>>, Failure> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let path = path.to_owned();
@@ -155,7 +155,7 @@ pub fn items(path: &Path, seal: &Seal) -> Result<impl Iterator<Item = Result<Ite
     Ok(lines.enumerate().map(move |(place, line)| {
         let line = line.map_err(|error| Failure::file(&path, &error))?;
         item_of(&line).map_err(|_| {
-            let what = format!("Line {} of {} is no item.", place + 2, path.display());
+            let what = format!("Line {} of {} is not an item.", place + 2, path.display());
             Failure::new(Exit::Local, what, "It was not written by this tool; take another backup.")
         })
     }))

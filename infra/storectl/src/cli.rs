@@ -23,15 +23,15 @@ const EXIT_CODES: &str = "Exit codes:
   2  the command line cannot be read
   3  the store's files have faults, or doctor found something
   4  what was asked for is not there, or is against the rules
-  5  somebody else was faster
-  6  the database did not answer or throttles; the same command may pass in a moment
+  5  conflict: it was changed by another request
+  6  the database did not respond or throttles; the same command may pass in a moment
   7  credentials are missing or refused, or there is no such table, stack or key
   8  not confirmed
 
 A command that was interrupted can be run again: it completes what was begun and repeats nothing. Only those that
 make something under a new random id cannot know of the first time: `gift add` without --out, and `order record`
 without --id.
-With --json standard output is one line of JSON, and so is standard error where something failed.";
+With --json standard output is one line of JSON, and so is standard error if something failed.";
 
 /// Runs a store: checks and publishes its files, hands out tokens and codes, records orders, backs everything up.
 #[derive(Debug, Clone, Parser)]
@@ -79,7 +79,7 @@ pub enum Command {
     /// Write everything in the table to a compressed file.
     #[command(after_help = "Examples:\n  storectl backup store.jsonl.gz --stack storefront")]
     Backup(Backup),
-    /// Fill an empty table from a backup; interrupted, the same command goes on.
+    /// Fill an empty table from a backup; if it was interrupted, the same command continues.
     #[command(after_help = "Examples:\n  storectl restore store.jsonl.gz --table other --region eu-central-1")]
     Restore(Restore),
     /// Print an access token of a user (id or name).
@@ -108,7 +108,7 @@ pub enum Command {
     /// Buyers' carts, by the same rules as the API.
     #[command(subcommand)]
     Cart(CartCommand),
-    /// Look whether all is well: one line each, and what to do where it is not.
+    /// Check everything that must be right: one line each, and what to do if it is not.
     #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
                             storectl doctor --local ./data\n  \
                             storectl doctor --repair --local ./data")]
@@ -136,7 +136,7 @@ pub struct Publish {
     /// Do not ask; the changes are printed all the same.
     #[arg(long, short)]
     pub yes: bool,
-    /// Let the store's currency become this one; --yes alone does not.
+    /// Let the store's currency become this one; --yes is not enough.
     #[arg(long, value_name = "CODE")]
     pub allow_currency: Option<String>,
     /// Allow removing more than a fifth of the active items.
@@ -155,7 +155,7 @@ pub struct Rollback {
     /// Do not ask.
     #[arg(long, short)]
     pub yes: bool,
-    /// Let the store's currency become this one; --yes alone does not.
+    /// Let the store's currency become this one; --yes is not enough.
     #[arg(long, value_name = "CODE")]
     pub allow_currency: Option<String>,
 }

@@ -4,6 +4,7 @@ mod backup;
 mod carts;
 mod check;
 mod codes;
+mod common;
 mod coupons;
 mod currency;
 mod doctor;
@@ -24,23 +25,19 @@ use crate::cli::{CartCommand, Cli, Command, CouponCommand, GiftCommand, OrderCom
 use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use jiff::Timestamp;
 use shared::clock::Clock;
-use shared::model::{ActiveVersion, CodeKind};
-use shared::store::codec::{Item, key_of};
-use shared::store::{Db, StoreError, keys};
+use shared::model::CodeKind;
 use std::sync::Arc;
 
 /// Runs a command.
 ///
 /// # Errors
-/// [`Failure`] where it did not do what was asked.
+/// [`Failure`] if it did not do what was asked.
 pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result<Answer, Failure> {
     if let Command::Check(options) = &cli.command {
         return check::run(options, clock.seconds());
     }
-    // Faults of the files are told before anybody asks for a table.
+    // Faults of the files are reported before a table is looked for.
     let store = match &cli.command {
         Command::Publish(options) => Some(publishing::compile(&options.dir)?),
         _ => None,
@@ -63,7 +60,7 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
 /// Runs a command that works on a table which was found already.
 ///
 /// # Errors
-/// [`Failure`] where it did not do what was asked.
+/// [`Failure`] if it did not do what was asked.
 pub async fn on_table(command: &Command, target: &Target, console: &Console) -> Result<Answer, Failure> {
     if !matches!(command, Command::Restore(_) | Command::Doctor(_)) {
         restore::must_not_be_running(target).await?;
@@ -143,38 +140,4 @@ async fn cart(command: &CartCommand, target: &Target) -> Result<Answer, Failure>
         CartCommand::Code(options) => carts::code(target, options).await,
         CartCommand::Clear(options) => carts::clear(target, &options.user).await,
     }
-}
-
-/// What is published; a table that nothing was published to is refused.
-async fn published(target: &Target) -> Result<ActiveVersion, Failure> {
-    publish::read_active_version(&target.db).await?.ok_or_else(|| {
-        let what = format!("Nothing was published to {} yet.", target.name);
-        Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
-    })
-}
-
-/// Puts an item whose key must be free; returns whether it is in the table. If the response to the first attempt was
-/// lost, the SDK sends it again and meets its own item: that counts as written.
-async fn put_new(db: &Db, item: Item) -> Result<bool, StoreError> {
-    let put = db.client().put_item().table_name(db.table()).set_item(Some(item.clone()));
-    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK);
-    let Err(error) = Box::pin(put.send()).await else { return Ok(true) };
-    match error.as_service_error() {
-        Some(PutItemError::ConditionalCheckFailedException(_)) => {
-            Ok(db.get(&key_of(&item)?, true).await?.is_some_and(|found| found == item))
-        }
-        _ => Err(StoreError::from_sdk("PutItem", error)),
-    }
-}
-
-/// A second since 1970 as people read it, in UTC.
-fn shown_time(second: i64) -> String {
-    Timestamp::from_second(second).map_or_else(|_| second.to_string(), |at| at.to_string())
-}
-
-/// Reads a time of the command line.
-fn time(text: &str, now: i64) -> Result<i64, Failure> {
-    publish::live::resolve(text, now).map_err(|error| {
-        Failure::refused(format!("The time {text:?} {error}."), "Write it in one of these ways and try again.")
-    })
 }

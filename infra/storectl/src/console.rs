@@ -1,11 +1,11 @@
-//! Who types: whether anybody does, what they answer, and where progress is shown.
+//! The terminal: asks questions if there is one, and shows progress.
 
 use crate::error::{Exit, Failure};
 use crate::progress::Progress;
 use dialoguer::Input;
 use std::io::{IsTerminal as _, Write as _};
 
-/// The person or script before the tool.
+/// The terminal, or its absence.
 #[derive(Debug)]
 pub struct Console {
     answers: Answers,
@@ -17,7 +17,7 @@ pub struct Console {
 enum Answers {
     /// Questions are asked on the terminal.
     Terminal,
-    /// Nobody is there to ask.
+    /// There is no terminal.
     Nobody,
     /// Every question gets this answer.
     Always(bool),
@@ -39,7 +39,7 @@ impl Console {
         Self { answers: Answers::Always(yes), drawn: false }
     }
 
-    /// A console with nobody before it.
+    /// A console without a terminal.
     #[must_use]
     pub const fn nobody() -> Self {
         Self { answers: Answers::Nobody, drawn: false }
@@ -48,13 +48,13 @@ impl Console {
     /// Asks before something is changed; anything but yes is no. `yes` is the command's `--yes`.
     ///
     /// # Errors
-    /// [`Exit::Declined`] where the answer is no, or nobody is there to give one.
+    /// [`Exit::Declined`] if the answer is no, or there is no terminal.
     pub fn confirm(&self, shown: &str, question: &str, yes: bool) -> Result<(), Failure> {
         let agreed = match self.answers {
             _ if yes => true,
             Answers::Always(answer) => answer,
             Answers::Nobody => {
-                let what = "This needs a yes and nobody is here to give it.";
+                let what = "This needs a confirmation, and there is no terminal to ask on.";
                 return Err(Failure::new(Exit::Declined, what, "Run it on a terminal, or add --yes."));
             }
             Answers::Terminal => ask(shown, question),
@@ -62,11 +62,11 @@ impl Console {
         if agreed { Ok(()) } else { Err(Failure::new(Exit::Declined, "Not confirmed.", "Answer y, or add --yes.")) }
     }
 
-    /// Asks to type `word` before something is changed that `--yes` (`yes`) alone does not allow. `what` says what
+    /// Asks to type `word` before something is changed for which `--yes` (`yes`) is not enough. `what` says what
     /// changes, for those who cannot be asked.
     ///
     /// # Errors
-    /// [`Exit::Declined`] if another word is typed, or nobody can be asked.
+    /// [`Exit::Declined`] if another word is typed, or there is no terminal.
     pub fn confirm_word(&self, shown: &str, what: &str, word: &str, yes: bool) -> Result<(), Failure> {
         let agreed = match self.answers {
             Answers::Terminal if !yes => read_answer(shown, &format!("Type {word} to allow it")).trim() == word,

@@ -3,6 +3,7 @@
 //! Nothing secret comes in here: keys and tokens are never part of an error, and of the database's own words only
 //! those that say who may not do what.
 
+use crate::style;
 use serde::Serialize;
 use serde_json::json;
 use shared::fault::chain;
@@ -23,9 +24,9 @@ pub enum Exit {
     Faults = 3,
     /// What was asked for is not there, or is against the rules.
     Refused = 4,
-    /// Somebody else was faster.
+    /// Conflict: it was changed by another request.
     Raced = 5,
-    /// The database or AWS did not answer, or throttles; the same command may pass in a moment.
+    /// The database or AWS did not respond, or throttles; the same command may pass in a moment.
     Unavailable = 6,
     /// Credentials are missing or refused, or there is no such table, stack or secret.
     Denied = 7,
@@ -88,13 +89,13 @@ impl Failure {
     /// Ctrl-C.
     #[must_use]
     pub fn interrupted() -> Self {
-        let next = "Look at what is there, then run the same command again; all but those that make something under a \
-                    new random id go on where they were.";
+        let next = "Look at what is there, then run the same command again: it continues, unless it makes something \
+                    under a new random id.";
         Self::new(Exit::Local, "Interrupted.", next)
             .done("What was written so far stays; it is not known how far it came.")
     }
 
-    /// Says what was done, where that is not nothing.
+    /// Says what was done, if that is not nothing.
     #[must_use]
     pub fn done(mut self, done: impl Into<String>) -> Self {
         self.done = done.into();
@@ -119,7 +120,7 @@ impl Failure {
             let error = json!({ "kind": self.exit, "exit": exit, "what": what, "done": done, "next": next });
             return format!("{}\n", json!({ "error": error }));
         }
-        let label = crate::answer::paint(crate::answer::BAD.bold(), "error:");
+        let label = style::paint(style::BAD.bold(), "error:");
         format!("{label} {}\n{}\n{}\n", self.what, self.done, self.next)
     }
 
@@ -145,7 +146,7 @@ impl From<StoreError> for Failure {
             (Some(failure), _) => failure,
             (None, StoreError::Unavailable { operation, .. }) => Self::new(
                 Exit::Unavailable,
-                format!("The database did not answer ({operation})."),
+                format!("The database did not respond ({operation})."),
                 "Check the network and the endpoint, then run the same command again.",
             ),
             (None, StoreError::Refused { operation, .. } | StoreError::Credentials { operation, .. }) => Self::new(
@@ -165,12 +166,12 @@ impl From<StoreError> for Failure {
 /// An error of a service other than the database, as `from_sdk` is one of the database.
 pub fn of_service(service: &str, error: &(dyn Error + 'static)) -> Failure {
     classify(&chain(error)).unwrap_or_else(|| {
-        let what = format!("{service} did not answer as it should: {}.", last(error));
+        let what = format!("Unexpected response from {service}: {}.", last(error));
         Failure::new(Exit::Unavailable, what, "Check the network and the region, then run the same command again.")
     })
 }
 
-/// What the words of an error chain say, where they are known.
+/// The failure that an error chain names, if it is a known one.
 fn classify(chain: &str) -> Option<Failure> {
     let has = |words: &[&str]| words.iter().any(|word| chain.contains(word));
     let denied = |what: &str, next: &str| Some(Failure::new(Exit::Denied, what, next));
@@ -188,7 +189,7 @@ fn classify(chain: &str) -> Option<Failure> {
         return denied("AWS does not accept these credentials.", next);
     }
     if has(&["AccessDenied", "not authorized to perform"]) {
-        let next = "Ask whoever runs the account for that permission, or choose another --profile.";
+        let next = "Ask the owner of the account for that permission, or choose another --profile.";
         return denied(&format!("These credentials may not do this: {}.", sentence(chain)), next);
     }
     if has(&[

@@ -13,5 +13,6 @@ pub mod error;
 pub mod orders;
 pub mod progress;
 pub mod sequence;
+mod style;
 pub mod table;
 pub mod target;

@@ -1,4 +1,4 @@
-//! `storectl`: reads the command line, runs the command, prints the answer.
+//! `storectl`: reads the command line, runs the command, prints the result.
 
 use clap::Parser as _;
 use shared::clock::{Clock, SystemClock};
@@ -24,7 +24,7 @@ async fn main() -> ExitCode {
     };
     match outcome {
         Ok(answer) => {
-            // Whoever reads may have gone away; colours are stripped where nobody sees them.
+            // The reader may have gone away. Colours are removed if it is not a terminal.
             _ = anstream::stdout().write_all(answer.print(cli.json).as_bytes());
             answer.exit()
         }

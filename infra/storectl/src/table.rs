@@ -9,7 +9,7 @@ use shared::store::{Db, StoreError};
 /// after another, so that memory does not grow with the table.
 ///
 /// # Errors
-/// [`StoreError`] where the database does not answer with a page, and whatever `take` answers.
+/// [`StoreError`] if a page cannot be read, and the errors of `take`.
 pub async fn each<E: From<StoreError>>(
     db: &Db,
     kind: &str,

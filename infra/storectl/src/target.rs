@@ -27,7 +27,7 @@ pub struct TargetOptions {
     /// Name of the table.
     #[arg(long, global = true, value_name = "NAME")]
     pub table: Option<String>,
-    /// AWS region of the table or stack; that of the profile or the environment where it is not given.
+    /// AWS region of the table or stack; by default that of the profile or the environment.
     #[arg(long, global = true, value_name = "REGION")]
     pub region: Option<String>,
     /// Profile of the AWS configuration; SSO and credential processes work as in every AWS tool.
@@ -42,7 +42,7 @@ pub struct TargetOptions {
     /// File with the token keys, a JSON object of kid to secret; else TOKEN_KEYS, then the stack's secret.
     #[arg(long, global = true, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// Data directory of the local server, where none runs on it.
+    /// Data directory of the local server, while the server is not running.
     #[arg(long, global = true, value_name = "DIR", conflicts_with = "table")]
     pub local: Option<PathBuf>,
 }
@@ -56,7 +56,7 @@ pub struct Target {
     pub name: String,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// The deployed stack, where it was named.
+    /// The deployed stack, if one was named.
     pub stack: Option<Stack>,
     keys: keys::KeySource,
 }
@@ -65,7 +65,7 @@ impl Target {
     /// Finds the table. `create` says whether a `--local` directory that is not there is made.
     ///
     /// # Errors
-    /// [`Failure`] where no table was named, or nothing is known of it.
+    /// [`Failure`] if no table was named, or it cannot be found.
     pub async fn resolve(options: &TargetOptions, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
         if let Some(dir) = &options.local {
             return Self::local(options, dir, clock, create).await;
@@ -83,7 +83,7 @@ impl Target {
             None => None,
         };
         let Some(table) = options.table.clone().or_else(|| stack.as_ref().map(|stack| stack.table.clone())) else {
-            let what = "It is not said which table is meant.";
+            let what = "No table was named.";
             let next = "Add --stack NAME, --table NAME, --endpoint-url URL or --local DIR.";
             return Err(Failure::new(Exit::Denied, what, next));
         };
@@ -103,7 +103,8 @@ impl Target {
 
     async fn local(options: &TargetOptions, dir: &Path, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
         if !create && !local::data::table_file(dir).is_file() {
-            let what = format!("{} is no data directory of the local server: there is no table in it.", dir.display());
+            let what =
+                format!("{} is not a data directory of the local server: there is no table in it.", dir.display());
             let next = "Check the path, or fill it with `storectl publish --local`.";
             return Err(Failure::new(Exit::Denied, what, next));
         }
@@ -127,7 +128,7 @@ impl Target {
     /// The token keys: of the file, the environment, or the stack's secret, in this order.
     ///
     /// # Errors
-    /// [`Failure`] where there are none, or none that can be used; what stands in them is never shown.
+    /// [`Failure`] if there are none, or none that can be used; the keys are never shown.
     pub async fn token_keys(&self) -> Result<TokenKeys, Failure> {
         self.keys.read().await
     }

@@ -28,7 +28,7 @@ pub struct CategoryFile {
     /// Whether it is found at all.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub enabled: bool,
-    /// Whether it was given up; kept so that old orders can name its items.
+    /// Whether it was deleted; kept so that old orders can name its items.
     #[serde(default, skip_serializing_if = "is_default")]
     pub deleted: bool,
     /// Whether a buyer pays the difference to what they own in it (rules.md, "Cumulative categories").
@@ -37,7 +37,7 @@ pub struct CategoryFile {
     /// Rows of its comparison table.
     #[serde(default, skip_serializing_if = "is_default")]
     pub comparison: Vec<ComparisonRow>,
-    /// The items that lie directly in it.
+    /// The items directly in it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub items: Vec<ItemFile>,
     /// Its subcategories; a subcategory has none.
@@ -56,7 +56,7 @@ pub struct ComparisonRow {
     /// Its description.
     #[serde(default, skip_serializing_if = "is_default")]
     pub description: String,
-    /// How its cells are to be read: `text` where it is left out.
+    /// How its cells are to be read: `text` if it is left out.
     #[serde(rename = "type", default = "text", skip_serializing_if = "is_text")]
     pub kind: String,
     /// Order among the rows, then by id.
@@ -87,8 +87,8 @@ pub struct ItemFile {
     /// Image path.
     #[serde(default, skip_serializing_if = "is_default")]
     pub image: String,
-    /// Regular price of one unit in major units. May be left out where the buyer names it (then it is `min_price`)
-    /// and where the item is sold for virtual currency alone (then it is 0).
+    /// Regular price of one unit in major units. May be left out if the buyer names it (then it is `min_price`)
+    /// and if the item is sold only for virtual currency (then it is 0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Decimal>,
     /// Amount taken off the regular price, in major units.
@@ -125,7 +125,7 @@ pub struct ItemFile {
     /// Price of one unit in virtual currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_price: Option<Decimal>,
-    /// Whether it is sold for virtual currency alone.
+    /// Whether it is sold only for virtual currency.
     #[serde(default, skip_serializing_if = "is_default")]
     pub virtual_only: bool,
     /// Whether it is a featured deal.

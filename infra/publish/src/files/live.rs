@@ -1,4 +1,4 @@
-//! `live/*.yaml`: what is never published and lives beside the store. Loaded into an empty table alone.
+//! `live/*.yaml`: what is never published: live data. Loaded only into an empty table.
 
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ pub struct UserFile {
     pub uuid: String,
     /// When the account was made.
     pub created_at: At<String>,
-    /// When it last changed; `created_at` where it is left out.
+    /// When it last changed; `created_at` if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<At<String>>,
     /// Balance in virtual currency.
@@ -78,7 +78,7 @@ pub struct CartFile {
 pub struct CartLineFile {
     /// The item.
     pub item: At<u64>,
-    /// Units; 1 where they are left out.
+    /// Units; 1 if they are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<At<u32>>,
     /// Variable to chosen value.
@@ -122,7 +122,7 @@ pub struct CouponFile {
     /// From when it may no longer be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<At<String>>,
-    /// What it applies to; everything where it is left out.
+    /// What it applies to; everything if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ScopeFile>,
     /// The least a cart must cost, in major units.
@@ -134,7 +134,7 @@ pub struct CouponFile {
     /// Times one user may use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_uses_per_user: Option<At<u32>>,
-    /// Times it was used; the sum of `used_by` where it is left out.
+    /// Times it was used; the sum of `used_by` if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<At<u32>>,
     /// User to times that user used it.
@@ -196,7 +196,7 @@ pub struct OrderFile {
     pub id: At<u64>,
     /// The id buyers use.
     pub internal_id: At<String>,
-    /// What was charged, in major units of `currency` with the store's digits; the sum of the lines where it is
+    /// What was charged, in major units of `currency` with the store's digits; the sum of the lines if it is
     /// left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Decimal>,
@@ -210,7 +210,7 @@ pub struct OrderFile {
     pub gateway: String,
     /// When it was made.
     pub created_at: At<String>,
-    /// Whose it is; nobody's after a guest checkout.
+    /// Whose it is; left out after a guest checkout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<At<u64>>,
     /// What was bought.
@@ -224,11 +224,11 @@ pub struct OrderFile {
 pub struct OrderLineFile {
     /// The item.
     pub item: At<u64>,
-    /// Units; 1 where they are left out.
+    /// Units; 1 if they are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<At<u32>>,
     /// The line's total after coupon, in major units of the store's currency; what the item costs now, times
-    /// `count`, where it is left out.
+    /// `count`, if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Decimal>,
     /// The user a gift is for, whose limits and ownership the line counts for; left out for everything else.

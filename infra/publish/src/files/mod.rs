@@ -1,6 +1,6 @@
 //! The format in which owners write their stores; `infra/docs/store-format.md` explains it to them.
 //!
-//! These structs are what stands in the files and nothing else: unknown fields are refused, everything that can
+//! These structs are what is in the files and nothing else: unknown fields are refused, everything that can
 //! be left out has a default, and values that can be wrong remember their line. They write back what they read.
 
 mod catalog;
@@ -27,12 +27,12 @@ use std::path::PathBuf;
 /// The only format there is so far, `format` in `store.yaml`.
 pub const FORMAT: u32 = 1;
 
-/// What stands in one file.
+/// The content of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Source<T> {
     /// The file, relative to the store's directory.
     pub path: PathBuf,
-    /// What stands in it.
+    /// Its content.
     pub content: T,
 }
 
@@ -45,6 +45,6 @@ pub struct StoreFiles {
     pub categories: Vec<Source<CategoryFile>>,
     /// `pages/*.yaml`, by file name.
     pub pages: Vec<Source<PageFile>>,
-    /// `staff.yaml`; empty where there is none.
+    /// `staff.yaml`; empty if there is none.
     pub staff: Source<StaffFile>,
 }

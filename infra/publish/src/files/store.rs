@@ -22,7 +22,7 @@ pub struct StoreFile {
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(with = "crate::schema::AuthType")]
     pub auth_type: AuthType,
-    /// Code of the language shown first; the first of `languages` where it is left out.
+    /// Code of the language shown first; the first of `languages` if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<At<String>>,
     /// Languages of the site.
@@ -30,7 +30,7 @@ pub struct StoreFile {
     pub languages: Vec<LanguageFile>,
     /// The store's currency.
     pub currency: CurrencyFile,
-    /// Currencies a buyer may pay in; the store's own where they are left out.
+    /// Currencies a buyer may pay in; the store's own if they are left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub currencies: Vec<RateFile>,
     /// Header links.
@@ -90,7 +90,7 @@ pub struct LanguageFile {
 pub struct CurrencyFile {
     /// Its code.
     pub code: At<String>,
-    /// Digits after the point, 0 to 4; 2 where they are left out (rules.md, "Money and rounding").
+    /// Digits after the point, 0 to 4; 2 if they are left out (rules.md, "Money and rounding").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digits: Option<At<u8>>,
     /// Units of it that one US dollar buys, up to six digits. The rate in `currencies` if it is left out, or 1 if
@@ -196,7 +196,7 @@ pub struct PatronsFile {
     /// Whether it is shown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub enabled: bool,
-    /// Currency of the amounts; the store's where it is left out.
+    /// Currency of the amounts; the store's if it is left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub currency_code: String,
     /// What the page says above the list.

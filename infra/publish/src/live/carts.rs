@@ -1,6 +1,6 @@
 //! `live/carts.yaml`.
 
-use super::Desk;
+use super::context::Context;
 use crate::fault::Unique;
 use crate::files::{CartFile, CartLineFile};
 use crate::lower::money;
@@ -8,7 +8,7 @@ use shared::model::{AppliedCode, Cart, Code, CodeText, Item, Line, LineId, LineV
 use shared::model::{ItemId, ServerId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The codes a cart may carry; `None` where a file of them is broken.
+/// The codes a cart may carry; `None` if a file of them is broken.
 pub(super) struct Known<'a> {
     /// Coupons and gift cards by text.
     pub(super) codes: Option<BTreeMap<CodeText, &'a Code>>,
@@ -17,34 +17,34 @@ pub(super) struct Known<'a> {
 }
 
 /// Reads every cart.
-pub(super) fn carts(files: &[CartFile], known: &Known<'_>, desk: &mut Desk<'_>) -> Vec<Cart> {
+pub(super) fn carts(files: &[CartFile], known: &Known<'_>, context: &mut Context<'_>) -> Vec<Cart> {
     let mut users = Unique::new("the cart of user");
     let mut carts = Vec::with_capacity(files.len());
     for file in files {
-        desk.check_user(*file.user, file.user.line, "user");
-        users.take(desk.report, *file.user, file.user.line, "user");
-        carts.push(cart(file, known, desk));
+        context.check_user(*file.user, file.user.line, "user");
+        users.take(context.report, *file.user, file.user.line, "user");
+        carts.push(cart(file, known, context));
     }
     carts
 }
 
-fn cart(file: &CartFile, known: &Known<'_>, desk: &mut Desk<'_>) -> Cart {
+fn cart(file: &CartFile, known: &Known<'_>, context: &mut Context<'_>) -> Cart {
     let field = |name: &str| format!("[{}].{name}", *file.user);
     if file.lines.len() > MAX_LINES {
         let problem = format!("a cart has at most {MAX_LINES} lines, this one has {}", file.lines.len());
-        desk.report.fault(file.user.line, field("lines"), problem);
+        context.report.fault(file.user.line, field("lines"), problem);
     }
     let mut lines = Vec::with_capacity(file.lines.len());
     let mut next_line = 1;
     for entry in &file.lines {
-        lines.extend(line(entry, LineId::new(next_line), &field("lines"), desk));
+        lines.extend(line(entry, LineId::new(next_line), &field("lines"), context));
         next_line += 1;
     }
     let code = file.code.as_ref().and_then(|written| {
         let text = CodeText::parse(written).ok();
         let found = known.codes.as_ref().and_then(|codes| codes.get(text.as_ref()?).copied());
         if found.is_none() && known.codes.is_some() {
-            desk.report.fault(written.line, field("code"), "there is no such coupon or gift card");
+            context.report.fault(written.line, field("code"), "there is no such coupon or gift card");
         }
         found.map(|code| AppliedCode { code: code.text().clone(), id: code.id(), kind: code.kind() })
     });
@@ -53,28 +53,28 @@ fn cart(file: &CartFile, known: &Known<'_>, desk: &mut Desk<'_>) -> Cart {
         let found =
             known.referrals.as_ref().is_some_and(|known| text.as_ref().is_some_and(|text| known.contains(text)));
         if !found && known.referrals.is_some() {
-            desk.report.fault(written.line, field("referral"), "there is no such referral code");
+            context.report.fault(written.line, field("referral"), "there is no such referral code");
         }
         text
     });
     Cart { user: UserId::new(*file.user), version: 1, next_line, lines, code, referral }
 }
 
-fn line(file: &CartLineFile, id: LineId, prefix: &str, desk: &mut Desk<'_>) -> Option<Line> {
+fn line(file: &CartLineFile, id: LineId, prefix: &str, context: &mut Context<'_>) -> Option<Line> {
     let field = |name: &str| format!("{prefix}[{id}].{name}");
-    let item = desk.item(&file.item, &field("item"))?;
+    let item = context.item(&file.item, &field("item"))?;
     if let Some(count) = file.count.as_ref().filter(|count| ***count == 0) {
-        desk.report.fault(count.line, field("count"), "must be at least 1");
+        context.report.fault(count.line, field("count"), "must be at least 1");
     }
-    check_variables(file, item, &field("variables"), desk);
+    check_variables(file, item, &field("variables"), context);
     if let Some(server) = &file.server
         && !item.servers.iter().any(|known| known.id == ServerId::new(**server))
     {
         let problem = format!("item {} has no server {}", item.id, **server);
-        desk.report.fault(server.line, field("server"), problem);
+        context.report.fault(server.line, field("server"), problem);
     }
     if file.promoted && item.promotion.is_none() {
-        desk.report.fault(file.item.line, field("promoted"), format!("item {} has no promotion", item.id));
+        context.report.fault(file.item.line, field("promoted"), format!("item {} has no promotion", item.id));
     }
     Some(Line {
         id,
@@ -82,22 +82,22 @@ fn line(file: &CartLineFile, id: LineId, prefix: &str, desk: &mut Desk<'_>) -> O
         count: file.count.as_ref().map_or(1, |count| **count),
         variables: variables(file),
         server: file.server.as_ref().map(|server| ServerId::new(**server)),
-        price: price(file, item, &field("price"), desk),
+        price: price(file, item, &field("price"), context),
         payment_type: file.payment_type,
         promoted: file.promoted,
     })
 }
 
-fn check_variables(file: &CartLineFile, item: &Item, field: &str, desk: &mut Desk<'_>) {
+fn check_variables(file: &CartLineFile, item: &Item, field: &str, context: &mut Context<'_>) {
     for (id, value) in &file.variables {
         match item.variables.iter().find(|variable| variable.id == *id) {
             None => {
                 let problem = format!("item {} has no variable {id}", item.id);
-                desk.report.fault(value.line, field, problem);
+                context.report.fault(value.line, field, problem);
             }
             Some(variable) if !(variable.options.is_empty() || variable.options.contains(&value.value)) => {
                 let problem = format!("variable {id} must be one of {}", variable.options.join(", "));
-                desk.report.fault(value.line, field, problem);
+                context.report.fault(value.line, field, problem);
             }
             Some(_) => {}
         }
@@ -110,10 +110,10 @@ fn variables(file: &CartLineFile) -> Vec<LineVariable> {
 }
 
 /// The buyer's price, which an any-price item has and no other.
-fn price(file: &CartLineFile, item: &Item, field: &str, desk: &mut Desk<'_>) -> Option<Money> {
+fn price(file: &CartLineFile, item: &Item, field: &str, context: &mut Context<'_>) -> Option<Money> {
     let Some(written) = &file.price else {
         if item.any_price {
-            desk.report.fault(
+            context.report.fault(
                 file.item.line,
                 field,
                 format!("is missing: the buyer names the price of item {}", item.id),
@@ -121,11 +121,11 @@ fn price(file: &CartLineFile, item: &Item, field: &str, desk: &mut Desk<'_>) -> 
         }
         return None;
     };
-    let price = money(written, desk.digits, field, desk.report);
+    let price = money(written, context.digits, field, context.report);
     if !item.any_price {
-        desk.report.fault(written.line(), field, format!("item {} has its own price", item.id));
+        context.report.fault(written.line(), field, format!("item {} has its own price", item.id));
     } else if price < item.min_price {
-        desk.report.fault(written.line(), field, format!("must not be below min_price of item {}", item.id));
+        context.report.fault(written.line(), field, format!("must not be below min_price of item {}", item.id));
     }
     Some(price)
 }

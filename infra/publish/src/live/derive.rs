@@ -16,7 +16,7 @@ pub struct Derived {
     pub sold: BTreeMap<ItemId, u64>,
     /// Goals, the month's top donators, recent donators.
     pub donations: Donations,
-    /// Every user's all-time sum in the store's currency, where it is not nothing.
+    /// Every user's all-time sum in the store's currency, if it is not nothing.
     pub patrons: Vec<Donor>,
 }
 
@@ -107,7 +107,7 @@ fn recent(paid: &[&Order], users: &BTreeMap<UserId, &User>) -> Vec<RecentDonatio
     owned.into_iter().map(donation).collect()
 }
 
-/// A user's name and image; both empty for somebody unknown.
+/// A user's name and image; both empty for an unknown user.
 fn face(id: UserId, users: &BTreeMap<UserId, &User>) -> (String, String) {
     users.get(&id).map(|user| (user.username.clone(), user.avatar.clone())).unwrap_or_default()
 }

@@ -1,55 +1,28 @@
-//! What lives beside a published store: users, carts, codes, orders, and what the orders add up to. Read from
+//! The live data of a store, which is not published: users, carts, codes, orders, and what the orders add up to. Read from
 //! `live/*.yaml` and loaded into an empty table, for the local server and the tests; a publish never touches it.
 
 mod carts;
 mod codes;
+mod context;
+mod data;
 mod derive;
 mod orders;
 mod seed;
 mod users;
 mod when;
 
+pub use data::{CodeUse, Live};
 pub use derive::{Derived, derive};
 pub use seed::seed;
 pub use when::{WhenError, month, resolve};
 
 use crate::fault::{Fault, Report};
-use crate::files::{At, CategoryFile, LiveFiles, StoreFiles};
-use crate::lower::{self, Category, Lowered};
-use crate::read;
-use shared::model::{Cart, Code, CodeText, Item, Order, Referral, User, UserId};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::files::{LiveFiles, StoreFiles};
+use crate::{lower, read};
+use context::Context;
+use shared::model::User;
+use std::collections::BTreeMap;
 use std::path::Path;
-
-/// How often a user used a coupon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodeUse {
-    /// The coupon.
-    pub code: CodeText,
-    /// The user.
-    pub user: UserId,
-    /// Times.
-    pub uses: u32,
-}
-
-/// Everything that lives beside a store.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Live {
-    /// Buyers.
-    pub users: Vec<User>,
-    /// Carts; a user without one has never put anything in it.
-    pub carts: Vec<Cart>,
-    /// Coupons and gift cards.
-    pub codes: Vec<Code>,
-    /// Who used which coupon.
-    pub code_uses: Vec<CodeUse>,
-    /// Referral codes.
-    pub referrals: Vec<Referral>,
-    /// Orders.
-    pub orders: Vec<Order>,
-    /// What the orders add up to.
-    pub derived: Derived,
-}
 
 /// Reads `live/` in a store's directory. `now`, in seconds since 1970 UTC, is what relative times are counted
 /// from and whose month the top donators belong to.
@@ -60,7 +33,7 @@ pub fn read_live(dir: &Path, files: &StoreFiles, now: i64) -> Result<Live, Vec<F
     parse_live(dir).check(files, now)
 }
 
-/// What stands in `live/`, not looked at yet.
+/// The content of `live/`, not checked yet.
 #[derive(Debug)]
 pub struct Written {
     files: LiveFiles,
@@ -68,7 +41,7 @@ pub struct Written {
 }
 
 /// Parses `live/` in a store's directory: the part of [`read_live`] that needs nothing of the store's other files, and
-/// that takes longest where there are very many orders.
+/// that takes longest if there are very many orders.
 #[must_use]
 pub fn parse_live(dir: &Path) -> Written {
     let mut report = Report::default();
@@ -77,7 +50,7 @@ pub fn parse_live(dir: &Path) -> Written {
 }
 
 impl Written {
-    /// What does not parse, where the store's other files cannot be looked at.
+    /// What does not parse, if the store's other files cannot be looked at.
     #[must_use]
     pub fn into_faults(self) -> Vec<Fault> {
         self.report.into_faults()
@@ -95,22 +68,22 @@ impl Written {
 fn live(written: Written, files: &StoreFiles, now: i64) -> Result<Live, Vec<Fault>> {
     let lowered = lower::lower(files, &mut Report::default());
     let Written { files: written, mut report } = written;
-    let mut desk = Desk::new(&lowered, files, now, &mut report);
-    desk.enter("users.yaml");
-    let users = users::users(written.users.as_deref().unwrap_or_default(), &mut desk);
-    desk.users = written.users.is_some().then(|| names_of(&users));
-    let (codes, code_uses) = codes::codes(&written, &mut desk);
-    desk.enter("referrals.yaml");
-    let referrals = codes::referrals(written.referrals.as_deref().unwrap_or_default(), &mut desk);
+    let mut context = Context::new(&lowered, files, now, &mut report);
+    context.enter("users.yaml");
+    let users = users::users(written.users.as_deref().unwrap_or_default(), &mut context);
+    context.users = written.users.is_some().then(|| names_of(&users));
+    let (codes, code_uses) = codes::codes(&written, &mut context);
+    context.enter("referrals.yaml");
+    let referrals = codes::referrals(written.referrals.as_deref().unwrap_or_default(), &mut context);
     let whole = written.coupons.is_some() && written.gift_cards.is_some();
     let texts = carts::Known {
         codes: whole.then(|| codes.iter().map(|code| (code.text().clone(), code)).collect()),
         referrals: written.referrals.is_some().then(|| referrals.iter().map(|found| found.code.clone()).collect()),
     };
-    desk.enter("carts.yaml");
-    let carts = carts::carts(written.carts.as_deref().unwrap_or_default(), &texts, &mut desk);
-    desk.enter("orders.yaml");
-    let orders = orders::orders(written.orders.as_deref().unwrap_or_default(), &mut desk);
+    context.enter("carts.yaml");
+    let carts = carts::carts(written.carts.as_deref().unwrap_or_default(), &texts, &mut context);
+    context.enter("orders.yaml");
+    let orders = orders::orders(written.orders.as_deref().unwrap_or_default(), &mut context);
     if !report.is_empty() {
         return Err(report.into_faults());
     }
@@ -121,105 +94,4 @@ fn live(written: Written, files: &StoreFiles, now: i64) -> Result<Live, Vec<Faul
 
 fn names_of(users: &[User]) -> BTreeMap<u64, String> {
     users.iter().map(|user| (user.id.get(), user.username.clone())).collect()
-}
-
-/// What the readers of single files need to know of everything else.
-struct Desk<'a> {
-    now: i64,
-    digits: u8,
-    currency: &'a str,
-    /// What a buyer may pay in, the currency of the prices included.
-    currencies: BTreeSet<&'a str>,
-    items: BTreeMap<u64, &'a Item>,
-    categories: BTreeSet<u64>,
-    given_up: GivenUp,
-    /// Names by id; `None` where `users.yaml` is broken, so that one fault does not become many.
-    users: Option<BTreeMap<u64, String>>,
-    report: &'a mut Report,
-}
-
-/// What lies in deleted categories, which nobody will ever be shown again.
-#[derive(Default)]
-struct GivenUp {
-    categories: BTreeSet<u64>,
-    items: BTreeSet<u64>,
-}
-
-impl GivenUp {
-    fn of(files: &StoreFiles) -> Self {
-        let mut found = Self::default();
-        for top in &files.categories {
-            found.take(&top.content, false);
-        }
-        found
-    }
-
-    fn take(&mut self, category: &CategoryFile, parent_is: bool) {
-        let is = parent_is || category.deleted;
-        if is {
-            self.categories.insert(*category.id);
-            self.items.extend(category.items.iter().map(|item| *item.id));
-        }
-        for inner in &category.subcategories {
-            self.take(inner, is);
-        }
-    }
-}
-
-impl<'a> Desk<'a> {
-    fn new(lowered: &'a Lowered, files: &'a StoreFiles, now: i64, report: &'a mut Report) -> Self {
-        let categories = Category::all_of(&lowered.categories);
-        Self {
-            now,
-            digits: lowered.site.config.digits,
-            currency: &files.store.content.currency.code.value,
-            currencies: lowered.site.settings.order_currencies().collect(),
-            items: Category::items_of(&lowered.categories),
-            categories: categories.iter().map(|category| category.shelf.head.id.get()).collect(),
-            given_up: GivenUp::of(files),
-            users: None,
-            report,
-        }
-    }
-
-    fn enter(&mut self, name: &str) {
-        self.report.enter(&Path::new("live").join(name));
-    }
-
-    /// Notes a user that nobody knows.
-    fn check_user(&mut self, id: u64, line: Option<u64>, field: &str) {
-        if self.users.as_ref().is_some_and(|users| !users.contains_key(&id)) {
-            self.report.fault(line, field, format!("there is no user {id} in live/users.yaml"));
-        }
-    }
-
-    /// Finds an item or notes that nobody knows it.
-    fn item(&mut self, id: &At<u64>, field: &str) -> Option<&'a Item> {
-        let found = self.items.get(&id.value).copied();
-        if found.is_none() {
-            self.report.fault(id.line, field, format!("there is no item {}", id.value));
-        }
-        found
-    }
-
-    /// Reads a time; one that cannot be read is noted and counts as now.
-    fn time(&mut self, text: &At<String>, field: &str) -> i64 {
-        resolve(text, self.now).unwrap_or_else(|error| {
-            self.report.fault(text.line, field, error.to_string());
-            self.now
-        })
-    }
-
-    /// Reads the text of a code of at most `longest` characters.
-    fn code(&mut self, text: &At<String>, longest: usize, field: &str) -> Option<CodeText> {
-        if text.chars().count() > longest {
-            self.report.fault(text.line, field, format!("must have at most {longest} characters"));
-            return None;
-        }
-        let parsed = CodeText::parse(text);
-        if let Err(error) = parsed {
-            self.report.fault(text.line, field, error.to_string());
-        }
-        parsed.ok()
-    }
 }

@@ -1,6 +1,6 @@
-//! Writes what lives beside a store into an empty table, in the shape in which everything else reads it.
+//! Writes live data into an empty table, in the shape in which everything else reads it.
 
-use super::Live;
+use super::data::Live;
 use super::when::month;
 use crate::write::write_all;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -19,7 +19,7 @@ const CODES: &str = "code";
 /// Loads an empty table. What is there under the same keys is overwritten; nothing is removed.
 ///
 /// # Errors
-/// Where the database does not take an item; what was written before stays.
+/// If the database does not take an item; what was written before stays.
 pub async fn seed(db: &Db, live: &Live) -> Result<(), StoreError> {
     write_all(db, items(live).into_iter()).await
 }

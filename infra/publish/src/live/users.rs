@@ -1,42 +1,42 @@
 //! `live/users.yaml`.
 
-use super::Desk;
+use super::context::Context;
 use crate::fault::Unique;
 use crate::files::UserFile;
 use crate::lower::{check_id, money};
 use shared::model::{Money, User, UserId, UserName};
 
 /// Reads every user.
-pub(super) fn users(files: &[UserFile], desk: &mut Desk<'_>) -> Vec<User> {
+pub(super) fn users(files: &[UserFile], context: &mut Context<'_>) -> Vec<User> {
     let (mut ids, mut names) = (Unique::new("user id"), Unique::new("user name"));
     let mut users = Vec::with_capacity(files.len());
     for file in files {
-        check_id(*file.id, file.id.line, "id", desk.report);
-        ids.take(desk.report, *file.id, file.id.line, "id");
+        check_id(*file.id, file.id.line, "id", context.report);
+        ids.take(context.report, *file.id, file.id.line, "id");
         match UserName::parse(&file.username) {
-            Ok(name) => names.take(desk.report, name, file.username.line, "username"),
-            Err(error) => desk.report.fault(file.username.line, "username", error.to_string()),
+            Ok(name) => names.take(context.report, name, file.username.line, "username"),
+            Err(error) => context.report.fault(file.username.line, "username", error.to_string()),
         }
-        users.push(user(file, desk));
+        users.push(user(file, context));
     }
     users
 }
 
-fn user(file: &UserFile, desk: &mut Desk<'_>) -> User {
+fn user(file: &UserFile, context: &mut Context<'_>) -> User {
     let field = |name: &str| format!("[{}].{name}", *file.id);
-    let created_at = desk.time(&file.created_at, &field("created_at"));
+    let created_at = context.time(&file.created_at, &field("created_at"));
     let updated_at = match &file.updated_at {
         None => created_at,
         Some(written) => {
-            let updated_at = desk.time(written, &field("updated_at"));
+            let updated_at = context.time(written, &field("updated_at"));
             if updated_at < created_at {
-                desk.report.fault(written.line, field("updated_at"), "must not be before created_at");
+                context.report.fault(written.line, field("updated_at"), "must not be before created_at");
             }
             updated_at
         }
     };
     let balance = file.virtual_currency.as_ref();
-    let digits = desk.digits;
+    let digits = context.digits;
     User {
         id: UserId::new(*file.id),
         username: file.username.value.clone(),
@@ -47,7 +47,7 @@ fn user(file: &UserFile, desk: &mut Desk<'_>) -> User {
         created_at,
         updated_at,
         virtual_currency: balance
-            .map_or(Money::ZERO, |balance| money(balance, digits, &field("virtual_currency"), desk.report)),
-        tokens_valid_after: file.tokens_valid_after.as_ref().map(|at| desk.time(at, &field("tokens_valid_after"))),
+            .map_or(Money::ZERO, |balance| money(balance, digits, &field("virtual_currency"), context.report)),
+        tokens_valid_after: file.tokens_valid_after.as_ref().map(|at| context.time(at, &field("tokens_valid_after"))),
     }
 }

@@ -3,22 +3,22 @@
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-/// Why a text is no time.
+/// Why a text is not a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WhenError {
     /// Neither form.
     #[error("must be a time such as 2031-05-01T12:00:00Z, `now`, `3 days ago` or `in 30 days`")]
     NoTime,
     /// A form that leads out of the calendar.
-    #[error("lies outside of the calendar")]
+    #[error("is outside of the calendar")]
     OutOfRange,
 }
 
 /// Reads a time: RFC 3339, `now`, `3 days ago`, or `in 30 days`; months and years count by the calendar in UTC.
-/// `now` and the answer are in seconds since 1970 UTC.
+/// `now` and the result are in seconds since 1970 UTC.
 ///
 /// # Errors
-/// [`WhenError`] where the text is none of these, or lies outside of the calendar.
+/// [`WhenError`] if the text is none of these, or is outside of the calendar.
 pub fn resolve(text: &str, now: i64) -> Result<i64, WhenError> {
     let text = text.trim();
     if text == "now" {

@@ -1,8 +1,9 @@
 //! Categories: slugs, ids, order and visibility.
 
-use super::item::{VersionedCache, item};
+use super::item::{CategoryContext, item};
+use super::site::Site;
 use super::text::{check_image, check_name};
-use super::{Site, check_id};
+use super::value::check_id;
 use crate::fault::{Report, Unique};
 use crate::files::{CategoryFile, Source};
 use shared::model::{CategoryHead, CategoryId, CategoryWithItems, Comparison, Item, Slug};
@@ -15,9 +16,9 @@ const MOST_SUBCATEGORIES: usize = 9_999;
 /// A category with its subcategories, hidden ones included.
 #[derive(Debug)]
 pub(crate) struct Category {
-    /// The file it stands in.
+    /// The file it is in.
     pub(crate) file: PathBuf,
-    /// The line its id stands in.
+    /// The line its id is in.
     pub(crate) line: Option<u64>,
     /// Whether it is enabled and not deleted.
     pub(crate) visible: bool,
@@ -94,7 +95,7 @@ fn warn_of_hidden_items(top: &CategoryFile, report: &mut Report) {
     }
 }
 
-/// Reads one category without its subcategories; `prefix` is where its fields stand in the file. Nothing comes of
+/// Reads one category without its subcategories; `prefix` is where its fields are in the file. Nothing results from
 /// one whose slug cannot be read, but its items have been looked at.
 fn category(
     file: &CategoryFile,
@@ -111,13 +112,13 @@ fn category(
     check_image(file.image.as_deref().unwrap_or_default(), file.id.line, &format!("{prefix}image"), report);
     let slug = slug(file, parent, prefix, names, report);
     let comparison = comparison(file, prefix, report);
-    let shelf = VersionedCache { prefix, rows: &comparison, site };
+    let context = CategoryContext { prefix, rows: &comparison, site };
     let mut items = Vec::with_capacity(file.items.len());
     for entry in &file.items {
         let field = format!("{prefix}items.id");
         check_id(*entry.id, entry.id.line, &field, report);
         names.items.take(report, *entry.id, entry.id.line, &field);
-        items.push((entry.sorting, item(entry, &shelf, report)));
+        items.push((entry.sorting, item(entry, &context, report)));
     }
     items.sort_by_key(|(sorting, item)| (*sorting, item.id));
     let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
@@ -155,7 +156,7 @@ fn check_ladder(items: &[Item], file: &CategoryFile, prefix: &str, report: &mut 
     }
 }
 
-/// The full path of a category. A segment of digits alone is refused even below a parent: everywhere else such a
+/// The full path of a category. A segment of digits only is refused even below a parent: everywhere else such a
 /// text is an id.
 fn slug(
     file: &CategoryFile,
@@ -167,7 +168,7 @@ fn slug(
     let field = format!("{prefix}slug");
     let segment = file.slug.trim().trim_start_matches('/');
     if Slug::parse(segment).is_err() || segment.contains('/') {
-        let problem = "must be one segment of [a-z0-9._-], not digits alone, such as `ranks`";
+        let problem = "must be one segment of [a-z0-9._-], not only digits, such as `ranks`";
         report.fault(file.slug.line, field, problem);
         return None;
     }

@@ -1,7 +1,7 @@
 //! Pages and staff.
 
-use super::check_id;
 use super::text::check_name;
+use super::value::check_id;
 use crate::fault::{Report, Unique};
 use crate::files::{PageFile, Source, StaffFile};
 use shared::model::{Page, PageUrl, Staff, StaffMember};
@@ -22,7 +22,7 @@ pub(super) fn pages(sources: &[Source<PageFile>], report: &mut Report) -> Vec<(P
         } else if page.url.chars().count() > PageUrl::LONGEST {
             report.fault(page.url.line, "url", format!("must have at most {} characters", PageUrl::LONGEST));
         }
-        // Addresses that differ by their case alone are too easily taken for each other.
+        // Addresses that differ only by their case are too easily taken for each other.
         urls.take(report, url.as_str().to_lowercase(), page.url.line, "url");
         check_name(&page.title, page.id.line, "title", report);
         let (title, url, content) = (page.title.clone(), page.url.value.clone(), page.content.clone());

@@ -5,7 +5,7 @@ use crate::fault::{Report, Unique};
 use crate::files::{At, Decimal, StoreFile};
 use shared::model::{Currency, Rate};
 
-/// The rate of the US dollar, and of a store's currency beside which there is no other.
+/// The rate of the US dollar, and of a store's currency if it is the only one.
 const PAR: Rate = Rate::from_millionths(1_000_000);
 
 /// What `store.yaml` says of currencies.

@@ -1,14 +1,15 @@
 //! Items: prices, limits and what they refer to.
 
+use super::site::Site;
 use super::text::{check_image, check_name};
-use super::{Site, amount};
+use super::value::{amount, check_id};
 use crate::fault::{Report, Unique};
 use crate::files::{At, Decimal, ItemFile, VariableFile};
 use shared::model::{Comparison, ComparisonValue, Item, ItemId, Money, Promotion, Server, ServerId, Variable};
 
-/// Where an item lies.
-pub(super) struct VersionedCache<'a> {
-    /// Where the category's fields stand in its file.
+/// The category around an item.
+pub(super) struct CategoryContext<'a> {
+    /// The path of the category's fields in its file.
     pub(super) prefix: &'a str,
     /// Rows of the category's comparison table.
     pub(super) rows: &'a [Comparison],
@@ -17,15 +18,15 @@ pub(super) struct VersionedCache<'a> {
 }
 
 /// Notes faults of one item under its own name.
-struct Desk<'a> {
+struct ItemReader<'a> {
     file: &'a ItemFile,
-    shelf: &'a VersionedCache<'a>,
+    category: &'a CategoryContext<'a>,
     report: &'a mut Report,
 }
 
-impl Desk<'_> {
+impl ItemReader<'_> {
     fn field(&self, name: &str) -> String {
-        format!("{}items[{}].{name}", self.shelf.prefix, *self.file.id)
+        format!("{}items[{}].{name}", self.category.prefix, *self.file.id)
     }
 
     fn fault(&mut self, line: Option<u64>, name: &str, problem: &str) {
@@ -35,7 +36,7 @@ impl Desk<'_> {
 
     /// An amount, 0 if it is left out; one that cannot be read is noted and is `None`.
     fn money(&mut self, written: Option<&Decimal>, name: &str) -> Option<Money> {
-        let (field, digits) = (self.field(name), self.shelf.site.config.digits);
+        let (field, digits) = (self.field(name), self.category.site.config.digits);
         written.map_or(Some(Money::ZERO), |written| amount(written, digits, &field, self.report))
     }
 
@@ -48,13 +49,13 @@ impl Desk<'_> {
 }
 
 /// Reads one item.
-pub(super) fn item(file: &ItemFile, shelf: &VersionedCache<'_>, report: &mut Report) -> Item {
-    let mut desk = Desk { file, shelf, report };
-    let (name_field, image_field) = (desk.field("name"), desk.field("image"));
-    check_name(&file.name, file.id.line, &name_field, desk.report);
-    check_image(&file.image, file.id.line, &image_field, desk.report);
-    let prices = prices(&mut desk);
-    let virtual_price = virtual_price(&mut desk);
+pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut Report) -> Item {
+    let mut reader = ItemReader { file, category, report };
+    let (name_field, image_field) = (reader.field("name"), reader.field("image"));
+    check_name(&file.name, file.id.line, &name_field, reader.report);
+    check_image(&file.image, file.id.line, &image_field, reader.report);
+    let prices = prices(&mut reader);
+    let virtual_price = virtual_price(&mut reader);
     Item {
         id: ItemId::new(*file.id),
         name: file.name.clone(),
@@ -67,15 +68,15 @@ pub(super) fn item(file: &ItemFile, shelf: &VersionedCache<'_>, report: &mut Rep
         is_subscription: file.subscription,
         any_price: file.any_price,
         min_price: prices.min_price,
-        global_limit: desk.limit(file.global_limit.as_ref(), "global_limit"),
-        user_limit: desk.limit(file.user_limit.as_ref(), "user_limit"),
+        global_limit: reader.limit(file.global_limit.as_ref(), "global_limit"),
+        user_limit: reader.limit(file.user_limit.as_ref(), "user_limit"),
         allow_select_server: file.select_server,
-        servers: servers(&mut desk),
+        servers: servers(&mut reader),
         virtual_price,
         virtual_only: file.virtual_only,
         featured: file.featured,
-        comparison: cells(&mut desk),
-        variables: variables(&mut desk),
+        comparison: cells(&mut reader),
+        variables: variables(&mut reader),
         promotion: prices.promotion,
     }
 }
@@ -89,33 +90,33 @@ struct Prices {
 }
 
 /// An amount that cannot be read is one fault: nothing is compared with it.
-fn prices(desk: &mut Desk<'_>) -> Prices {
-    let file = desk.file;
-    let min_price = desk.money(file.min_price.as_ref(), "min_price");
+fn prices(reader: &mut ItemReader<'_>) -> Prices {
+    let file = reader.file;
+    let min_price = reader.money(file.min_price.as_ref(), "min_price");
     let price = match &file.price {
-        Some(price) => desk.money(Some(price), "price"),
+        Some(price) => reader.money(Some(price), "price"),
         None if file.any_price => min_price,
         None if file.virtual_only => Some(Money::ZERO),
         None => {
-            desk.fault(None, "price", "is missing; a free item has price 0");
+            reader.fault(None, "price", "is missing; a free item has price 0");
             None
         }
     };
     let exceeds = |one: Option<Money>, other: Option<Money>| one.zip(other).is_some_and(|(one, other)| one > other);
     if file.any_price && exceeds(min_price, price) {
-        desk.fault(file.price.as_ref().and_then(Decimal::line), "price", "must not be below min_price");
+        reader.fault(file.price.as_ref().and_then(Decimal::line), "price", "must not be below min_price");
     }
     if let (false, Some(written)) = (file.any_price, &file.min_price) {
-        desk.fault(written.line(), "min_price", "is for items with any_price: true");
+        reader.fault(written.line(), "min_price", "is for items with any_price: true");
     }
-    let discount = desk.money(file.discount.as_ref(), "discount");
+    let discount = reader.money(file.discount.as_ref(), "discount");
     if exceeds(discount, price) {
-        desk.fault(file.discount.as_ref().and_then(Decimal::line), "discount", "must not exceed price");
+        reader.fault(file.discount.as_ref().and_then(Decimal::line), "discount", "must not exceed price");
     }
     let promotion = file.promotion.as_ref().map(|promotion| {
-        let promoted = desk.money(Some(&promotion.price), "promotion.price");
+        let promoted = reader.money(Some(&promotion.price), "promotion.price");
         if exceeds(promoted, price) {
-            desk.fault(promotion.price.line(), "promotion.price", "must not be above price");
+            reader.fault(promotion.price.line(), "promotion.price", "must not be above price");
         }
         Promotion { price: promoted.unwrap_or(Money::ZERO), sorting: promotion.sorting }
     });
@@ -123,28 +124,28 @@ fn prices(desk: &mut Desk<'_>) -> Prices {
     Prices { price, discount, min_price, promotion }
 }
 
-fn virtual_price(desk: &mut Desk<'_>) -> Money {
-    let file = desk.file;
+fn virtual_price(reader: &mut ItemReader<'_>) -> Money {
+    let file = reader.file;
     if file.virtual_only && file.virtual_price.is_none() {
-        desk.fault(None, "virtual_only", "needs a virtual_price");
+        reader.fault(None, "virtual_only", "needs a virtual_price");
     }
-    if file.virtual_only && !desk.shelf.site.config.is_virtual_currency {
-        desk.fault(None, "virtual_only", "needs virtual_currency.enabled: true in store.yaml");
+    if file.virtual_only && !reader.category.site.config.is_virtual_currency {
+        reader.fault(None, "virtual_only", "needs virtual_currency.enabled: true in store.yaml");
     }
-    desk.money(file.virtual_price.as_ref(), "virtual_price").unwrap_or(Money::ZERO)
+    reader.money(file.virtual_price.as_ref(), "virtual_price").unwrap_or(Money::ZERO)
 }
 
-fn servers(desk: &mut Desk<'_>) -> Vec<Server> {
-    let file = desk.file;
+fn servers(reader: &mut ItemReader<'_>) -> Vec<Server> {
+    let file = reader.file;
     if file.select_server && file.servers.is_empty() {
-        desk.fault(None, "select_server", "needs servers to select from");
+        reader.fault(None, "select_server", "needs servers to select from");
     }
     let mut servers = Vec::with_capacity(file.servers.len());
     for id in &file.servers {
-        match desk.shelf.site.servers.get(&id.value) {
-            None => desk.fault(id.line, "servers", &format!("there is no server {} in store.yaml", **id)),
+        match reader.category.site.servers.get(&id.value) {
+            None => reader.fault(id.line, "servers", &format!("there is no server {} in store.yaml", **id)),
             Some(_) if servers.iter().any(|known: &Server| known.id == ServerId::new(**id)) => {
-                desk.fault(id.line, "servers", &format!("server {} is named twice", **id));
+                reader.fault(id.line, "servers", &format!("server {} is named twice", **id));
             }
             Some(server) => servers.push(server.clone()),
         }
@@ -153,28 +154,28 @@ fn servers(desk: &mut Desk<'_>) -> Vec<Server> {
 }
 
 /// The item's cells in the order of the table's rows.
-fn cells(desk: &mut Desk<'_>) -> Vec<ComparisonValue> {
-    let file = desk.file;
+fn cells(reader: &mut ItemReader<'_>) -> Vec<ComparisonValue> {
+    let file = reader.file;
     for (row, cell) in &file.comparison {
-        if !desk.shelf.rows.iter().any(|known| known.id == *row) {
-            desk.fault(cell.line, "comparison", &format!("the category has no comparison row {row}"));
+        if !reader.category.rows.iter().any(|known| known.id == *row) {
+            reader.fault(cell.line, "comparison", &format!("the category has no comparison row {row}"));
         }
     }
     let cell = |row: &Comparison| {
         let value = file.comparison.get(&row.id)?.value.clone();
         Some(ComparisonValue { comparison_id: row.id, value })
     };
-    desk.shelf.rows.iter().filter_map(cell).collect()
+    reader.category.rows.iter().filter_map(cell).collect()
 }
 
-fn variables(desk: &mut Desk<'_>) -> Vec<Variable> {
-    let file = desk.file;
+fn variables(reader: &mut ItemReader<'_>) -> Vec<Variable> {
+    let file = reader.file;
     let mut ids = Unique::new("variable");
-    let field = desk.field("variables.id");
+    let field = reader.field("variables.id");
     for variable in &file.variables {
-        check_options(variable, desk);
-        super::check_id(*variable.id, variable.id.line, &field, desk.report);
-        ids.take(desk.report, *variable.id, variable.id.line, &field);
+        check_options(variable, reader);
+        check_id(*variable.id, variable.id.line, &field, reader.report);
+        ids.take(reader.report, *variable.id, variable.id.line, &field);
     }
     let variable = |variable: &VariableFile| Variable {
         id: *variable.id,
@@ -184,18 +185,18 @@ fn variables(desk: &mut Desk<'_>) -> Vec<Variable> {
     file.variables.iter().map(variable).collect()
 }
 
-fn check_options(variable: &VariableFile, desk: &mut Desk<'_>) {
+fn check_options(variable: &VariableFile, reader: &mut ItemReader<'_>) {
     let name = |name: &str| format!("variables[{}].{name}", *variable.id);
-    let name_field = desk.field(&name("name"));
-    check_name(&variable.name, variable.id.line, &name_field, desk.report);
+    let name_field = reader.field(&name("name"));
+    check_name(&variable.name, variable.id.line, &name_field, reader.report);
     let Some(options) = &variable.options else { return };
     if options.is_empty() {
-        desk.fault(variable.id.line, &name("options"), "needs an option; leave it out for any text");
+        reader.fault(variable.id.line, &name("options"), "needs an option; leave it out for any text");
     }
-    let field = desk.field(&name("options"));
+    let field = reader.field(&name("options"));
     let mut known = Unique::new("option");
     for option in options {
-        check_name(option, variable.id.line, &field, desk.report);
-        known.take(desk.report, option.as_str(), variable.id.line, &field);
+        check_name(option, variable.id.line, &field, reader.report);
+        known.take(reader.report, option.as_str(), variable.id.line, &field);
     }
 }

@@ -1,5 +1,5 @@
-//! Turns files into the store's model and notes every fault on the way. What cannot be read gets a stand-in, so
-//! that one fault never hides another; the result is used only where there was none.
+//! Turns files into the store's model and reports every fault on the way. What cannot be read gets a placeholder, so
+//! that one fault never hides another; the result is used only if there was none.
 
 mod catalog;
 mod content;
@@ -7,13 +7,15 @@ mod currencies;
 mod item;
 mod site;
 mod text;
+mod value;
 
 pub(crate) use catalog::Category;
 pub(crate) use site::Site;
+pub(crate) use value::{check_id, money};
 
 use crate::fault::Report;
-use crate::files::{Decimal, StoreFiles};
-use shared::model::{Money, Page, Staff};
+use crate::files::StoreFiles;
+use shared::model::{Page, Staff};
 use std::path::PathBuf;
 
 /// A store as model types, hidden parts included.
@@ -23,7 +25,7 @@ pub(crate) struct Lowered {
     pub(crate) site: Site,
     /// The staff.
     pub(crate) staff: Staff,
-    /// Pages and where they stand.
+    /// Pages and their files.
     pub(crate) pages: Vec<(PathBuf, Page)>,
     /// Every top category in order.
     pub(crate) categories: Vec<Category>,
@@ -40,25 +42,4 @@ pub(crate) fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     report.enter(&files.staff.path);
     let staff = content::staff(&files.staff.content, report);
     Lowered { site, staff, pages, categories }
-}
-
-/// The largest id: every JSON client reads it exactly.
-const LARGEST_ID: u64 = (1 << 53) - 1;
-
-/// Notes an id that is 0 or too large.
-pub(crate) fn check_id(id: u64, line: Option<u64>, field: &str, report: &mut Report) {
-    if id == 0 || id > LARGEST_ID {
-        report.fault(line, field, format!("must be from 1 to {LARGEST_ID}"));
-    }
-}
-
-/// Reads an amount; one that cannot be read is noted and counts as nothing.
-pub(crate) fn money(decimal: &Decimal, digits: u8, field: &str, report: &mut Report) -> Money {
-    amount(decimal, digits, field, report).unwrap_or(Money::ZERO)
-}
-
-/// Reads an amount; one that cannot be read is noted and is `None`, for those who compare it with others.
-pub(crate) fn amount(decimal: &Decimal, digits: u8, field: &str, report: &mut Report) -> Option<Money> {
-    let amount = decimal.money(digits);
-    amount.map_err(|error| report.fault(decimal.line(), field, error.to_string())).ok()
 }

@@ -2,7 +2,7 @@
 
 use super::currencies::{check_code, currencies};
 use super::text::{check_link, check_name};
-use super::{amount, check_id, money};
+use super::value::{amount, check_id, money};
 use crate::fault::{Report, Unique};
 use crate::files::{ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, StoreFile};
 use oauth2::{AuthUrl, RedirectUrl};
@@ -12,7 +12,7 @@ use shared::model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Digits of a currency's minor unit where its owner says nothing (rules.md, "Money and rounding").
+/// Digits of a currency's minor unit if its owner says nothing (rules.md, "Money and rounding").
 const USUAL_DIGITS: u8 = 2;
 /// The most digits a currency may have.
 const MOST_DIGITS: u8 = 4;

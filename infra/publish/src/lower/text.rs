@@ -2,7 +2,7 @@
 
 use crate::fault::Report;
 
-/// Notes a name that nobody could read.
+/// Reports a name that cannot be read.
 pub(super) fn check_name(name: &str, line: Option<u64>, field: &str, report: &mut Report) {
     if name.chars().all(char::is_whitespace) {
         report.fault(line, field, "must not be blank");
@@ -30,7 +30,7 @@ pub(super) fn check_image(url: &str, line: Option<u64>, field: &str, report: &mu
     }
 }
 
-/// What stands before the first colon, in lower case, if it is a scheme. Blanks before it are skipped as browsers do.
+/// What is before the first colon, in lower case, if it is a scheme. Blanks before it are skipped as browsers do.
 fn scheme(url: &str) -> Option<String> {
     let (scheme, _) = url.trim_start().split_once(':')?;
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.');

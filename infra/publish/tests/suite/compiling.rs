@@ -100,7 +100,7 @@ fn a_category_stands_under_its_slug_and_its_id_with_its_subcategories_in_order()
         let partition = keys::category("v", &path);
         let parts = compiled.parts("v");
         let shelves = parts.iter().filter(|(key, _)| key.pk == partition).map(|(key, part)| match part {
-            Part::VersionedCache(shelf) => (key.sk.as_str(), shelf.head.slug.as_str()),
+            Part::Category(shelf) => (key.sk.as_str(), shelf.head.slug.as_str()),
             other => panic!("{other:?}"),
         });
         let expected = [("0000", "/ranks"), ("0001", "/ranks/vip"), ("0002", "/ranks/late")];

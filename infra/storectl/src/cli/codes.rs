@@ -40,7 +40,7 @@ pub enum GiftCommand {
     /// Make gift cards with random codes that can be read aloud.
     #[command(after_help = "Examples:\n  storectl gift add --balance 25 --stack storefront\n  \
                             storectl gift add --balance 10 --count 5000 --out spring.csv --stack storefront\n\n\
-                            The file is written first. Interrupted, the same command with the same file goes on and \
+                            The file is written first. If it was interrupted, the same command with the same file continues and \
                             makes the cards that are missing.")]
     Add(AddGift),
     /// Show one gift card.

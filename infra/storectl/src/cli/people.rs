@@ -53,7 +53,7 @@ pub struct AddUser {
     /// Print the account that has the name already, instead of refusing.
     #[arg(long)]
     pub if_absent: bool,
-    /// The account's UUID; a random one where it is not given.
+    /// The account's UUID; a random one by default.
     #[arg(long)]
     pub uuid: Option<String>,
     /// Image URL.
@@ -91,7 +91,7 @@ pub enum OrderCommand {
                             --gateway cardhouse --owner 7 --line 101:1:4.99 --line 111:2:13.49 --coupon SPRING --stack storefront\n  \
                             storectl order record --gateway cardhouse --owner 7 --line 201 --line 102@Thornwick --local ./data\n\n\
                             A line without a TOTAL costs what the owner's cart would charge for it now, coupon included; \
-                            where that is not known, the TOTAL must be given. Recorded again under the same --id, what is \
+                            if that is not known, the TOTAL must be given. Recorded again under the same --id, what is \
                             left out is what was recorded."
     )]
     Record(RecordOrder),
@@ -123,7 +123,7 @@ pub struct SetStatus {
 /// `order record`.
 #[derive(Debug, Clone, Args)]
 pub struct RecordOrder {
-    /// The id that buyers and the gateway use; a random one where it is not given.
+    /// The id that buyers and the gateway use; a random one by default.
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
     /// PENDING, PAID, FAILED, CANCELLED or REFUNDED.
@@ -138,7 +138,7 @@ pub struct RecordOrder {
     /// Name of the payment gateway.
     #[arg(long, value_name = "NAME")]
     pub gateway: String,
-    /// Whose it is, id or name; nobody's where it is not given.
+    /// Whose it is, id or name; without it the order has no owner.
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
     /// A line: item, count (1), and what the line cost after any coupon, in the store's currency; with @ and a user's
@@ -151,7 +151,7 @@ pub struct RecordOrder {
     /// Gift card that was used, and what was taken from it, at most what the lines cost.
     #[arg(long, value_name = "CODE:AMOUNT")]
     pub gift: Option<String>,
-    /// When it was made: now where it is not given.
+    /// When it was made; now by default.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
 }
@@ -207,7 +207,7 @@ pub struct AddLine {
     /// The selected server.
     #[arg(long, value_name = "ID")]
     pub server: Option<u64>,
-    /// The buyer's price for one unit, where the item lets them name it.
+    /// The buyer's price for one unit, if the item lets them name it.
     #[arg(long, value_name = "P")]
     pub price: Option<String>,
     /// How it is bought.
@@ -222,7 +222,7 @@ pub enum Payment {
     OneOff,
     /// As a subscription.
     Subscription,
-    /// Once, for somebody else.
+    /// Once, for another user.
     Gift,
 }
 

@@ -1,6 +1,6 @@
 //! `backup`: everything in the table, in one compressed file.
 
-use super::shown_time;
+use super::common::shown_time;
 use crate::answer::{Answer, GOOD, paint};
 use crate::archive::Writer;
 use crate::cli::Backup;
@@ -19,7 +19,7 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Backup) ->
         let what = format!("{} is there already.", path.display());
         return Err(Failure::new(Exit::Local, what, "Choose another name: a backup never replaces one."));
     }
-    // Written beside and renamed when it is whole, so that half a backup never looks like one.
+    // Written under another name and renamed when it is whole, so that half a backup never looks like one.
     let part = beside(path);
     let outcome = write(target, console, &part).await;
     let items = match outcome {
@@ -50,7 +50,7 @@ async fn write(target: &Target, console: &Console, part: &Path) -> Result<u64, F
     let progress = console.progress("Reading", None);
     each(&target.db, "", |item| {
         progress.advance(1);
-        // Requests of addresses last a minute, and are nobody's to keep.
+        // Counters of addresses last a minute and are not kept.
         if key_of(&item)?.pk.starts_with(prefix::RATE) { Ok(()) } else { writer.item(&item).map_err(local) }
     })
     .await?;

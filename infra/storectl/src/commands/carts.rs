@@ -2,8 +2,9 @@
 
 mod place;
 
+use super::common::published;
+use super::items;
 use super::users::{find, find_which};
-use super::{items, published};
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::{AddLine, CartCode, WhichUser};
 use crate::error::{Exit, Failure};

@@ -55,7 +55,7 @@ fn read_with_live(dir: &Path, now: i64) -> Result<Sound, Vec<Fault>> {
     }
 }
 
-/// A directory that is not there is no store with a missing file.
+/// Refuses a directory that is not there: that is not a store with a missing file.
 pub(super) fn must_be_there(dir: &Path) -> Result<(), Failure> {
     match std::fs::read_dir(dir) {
         Ok(_) => Ok(()),
@@ -63,7 +63,7 @@ pub(super) fn must_be_there(dir: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Answers with every fault, or with what the store holds.
+/// Returns every fault, or what the store has.
 pub(super) fn run(options: &Check, now: i64) -> Result<Answer, Failure> {
     must_be_there(&options.dir)?;
     let read = if options.live { read_with_live(&options.dir, now) } else { read(&options.dir) };

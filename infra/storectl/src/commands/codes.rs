@@ -1,6 +1,6 @@
 //! What coupons and gift cards have in common: `show`, `list`, `disable` and `enable`.
 
-use super::shown_time;
+use super::common::shown_time;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::error::Failure;
 use crate::table::each;
@@ -42,7 +42,7 @@ pub(super) fn text(written: &str) -> Result<CodeText, Failure> {
     CodeText::parse(written).map_err(|_| Failure::refused("The code is blank.", "Choose one that buyers can type."))
 }
 
-/// Digits of the store's amounts; two where nothing was published yet.
+/// Digits of the store's amounts; two if nothing was published yet.
 pub(super) async fn digits(target: &Target) -> Result<u8, Failure> {
     Ok(publish::read_active_version(&target.db).await?.map_or(2, |active| active.config.digits))
 }

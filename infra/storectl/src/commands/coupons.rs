@@ -1,7 +1,8 @@
 //! `coupon add`: by the same rules as coupons in files.
 
 use super::codes::{facts, text};
-use super::{items, published, put_new, shown_time, time};
+use super::common::{published, put_new, shown_time, time};
+use super::items;
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{AddCoupon, DiscountOptions, PeriodOptions, ScopeOptions};
 use crate::error::Failure;
@@ -38,7 +39,7 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
     });
     let item = encode_live(&keys::code(&code), &coupon)?;
     let written = put_new(&target.db, item).await.map_err(|error| {
-        let done = format!("It is not known whether the coupon was made; `storectl coupon show {code}` tells.");
+        let done = format!("It is not known whether the coupon was made; check with `storectl coupon show {code}`.");
         Failure::from(error).done(done)
     })?;
     if !written {

@@ -62,7 +62,7 @@ pub(super) fn digits(published: u8, wanted: u8) -> Failure {
          live rows: every balance, order and sum would be read as another amount."
     );
     let next = "Keep `currency.digits` as it is. For other digits publish into a new, empty table (another stack, or \
-                --table), where users, codes and orders begin anew.";
+                --table), where users, codes and orders start from the beginning.";
     Failure::new(Exit::Refused, what, next).done("Nothing was published.")
 }
 

@@ -1,66 +1,21 @@
-//! `doctor`: one line for everything that must be right, and what to do where it is not.
+//! `doctor`: one line for everything that must be right, and what to do if it is not.
 
+mod finding;
 mod names;
 mod origins;
 mod skew;
 mod sums;
 mod table;
 
-use crate::answer::{Answer, BAD, GOOD, WARN, paint};
+use crate::answer::Answer;
 use crate::cli::Doctor;
 use crate::error::{Exit, Failure};
 use crate::orders::finish_statistics;
 use crate::target::Target;
+use finding::{Finding, State};
 use publish::LoadError;
-use serde::Serialize;
 use serde_json::json;
 use shared::store::StoreError;
-
-/// What a check found.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Finding {
-    check: &'static str,
-    state: State,
-    said: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Ok,
-    Note,
-    Bad,
-}
-
-impl Finding {
-    fn ok(check: &'static str, said: impl Into<String>) -> Self {
-        Self { check, state: State::Ok, said: said.into(), next: None }
-    }
-
-    fn note(check: &'static str, said: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { check, state: State::Note, said: said.into(), next: Some(next.into()) }
-    }
-
-    fn bad(check: &'static str, said: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { check, state: State::Bad, said: said.into(), next: Some(next.into()) }
-    }
-
-    fn failed(check: &'static str, failure: Failure) -> Self {
-        Self::bad(check, failure.what, failure.next)
-    }
-
-    fn line(&self) -> String {
-        let (style, word) = match self.state {
-            State::Ok => (GOOD, "ok  "),
-            State::Note => (WARN, "note"),
-            State::Bad => (BAD, "bad "),
-        };
-        let next = self.next.as_ref().map(|next| format!(" → {next}")).unwrap_or_default();
-        format!("{} {}: {}{next}", paint(style, word), self.check, self.said)
-    }
-}
 
 pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Failure> {
     let mut findings = vec![table::shape(target).await];
@@ -107,15 +62,15 @@ async fn restore(target: &Target) -> Finding {
 /// Whether every row of the published version is there and is what was published.
 async fn version(target: &Target) -> Finding {
     const CHECK: &str = "published version";
-    let mend = "publish the files again: `storectl publish DIR`";
+    let fix = "publish the files again: `storectl publish DIR`";
     match whole(target).await {
         Ok(None) => Finding::bad(CHECK, "nothing was published yet", "publish a store: `storectl publish DIR`"),
         Ok(Some((version, 0))) => Finding::ok(CHECK, format!("{version} is whole")),
         Ok(Some((version, rows))) => {
-            Finding::bad(CHECK, format!("{rows} rows of {version} are missing or altered"), mend)
+            Finding::bad(CHECK, format!("{rows} rows of {version} are missing or altered"), fix)
         }
         Err(LoadError::Store(error)) => Finding::failed(CHECK, error.into()),
-        Err(damaged) => Finding::bad(CHECK, damaged.to_string(), mend),
+        Err(damaged) => Finding::bad(CHECK, damaged.to_string(), fix),
     }
 }
 

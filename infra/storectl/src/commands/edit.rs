@@ -2,7 +2,8 @@
 //! counted by orders at the same time.
 
 use super::codes::{self, find, missing, shown};
-use super::{coupons, items, published, time};
+use super::common::{published, time};
+use super::{coupons, items};
 use crate::answer::Answer;
 use crate::cli::{EditCoupon, EditGift, PeriodOptions, TopUp};
 use crate::error::Failure;

@@ -1,6 +1,6 @@
 //! `export`: the published store back to files.
 
-use super::published;
+use super::common::published;
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::Export;
 use crate::error::{Exit, Failure};
@@ -47,7 +47,7 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
     Ok(Answer::new(text, json!({ "version": version, "dir": dir, "items": store.items.len() })))
 }
 
-/// Writes the files into a hidden folder beside `dir`, which takes its place when it is whole: half an export never
+/// Writes the files into a hidden folder next to `dir`, which takes its place when it is whole: half an export never
 /// looks like a store.
 fn write(dir: &Path, files: &StoreFiles) -> io::Result<()> {
     let whole = std::path::absolute(dir)?;

@@ -1,7 +1,7 @@
 //! `gift add`: random codes that a person can read aloud, one or very many.
 //!
-//! Many go to a file first and to the table after, so that no card exists that nobody knows; with the same file the
-//! same command goes on where it was cut off.
+//! Many go to a file first and to the table after, so that no card exists whose code is lost; with the same file the
+//! same command continues where it was interrupted.
 
 use super::{codes, coupons, items};
 use crate::answer::{Answer, GOOD, paint};
@@ -74,7 +74,7 @@ fn random_code() -> Result<CodeText, Failure> {
     const CONSONANTS: &[u8; 16] = b"bdfghjklmnprstvz";
     const VOWELS: &[u8; 4] = b"aiou";
     let mut bytes = [0_u8; 10];
-    let no_entropy = || Failure::new(Exit::Local, "The system gives no random numbers.", "Mend the system.");
+    let no_entropy = || Failure::new(Exit::Local, "The system gives no random numbers.", "Fix the system.");
     getrandom::fill(&mut bytes).map_err(|_| no_entropy())?;
     let mut text = String::with_capacity(29);
     for pair in bytes.chunks_exact(2) {
@@ -108,7 +108,7 @@ async fn few(target: &Target, batch: &Batch, count: u32) -> Result<Answer, Failu
     let cards = make(target, count).await?;
     publish::write_each(&target.db, cards.iter().map(|card| encode(batch, card)), &|_| {}).await.map_err(|error| {
         let failure = Failure::from(error);
-        failure.done("No code was shown; cards that were made stay unknown to everybody and can be switched off.")
+        failure.done("No code was shown; the codes of cards that were made are lost; they can be switched off.")
     })?;
     let balance = CurrencyFormat::new(batch.digits).money(batch.balance);
     let lines: Vec<String> = cards.iter().map(|(_, code)| code.to_string()).collect();
@@ -116,7 +116,7 @@ async fn few(target: &Target, batch: &Batch, count: u32) -> Result<Answer, Failu
     Ok(Answer::new(lines.join("\n"), json!({ "gift_cards": cards })))
 }
 
-/// What stands above the codes in a file, by which a resumed command knows its own.
+/// The first line of a file of codes, by which a resumed command recognises its own file.
 fn heading(options: &AddGift) -> String {
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let (from, until) = (or_none(&options.period.starts_at), or_none(&options.period.ends_at));
@@ -135,7 +135,7 @@ fn write_file(path: &Path, options: &AddGift, batch: &Batch, cards: &[Card]) -> 
     text.push_str("# end\n");
     let mut open = OpenOptions::new();
     open.write(true).create_new(true);
-    // Whoever reads the file can spend the cards.
+    // Who reads the file can spend the cards.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
     let written = open.open(path).and_then(|mut file| {
@@ -145,7 +145,7 @@ fn write_file(path: &Path, options: &AddGift, batch: &Batch, cards: &[Card]) -> 
     written.map_err(|error| Failure::file(path, &error).done("No gift card was made."))
 }
 
-/// Goes on with a file that an earlier run wrote.
+/// Resumes with a file that an earlier run wrote.
 async fn resume(
     target: &Target,
     console: &Console,

@@ -35,5 +35,5 @@ pub(super) fn percent(name: &str, text: &str) -> Result<Percent, Failure> {
 }
 
 fn wrong(name: &str, error: &publish::files::DecimalError) -> Failure {
-    Failure::refused(format!("{name} {error}."), "Mend it and try again.")
+    Failure::refused(format!("{name} {error}."), "Correct it and try again.")
 }

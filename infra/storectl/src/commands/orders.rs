@@ -1,7 +1,8 @@
 //! `order record`, `set-status` and `show`.
 
+use super::common::{published, shown_time, time};
+use super::items;
 use super::users::find;
-use super::{items, published, shown_time, time};
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::{RecordOrder, SetStatus};
 use crate::error::{Exit, Failure};

@@ -186,7 +186,7 @@ async fn send(target: &Target, console: &Console, store: &Compiled, before: &Bef
     }
 }
 
-/// Removes old versions. A fault here is no fault of the publish: the next one goes on.
+/// Removes old versions. A failure here is not one of the publish: the next one continues.
 async fn tidy(target: &Target, console: &Console, grace: i64) -> Result<Vec<String>, Failure> {
     let progress = console.progress("Removing old versions", None);
     let now = target.clock.seconds();

@@ -1,6 +1,6 @@
 //! `referral add`, `list`, `disable` and `enable`.
 
-use super::put_new;
+use super::common::put_new;
 use super::users::find;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::AddReferral;
@@ -31,7 +31,7 @@ pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer
     let referral = Referral { code: code.clone(), owner: owner.id, owner_name: owner.username.clone(), active: true };
     let item = encode_live(&keys::referral(&code), &referral)?;
     let written = put_new(&target.db, item).await.map_err(|error| {
-        let done = "It is not known whether the code was made; `storectl referral list` tells.";
+        let done = "It is not known whether the code was made; check with `storectl referral list`.";
         Failure::from(error).done(done)
     })?;
     if !written {

@@ -61,7 +61,7 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
             return Err(Failure::refused(what, "Restore into a new table: nothing is ever overwritten."));
         }
     };
-    let again = if from > 0 { format!(", going on after {from}") } else { String::new() };
+    let again = if from > 0 { format!(", continuing after {from}") } else { String::new() };
     let shown = format!("{} items of {} into {}{again}", seal.items, seal.taken_at, target.name);
     console.confirm(&shown, "Restore?", options.yes)?;
     if found.is_none() {
@@ -71,10 +71,10 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
     progress.advance(from);
     let restored = fill(&target.db, path, &seal, from, &progress).await;
     restored.map_err(|failure| {
-        let done = format!("{} of {} items are restored; nobody is served them yet.", progress.position(), seal.items);
+        let done = format!("{} of {} items are restored; they are not served yet.", progress.position(), seal.items);
         let resumes = failure.exit != Exit::Refused;
         let next = if resumes {
-            format!("{} Run the same command again, it goes on.", failure.next)
+            format!("{} Run the same command again: it continues.", failure.next)
         } else {
             failure.next.clone()
         };
@@ -104,7 +104,7 @@ pub(super) async fn must_not_be_running(target: &Target) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Whether nothing is in the table but counters of addresses, which a first request leaves behind.
+/// Whether the table is empty but for counters of addresses, which a first request leaves behind.
 async fn is_empty(db: &Db) -> Result<bool, StoreError> {
     let mut start = None;
     loop {
@@ -123,7 +123,7 @@ async fn is_empty(db: &Db) -> Result<bool, StoreError> {
     }
 }
 
-/// Marks the table as being restored; of two who try at once one is told.
+/// Marks the table as being restored; of two attempts at once one is refused.
 async fn begin(db: &Db, seal: &Seal) -> Result<(), Failure> {
     let restoring = Mark { sha256: seal.sha256.clone(), done: 0 };
     let item = encode_live(&keys::active_version(), &Marked { restoring })?;
@@ -132,7 +132,7 @@ async fn begin(db: &Db, seal: &Seal) -> Result<(), Failure> {
     let Err(error) = Box::pin(put.send()).await else { return Ok(()) };
     match error.as_service_error() {
         Some(PutItemError::ConditionalCheckFailedException(_)) => {
-            let what = "Somebody else has just begun a restore into this table.";
+            let what = "Conflict: another restore into this table has just begun.";
             Err(Failure::new(Exit::Raced, what, "Let them finish, then look with `storectl doctor`."))
         }
         _ => Err(StoreError::from_sdk("PutItem", error).into()),
@@ -162,7 +162,7 @@ async fn fill(db: &Db, path: &Path, seal: &Seal, from: u64, progress: &Progress)
     Ok(finish(db, seal, active, &contents).await?)
 }
 
-/// Makes sure that the table holds what the backup holds, and nothing that was written meanwhile.
+/// Makes sure that the table holds what the backup holds, and nothing that was written in the meantime.
 async fn nothing_else(db: &Db, contents: &Contents) -> Result<(), Failure> {
     let mut found = Contents::default();
     each(db, "", |item| found.add(&item)).await?;

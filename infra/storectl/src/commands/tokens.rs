@@ -1,6 +1,6 @@
 //! `token` and `revoke` (rules.md, "Tokens").
 
-use super::shown_time;
+use super::common::shown_time;
 use super::users::find_which;
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{OneUser, Token};

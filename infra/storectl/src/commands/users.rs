@@ -1,6 +1,6 @@
 //! `user add`, `show`, `list` and `erase`.
 
-use super::{published, shown_time};
+use super::common::{published, shown_time};
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{AddUser, EraseUser, WhichUser};
 use crate::console::Console;
@@ -120,7 +120,7 @@ async fn present(target: &Target, options: &AddUser, id: UserId, digits: u8) -> 
 fn random_uuid() -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|_| {
-        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or repair the system.")
+        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or fix the system.")
     })?;
     Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
@@ -183,7 +183,7 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     Ok(Answer::new(text, json!({ "users": users.iter().map(|user| facts(user, wire)).collect::<Vec<_>>() })))
 }
 
-/// Erases a user. An id whose account is gone already goes on where an earlier attempt was cut off.
+/// Erases a user. An id whose account is gone already continues an earlier attempt that was interrupted.
 pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUser) -> Result<Answer, Failure> {
     let id = match (&options.user.either, options.user.id) {
         (_, Some(id)) => Some(id),
@@ -199,7 +199,9 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     };
     let shown = match &name {
         Some(name) => format!("{name} (user {id}) on {}: account, cart, purchases, referral codes, name", target.name),
-        None => format!("User {id} on {} has no account any more; what an earlier attempt left goes", target.name),
+        None => {
+            format!("User {id} on {} has no account any more; what an earlier attempt left is removed", target.name)
+        }
     };
     console.confirm(&shown, "Erase for good?", options.yes)?;
     let unknown = |failure: Failure| {
@@ -210,7 +212,7 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     let codes = erase_referrals(target, id).await.map_err(unknown)?;
     let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;
     let text =
-        format!("{} User {id} is erased; orders stay, and nobody's token matches their owner.", paint(GOOD, "ok"));
+        format!("{} User {id} is erased; orders stay, without an account that could see them.", paint(GOOD, "ok"));
     let json =
         json!({ "user": id, "referral_codes": codes, "was_shown": names.was_shown, "was_patron": names.was_patron });
     Ok(Answer::new(text, json))
@@ -242,7 +244,7 @@ async fn erase_account(target: &Target, id: UserId, username: Option<&str>) -> R
     Ok(())
 }
 
-/// The user's referral codes carry their name; they go as well.
+/// The user's referral codes carry their name; they are removed as well.
 async fn erase_referrals(target: &Target, id: UserId) -> Result<usize, Failure> {
     let mut found: Vec<Key> = Vec::new();
     each(&target.db, prefix::REFERRAL, |item| {

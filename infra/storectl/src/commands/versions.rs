@@ -1,7 +1,7 @@
 //! `versions` and `rollback`.
 
+use super::common::{published, shown_time};
 use super::currency::{self, Confirm};
-use super::{published, shown_time};
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::Rollback;
 use crate::console::Console;
@@ -39,7 +39,7 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     };
     let rows: Vec<Vec<String>> = versions.iter().map(row).collect();
     let history = read_history(&target.db).await?;
-    let text = format!("{}\n\n{}", columns(&["VERSION", "STATE", "PUBLISHED", "ROWS"], &rows), told(&history));
+    let text = format!("{}\n\n{}", columns(&["VERSION", "STATE", "PUBLISHED", "ROWS"], &rows), shown(&history));
     let entries = history.entries().iter().rev().map(|entry| {
         let back = history.entries().iter().find(|other| Some(other.number) == entry.back);
         let back = back.map(|other| &other.version);
@@ -50,7 +50,7 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
 }
 
 /// What was active when, newest first; `back` marks what rollbacks go to, one after the other.
-fn told(history: &History) -> String {
+fn shown(history: &History) -> String {
     let steps: Vec<u64> = history.before().map(|entry| entry.number).collect();
     let row = |entry: &HistoryEntry| {
         let step = steps.iter().position(|number| *number == entry.number);
@@ -87,7 +87,7 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
     match switch(&target.db, Some(&current), &active, false, step, target.clock.seconds()).await {
         Ok(()) => {}
         Err(PublishError::Raced { winner }) => {
-            let what = format!("Somebody else published version {winner} in the meantime.");
+            let what = format!("Conflict: version {winner} was published in the meantime.");
             return Err(Failure::new(Exit::Raced, what, "Look at `storectl versions` and decide again."));
         }
         Err(PublishError::BeingRemoved { version }) => {
@@ -98,7 +98,7 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
         Err(PublishError::Store(error)) => {
             let failure = Failure::from(error);
             return Err(
-                failure.done("It is not known whether the active version was moved; `storectl versions` tells.")
+                failure.done("It is not known whether the active version was moved; check with `storectl versions`.")
             );
         }
     }

@@ -33,7 +33,7 @@ async fn every_way_in_which_aws_says_no_has_its_sentence() {
         ("ResourceNotFoundException", "Requested resource not found", Exit::Denied, "no such table"),
         ("ThrottlingException", "Rate exceeded", Exit::Unavailable, "throttling"),
         ("ProvisionedThroughputExceededException", "slow down", Exit::Unavailable, "throttling"),
-        ("InternalServerError", "oops", Exit::Unavailable, "did not answer"),
+        ("InternalServerError", "oops", Exit::Unavailable, "did not respond"),
         ("ValidationException", "something is off", Exit::Denied, "refused"),
     ] {
         let failure = refused(code, message).await;
@@ -61,7 +61,7 @@ async fn nobody_at_the_other_end_is_told_in_one_sentence() {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let failure = commands::run(&cli, &Console::nobody(), &clock).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
-    assert!(failure.what.contains("did not answer"), "{failure}");
+    assert!(failure.what.contains("did not respond"), "{failure}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Whether every user name has its index row. Accounts that an older version made get theirs here; of two whose names
 //! differ in case only, the older account keeps the name.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::table::each;
 use crate::target::Target;
 use aws_sdk_dynamodb::types::AttributeValue;

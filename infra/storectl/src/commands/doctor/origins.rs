@@ -1,6 +1,6 @@
 //! Whether the storefronts' origins are let in.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::target::Target;
 
 const CHECK: &str = "origins";
@@ -16,7 +16,7 @@ pub(super) fn clients(target: &Target, wanted: &[String]) -> Finding {
     };
     let fix = "deploy with AllowedOrigins=https://your.shop (comma-separated, no trailing slash)";
     if let Some(wrong) = wanted.iter().chain(&stack.origins).find(|origin| !is_origin(origin)) {
-        return Finding::bad(CHECK, format!("{wrong:?} is no origin: scheme, host and port alone"), fix);
+        return Finding::bad(CHECK, format!("{wrong:?} is not an origin: write only scheme, host and port"), fix);
     }
     let any = stack.origins.iter().any(|origin| origin == "*");
     match wanted.iter().find(|origin| !any && !stack.origins.contains(origin)) {

@@ -1,7 +1,7 @@
 //! How far this machine's clock is from the database's. Accounts, tokens and revocations are dated by the database's;
 //! orders and the times of codes by this machine's.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::target::Target;
 
 /// Seconds that are forgiven: what a token's validity forgives (rules.md, "Tokens").

@@ -1,6 +1,6 @@
 //! Whether what follows from orders is in the table, and whether their amounts are read as they were written.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::error::Failure;
 use crate::orders::{Audit, Difference, audit, repair};
 use crate::target::Target;
@@ -25,7 +25,7 @@ pub(super) async fn check(target: &Target, repairs: bool) -> Vec<Finding> {
         repaired(target, &audit).await.unwrap_or_else(|failure| Finding::failed(CHECK, failure))
     } else {
         let next = "run `storectl doctor --repair`: it sets them to what the orders add up to";
-        Finding::bad(CHECK, told(&audit), next)
+        Finding::bad(CHECK, shown(&audit), next)
     };
     vec![sums, digits(target, &audit).await]
 }
@@ -37,14 +37,14 @@ async fn repaired(target: &Target, audit: &Audit) -> Result<Finding, Failure> {
         target.db.get(&key, true).await?.map(|item| decode_published::<Settings>(&key, &item)).transpose()?;
     let goals = settings.map(|(settings, _)| settings.goals).unwrap_or_default();
     let left = repair(&target.db, audit, &goals).await?;
-    let said = format!("{}; set to what the orders add up to", told(audit));
+    let said = format!("{}; set to what the orders add up to", shown(audit));
     Ok(match left {
         0 => Finding::ok(CHECK, said),
-        left => Finding::bad(CHECK, format!("{said}, but {left} rows changed meanwhile"), "run it again"),
+        left => Finding::bad(CHECK, format!("{said}, but {left} rows changed in the meantime"), "run it again"),
     })
 }
 
-fn told(audit: &Audit) -> String {
+fn shown(audit: &Audit) -> String {
     let mut parts: Vec<String> = audit.differences.iter().take(NAMED).map(one).collect();
     if audit.differences.len() > NAMED {
         parts.push(format!("and {} more", audit.differences.len() - NAMED));

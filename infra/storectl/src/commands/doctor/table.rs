@@ -1,6 +1,6 @@
 //! Whether the table is there and shaped as the template says.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::error::Failure;
 use crate::target::{Target, definition};
 use aws_sdk_dynamodb::types::{TableDescription, TableStatus, TimeToLiveStatus};
@@ -54,7 +54,7 @@ fn differs(table: &TableDescription) -> Result<Option<String>, Failure> {
 /// Whether expired items go by themselves.
 pub(super) async fn ttl(target: &Target) -> Finding {
     const CHECK: &str = "time to live";
-    let mend = "deploy the stack again, or switch it on for the attribute expires_at";
+    let fix = "deploy the stack again, or switch it on for the attribute expires_at";
     let wanted = match definition() {
         Ok(definition) => definition.ttl_attribute,
         Err(failure) => return Finding::failed(CHECK, failure),
@@ -69,7 +69,7 @@ pub(super) async fn ttl(target: &Target) -> Finding {
     let attribute = found.as_ref().and_then(|found| found.attribute_name()).map(str::to_owned);
     match (on, attribute == wanted) {
         (true, true) => Finding::ok(CHECK, format!("on for {}", wanted.unwrap_or_default())),
-        (true, false) => Finding::bad(CHECK, "on for another attribute", mend),
-        (false, _) => Finding::bad(CHECK, "off, so that counters of addresses stay for ever", mend),
+        (true, false) => Finding::bad(CHECK, "on for another attribute", fix),
+        (false, _) => Finding::bad(CHECK, "off, so that counters of addresses stay for ever", fix),
     }
 }
