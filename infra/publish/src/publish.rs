@@ -1,4 +1,4 @@
-//! Publishing: every row of the new version is written next to the old one, then one conditional write that moves the active
+//! Publishing: every row of the new version is written next to the old one, then one conditional write moves the active
 //! version. Whatever happens before that write, readers see the old version whole.
 
 use crate::compile::{Compiled, Part};

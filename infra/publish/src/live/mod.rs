@@ -1,5 +1,5 @@
-//! The live data of a store, which is not published: users, carts, codes, orders, and what the orders add up to. Read from
-//! `live/*.yaml` and loaded into an empty table, for the local server and the tests; a publish never touches it.
+//! The live data of a store, which is not published: users, carts, codes, orders, and what the orders add up to. Read
+//! from `live/*.yaml` and loaded into an empty table, for the local server and the tests; a publish never touches it.
 
 mod carts;
 mod codes;

@@ -40,8 +40,8 @@ pub enum GiftCommand {
     /// Make gift cards with random codes that can be read aloud.
     #[command(after_help = "Examples:\n  storectl gift add --balance 25 --stack storefront\n  \
                             storectl gift add --balance 10 --count 5000 --out spring.csv --stack storefront\n\n\
-                            The file is written first. If it was interrupted, the same command with the same file continues and \
-                            makes the cards that are missing.")]
+                            The file is written first. If the command is interrupted, run it again with the same file: \
+                            it makes the cards that are missing.")]
     Add(AddGift),
     /// Show one gift card.
     #[command(after_help = "Example:\n  storectl gift show lusab-babad-gutih-tugad-mudof --stack storefront")]
