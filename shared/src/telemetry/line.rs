@@ -36,7 +36,7 @@ const fn millis(name: &'static str) -> Metric {
     Metric { name, unit: "Milliseconds", dimensions: PER_FUNCTION }
 }
 
-/// Every metric that is ever emitted: the numbers of [`Values`]. Dashboards and alarms are checked against it.
+/// Every metric that is ever emitted: the numbers of `Values`. Dashboards and alarms are checked against it.
 pub const METRICS: &[Metric] = &[
     count("Requests", PER_FUNCTION),
     count("ClientErrors", PER_FUNCTION),
