@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-/// Reads what the kernel says of the machine; what it does not say is unknown.
+/// The machine, as the kernel describes it.
 #[must_use]
 pub fn machine() -> Machine {
     let field = |file: &str, name: &str| {
@@ -23,8 +23,7 @@ pub fn machine() -> Machine {
     }
 }
 
-/// Versions of the compiler and of the libraries that matter, from the lock file; of the interpreters where they are
-/// measured.
+/// Versions of the compiler, of libraries from the lock file, and of the interpreters if the peers are measured.
 #[must_use]
 pub fn versions(peers: bool) -> BTreeMap<String, String> {
     let mut versions = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The floor: the very requests that a function sends, over bare TLS connections, without SDK, runtime or handler.
+//! The raw calls: what a function sends, over bare TLS connections, without SDK, runtime or handler.
 
 use super::{Failure, Visits, ask, progress};
 use crate::cases::{PER_ADDRESS, address, check_status, other_address};
@@ -13,13 +13,13 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Requests that count for nothing.
+/// Rounds that are not counted.
 const WARM_UP: u32 = 50;
 
 /// Sends what payments sends: the calls of checkStatus, and one GetItem.
 ///
 /// # Errors
-/// [`BenchError`] where payments does not start, or the front does not answer.
+/// [`BenchError`] if payments does not start, or the front does not respond.
 pub async fn measure(
     stage: &Stage,
     payments: &Program,
@@ -35,7 +35,7 @@ pub async fn measure(
     let first = visits.next();
     stage.front.count();
     sandbox.invoke(check_status().event(first)).await?;
-    // The last call of the first request opens the window that the next ones are counted in.
+    // The last call of the first request opens the window of the next ones.
     let opening = stage.front.counted().pop();
     stage.front.count();
     sandbox.invoke(check_status().event(visits.next())).await?;
@@ -53,8 +53,8 @@ pub async fn measure(
     Ok(rows)
 }
 
-/// Sends calls side by side, again and again, each over a connection of its own. A new address's window is opened
-/// first, which counts for nothing.
+/// Sends calls concurrently, `rounds` times, each over a connection of its own. The window of a new address is opened
+/// first, which is not counted.
 fn replay(
     front: &Front,
     opening: Option<&Call>,
@@ -70,7 +70,7 @@ fn replay(
         if let Some(opening) = opening.filter(|_| round.is_multiple_of(PER_ADDRESS)) {
             opener.write_all(&request(opening, address, round, !u64::from(round)))?;
             opener.flush()?;
-            read_answer(&mut opener)?;
+            read_response(&mut opener)?;
         }
         let requests: Vec<Vec<u8>> = calls.iter().map(|call| request(call, address, round, u64::from(round))).collect();
         let begun = Instant::now();
@@ -79,7 +79,7 @@ fn replay(
             connection.flush()?;
         }
         for connection in &mut connections {
-            read_answer(connection)?;
+            read_response(connection)?;
         }
         if round >= WARM_UP {
             times.push(begun.elapsed());
@@ -94,13 +94,13 @@ fn connect(front: &Front) -> Result<StreamOwned<ClientConnection, TcpStream>, Fa
     let (config, host) = front.client();
     let stream = TcpStream::connect(("127.0.0.1", front.port()))?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.set_read_timeout(Some(Duration::from_mins(1)))?;
     let connection = ClientConnection::new(config, ServerName::try_from(host)?)?;
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// A request as it was sent, but from another address of the same length where it names one, and counted under a number of
-/// its own: the limiter counts no number twice.
+/// The request as it was sent, but from another address of the same length, and with a number of its own: the limiter
+/// counts a number once.
 fn request(call: &Call, address: &str, round: u32, number: u64) -> Vec<u8> {
     let mut body = String::from_utf8_lossy(&call.body).replace(address, &other_address(round));
     if let Some(sent) = number_of(&body) {
@@ -124,22 +124,22 @@ fn number_of(body: &str) -> Option<String> {
     rest.split_once('"').map(|(number, _)| number.to_owned())
 }
 
-/// Reads one answer and looks whether it is one of those that were to be measured.
-fn read_answer(connection: &mut impl std::io::Read) -> Result<(), Failure> {
-    let mut answer = Vec::with_capacity(4_096);
+/// Reads one response, which has to be a 200.
+fn read_response(connection: &mut impl std::io::Read) -> Result<(), Failure> {
+    let mut response = Vec::with_capacity(4_096);
     let mut chunk = [0; 4_096];
     loop {
         let read = connection.read(&mut chunk)?;
         if read == 0 {
             return Err("the connection was closed".into());
         }
-        answer.extend_from_slice(&chunk[..read]);
-        let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
-        let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+        response.extend_from_slice(&chunk[..read]);
+        let Some(end) = response.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&response[..end]).to_ascii_lowercase();
         let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-        let length: usize = length.ok_or("an answer without a length")?.trim().parse()?;
-        if answer.len() >= end + 4 + length {
-            let text = String::from_utf8_lossy(&answer);
+        let length: usize = length.ok_or("a response without a length")?.trim().parse()?;
+        if response.len() >= end + 4 + length {
+            let text = String::from_utf8_lossy(&response);
             return if head.starts_with("http/1.1 200") { Ok(()) } else { Err(text.into()) };
         }
     }
