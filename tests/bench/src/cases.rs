@@ -77,9 +77,6 @@ impl Step {
     }
 
     /// Checks that a response is the one that was to be measured.
-    ///
-    /// # Errors
-    /// [`BenchError::Response`] if it is a refusal or a failure.
     pub fn check(&self, answer: &[u8]) -> Result<(), BenchError> {
         let text = String::from_utf8_lossy(answer);
         let value: Value = serde_json::from_slice(answer).unwrap_or_default();

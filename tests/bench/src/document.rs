@@ -13,9 +13,6 @@ fn place(name: &str) -> PathBuf {
 }
 
 /// The figures of the last run that was committed; `None` before the first.
-///
-/// # Errors
-/// [`BenchError::Setup`] if the file does not contain figures.
 pub fn committed() -> Result<Option<Figures>, BenchError> {
     let Ok(text) = fs::read_to_string(place(FIGURES)) else { return Ok(None) };
     serde_json::from_str(&text).map(Some).map_err(|error| BenchError::setup(FIGURES)(&error))
@@ -37,18 +34,12 @@ pub fn complete(figures: &mut Figures, earlier: Figures) {
 }
 
 /// The figures as JSON.
-///
-/// # Errors
-/// [`BenchError::Setup`] if they cannot be serialised.
 pub fn json(figures: &Figures) -> Result<String, BenchError> {
     let text = serde_json::to_string_pretty(figures).map_err(|error| BenchError::setup(FIGURES)(&error))?;
     Ok(text + "\n")
 }
 
 /// Writes the document, its plots and its figures.
-///
-/// # Errors
-/// [`BenchError`] if a plot cannot be drawn or a file cannot be written.
 pub fn write(figures: &Figures) -> Result<(), BenchError> {
     let mut files = Vec::from(report::files(figures)?);
     files.push((FIGURES, json(figures)?));

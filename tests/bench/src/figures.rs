@@ -189,7 +189,6 @@ impl Endpoint {
 
 impl Cost {
     /// The smaller of two costs of the same request.
-    #[must_use]
     pub fn least(self, other: Self) -> Self {
         let key = |cost: &Self| (cost.round_trips, cost.calls);
         match key(&self).cmp(&key(&other)).then(self.read_units.total_cmp(&other.read_units)) {
@@ -201,7 +200,6 @@ impl Cost {
 
 impl Spread {
     /// The distribution of `times`; without any, everything is zero.
-    #[must_use]
     pub fn of(times: impl IntoIterator<Item = Duration>) -> Self {
         let mut nanos: Vec<u64> =
             times.into_iter().map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)).collect();

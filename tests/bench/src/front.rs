@@ -67,9 +67,6 @@ struct Switches {
 
 impl Front {
     /// Starts a front before the database at `endpoint` (`http://…`); its certificates are written into `dir`.
-    ///
-    /// # Errors
-    /// [`BenchError`] if there is no port or no certificate, or it cannot be written.
     pub async fn start(endpoint: &str, dir: &Path) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the TLS front");
         let authority = authority().map_err(|error| failed(&error))?;
@@ -89,31 +86,26 @@ impl Front {
     }
 
     /// The URL, as `AWS_ENDPOINT_URL_DYNAMODB` takes it.
-    #[must_use]
     pub fn endpoint(&self) -> String {
         format!("https://{HOST}:{}", self.port)
     }
 
     /// The port on 127.0.0.1.
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
     /// The file with the root that signed the front's certificate.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// The file with the machine's own roots and that one.
-    #[must_use]
     pub fn bundle(&self) -> &Path {
         &self.bundle
     }
 
     /// The configuration of a client of the front, and the host name.
-    #[must_use]
     pub fn client(&self) -> (Arc<ClientConfig>, &'static str) {
         (Arc::clone(&self.client), HOST)
     }
@@ -131,7 +123,6 @@ impl Front {
     }
 
     /// The calls since [`Front::count`], in the order in which they came.
-    #[must_use]
     pub fn counted(&self) -> Vec<Call> {
         self.switches.count.store(0, Ordering::SeqCst);
         sent_once(std::mem::take(&mut *self.switches.calls.lock().unwrap_or_else(PoisonError::into_inner)))
@@ -282,7 +273,6 @@ fn units(operation: &str, answer: &Bytes) -> (f64, f64) {
 
 /// Sequential round trips: concurrent calls count once. A new round begins with the first call that comes after one of
 /// the round before has ended.
-#[must_use]
 pub fn round_trips(calls: &[Call]) -> u32 {
     let mut rounds = 0;
     let mut first_end: Option<Instant> = None;

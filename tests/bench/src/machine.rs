@@ -6,7 +6,6 @@ use std::fs;
 use std::process::Command;
 
 /// The machine, as the kernel describes it.
-#[must_use]
 pub fn machine() -> Machine {
     let field = |file: &str, name: &str| {
         let text = fs::read_to_string(file).unwrap_or_default();
@@ -24,7 +23,6 @@ pub fn machine() -> Machine {
 }
 
 /// Versions of the compiler, of libraries from the lock file, and of the interpreters if the peers are measured.
-#[must_use]
 pub fn versions(peers: bool) -> BTreeMap<String, String> {
     let mut versions = BTreeMap::new();
     let lock = fs::read_to_string(harness::repository().join("Cargo.lock")).unwrap_or_default();

@@ -44,9 +44,6 @@ impl Visits {
 
 /// Sends a request and checks that the response is the one that was to be measured. A machine that is too busy for the
 /// function's own timeout gets the request again.
-///
-/// # Errors
-/// [`BenchError`] if it is not.
 pub async fn ask(sandbox: &mut Sandbox, step: &Step, visits: &mut Visits) -> Result<Invocation, BenchError> {
     for _ in 1..ATTEMPTS {
         let invocation = sandbox.invoke(step.event(visits.next())).await?;
@@ -66,9 +63,6 @@ fn is_fault(answer: &[u8]) -> bool {
 
 /// What a request asks of the database, counted in front of it. With a network's delay calls are seen to be
 /// concurrent.
-///
-/// # Errors
-/// [`BenchError`] if the response is not the one that was to be measured.
 pub async fn cost(front: &Front, sandbox: &mut Sandbox, step: &Step, visits: &mut Visits) -> Result<Cost, BenchError> {
     front.delay(NETWORK);
     front.count();
@@ -94,7 +88,6 @@ pub fn turns(length: usize, round: u32) -> impl Iterator<Item = usize> {
 }
 
 /// A bar on standard error, or a line if that is not a terminal.
-#[must_use]
 pub fn progress(what: &'static str, length: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         crate::run::say(&format!("measuring: {what}"));

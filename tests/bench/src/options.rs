@@ -56,13 +56,11 @@ pub enum Part {
 
 impl Options {
     /// Whether this part is measured.
-    #[must_use]
     pub fn wants(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
 
     /// Whether the document is written.
-    #[must_use]
     pub const fn writes(&self) -> bool {
         !self.check && !self.quick && self.only.is_empty()
     }

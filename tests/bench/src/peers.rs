@@ -63,7 +63,6 @@ impl Peer {
     pub const ALL: [Self; 3] = [Self::SdkDefaults, Self::Node, Self::Python];
 
     /// Its name: of its directory, and in tables.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::SdkDefaults => "sdk-defaults",
@@ -80,9 +79,6 @@ impl fmt::Display for Peer {
 }
 
 /// Builds a peer of the repository at `root`.
-///
-/// # Errors
-/// [`PeerError`] if a tool is missing or fails.
 pub fn build(peer: Peer, root: &Path) -> Result<Started, PeerError> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let target = std::path::absolute(&target).map_err(at(&target))?;

@@ -23,7 +23,6 @@ pub struct Start {
 
 impl Start {
     /// A program without arguments.
-    #[must_use]
     pub fn program(program: PathBuf) -> Self {
         Self { program, args: Vec::new(), directory: None }
     }
@@ -40,9 +39,6 @@ pub struct Process {
 impl Process {
     /// Starts a program with only `environment`. Its log is kept in memory: on Lambda it goes to another process, and
     /// does not wait for a disk.
-    ///
-    /// # Errors
-    /// [`BenchError::Process`] if it cannot be started.
     pub fn spawn(start: &Start, environment: &[(String, String)]) -> Result<Self, BenchError> {
         let failed = |problem: &dyn std::fmt::Display| BenchError::process(&start.program, problem);
         let log = memfd_create("log", MFdFlags::MFD_CLOEXEC).map_err(|error| failed(&error))?;
@@ -62,14 +58,12 @@ impl Process {
     }
 
     /// The processor time that all its threads have used so far; zero after it has ended.
-    #[must_use]
     pub fn cpu(&self) -> Duration {
         let time = clock_gettime(self.clock).ok();
         time.and_then(|time| u64::try_from(time.num_nanoseconds()).ok()).map_or(Duration::ZERO, Duration::from_nanos)
     }
 
     /// The most memory that it has held, in bytes.
-    #[must_use]
     pub fn peak_rss(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -80,7 +74,6 @@ impl Process {
     }
 
     /// The last lines of its log.
-    #[must_use]
     pub fn log_end(&self) -> String {
         let mut bytes = vec![0; self.log.metadata().map_or(0, |log| usize::try_from(log.len()).unwrap_or(0))];
         // From its beginning: reading on would move the position at which the process writes.

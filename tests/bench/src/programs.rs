@@ -28,9 +28,6 @@ pub struct Program {
 const ALIKE: [&str; 4] = ["catalog", "cart", "payments", "content"];
 
 /// Builds the functions that can be built together.
-///
-/// # Errors
-/// [`BenchError::Build`] with what the compiler said.
 pub fn build_alike() -> Result<(), BenchError> {
     cargo(&ALIKE).map(drop)
 }
@@ -62,9 +59,6 @@ fn cargo(packages: &[&str]) -> Result<String, BenchError> {
 }
 
 /// Builds one of the functions, or the hello world.
-///
-/// # Errors
-/// [`BenchError::Build`].
 pub fn program(name: &'static str) -> Result<Program, BenchError> {
     let kind = if name == HELLO { Kind::HelloWorld } else { Kind::Function };
     let path = build(name)?;
@@ -72,9 +66,6 @@ pub fn program(name: &'static str) -> Result<Program, BenchError> {
 }
 
 /// Builds a peer.
-///
-/// # Errors
-/// [`BenchError::Peer`].
 pub fn peer(peer: Peer) -> Result<Program, BenchError> {
     let kind = match peer {
         Peer::SdkDefaults => Kind::SdkDefaults,
@@ -88,9 +79,6 @@ pub fn peer(peer: Peer) -> Result<Program, BenchError> {
 /// Copies a program to `directory`, as a deploy unpacks it, and starts the copy from now on: a start of the linker's file
 /// costs a twelfth more (see "Programs are unpacked before they are measured" in
 /// `infra/docs/performance-notes.md`). What an interpreter runs is not copied.
-///
-/// # Errors
-/// [`BenchError::File`] if it cannot be copied.
 pub fn unpack(mut program: Program, directory: &Path) -> Result<Program, BenchError> {
     let built = &mut program.start.program;
     if program.deployed != [built.clone()] {
@@ -110,9 +98,6 @@ pub fn unpack(mut program: Program, directory: &Path) -> Result<Program, BenchEr
 }
 
 /// The size of files, and their size in an archive, in bytes.
-///
-/// # Errors
-/// [`BenchError::File`] if one cannot be read.
 pub fn weigh(files: &[PathBuf]) -> Result<(u64, u64), BenchError> {
     let mut sizes = (0, 0);
     for file in files {

@@ -15,9 +15,6 @@ use std::io::Write as _;
 use std::path::Path;
 
 /// Measures what the options ask for.
-///
-/// # Errors
-/// [`BenchError`] for the first thing that does not work.
 pub async fn run(options: &Options) -> Result<Figures, BenchError> {
     let rounds = if options.quick { Rounds { cold: 10, warm: 400 } } else { Rounds { cold: 30, warm: 2_000 } };
     let work = harness::repository().join("target/bench");

@@ -74,9 +74,6 @@ pub struct Invocation {
 
 impl Sandbox {
     /// Starts a process and waits until it asks for work.
-    ///
-    /// # Errors
-    /// [`BenchError`] if it cannot be started, or does something else first.
     pub async fn start(name: &str, start: &Start, environment: &[(String, String)]) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the Runtime API");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
@@ -96,9 +93,6 @@ impl Sandbox {
     }
 
     /// Hands over an event, and waits for the response and for the next request for work.
-    ///
-    /// # Errors
-    /// [`BenchError::Runtime`] if it fails, ends or does nothing.
     pub async fn invoke(&mut self, event: Bytes) -> Result<Invocation, BenchError> {
         let cpu = self.process.cpu();
         let Some(work) = self.waiting.take() else { return Err(self.failed("does not wait for work")) };
@@ -118,7 +112,6 @@ impl Sandbox {
     }
 
     /// The most memory that the process has held, in bytes.
-    #[must_use]
     pub fn peak_rss(&self) -> u64 {
         self.process.peak_rss()
     }

@@ -36,9 +36,6 @@ pub struct Stage {
 
 impl Stage {
     /// Sets everything up; certificates go to `work`.
-    ///
-    /// # Errors
-    /// [`BenchError`] for the first part that cannot be set up.
     pub async fn open(work: &Path) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the stage");
         fs::create_dir_all(work).map_err(BenchError::file(work))?;
@@ -58,9 +55,6 @@ impl Stage {
     }
 
     /// A new table, without the front before it.
-    ///
-    /// # Errors
-    /// [`BenchError::Setup`] if the engine refuses.
     pub async fn table(&self, name: &str) -> Result<Db, BenchError> {
         let failed = BenchError::setup("a table");
         let db = Db::new(Client::from_conf(self.engine.client_config().build()), name);
@@ -70,17 +64,11 @@ impl Stage {
     }
 
     /// The keys that tokens are signed with.
-    ///
-    /// # Errors
-    /// [`BenchError::Setup`] if they cannot be read.
     pub fn keys(&self) -> Result<TokenKeys, BenchError> {
         TokenKeys::parse(&self.token_keys).map_err(|error| BenchError::setup("the token keys")(&error))
     }
 
     /// Starts a program on a table, as Lambda does.
-    ///
-    /// # Errors
-    /// [`BenchError`] if it does not ask for work.
     pub async fn start(&self, cast: &Cast<'_>) -> Result<Sandbox, BenchError> {
         let environment = self.environment(cast);
         Sandbox::start(cast.name, cast.start, &environment).await
@@ -139,7 +127,6 @@ pub struct Cast<'a> {
 
 impl<'a> Cast<'a> {
     /// A program on the table with the sample store.
-    #[must_use]
     pub fn new(program: &'a Program) -> Self {
         let brings_roots = program.kind == Kind::Function;
         let Program { name, start, .. } = program;

@@ -17,9 +17,6 @@ struct Seen {
 }
 
 /// Starts every program `rounds` times.
-///
-/// # Errors
-/// [`BenchError`] if a program does not start or does not respond.
 pub async fn measure(
     stage: &Stage,
     programs: &[Program],

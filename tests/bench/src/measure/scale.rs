@@ -30,9 +30,6 @@ struct Question {
 }
 
 /// Fills a table for each size of store, and measures the same requests in each `rounds` times.
-///
-/// # Errors
-/// [`BenchError`] if a store cannot be filled, or a response is not the one that was to be measured.
 pub async fn measure(
     stage: &Stage,
     programs: &[Program],

@@ -38,9 +38,6 @@ struct Seen {
 }
 
 /// Sends every program's requests, each at least `rounds` times.
-///
-/// # Errors
-/// [`BenchError`] if a program does not start, or a response is not the one that was to be measured.
 pub async fn measure(
     stage: &Stage,
     programs: &[Program],
@@ -172,7 +169,6 @@ impl Seen {
 }
 
 /// The mean processor time, in nanoseconds.
-#[must_use]
 pub fn mean_cpu(times: &[Times]) -> u64 {
     let sum: Duration = times.iter().map(|times| times.cpu).sum();
     u64::try_from(sum.as_nanos() / (times.len().max(1) as u128)).unwrap_or(u64::MAX)

@@ -34,7 +34,8 @@ pub fn budgets(page: &mut Page, figures: &Figures) {
             worst.budget.what.to_owned(),
             worst.value_text(),
             worst.of.clone(),
-            worst.budget.limit_text(),
+            worst.budget.limit_text()
+                + if group.iter().any(|verdict| verdict.budget != worst.budget) { " (varies)" } else { "" },
             if worst.budget.stable { "✓" } else { "" }.to_owned(),
             if missed > 0 { format!("**missed** by {missed} of {}", group.len()) } else { worst.outcome().to_owned() },
         ])

@@ -40,9 +40,6 @@ impl Buyer {
 }
 
 /// Publishes a store of so many items, and loads its live data.
-///
-/// # Errors
-/// [`BenchError::Setup`] if the database refuses.
 pub async fn fill(db: &Db, items: u64, now: i64) -> Result<(), BenchError> {
     let failed = BenchError::setup("a store of some size");
     live::seed(db, &live_data(items, now)).await.map_err(|error| failed(&error))?;
