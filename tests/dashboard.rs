@@ -1,9 +1,10 @@
-//! Alarms and dashboard (infra/monitoring.yaml) look at metrics that are really emitted: those of the functions stand
-//! in `telemetry::METRICS`, those of AWS in the list below.
+//! Alarms and dashboard (infra/monitoring.yaml) use metrics that exist: those of the functions are in
+//! `telemetry::METRICS`, those of AWS in the list below.
 
+use serde_json::Value;
 use shared::telemetry::{METRICS, NAMESPACE};
 use std::collections::{BTreeMap, BTreeSet};
-use template::{MetricUse, Template};
+use template::Template;
 use tests::repository;
 
 /// Metrics of AWS, as its documentation lists them: namespace, name, dimensions.
@@ -38,12 +39,80 @@ const FILLED_IN: &[&str] = &[
     "AlarmEmail",
 ];
 
+/// A metric that an alarm or a widget names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MetricUse {
+    namespace: String,
+    name: String,
+    dimensions: Vec<String>,
+}
+
 fn used() -> Vec<MetricUse> {
     let mut parameters: BTreeMap<String, String> =
         FILLED_IN.iter().map(|&name| (name.to_owned(), name.to_lowercase())).collect();
     parameters.insert("SlowMilliseconds".to_owned(), "1000".to_owned());
     parameters.insert("ConcurrencyLimit".to_owned(), "1000".to_owned());
-    Template::read(&repository().join("infra/monitoring.yaml"), &parameters).unwrap().metrics().unwrap()
+    let template = Template::read(&repository().join("infra/monitoring.yaml"), &parameters).unwrap();
+    let mut uses = Vec::new();
+    for (place, alarm) in template.resources("AWS::CloudWatch::Alarm") {
+        let before = uses.len();
+        of_alarm(alarm, &mut uses);
+        assert!(uses.len() > before, "{place} names no metric");
+    }
+    for (_, dashboard) in template.resources("AWS::CloudWatch::Dashboard") {
+        let body: Value = serde_json::from_str(dashboard["DashboardBody"].as_str().unwrap()).unwrap();
+        for widget in body["widgets"].as_array().unwrap() {
+            let rows = widget["properties"]["metrics"].as_array().unwrap();
+            uses.extend(rows.iter().map(|row| of_row(row).unwrap_or_else(|| panic!("{row} is not understood"))));
+        }
+    }
+    uses
+}
+
+/// The metrics anywhere below an alarm's properties.
+fn of_alarm(node: &Value, uses: &mut Vec<MetricUse>) {
+    if let Some(name) = node.get("MetricName") {
+        let dimensions = node["Dimensions"].as_array().into_iter().flatten();
+        uses.push(MetricUse {
+            namespace: node["Namespace"].as_str().unwrap().to_owned(),
+            name: name.as_str().unwrap().to_owned(),
+            dimensions: dimensions.map(|dimension| dimension["Name"].as_str().unwrap().to_owned()).collect(),
+        });
+    }
+    let below: Vec<&Value> = node.as_object().map_or_else(Vec::new, |map| map.values().collect());
+    for child in below.into_iter().chain(node.as_array().into_iter().flatten()) {
+        of_alarm(child, uses);
+    }
+}
+
+/// A row of a widget's metrics: `[namespace, name, dimension, value, …, {options}]`, or a search.
+fn of_row(row: &Value) -> Option<MetricUse> {
+    let mut cells = row.as_array()?.clone();
+    let options = cells.pop_if(|last| last.is_object());
+    if let Some(expression) = options.as_ref().and_then(|options| options["expression"].as_str()) {
+        return cells.is_empty().then(|| of_search(expression))?;
+    }
+    let cells: Vec<&str> = cells.iter().map(Value::as_str).collect::<Option<_>>()?;
+    let [namespace, name, dimensions @ ..] = cells.as_slice() else { return None };
+    // `.` repeats the cell above, which is hard to read.
+    if !dimensions.len().is_multiple_of(2) || cells.iter().any(|cell| cell.is_empty() || cell.starts_with('.')) {
+        return None;
+    }
+    let dimensions = dimensions.iter().step_by(2).map(|&name| name.to_owned()).collect();
+    Some(MetricUse { namespace: (*namespace).to_owned(), name: (*name).to_owned(), dimensions })
+}
+
+/// `SEARCH('{namespace,dimension,…} MetricName="name" dimension="value" …', …)`.
+fn of_search(expression: &str) -> Option<MetricUse> {
+    let (schema, terms) = expression.strip_prefix("SEARCH('{")?.split_once("} ")?;
+    let mut schema = schema.split(',').map(str::to_owned);
+    let (namespace, dimensions) = (schema.next()?, schema.collect::<Vec<_>>());
+    let terms: Option<BTreeMap<&str, &str>> =
+        terms.split_once('\'')?.0.split_whitespace().map(|term| term.split_once('=')).collect();
+    let mut terms = terms?;
+    let name = terms.remove("MetricName")?.trim_matches('"').to_owned();
+    let known = terms.keys().all(|term| dimensions.iter().any(|dimension| dimension == term));
+    known.then_some(MetricUse { namespace, name, dimensions })
 }
 
 fn is_known(metric: &MetricUse) -> bool {
@@ -78,4 +147,19 @@ fn every_metric_that_is_emitted_is_shown() {
         used().into_iter().filter(|metric| metric.namespace == NAMESPACE).map(|metric| metric.name).collect();
     let emitted: BTreeSet<String> = METRICS.iter().map(|metric| metric.name.to_owned()).collect();
     assert_eq!(shown, emitted);
+}
+
+#[test]
+fn a_row_that_is_not_understood_is_noticed() {
+    for row in [
+        r#"["N", "M", "D"]"#,
+        r#"[".", "O", ".", "."]"#,
+        r#"["N"]"#,
+        r#"[{"expression": "SUM(METRICS())"}]"#,
+        r#"[{"expression": "SEARCH('{N,D} D=\"v\"', 'Sum', 60)"}]"#,
+        r#"[{"expression": "SEARCH('{N,D} MetricName=\"M\" E=\"v\"', 'Sum', 60)"}]"#,
+        r#""N""#,
+    ] {
+        assert_eq!(of_row(&serde_json::from_str(row).unwrap()), None, "{row}");
+    }
 }

@@ -24,7 +24,7 @@ PARTITION_KEY = "pk"
 
 
 def leading_keys(request):
-    """The partition keys that a DynamoDB request names, none of them twice; none where it names no key, as Scan."""
+    """The partition keys that a DynamoDB request names, each once; an empty list if it names none, as Scan."""
     keys = []
 
     def note(attributes):

@@ -109,7 +109,7 @@ class Account:
         return done.stdout
 
     def deploy(self, template, stack, parameters, fails=False):
-        """`sam deploy`, as somebody would type it."""
+        """`sam deploy`, as it is typed."""
         overrides = [f"{name}={value}" for name, value in parameters.items()]
         return self.run(tool("sam"), "deploy", "--template-file", template, "--stack-name", stack, "--resolve-s3",
                         "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset",

@@ -39,7 +39,7 @@ def needed_versions(data):
 
 
 def newest_glibc(data):
-    """The newest version of the C library that the binary needs, as a pair of numbers; none where it needs none."""
+    """The newest version of the C library that the binary needs, as a pair of numbers; `None` if it needs none."""
     found = [re.fullmatch(r"GLIBC_(\d+)\.(\d+)(\.\d+)?", version) for version in needed_versions(data)]
     return max(((int(match[1]), int(match[2])) for match in found if match), default=None)
 

@@ -65,7 +65,7 @@ def credentials(account, arn):
     iam, sts = account.client("iam"), account.client("sts")
     deployed = iam.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"]
     trust = str(deployed).replace("'", '"')
-    expect('"AWS"' not in trust and "lambda.amazonaws.com" in trust, f"{name} trusts somebody besides Lambda")
+    expect('"AWS"' not in trust and "lambda.amazonaws.com" in trust, f"{name} trusts another principal than Lambda")
     opened = trust.replace('"Service": ["lambda.amazonaws.com"]', '"AWS": "*"')
     iam.update_assume_role_policy(RoleName=name, PolicyDocument=opened)
     try:

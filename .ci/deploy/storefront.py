@@ -1,5 +1,5 @@
-"""The black-box core: what buyers do, over HTTP, against the deployed functions. Shapes are those of api.md; what exactly
-is answered when is the business of the tests in tests/, which run the same handlers."""
+"""The black-box core: what buyers do, over HTTP, against the deployed functions. Shapes are those of api.md; the exact
+responses are tested in tests/, which run the same handlers."""
 
 import http.client
 import json
@@ -82,15 +82,15 @@ class Storefront:
         seen = set()
         for method, path, body, caller, fields in ENDPOINTS:
             reply = self.call(method, path, body, self.tokens.get(caller))
-            where = f"{method} {path} as {caller or 'nobody'}"
+            where = f"{method} {path} as {caller or 'an anonymous caller'}"
             expect_equal(f"the status of {where} ({reply.text[:200]})", reply.status, 200)
             answer = reply.json()
-            expect(answer, f"{where} answers nothing")
+            expect(answer, f"the response to {where} is empty")
             record = answer[0] if isinstance(answer, list) else answer
             expect(fields <= set(record), f"{where} lacks {sorted(fields - set(record))}")
             expect(record.get("success", True) is True, f"{where}: {reply.text[:200]}")
             seen.add(f"{method} {path}")
-        expect_equal("the number of endpoints that answered", len(seen), 17)
+        expect_equal("the number of endpoints that responded", len(seen), 17)
         cart = self.call("POST", "/cart/get", token=self.tokens["buyer"]).json()
         expect_equal("the code on the cart", cart["cart"]["coupon_code"].lower(), "welcome10")
         expect(cart["cart"]["coupon_sum"] > 0 and cart["items"], "the coupon takes nothing off")
@@ -106,7 +106,7 @@ class Storefront:
         expect_equal("the status of an unknown category", reply.status, 404)
         for method, path in (("GET", "/user"), ("GET", "/nowhere")):
             reply = self.call(method, path)
-            expect_equal(f"the answer to {method} {path}", (reply.status, reply.json()), (404, {"message": "Not Found"}))
+            expect_equal(f"the response to {method} {path}", (reply.status, reply.json()), (404, {"message": "Not Found"}))
         first = self.call("GET", "/categories/get")
         again = self.call("GET", "/categories/get", headers={"If-None-Match": first.headers["etag"]})
         expect_equal("the status of an unchanged category list", again.status, 304)
@@ -122,8 +122,8 @@ class Storefront:
                 reply = self.call("POST", path, body, token)
                 expect_equal(f"the status of {path} with {kind} token", reply.status, wanted)
         for caller, order, status, label in (
-            ("nobody", "deploytestorder1", 401, "error"), ("stranger", "deploytestorder1", 200, "forbidden"),
-            ("nobody", "deploytestorder2", 200, "success"), ("nobody", "nosuchorder", 200, "not_found"),
+            ("anonymous", "deploytestorder1", 401, "error"), ("stranger", "deploytestorder1", 200, "forbidden"),
+            ("anonymous", "deploytestorder2", 200, "success"), ("anonymous", "nosuchorder", 200, "not_found"),
         ):
             reply = self.call("POST", "/payments/checkStatus", {"order_id": order}, self.tokens.get(caller))
             expect_equal(f"checkStatus of {order} for {caller}", (reply.status, reply.json()["status"]), (status, label))
@@ -152,7 +152,7 @@ class Storefront:
         reply = self.call("OPTIONS", "/cart/get", headers={
             "Origin": origin, "Access-Control-Request-Method": "POST",
             "Access-Control-Request-Headers": "authorization,content-type"})
-        expect_equal(f"the origin that a preflight from {origin} is told",
+        expect_equal(f"the allowed origin in a preflight from {origin}",
                      reply.headers.get("access-control-allow-origin"), allowed)
         if allowed:
             expect_equal("the methods", set(reply.headers["access-control-allow-methods"].split(",")), {"GET", "POST"})

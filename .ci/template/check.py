@@ -207,7 +207,7 @@ def access(function, statement):
     keys = condition["ForAllValues:StringLike"].get("dynamodb:LeadingKeys")
     expect(isinstance(keys, list), f"{where}: no list of dynamodb:LeadingKeys")
     for key in keys:
-        expect(re.fullmatch(r"[A-Z]+(#\*)?", key), f"{where}: {key!r} is no partition key of the table")
+        expect(re.fullmatch(r"[A-Z]+(#\*)?", key), f"{where}: {key!r} is not a partition key of the table")
     return actions, keys
 
 
@@ -255,7 +255,7 @@ def check_stage(subject):
 
 
 def check_monitoring(subject):
-    """The stack below gets what it asks for, and every alarm tells somebody and is explained."""
+    """The stack below gets the parameters that it has, and every alarm notifies the topic and is explained."""
     (nested,) = subject.resources("AWS::CloudFormation::Stack").values()
     expect_equal("TemplateURL", nested["Properties"]["TemplateURL"], "infra/monitoring.yaml")
     given, wanted = nested["Properties"]["Parameters"], subject.monitoring["Parameters"]
@@ -281,7 +281,7 @@ def check_monitoring(subject):
     try:
         json.loads(dashboard["Properties"]["DashboardBody"]["Fn::Sub"])
     except ValueError as error:
-        raise Fault(f"the dashboard is no JSON: {error}") from error
+        raise Fault(f"the dashboard is not JSON: {error}") from error
 
 
 def check_address(subject):
@@ -306,8 +306,8 @@ def check_lint(subject):
 
 
 def check_expanded_lint(subject):
-    # W2001: SAM has already written in the parameters that only it reads. W3002: `sam package` puts an S3 address where
-    # the path of the stack below stands.
+    # W2001: SAM has already written in the parameters that only it reads. W3002: `sam package` replaces the path of the
+    # stack below by an S3 address.
     config = ManualArgs(regions=["us-east-1"], ignore_checks=["W2001", "W3002"])
     for expanded in (subject.any_origin, subject.named_origins, subject.traced):
         report("expanded template", lint(json.dumps(expanded, indent=1), config=config))

@@ -1,4 +1,4 @@
-"""What template.yaml has to be, written a second time on purpose: nobody widens a role by one edit."""
+"""What template.yaml has to be, written a second time on purpose: a role is not widened by one edit."""
 
 # Attached by SAM to the role of every function. It may write to the account's logs and nothing else.
 LOGGING_POLICY = "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
@@ -79,7 +79,7 @@ TRACING_POLICY = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
 
 # Handed on to infra/monitoring.yaml under their own names.
 SAME_NAME = ["FunctionLogs", "ApiLogs", "AlarmEmail", "SlowMilliseconds", "ConcurrencyLimit"]
-# Every alarm. Each tells the topic when it goes off and when it is over, and stands in infra/docs/deployment.md.
+# Every alarm. Each notifies the topic when it goes off and when it is over, and is explained in infra/docs/deployment.md.
 ALARMS = ["CartConflictsAlarm", "ConcurrencyAlarm", "FunctionErrorsAlarm", "FunctionThrottlesAlarm", "ServerErrorsAlarm",
           "SlowAnswersAlarm", "TableThrottlesAlarm"]
 

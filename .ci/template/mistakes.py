@@ -1,4 +1,4 @@
-"""Typical mistakes, planted one at a time by check.py --self-test. A check that cannot fail proves nothing."""
+"""Typical mistakes, planted one at a time by check.py --self-test."""
 
 import re
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ ALL = [
     Mistake("credentials for every origin", "cors", r'AllowOrigins: \["\*"\]',
             'AllowOrigins: ["*"]\n          AllowCredentials: true'),
     Mistake("a header in one form only", "cors", r"expires, if-none-match\]", "expires]"),
-    Mistake("`*` beside a name", "parameters", r"\[\*\]\|https", "[*](,.*)?|https"),
+    Mistake("`*` together with a name", "parameters", r"\[\*\]\|https", "[*](,.*)?|https"),
     Mistake("two functions on one route", "expand", r"Method: POST, Path: /cart/setReferral",
             "Method: POST, Path: /cart/get"),
     Mistake("a wildcard action", "roles", r"Action: \[dynamodb:UpdateItem\]", 'Action: ["dynamodb:*"]'),
@@ -50,7 +50,7 @@ ALL = [
             "Action: [dynamodb:UpdateItem, dynamodb:DeleteItem]"),
     Mistake("content reading orders", "roles", r"PAGE#\*, STATS\]", 'PAGE#*, STATS, "ORDER#*"]'),
     Mistake("every partition key", "roles", r"LeadingKeys: \[CART#\*\]", 'LeadingKeys: ["*"]'),
-    Mistake("no guard beside ForAllValues", "roles",
+    Mistake("ForAllValues without a guard", "roles",
             r'\n +"Null":\n +dynamodb:LeadingKeys: "false"', ""),
     Mistake("Null not quoted, which YAML takes for null", "roles", r'"Null":', "Null:"),
     Mistake("the package of another function", "functions", r"-p, cart", "-p, catalog"),
@@ -66,11 +66,11 @@ ALL = [
             "FunctionName: auth\n      Description: The caller's profile"),
     Mistake("a reference to nothing", "lint", r"Value: !Ref FunctionLogs", "Value: !Ref FunctionLog"),
     # A name that cfn-lint expects of SAM, and that SAM does not give: seen in the expanded template only.
-    Mistake("a reference to a stage that SAM calls otherwise", "expanded lint", r"Value: !Ref FunctionLogs",
+    Mistake("a reference to a stage by a name that SAM does not give", "expanded lint", r"Value: !Ref FunctionLogs",
             "Value: !Ref StorefrontApiStage"),
     Mistake("a role that reaches every table", "roles", r"!GetAtt StoreTable.Arn, !Ref ExistingTable",
             '!GetAtt StoreTable.Arn, "*"'),
-    Mistake("a table of one's own beside the existing one", "conditions", r"    Condition: OwnTable\n", ""),
+    Mistake("the stack's own table as well as the existing one", "conditions", r"    Condition: OwnTable\n", ""),
     Mistake("a domain that is always made", "conditions", r"    Condition: OwnDomain\n", ""),
     Mistake("a domain without a certificate", "rules", r"Assert: !Not \[!Equals \[!Ref CertificateArn",
             "Assert: !Not [!Equals [!Ref DomainName"),
@@ -81,9 +81,9 @@ ALL = [
     Mistake("functions that do not know their stack", "functions", r"STACK_NAME: ", "STACK: "),
     Mistake("the function of another alarm", "monitoring", r"Cart: !Ref CartFunction", "Cart: !Ref CatalogFunction"),
     Mistake("a parameter that the alarms do not get", "monitoring", r"        SlowMilliseconds: !Ref SlowMilliseconds\n", ""),
-    Mistake("an alarm that tells nobody", "monitoring", r"AlarmActions: \[!Ref Topic\]", "AlarmActions: []",
+    Mistake("an alarm that notifies no one", "monitoring", r"AlarmActions: \[!Ref Topic\]", "AlarmActions: []",
             file="infra/monitoring.yaml"),
-    Mistake("an alarm that wakes somebody because nobody buys", "monitoring", r"TreatMissingData: notBreaching",
+    Mistake("an alarm without data that goes off", "monitoring", r"TreatMissingData: notBreaching",
             "TreatMissingData: breaching", file="infra/monitoring.yaml"),
     Mistake("an alarm that nothing explains", "monitoring", r"deployment.md, TableThrottles", "deployment.md, Throttles",
             file="infra/monitoring.yaml"),

@@ -1,119 +1,72 @@
-//! The functions of a template and their environment. A function goes by its package, which is also the name of its
-//! binary: `Metadata.BuildProperties.Binary`.
+//! The functions of a template. A function is named by its package, which is also the name of its binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Template;
-use crate::document::Node;
-use crate::error::{Fault, TemplateError};
-use crate::evaluate::Value;
+use serde::Deserialize;
 
-/// One `AWS::Serverless::Function`.
-pub(crate) struct Function<'t> {
-    pub(crate) id: &'t str,
-    pub(crate) binary: &'t str,
-    pub(crate) definition: &'t Node,
+use crate::{Template, TemplateError};
+
+/// A policy, as far as it is read here.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Policy {
+    statement: Vec<Statement>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Statement {
+    action: Vec<String>,
 }
 
 impl Template {
-    /// The packages of all functions, in the order of the file.
+    /// The packages of all functions.
     ///
     /// # Errors
     /// When a function does not say which binary it is built from, or two say the same.
     pub fn functions(&self) -> Result<Vec<String>, TemplateError> {
-        let all = self.function_definitions()?;
-        Ok(all.iter().map(|function| function.binary.to_owned()).collect())
+        Ok(self.binaries()?.into_keys().collect())
     }
 
-    /// The environment variables of one function, given by its package: its own ones over those of all functions
-    /// (`Globals`). A dynamic reference such as `{{resolve:secretsmanager:…}}` stays the text it is.
+    /// The environment variables of a function: its own and those of all functions (`Globals`).
     ///
     /// # Errors
-    /// When there is no such function, or a variable cannot be evaluated to plain text.
+    /// When there is no such function, or a variable is not text.
     pub fn environment(&self, function: &str) -> Result<BTreeMap<String, String>, TemplateError> {
-        let all = self.function_definitions()?;
-        let found = find(&all, function)?;
+        let own = format!("{}.Properties", self.function(function)?);
         let mut variables = BTreeMap::new();
-        let common = self.document.find(&["Globals", "Function", "Environment", "Variables"]);
-        let own = found.definition.find(&["Properties", "Environment", "Variables"]);
-        self.add_variables(&mut variables, "Globals.Function", common)?;
-        self.add_variables(&mut variables, found.id, own)?;
+        for place in ["Globals.Function", own.as_str()] {
+            let place = format!("{place}.Environment.Variables");
+            variables.extend(self.document.read::<Option<BTreeMap<String, String>>>(&place)?.unwrap_or_default());
+        }
         Ok(variables)
     }
 
-    /// What a function's own statements allow it to do, given by its package, such as `dynamodb:GetItem`.
+    /// The actions that a function's own statements allow, such as `dynamodb:GetItem`.
     ///
     /// # Errors
-    /// When there is no such function, or its policies are not written out as statements with lists of actions.
+    /// When there is no such function, or its policies are not statements with lists of actions.
     pub fn actions(&self, function: &str) -> Result<BTreeSet<String>, TemplateError> {
-        let all = self.function_definitions()?;
-        let found = find(&all, function)?;
-        actions(found.definition).map_err(|fault| fault.at(format!("{}.Policies", found.id)))
+        let place = format!("{}.Properties.Policies", self.function(function)?);
+        let statements = self.document.read::<Vec<Policy>>(&place)?.into_iter().flat_map(|policy| policy.statement);
+        Ok(statements.flat_map(|statement| statement.action).collect())
     }
 
-    fn add_variables(
-        &self,
-        variables: &mut BTreeMap<String, String>,
-        owner: &str,
-        section: Option<&Node>,
-    ) -> Result<(), TemplateError> {
-        let Some(section) = section else {
-            return Ok(());
-        };
-        let place = |name: &str| format!("{owner}.Environment.Variables{name}");
-        for (name, node) in section.entries().map_err(|fault| fault.at(place("")))? {
-            let value = self.scope.evaluate(node);
-            match value.map_err(|fault| fault.at(place(&format!(".{name}"))))? {
-                Value::Text(text) => {
-                    variables.insert(name.clone(), text);
-                }
-                Value::Absent => {
-                    variables.remove(name);
-                }
-                Value::List(_) | Value::Map(_) => {
-                    let fault = Fault::new(node.line, "does not amount to plain text");
-                    return Err(fault.at(place(&format!(".{name}"))));
-                }
+    fn function(&self, binary: &str) -> Result<String, TemplateError> {
+        let found = self.binaries()?.remove(binary);
+        found.ok_or_else(|| TemplateError::Absent(format!("function with the binary {binary}")))
+    }
+
+    /// Every function's path, by its binary.
+    pub(crate) fn binaries(&self) -> Result<BTreeMap<String, String>, TemplateError> {
+        let mut binaries = BTreeMap::new();
+        for (place, _) in self.resources("AWS::Serverless::Function") {
+            let named = format!("{place}.Metadata.BuildProperties.Binary");
+            let binary = self.document.read(&named)?;
+            if let Some(other) = binaries.insert(binary, place) {
+                return Err(self.document.broken(&named, format!("is also the binary of {other}")));
             }
         }
-        Ok(())
-    }
-
-    pub(crate) fn function_definitions(&self) -> Result<Vec<Function<'_>>, TemplateError> {
-        let mut functions: Vec<Function<'_>> = Vec::new();
-        for (id, definition) in self.resources("AWS::Serverless::Function")? {
-            let binary = binary(definition).map_err(|fault| fault.at(format!("{id}.Metadata.BuildProperties")))?;
-            if let Some(other) = functions.iter().find(|other| other.binary == binary) {
-                let problem = format!("names the binary {binary}, as {} does", other.id);
-                let fault = Fault::new(definition.line, problem);
-                return Err(fault.at(format!("{id}.Metadata.BuildProperties")));
-            }
-            functions.push(Function { id, binary, definition });
-        }
-        Ok(functions)
-    }
-}
-
-fn find<'a, 't>(all: &'a [Function<'t>], function: &str) -> Result<&'a Function<'t>, TemplateError> {
-    let found = all.iter().find(|candidate| candidate.binary == function);
-    found.ok_or_else(|| TemplateError::Absent { problem: format!("no function that is built from {function}") })
-}
-
-fn actions(definition: &Node) -> Result<BTreeSet<String>, Fault> {
-    let mut actions = BTreeSet::new();
-    for policy in definition.required("Properties")?.required("Policies")?.items()? {
-        for statement in policy.required("Statement")?.items()? {
-            for action in statement.required("Action")?.items()? {
-                actions.insert(action.text()?.to_owned());
-            }
-        }
-    }
-    Ok(actions)
-}
-
-fn binary(definition: &Node) -> Result<&str, Fault> {
-    match definition.find(&["Metadata", "BuildProperties", "Binary"]) {
-        Some(binary) => binary.text(),
-        None => Err(Fault::new(definition.line, "has no Binary, so that the function's package is not known")),
+        Ok(binaries)
     }
 }

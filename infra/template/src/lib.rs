@@ -1,47 +1,42 @@
-//! Reads `template.yaml`, so that the local server and the tests work from the very file that is deployed: routes,
-//! CORS, the table and the functions' environment are written down there and nowhere else.
+//! Reads `template.yaml` for the local server and the tests: routes, CORS, the table and the functions' environment
+//! are defined there and nowhere else.
 //!
-//! It evaluates what CloudFormation would: parameters with their rules, conditions and the usual intrinsic functions.
-//! It does not deploy, and it asks nobody: a reference to a resource becomes its logical id (`!Ref StoreTable` is
-//! `StoreTable`, `!GetAtt StoreTable.Arn` is `StoreTable.Arn`), and a dynamic reference stays the text it is.
+//! Only what the project's templates use is supported: parameters with their rules, conditions of `!Equals` and `!Not`,
+//! and the functions `!Ref`, `!GetAtt`, `!Sub`, `!If`, `!Select` and `!Split`. Anything else is an error that names the
+//! place. Nothing is deployed, so a reference to a resource is its logical id (`!GetAtt StoreTable.Arn` is
+//! `StoreTable.Arn`), and a dynamic reference stays as it is.
 //!
-//! It must not know what the functions do, nor anything about HTTP beyond matching a path to a route.
+//! The values themselves are checked by `.ci/template`, on the template as SAM expands it.
 
-mod cors;
-mod decimal;
+mod api;
 mod document;
 mod error;
-mod evaluate;
 mod functions;
 mod matching;
-mod metrics;
 mod parameters;
-mod routes;
+mod resolve;
 mod table;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub use cors::Cors;
+use serde_json::{Map, Value};
+
+pub use api::{Cors, Route};
 pub use error::TemplateError;
 pub use matching::match_route;
-pub use metrics::MetricUse;
-pub use routes::Route;
-pub use table::{AttributeType, KeyType, TableDefinition};
+pub use table::TableDefinition;
 
-use document::Node;
-use error::Fault;
-use evaluate::Scope;
+use document::Document;
 
-/// A template together with the values of its parameters.
+/// A template with the values of its parameters filled in.
 #[derive(Debug, Clone)]
 pub struct Template {
-    document: Node,
-    scope: Scope,
+    document: Document,
 }
 
 impl Template {
-    /// Reads a template from a file. `parameters` overrides the defaults, as `--parameter-overrides` does at a deploy.
+    /// Reads a template from a file. `parameters` overrides the defaults, as `--parameter-overrides` does in a deploy.
     ///
     /// # Errors
     /// When the file cannot be read, and as [`Template::parse`].
@@ -54,28 +49,28 @@ impl Template {
     /// Reads a template from its text.
     ///
     /// # Errors
-    /// When the text is no YAML, when a parameter's value is missing, unknown or against the parameter's rules, and
-    /// when a condition cannot be evaluated. What only one question needs is reported when that question is asked.
+    /// When the text is not YAML, when the value of a parameter is missing, unknown or not allowed, and when a
+    /// condition, `Globals` or a resource uses something that is not supported.
     pub fn parse(text: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
-        let document = Node::load(text)?;
-        let scope = Scope::new(&document, parameters)?;
-        Ok(Self { document, scope })
+        Ok(Self { document: resolve::document(text, parameters)? })
     }
 
-    /// Logical id and definition of every resource of one type that the conditions let exist, in the file's order.
-    fn resources(&self, kind: &str) -> Result<Vec<(&str, &Node)>, TemplateError> {
+    /// Path and properties of every resource of one type, in alphabetical order.
+    pub fn resources(&self, kind: &str) -> impl Iterator<Item = (String, &Value)> {
         let resources =
-            self.document.required("Resources").and_then(Node::entries).map_err(|fault| fault.at("Resources"))?;
-        let mut found = Vec::new();
-        for (id, resource) in resources {
-            if self.exists_as(resource, kind).map_err(|fault| fault.at(id))? {
-                found.push((id.as_str(), resource));
-            }
-        }
-        Ok(found)
+            self.document.sections.get("Resources").and_then(Value::as_object).into_iter().flat_map(Map::iter);
+        resources
+            .filter(move |(_, resource)| resource["Type"] == kind)
+            .map(|(id, resource)| (format!("Resources.{id}"), &resource["Properties"]))
     }
 
-    fn exists_as(&self, resource: &Node, kind: &str) -> Result<bool, Fault> {
-        Ok(resource.required("Type")?.text()? == kind && self.scope.lets_exist(resource)?)
+    /// The path of the only resource of a type.
+    fn only(&self, kind: &str) -> Result<String, TemplateError> {
+        let mut found = self.resources(kind).map(|(place, _)| place);
+        let first = found.next().ok_or_else(|| TemplateError::Absent(kind.to_owned()))?;
+        match found.next() {
+            None => Ok(first),
+            Some(place) => Err(self.document.broken(&place, format!("is a second {kind}; one is expected"))),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::routes::Route;
+use crate::Route;
 
 /// How closely a segment of a route was met. The order is that of preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,161 +1,91 @@
-//! The table of a template, as far as creating one like it needs.
+//! The table of a template, as far as is needed to create one like it.
 
-use crate::Template;
-use crate::document::Node;
-use crate::error::{Fault, TemplateError};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::{Template, TemplateError};
 
 /// How to create the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDefinition {
-    /// The table's name in the template. What `!Ref` to it evaluates to here, too.
+    /// The table's name in the template. A `!Ref` to it evaluates to this, too.
     pub logical_id: String,
-    /// Name and type of every attribute of the key.
-    pub attributes: Vec<(String, AttributeType)>,
-    /// Name and role of every attribute of the key, the partition key first.
-    pub key_schema: Vec<(String, KeyType)>,
-    /// The attribute by which items expire, when they do.
+    /// Name of every attribute of the key, and its type: `S`, `N` or `B`.
+    pub attributes: Vec<(String, String)>,
+    /// Name of every attribute of the key, and its role: first `HASH`, then `RANGE`.
+    pub key_schema: Vec<(String, String)>,
+    /// The attribute by which items expire.
     pub ttl_attribute: Option<String>,
 }
 
-/// What an attribute of a key holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttributeType {
-    /// `S`: text.
-    Text,
-    /// `N`: a number.
-    Number,
-    /// `B`: bytes.
-    Binary,
+/// The properties of the table. One that is not listed, such as an index, is an error: a local table would not have it.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Properties {
+    attribute_definitions: Vec<Attribute>,
+    key_schema: Vec<Key>,
+    time_to_live_specification: Option<TimeToLive>,
+    #[serde(rename = "BillingMode")]
+    _billing_mode: Option<IgnoredAny>,
+    #[serde(rename = "PointInTimeRecoverySpecification")]
+    _point_in_time_recovery: Option<IgnoredAny>,
+    #[serde(rename = "DeletionProtectionEnabled")]
+    _deletion_protection: Option<IgnoredAny>,
 }
 
-impl AttributeType {
-    /// As DynamoDB spells it: `S`, `N` or `B`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "S",
-            Self::Number => "N",
-            Self::Binary => "B",
-        }
-    }
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Attribute {
+    #[serde(rename = "AttributeName")]
+    name: String,
+    #[serde(rename = "AttributeType")]
+    kind: String,
 }
 
-/// What an attribute does in a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyType {
-    /// `HASH`: the partition key.
-    Hash,
-    /// `RANGE`: the sort key.
-    Range,
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    #[serde(rename = "AttributeName")]
+    name: String,
+    #[serde(rename = "KeyType")]
+    role: String,
 }
 
-impl KeyType {
-    /// As DynamoDB spells it: `HASH` or `RANGE`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hash => "HASH",
-            Self::Range => "RANGE",
-        }
-    }
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct TimeToLive {
+    attribute_name: String,
+    enabled: bool,
 }
-
-/// What would be lost if a table were made without it.
-const NOT_READ: [&str; 2] = ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"];
 
 impl Template {
     /// The one table of the template.
     ///
     /// # Errors
-    /// When there is none or more than one, when its key makes no sense, and when it has an index: nothing here would
-    /// create that, and the difference would show only once deployed.
+    /// When there is none or more than one, when its key is not valid, and when it has a property that a local table
+    /// would not have.
     pub fn table(&self) -> Result<TableDefinition, TemplateError> {
-        let tables = self.resources("AWS::DynamoDB::Table")?;
-        let (id, table) = match tables.as_slice() {
-            [(id, table)] => (*id, *table),
-            [] => {
-                return Err(TemplateError::Absent { problem: "no table".to_owned() });
-            }
-            [_, (second, node), ..] => {
-                let fault = Fault::new(node.line, "is a second table, and one is expected");
-                return Err(fault.at(*second));
-            }
-        };
-        let properties = table.required("Properties").map_err(|fault| fault.at(id))?;
-        for key in NOT_READ {
-            if let Some(index) = properties.get(key) {
-                let fault = Fault::new(index.line, "is not expected: this table has no index");
-                return Err(fault.at(format!("{id}.{key}")));
-            }
+        let place = self.only("AWS::DynamoDB::Table")?;
+        let logical_id = place.trim_start_matches("Resources.").to_owned();
+        let place = format!("{place}.Properties");
+        let properties: Properties = self.document.read(&place)?;
+        let attributes = properties.attribute_definitions.into_iter().map(|one| (one.name, one.kind));
+        let attributes: Vec<(String, String)> = attributes.collect();
+        let key_schema: Vec<(String, String)> =
+            properties.key_schema.into_iter().map(|one| (one.name, one.role)).collect();
+        let roles: Vec<&str> = key_schema.iter().map(|(_, role)| role.as_str()).collect();
+        let broken = |key: &str, problem: String| Err(self.document.broken(&format!("{place}.{key}"), problem));
+        if let Some((name, kind)) = attributes.iter().find(|(_, kind)| !["S", "N", "B"].contains(&kind.as_str())) {
+            return broken("AttributeDefinitions", format!("the type of {name} is {kind}, not S, N or B"));
         }
-        let attributes = self.attributes(properties).map_err(|fault| fault.at(format!("{id}.AttributeDefinitions")))?;
-        let key_schema =
-            self.key_schema(properties, &attributes).map_err(|fault| fault.at(format!("{id}.KeySchema")))?;
-        let ttl_attribute =
-            self.ttl_attribute(properties).map_err(|fault| fault.at(format!("{id}.TimeToLiveSpecification")))?;
-        Ok(TableDefinition { logical_id: id.to_owned(), attributes, key_schema, ttl_attribute })
-    }
-
-    fn attributes(&self, properties: &Node) -> Result<Vec<(String, AttributeType)>, Fault> {
-        let mut attributes = Vec::new();
-        for item in properties.required("AttributeDefinitions")?.items()? {
-            let name = self.scope.text(item.required("AttributeName")?)?;
-            let kind = item.required("AttributeType")?;
-            let attribute_type = match self.scope.text(kind)?.as_str() {
-                "S" => AttributeType::Text,
-                "N" => AttributeType::Number,
-                "B" => AttributeType::Binary,
-                other => {
-                    let problem = format!("gives {name} the type {other}, which is not S, N or B");
-                    return Err(Fault::new(kind.line, problem));
-                }
-            };
-            attributes.push((name, attribute_type));
+        if !matches!(roles.as_slice(), ["HASH"] | ["HASH", "RANGE"]) {
+            return broken("KeySchema", "has to be one HASH and at most one RANGE after it".to_owned());
         }
-        Ok(attributes)
-    }
-
-    fn key_schema(
-        &self,
-        properties: &Node,
-        attributes: &[(String, AttributeType)],
-    ) -> Result<Vec<(String, KeyType)>, Fault> {
-        let schema = properties.required("KeySchema")?;
-        let mut keys = Vec::new();
-        for item in schema.items()? {
-            let name = self.scope.text(item.required("AttributeName")?)?;
-            if !attributes.iter().any(|(known, _)| *known == name) {
-                let problem = format!("names {name}, which AttributeDefinitions does not have");
-                return Err(Fault::new(item.line, problem));
-            }
-            let key_type = match self.scope.text(item.required("KeyType")?)?.as_str() {
-                "HASH" => KeyType::Hash,
-                "RANGE" => KeyType::Range,
-                other => {
-                    let problem = format!("makes {name} a {other}, which is not HASH or RANGE");
-                    return Err(Fault::new(item.line, problem));
-                }
-            };
-            keys.push((name, key_type));
+        let is_defined = |name: &String| attributes.iter().any(|(known, _)| known == name);
+        if attributes.len() != key_schema.len() || !key_schema.iter().all(|(name, _)| is_defined(name)) {
+            return broken("KeySchema", "has to have the attributes of AttributeDefinitions".to_owned());
         }
-        let roles: Vec<KeyType> = keys.iter().map(|(_, key_type)| *key_type).collect();
-        match roles.as_slice() {
-            [KeyType::Hash] | [KeyType::Hash, KeyType::Range] if keys.len() == attributes.len() => Ok(keys),
-            [KeyType::Hash] | [KeyType::Hash, KeyType::Range] => {
-                Err(Fault::new(schema.line, "does not use every attribute that AttributeDefinitions has"))
-            }
-            _ => Err(Fault::new(schema.line, "is not one HASH with at most one RANGE after it")),
-        }
-    }
-
-    fn ttl_attribute(&self, properties: &Node) -> Result<Option<String>, Fault> {
-        let Some(ttl) = properties.get("TimeToLiveSpecification") else {
-            return Ok(None);
-        };
-        match self.scope.text(ttl.required("Enabled")?)?.as_str() {
-            "true" => self.scope.text(ttl.required("AttributeName")?).map(Some),
-            "false" => Ok(None),
-            _ => Err(Fault::new(ttl.line, "is neither enabled nor disabled")),
-        }
+        let ttl = properties.time_to_live_specification.filter(|ttl| ttl.enabled);
+        Ok(TableDefinition { logical_id, attributes, key_schema, ttl_attribute: ttl.map(|ttl| ttl.attribute_name) })
     }
 }

@@ -1,61 +1,50 @@
-//! What is asked of the functions: the event files, in cycles that leave the store as they found it.
+//! The requests that are measured: event files, in cycles that leave the store as it was.
 
 use crate::error::BenchError;
 use hyper::body::Bytes;
 use serde_json::Value;
 
-/// How many requests come from one address before the next: less than the limit on checkStatus, so that none is
-/// refused.
+/// Requests from one address before the next: less than the limit of checkStatus.
 pub const PER_ADDRESS: u32 = 16;
 
-/// A cycle of requests to one program. Where a request changes the store, the next changes it back.
+/// Requests to one program. If one changes the store, the next changes it back.
 #[derive(Debug, Clone)]
 pub struct Cycle {
-    /// The program.
     pub program: &'static str,
-    /// Its requests in order.
     pub steps: Vec<Step>,
 }
 
 /// A request of a cycle.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// The endpoint as api.md names it, and the outcome where it is not the ordinary one.
+    /// The endpoint as api.md names it, and the outcome if it is not the ordinary one.
     pub name: &'static str,
     event: Value,
     counted: bool,
 }
 
 impl Step {
-    /// A request as an event file has it.
-    #[must_use]
+    /// The request of an event file.
     pub fn file(name: &'static str, file: &str) -> Self {
         Self { name, event: harness::event(file), counted: false }
     }
 
-    /// With another body.
-    #[must_use]
     pub fn body(mut self, body: &Value) -> Self {
         self.event["body"] = Value::String(body.to_string());
         self
     }
 
-    /// With another token.
-    #[must_use]
     pub fn token(mut self, token: &str) -> Self {
         self.event["headers"]["authorization"] = Value::String(format!("Bearer {token}"));
         self
     }
 
     /// With the token of another event file.
-    #[must_use]
     pub fn token_of(mut self, file: &str) -> Self {
         self.event["headers"]["authorization"] = harness::event(file)["headers"]["authorization"].clone();
         self
     }
 
-    /// With another path parameter.
-    #[must_use]
     pub fn url(mut self, url: &str) -> Self {
         self.event["pathParameters"]["url"] = Value::String(url.to_owned());
         for path in ["/rawPath", "/requestContext/http/path"] {
@@ -66,21 +55,18 @@ impl Step {
         self
     }
 
-    /// From another address now and then, so that no address comes to its limit.
-    #[must_use]
+    /// From a new address after [`PER_ADDRESS`] requests.
     pub const fn counted(mut self) -> Self {
         self.counted = true;
         self
     }
 
     /// Whether it counts against its address.
-    #[must_use]
     pub const fn is_counted(&self) -> bool {
         self.counted
     }
 
     /// The event of a run's `round`-th request.
-    #[must_use]
     pub fn event(&self, round: u32) -> Bytes {
         if !self.counted {
             return Bytes::from(self.event.to_string());
@@ -90,10 +76,7 @@ impl Step {
         Bytes::from(event.to_string())
     }
 
-    /// Looks whether an answer is what was to be measured.
-    ///
-    /// # Errors
-    /// [`BenchError::Answer`] where it is a refusal or a failure.
+    /// Checks that a response is the one that was to be measured.
     pub fn check(&self, answer: &[u8]) -> Result<(), BenchError> {
         let text = String::from_utf8_lossy(answer);
         let value: Value = serde_json::from_slice(answer).unwrap_or_default();
@@ -101,18 +84,16 @@ impl Step {
         if value["statusCode"] == 200 && !body.starts_with(r#"{"success":false"#) {
             return Ok(());
         }
-        Err(BenchError::Answer { what: self.name.to_owned(), answer: text.chars().take(400).collect() })
+        Err(BenchError::Response { what: self.name.to_owned(), response: text.chars().take(400).collect() })
     }
 }
 
-/// The address of the `round`-th request: every address is used for a while, then never again.
-#[must_use]
+/// The address of the `round`-th request. Every address is used [`PER_ADDRESS`] times.
 pub fn address(round: u32) -> String {
     nth(100, 64, round)
 }
 
-/// As [`address`], as long, and never one of those.
-#[must_use]
+/// As [`address`], with other addresses of the same length.
 pub fn other_address(round: u32) -> String {
     nth(200, 10, round)
 }
@@ -123,7 +104,6 @@ fn nth(first: u8, second: u32, round: u32) -> String {
 }
 
 /// Every endpoint of the functions, on the sample store.
-#[must_use]
 pub fn endpoints() -> Vec<Cycle> {
     let cycle = |program, steps: Vec<Step>| Cycle { program, steps };
     let coupon = |code: &str| {
@@ -155,14 +135,12 @@ pub fn endpoints() -> Vec<Cycle> {
     ]
 }
 
-/// The request that the peers answer as well.
-#[must_use]
+/// The request that the peers have as well.
 pub fn check_status() -> Step {
     Step::file("payments/checkStatus", "payments/check_status").counted()
 }
 
-/// The request that a program is asked first.
-#[must_use]
+/// The first request to a program.
 pub fn first(program: &str) -> Step {
     match program {
         "catalog" => Step::file("categories/get/{url}", "catalog/get_category"),
@@ -178,18 +156,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_left_before_its_limit() {
+    fn an_address_is_replaced_before_its_limit() {
         let addresses: Vec<String> = (0..100_000).map(address).collect();
         for (round, address) in addresses.iter().enumerate() {
             assert_eq!(address.len(), "100.64.100.100".len(), "{address}");
             assert_ne!(addresses.get(round + 18), Some(address), "round {round}");
         }
-        let mut distinct = addresses.clone();
-        distinct.dedup();
-        let runs = distinct.len();
-        distinct.sort_unstable();
-        distinct.dedup();
-        assert_eq!(distinct.len(), runs, "no address comes back");
+        let distinct: std::collections::BTreeSet<&String> = addresses.iter().collect();
+        assert_eq!(distinct.len(), addresses.len().div_ceil(PER_ADDRESS as usize), "no address comes back");
     }
 
     #[test]

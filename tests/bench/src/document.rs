@@ -1,4 +1,4 @@
-//! The committed figures and the document made of them, below `infra/docs`.
+//! The committed figures and the document made of them, in `infra/docs`.
 
 use crate::error::BenchError;
 use crate::figures::{Figures, Kind};
@@ -6,7 +6,6 @@ use crate::report;
 use std::fs;
 use std::path::PathBuf;
 
-/// The figures' file.
 const FIGURES: &str = "performance.json";
 
 fn place(name: &str) -> PathBuf {
@@ -14,44 +13,33 @@ fn place(name: &str) -> PathBuf {
 }
 
 /// The figures of the last run that was committed; `None` before the first.
-///
-/// # Errors
-/// [`BenchError::Setup`] where they do not read as figures.
 pub fn committed() -> Result<Option<Figures>, BenchError> {
     let Ok(text) = fs::read_to_string(place(FIGURES)) else { return Ok(None) };
     serde_json::from_str(&text).map(Some).map_err(|error| BenchError::setup(FIGURES)(&error))
 }
 
-/// Puts the peers that this run left out beside it as an earlier one measured them.
+/// Adds the peers that this run left out, as an earlier one measured them.
 pub fn complete(figures: &mut Figures, earlier: Figures) {
-    let is_missing = |name: &str| !figures.programs.iter().any(|program| program.name == name);
-    let peers =
-        earlier.programs.into_iter().filter(|program| program.kind != Kind::Function && is_missing(&program.name));
-    let peers: Vec<_> = peers.collect();
-    let is_of_them = |name: &str| peers.iter().any(|peer| peer.name == name);
-    figures.endpoints.extend(earlier.endpoints.into_iter().filter(|row| is_of_them(&row.program)));
+    let is_missing = |name: &str| figures.program(name).is_none();
+    let peers = earlier.programs.into_iter();
+    let peers: Vec<_> = peers.filter(|peer| peer.kind != Kind::Function && is_missing(&peer.name)).collect();
+    let is_peer = |name: &str| peers.iter().any(|peer| peer.name == name);
+    figures.endpoints.extend(earlier.endpoints.into_iter().filter(|row| is_peer(&row.program)));
     for interpreter in ["Node", "Python"] {
-        if let (false, Some(version)) = (figures.versions.contains_key(interpreter), earlier.versions.get(interpreter))
-        {
-            figures.versions.insert(interpreter.to_owned(), version.clone());
+        if let Some(version) = earlier.versions.get(interpreter) {
+            figures.versions.entry(interpreter.to_owned()).or_insert_with(|| version.clone());
         }
     }
     figures.programs.extend(peers);
 }
 
-/// The figures as they are written into a file.
-///
-/// # Errors
-/// [`BenchError::Setup`] where they cannot be serialised.
+/// The figures as JSON.
 pub fn json(figures: &Figures) -> Result<String, BenchError> {
     let text = serde_json::to_string_pretty(figures).map_err(|error| BenchError::setup(FIGURES)(&error))?;
     Ok(text + "\n")
 }
 
 /// Writes the document, its plots and its figures.
-///
-/// # Errors
-/// [`BenchError`] where a plot cannot be drawn or a file not be written.
 pub fn write(figures: &Figures) -> Result<(), BenchError> {
     let mut files = Vec::from(report::files(figures)?);
     files.push((FIGURES, json(figures)?));
@@ -68,32 +56,29 @@ pub fn write(figures: &Figures) -> Result<(), BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
 
     #[test]
     fn the_committed_document_is_made_of_the_committed_figures() {
         let figures = committed().unwrap().expect("figures are committed");
         for (name, text) in report::files(&figures).unwrap() {
             let committed = fs::read_to_string(place(name)).unwrap();
-            assert!(committed == text, "{name} is not what performance.json makes it: run the benchmark");
+            assert!(committed == text, "{name} differs from performance.json: run the benchmark with --render");
         }
         assert_eq!(fs::read_to_string(place(FIGURES)).unwrap(), json(&figures).unwrap());
     }
 
     #[test]
-    fn peers_that_were_left_out_stand_beside_with_their_own_day() {
-        let mut earlier = fixture::figures();
+    fn peers_that_were_left_out_are_kept_with_their_own_day() {
+        let whole = committed().unwrap().unwrap();
+        let (mut earlier, mut run) = (whole.clone(), whole.clone());
         for program in &mut earlier.programs {
             program.date = "2020-01-01".to_owned();
         }
-        let mut run = fixture::figures();
         run.programs.retain(|program| matches!(program.kind, Kind::Function | Kind::HelloWorld));
         let names: Vec<String> = run.programs.iter().map(|program| program.name.clone()).collect();
         run.endpoints.retain(|row| names.contains(&row.program));
         complete(&mut run, earlier);
-        let whole = fixture::figures();
-        assert_eq!(run.programs.len(), whole.programs.len());
-        assert_eq!(run.endpoints.len(), whole.endpoints.len());
+        assert_eq!((run.programs.len(), run.endpoints.len()), (whole.programs.len(), whole.endpoints.len()));
         assert_eq!(run.program("node").unwrap().date, "2020-01-01");
         assert_ne!(run.program("hello").unwrap().date, "2020-01-01");
     }

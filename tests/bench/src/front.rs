@@ -1,5 +1,4 @@
-//! What stands before the database: TLS 1.3 as in front of DynamoDB, and a place where every call can be counted,
-//! kept or slowed down.
+//! A proxy in front of the database: TLS 1.3 like DynamoDB's, and calls can be counted, kept and delayed there.
 
 use crate::error::BenchError;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -18,14 +17,14 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// Where Linux distributions, Amazon's among them, keep the roots that they trust. Real ones stand beside ours in the
-/// bundle, because reading them is part of a start.
+/// Where Linux distributions keep the roots that they trust. The bundle contains them together with ours, because
+/// reading them is part of a start.
 const SYSTEM_ROOTS: [&str; 3] =
     ["/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem"];
 const HOST: &str = "localhost";
@@ -35,7 +34,7 @@ const HOST: &str = "localhost";
 pub struct Call {
     /// When it came.
     pub begun: Instant,
-    /// When it was answered.
+    /// When the response was sent.
     pub ended: Instant,
     /// Read request units.
     pub read_units: f64,
@@ -60,15 +59,14 @@ pub struct Front {
 #[derive(Debug, Default)]
 struct Switches {
     delay_micros: AtomicU64,
-    counting: AtomicBool,
+    /// The number of the count that is running, or 0.
+    count: AtomicU64,
+    counts: AtomicU64,
     calls: Mutex<Vec<Call>>,
 }
 
 impl Front {
     /// Starts a front before the database at `endpoint` (`http://…`); its certificates are written into `dir`.
-    ///
-    /// # Errors
-    /// [`BenchError`] where there is no port, no certificate or no place for it.
     pub async fn start(endpoint: &str, dir: &Path) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the TLS front");
         let authority = authority().map_err(|error| failed(&error))?;
@@ -88,36 +86,31 @@ impl Front {
     }
 
     /// The URL, as `AWS_ENDPOINT_URL_DYNAMODB` takes it.
-    #[must_use]
     pub fn endpoint(&self) -> String {
         format!("https://{HOST}:{}", self.port)
     }
 
     /// The port on 127.0.0.1.
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
     /// The file with the root that signed the front's certificate.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// The file with the machine's own roots and that one.
-    #[must_use]
     pub fn bundle(&self) -> &Path {
         &self.bundle
     }
 
-    /// How a client of ours connects, and to which name.
-    #[must_use]
+    /// The configuration of a client of the front, and the host name.
     pub fn client(&self) -> (Arc<ClientConfig>, &'static str) {
         (Arc::clone(&self.client), HOST)
     }
 
-    /// From now on every call takes so much longer.
+    /// From now on every call takes this much longer.
     pub fn delay(&self, by: Duration) {
         self.switches.delay_micros.store(u64::try_from(by.as_micros()).unwrap_or(0), Ordering::Relaxed);
     }
@@ -125,19 +118,33 @@ impl Front {
     /// From now on calls are counted, and asked what they consume; [`Front::counted`] ends that.
     pub fn count(&self) {
         self.switches.calls.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.switches.counting.store(true, Ordering::SeqCst);
+        let number = self.switches.counts.fetch_add(1, Ordering::SeqCst) + 1;
+        self.switches.count.store(number, Ordering::SeqCst);
     }
 
-    /// The calls since [`Front::count`], in the order in which they came. A call that was sent again, because a busy
-    /// machine was late with its response, counts once.
-    #[must_use]
+    /// The calls since [`Front::count`], in the order in which they came.
     pub fn counted(&self) -> Vec<Call> {
-        self.switches.counting.store(false, Ordering::SeqCst);
-        let mut calls = std::mem::take(&mut *self.switches.calls.lock().unwrap_or_else(PoisonError::into_inner));
-        calls.sort_by_key(|call| call.begun);
-        let mut sent = HashSet::new();
-        calls.retain(|call| sent.insert(call.body.clone()));
-        calls
+        self.switches.count.store(0, Ordering::SeqCst);
+        sent_once(std::mem::take(&mut *self.switches.calls.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// Calls in their order. One that was sent again, because the response was late on a busy machine, counts once: a call
+/// that is sent again has the same body.
+fn sent_once(mut calls: Vec<Call>) -> Vec<Call> {
+    calls.sort_by_key(|call| call.begun);
+    let mut sent = HashSet::new();
+    calls.retain(|call| sent.insert(call.body.clone()));
+    calls
+}
+
+impl Switches {
+    /// Keeps a call, if the count that it belongs to is still running. A late one must not be in the next count.
+    fn keep(&self, count: u64, call: Call) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.count.load(Ordering::SeqCst) == count {
+            calls.push(call);
+        }
     }
 }
 
@@ -153,7 +160,7 @@ fn authority() -> Result<Authority, rcgen::Error> {
     let root_key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    // A name of its own: where issuer and subject have the same, OpenSSL takes the certificate for self-signed.
+    // If issuer and subject have the same name, OpenSSL takes the certificate for self-signed.
     params.distinguished_name.push(DnType::CommonName, "benchmark root");
     let root = params.self_signed(&root_key)?;
     let issuer = Issuer::new(params, root_key);
@@ -190,7 +197,7 @@ async fn listen(listener: TcpListener, tls: TlsAcceptor, behind: Behind, switche
         _ = stream.set_nodelay(true);
         let (tls, behind, switches) = (tls.clone(), behind.clone(), Arc::clone(&switches));
         tokio::spawn(async move {
-            // A caller that does not trust the front, or hangs up, says so itself.
+            // A client that does not trust the front, or closes the connection, reports it itself.
             let Ok(stream) = tls.accept(stream).await else { return };
             let service = service_fn(|request| {
                 let (behind, switches) = (behind.clone(), Arc::clone(&switches));
@@ -204,19 +211,19 @@ async fn listen(listener: TcpListener, tls: TlsAcceptor, behind: Behind, switche
 async fn pass(request: Request<Incoming>, behind: &Behind, switches: &Switches) -> Response<Full<Bytes>> {
     let begun = Instant::now();
     let (head, body) = request.into_parts();
-    let counting = switches.counting.load(Ordering::SeqCst);
+    let count = switches.count.load(Ordering::SeqCst);
     let sent = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let delay = Duration::from_micros(switches.delay_micros.load(Ordering::Relaxed));
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }
-    let body = if counting { asking_for_units(&sent) } else { sent.clone() };
+    let body = if count > 0 { asking_for_units(&sent) } else { sent.clone() };
     let (status, headers, answer) = ask(&head.headers, body, behind).await;
-    if counting {
+    if count > 0 {
         let operation = operation(&head.headers);
         let (read_units, write_units) = units(&operation, &answer);
         let call = Call { begun, ended: Instant::now(), read_units, write_units, headers: head.headers, body: sent };
-        switches.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        switches.keep(count, call);
     }
     let mut response = Response::new(Full::new(answer));
     *response.status_mut() = status;
@@ -244,7 +251,7 @@ fn operation(headers: &HeaderMap) -> String {
     target.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
-/// A request that asks what it consumes beside everything else.
+/// The request with ReturnConsumedCapacity.
 fn asking_for_units(body: &Bytes) -> Bytes {
     let Ok(Value::Object(mut request)) = serde_json::from_slice(body) else { return body.clone() };
     request.insert("ReturnConsumedCapacity".to_owned(), json!("TOTAL"));
@@ -264,9 +271,8 @@ fn units(operation: &str, answer: &Bytes) -> (f64, f64) {
     }
 }
 
-/// Round trips, one after the other: calls side by side count once. A new round begins with the first call that comes
-/// after one of the round before was answered.
-#[must_use]
+/// Sequential round trips: concurrent calls count once. A new round begins with the first call that comes after one of
+/// the round before has ended.
 pub fn round_trips(calls: &[Call]) -> u32 {
     let mut rounds = 0;
     let mut first_end: Option<Instant> = None;
@@ -285,20 +291,48 @@ mod tests {
     use super::*;
 
     fn call(begun: u64, ended: u64) -> Call {
+        sending("", begun, ended)
+    }
+
+    fn sending(body: &'static str, begun: u64, ended: u64) -> Call {
         let origin = *ORIGIN;
         let at = |millis| origin + Duration::from_millis(millis);
-        let (headers, body) = (HeaderMap::new(), Bytes::new());
+        let (headers, body) = (HeaderMap::new(), Bytes::from_static(body.as_bytes()));
         Call { begun: at(begun), ended: at(ended), read_units: 0.5, write_units: 0.0, headers, body }
     }
 
     static ORIGIN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
 
     #[test]
-    fn calls_side_by_side_are_one_round_trip() {
+    fn concurrent_calls_are_one_round_trip() {
         assert_eq!(round_trips(&[]), 0);
         assert_eq!(round_trips(&[call(0, 3), call(1, 5), call(2, 4)]), 1);
         assert_eq!(round_trips(&[call(0, 3), call(1, 5), call(4, 7)]), 2);
         assert_eq!(round_trips(&[call(0, 3), call(3, 5), call(5, 7)]), 3);
+    }
+
+    #[test]
+    fn a_call_that_was_sent_again_counts_once() {
+        let calls = [sending("read", 0, 3), sending("write", 1, 400), sending("write", 251, 254)];
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let calls = sent_once(order.map(|place| calls[place].clone()).into());
+            let sent: Vec<(&[u8], Instant)> = calls.iter().map(|call| (call.body.as_ref(), call.begun)).collect();
+            let at = |millis| *ORIGIN + Duration::from_millis(millis);
+            assert_eq!(sent, [(b"read".as_slice(), at(0)), (b"write".as_slice(), at(1))]);
+            assert_eq!(round_trips(&calls), 1);
+        }
+    }
+
+    #[test]
+    fn a_late_call_is_not_in_the_next_count() {
+        let switches = Switches::default();
+        let kept = || switches.calls.lock().unwrap().len();
+        switches.count.store(1, Ordering::SeqCst);
+        switches.keep(1, sending("in time", 0, 1));
+        assert_eq!(kept(), 1);
+        switches.count.store(2, Ordering::SeqCst);
+        switches.keep(1, sending("late", 0, 400));
+        assert_eq!(kept(), 1);
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-/// Reads what the kernel says of the machine; what it does not say is unknown.
-#[must_use]
+/// The machine, as the kernel describes it.
 pub fn machine() -> Machine {
     let field = |file: &str, name: &str| {
         let text = fs::read_to_string(file).unwrap_or_default();
@@ -23,9 +22,7 @@ pub fn machine() -> Machine {
     }
 }
 
-/// Versions of the compiler and of the libraries that matter, from the lock file; of the interpreters where they are
-/// measured.
-#[must_use]
+/// Versions of the compiler, of libraries from the lock file, and of the interpreters if the peers are measured.
 pub fn versions(peers: bool) -> BTreeMap<String, String> {
     let mut versions = BTreeMap::new();
     let lock = fs::read_to_string(harness::repository().join("Cargo.lock")).unwrap_or_default();

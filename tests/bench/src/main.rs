@@ -1,18 +1,14 @@
-//! How fast the functions are. They are built as they are deployed, started as Lambda starts them (the Runtime API on
+//! The benchmark: the functions are built as they are deployed and started as Lambda starts them (the Runtime API on
 //! loopback, a cleared environment, an embedded DynamoDB behind TLS 1.3), and everything is timed and counted.
 
 #![expect(clippy::disallowed_types, reason = "units, ratios and list prices; no money of a store is calculated")]
 
-mod awake;
 mod budgets;
 mod cases;
 mod document;
 mod error;
 mod figures;
-#[cfg(test)]
-mod fixture;
 mod front;
-mod lookup;
 mod machine;
 mod measure;
 mod options;
@@ -23,7 +19,6 @@ mod programs;
 mod report;
 mod run;
 mod runtime;
-mod spread;
 mod stage;
 mod text;
 
@@ -32,6 +27,9 @@ use error::BenchError;
 use options::Options;
 use std::io::Write as _;
 use std::process::ExitCode;
+
+/// How often a run is repeated before a budget counts as missed.
+const ATTEMPTS: u32 = 3;
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
@@ -45,21 +43,32 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Measures, writes and compares; says whether every budget is held where that was asked.
+/// Measures, writes and compares. Returns whether every budget is held, if that was asked for.
 async fn everything(options: &Options) -> Result<bool, BenchError> {
     let earlier = document::committed()?;
+    if options.render {
+        let figures = earlier.ok_or_else(|| BenchError::setup("--render")(&"there are no figures yet"))?;
+        document::write(&figures)?;
+        return Ok(true);
+    }
     let mut figures = run::run(options).await?;
+    let mut verdicts = budgets::judge(&figures, options.stable);
+    if options.stable {
+        for attempt in 2..=ATTEMPTS {
+            if budgets::held(&verdicts) {
+                break;
+            }
+            run::say(&format!("a budget was missed; measuring again, {attempt} of {ATTEMPTS}"));
+            verdicts = budgets::better(verdicts, budgets::judge(&run::run(options).await?, true));
+        }
+    }
     if let Some(earlier) = earlier {
         document::complete(&mut figures, earlier);
     }
     if let Some(path) = &options.json {
         std::fs::write(path, document::json(&figures)?).map_err(BenchError::file(path))?;
     }
-    let mut verdicts = budgets::judge(&figures);
-    if options.stable {
-        verdicts = budgets::stable(&verdicts);
-    }
-    // Nobody may be reading.
+    // A closed standard output is not an error.
     _ = writeln!(std::io::stdout(), "{}", budgets::summary(&verdicts));
     if options.writes() {
         document::write(&figures)?;

@@ -1,15 +1,15 @@
-//! The peers: what checkStatus is compared with, as `tests/bench/peers/README.md` describes them. Builds each from its
-//! pinned sources below the target directory and says how it is started and what of it is deployed.
+//! The peers: what checkStatus is compared with (`tests/bench/peers/README.md`). Builds each from its pinned sources in the
+//! target directory, and returns how it is started and what of it is deployed.
 
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// A program that is measured beside the functions.
+/// A program that the functions are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// checkStatus on the Rust SDK with default features.
@@ -23,9 +23,8 @@ pub enum Peer {
 /// How a peer is started, and what of it is deployed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
-    /// The program, by its whole path: the environment is cleared.
+    /// An absolute path: the environment is cleared.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
     /// The directory to start it in; names in its zip are relative to it.
     pub directory: PathBuf,
@@ -39,33 +38,21 @@ pub enum PeerError {
     /// A tool is not installed.
     #[error(
         "{tool} cannot be started, which the peer \"{peer}\" is built with: install {tool}, or run without --peers, \
-         which shows the committed figures instead"
+         which keeps the committed figures"
     )]
     Missing {
-        /// The tool.
         tool: String,
-        /// The peer.
         peer: Peer,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// A tool failed; what it had to say went to standard error.
+    /// A tool failed; its output went to standard error.
     #[error("{tool} failed ({status}) on the peer \"{peer}\"; run without --peers to go without it")]
-    Failed {
-        /// The tool.
-        tool: String,
-        /// The peer.
-        peer: Peer,
-        /// How it ended.
-        status: ExitStatus,
-    },
+    Failed { tool: String, peer: Peer, status: ExitStatus },
     /// A file could not be copied, removed or looked at.
-    #[error("{} is in the way", path.display())]
+    #[error("{} cannot be copied, removed or read", path.display())]
     File {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -76,7 +63,6 @@ impl Peer {
     pub const ALL: [Self; 3] = [Self::SdkDefaults, Self::Node, Self::Python];
 
     /// Its name: of its directory, and in tables.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::SdkDefaults => "sdk-defaults",
@@ -93,9 +79,6 @@ impl fmt::Display for Peer {
 }
 
 /// Builds a peer of the repository at `root`.
-///
-/// # Errors
-/// [`PeerError`] where a tool is missing or fails.
 pub fn build(peer: Peer, root: &Path) -> Result<Started, PeerError> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let target = std::path::absolute(&target).map_err(at(&target))?;
@@ -165,12 +148,11 @@ fn python(source: &Path, place: &Path) -> Result<Started, PeerError> {
     Ok(Started { program, args, deployed: files(&package)?, directory: package })
 }
 
-/// Runs a tool; all it says goes to standard error.
+/// Runs a tool with its output on standard error.
 fn run(peer: Peer, command: &mut Command) -> Result<(), PeerError> {
     let tool = tool(command);
     let shown: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
-    // Standard error is for people; where it is gone, there is nobody to tell.
-    let _ = writeln!(io::stderr(), "peer {peer}: {tool} {}", shown.join(" "));
+    crate::run::say(&format!("peer {peer}: {tool} {}", shown.join(" ")));
     let status = command.stdin(Stdio::null()).stdout(Stdio::from(io::stderr())).status();
     let status = status.map_err(|source| PeerError::Missing { tool: tool.clone(), peer, source })?;
     if status.success() { Ok(()) } else { Err(PeerError::Failed { tool, peer, status }) }
@@ -192,14 +174,14 @@ fn tool(command: &Command) -> String {
     program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Copies a file into a directory, which is made where it is missing.
+/// Copies a file into a directory, which is created if it is missing.
 fn copy(file: &Path, directory: &Path) -> Result<(), PeerError> {
     fs::create_dir_all(directory).map_err(at(directory))?;
     let name = file.file_name().unwrap_or_default();
     fs::copy(file, directory.join(name)).map(|_| ()).map_err(at(file))
 }
 
-/// Removes a directory; one that is not there is removed already.
+/// Removes a directory, if it exists.
 fn remove(directory: &Path) -> Result<(), PeerError> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(directory)(error)),

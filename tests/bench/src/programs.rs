@@ -11,51 +11,54 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The functions' packages, each of which is its program's name as well.
-pub const FUNCTIONS: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
-/// The package of the runtime alone.
-pub const HELLO: &str = "hello";
+pub use crate::figures::{FUNCTIONS, HELLO};
 
 /// A program that can be started.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Its name.
     pub name: &'static str,
-    /// What it is.
     pub kind: Kind,
-    /// How it is started.
     pub start: Start,
     /// What is deployed of it.
     pub deployed: Vec<PathBuf>,
 }
 
+/// Functions that have the same dependencies with the same features, so that one build of all is the same as a build of
+/// each, and links them concurrently. Cargo notices if that is no longer so: [`build`] then builds what differs.
+const ALIKE: [&str; 4] = ["catalog", "cart", "payments", "content"];
+
+/// Builds the functions that can be built together.
+pub fn build_alike() -> Result<(), BenchError> {
+    cargo(&ALIKE).map(drop)
+}
+
 /// Builds a package of this workspace by itself, as a deploy does: together with others it would get their features.
-///
-/// # Errors
-/// [`BenchError::Build`] with what the compiler said.
-pub fn build(package: &'static str) -> Result<PathBuf, BenchError> {
-    let failed = |problem: String| BenchError::Build { what: package.to_owned(), problem };
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--locked", "--message-format", "json-render-diagnostics", "-p", package]);
-    command.current_dir(harness::repository()).stderr(std::process::Stdio::piped());
-    let output = command.output().map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
-    }
-    let messages = String::from_utf8_lossy(&output.stdout);
+fn build(package: &'static str) -> Result<PathBuf, BenchError> {
+    let messages = cargo(&[package])?;
     let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let mut program = built.filter_map(|message| {
         let is_it = message["target"]["name"] == package && message["target"]["kind"][0] == "bin";
         if is_it { message["executable"].as_str().map(PathBuf::from) } else { None }
     });
-    program.next_back().ok_or_else(|| failed("cargo names no program".to_owned()))
+    let problem = "cargo names no program".to_owned();
+    program.next_back().ok_or_else(|| BenchError::Build { what: package.to_owned(), problem })
 }
 
-/// Builds one of the functions or the runtime alone.
-///
-/// # Errors
-/// [`BenchError::Build`].
+/// Builds packages as release, and returns cargo's messages.
+fn cargo(packages: &[&str]) -> Result<String, BenchError> {
+    let failed = |problem: String| BenchError::Build { what: packages.join(", "), problem };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "--locked", "--message-format", "json-render-diagnostics"]);
+    command.args(packages.iter().flat_map(|package| ["-p", package]));
+    let output = command.current_dir(harness::repository()).output().map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Builds one of the functions, or the hello world.
 pub fn program(name: &'static str) -> Result<Program, BenchError> {
     let kind = if name == HELLO { Kind::HelloWorld } else { Kind::Function };
     let path = build(name)?;
@@ -63,9 +66,6 @@ pub fn program(name: &'static str) -> Result<Program, BenchError> {
 }
 
 /// Builds a peer.
-///
-/// # Errors
-/// [`BenchError::Peer`].
 pub fn peer(peer: Peer) -> Result<Program, BenchError> {
     let kind = match peer {
         Peer::SdkDefaults => Kind::SdkDefaults,
@@ -76,12 +76,9 @@ pub fn peer(peer: Peer) -> Result<Program, BenchError> {
     Ok(Program { name: peer.name(), kind, start: Start { program, args, directory: Some(directory) }, deployed })
 }
 
-/// Lays a program down anew in `directory`, as a deploy unpacks it, and starts that one from now on: where the linker
-/// left it, a start costs a twelfth more (see "Programs are unpacked before they are measured" in
-/// `infra/docs/performance-notes.md`). What an interpreter runs stays where it is.
-///
-/// # Errors
-/// [`BenchError::File`] where it cannot be copied.
+/// Copies a program to `directory`, as a deploy unpacks it, and starts the copy from now on: a start of the linker's file
+/// costs a twelfth more (see "Programs are unpacked before they are measured" in
+/// `infra/docs/performance-notes.md`). What an interpreter runs is not copied.
 pub fn unpack(mut program: Program, directory: &Path) -> Result<Program, BenchError> {
     let built = &mut program.start.program;
     if program.deployed != [built.clone()] {
@@ -90,7 +87,7 @@ pub fn unpack(mut program: Program, directory: &Path) -> Result<Program, BenchEr
     let unpacked = directory.join(program.name);
     fs::create_dir_all(directory).map_err(BenchError::file(directory))?;
     match fs::remove_file(&unpacked) {
-        // An old one may run still, and cannot be written over.
+        // An old one may still run, and cannot be overwritten.
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(BenchError::file(&unpacked)(error)),
         _ => {}
     }
@@ -100,10 +97,7 @@ pub fn unpack(mut program: Program, directory: &Path) -> Result<Program, BenchEr
     Ok(program)
 }
 
-/// The size of files, and of what is left of them in an archive, in bytes.
-///
-/// # Errors
-/// [`BenchError::File`] where one cannot be read.
+/// The size of files, and their size in an archive, in bytes.
 pub fn weigh(files: &[PathBuf]) -> Result<(u64, u64), BenchError> {
     let mut sizes = (0, 0);
     for file in files {
@@ -117,7 +111,7 @@ fn weigh_file(file: &Path) -> Result<(u64, u64), BenchError> {
     let bytes = fs::read(file).map_err(BenchError::file(file))?;
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     let zipped = encoder.write_all(&bytes).and_then(|()| encoder.finish()).map_err(BenchError::file(file))?;
-    // An archive names every file twice and says some 76 bytes more of it.
+    // An archive has every file's name twice and some 76 bytes more.
     let name = file.file_name().map_or(0, std::ffi::OsStr::len);
     Ok((bytes.len() as u64, (zipped.len() + 76 + 2 * name) as u64))
 }

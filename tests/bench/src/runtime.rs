@@ -1,7 +1,7 @@
-//! Lambda's Runtime API on loopback, for one process: what it asks for, what it answers, and when.
+//! Lambda's Runtime API on loopback, for one process: its requests for work, its responses, and when they came.
 
 use crate::error::BenchError;
-use crate::process::{Process, Slice, Start};
+use crate::process::{Process, Start};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -14,18 +14,18 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
-/// How long a process may take for anything, the slowest start on a small share of a processor included.
-const TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a process may take for anything.
+const TIMEOUT: Duration = Duration::from_mins(2);
 const NEXT: &str = "/2018-06-01/runtime/invocation/next";
 const INVOCATION: &str = "/2018-06-01/runtime/invocation/";
 
-/// A process asks for work.
+/// A request for work.
 struct Poll {
     at: Instant,
     work: oneshot::Sender<Bytes>,
 }
 
-/// A process answers.
+/// A response.
 struct Answer {
     at: Instant,
     body: Bytes,
@@ -34,11 +34,11 @@ struct Answer {
 enum Said {
     Poll(Poll),
     Answer(Answer),
-    /// It says that something went wrong.
+    /// A report of an error.
     Error(String),
 }
 
-/// A process as Lambda runs it: started, and waiting for work.
+/// A process as Lambda runs it, waiting for work.
 #[derive(Debug)]
 pub struct Sandbox {
     name: String,
@@ -61,30 +61,20 @@ impl std::fmt::Debug for Said {
 pub struct Times {
     /// By the clock.
     pub wall: Duration,
-    /// Of the process's own time on processors.
+    /// The process's own processor time.
     pub cpu: Duration,
 }
 
-/// What a process answered, and how long it took.
+/// A response, and how long it took.
 #[derive(Debug)]
 pub struct Invocation {
-    /// How long it took.
     pub times: Times,
-    /// What it answered.
     pub answer: Bytes,
 }
 
 impl Sandbox {
     /// Starts a process and waits until it asks for work.
-    ///
-    /// # Errors
-    /// [`BenchError`] where it cannot be started, or does something else first.
-    pub async fn start(
-        name: &str,
-        start: &Start,
-        environment: &[(String, String)],
-        slice: Option<&Slice>,
-    ) -> Result<Self, BenchError> {
+    pub async fn start(name: &str, start: &Start, environment: &[(String, String)]) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the Runtime API");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
         let address = listener.local_addr().map_err(|error| failed(&error))?;
@@ -93,14 +83,8 @@ impl Sandbox {
         tokio::spawn(listen(listener, sender, Arc::clone(&handed_over)));
         let mut environment = environment.to_vec();
         environment.push(("AWS_LAMBDA_RUNTIME_API".to_owned(), address.to_string()));
-        let spawn = || {
-            let begun = Instant::now();
-            Ok((begun, Process::spawn(start, &environment)?))
-        };
-        let (begun, process) = match slice {
-            Some(slice) => slice.inside(spawn)?,
-            None => spawn()?,
-        };
+        let begun = Instant::now();
+        let process = Process::spawn(start, &environment)?;
         let started = Times { wall: Duration::ZERO, cpu: Duration::ZERO };
         let mut sandbox = Self { name: name.to_owned(), process, said, waiting: None, handed_over, started };
         let at = sandbox.polled().await?;
@@ -108,20 +92,17 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Hands over an event, and waits for the answer and until the process asks for more work.
-    ///
-    /// # Errors
-    /// [`BenchError::Runtime`] where it fails, ends or is silent.
+    /// Hands over an event, and waits for the response and for the next request for work.
     pub async fn invoke(&mut self, event: Bytes) -> Result<Invocation, BenchError> {
         let cpu = self.process.cpu();
         let Some(work) = self.waiting.take() else { return Err(self.failed("does not wait for work")) };
         if work.send(event).is_err() {
-            return Err(self.failed("has hung up"));
+            return Err(self.failed("has closed the connection"));
         }
         let answer = match self.next().await? {
             Said::Answer(answer) => answer,
             Said::Error(text) => return Err(self.failed(&format!("failed: {text}"))),
-            Said::Poll(_) => return Err(self.failed("asked for more work before it answered")),
+            Said::Poll(_) => return Err(self.failed("asked for more work before it responded")),
         };
         self.polled().await?;
         let handed_over = *self.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +112,6 @@ impl Sandbox {
     }
 
     /// The most memory that the process has held, in bytes.
-    #[must_use]
     pub fn peak_rss(&self) -> u64 {
         self.process.peak_rss()
     }
@@ -143,21 +123,21 @@ impl Sandbox {
                 Ok(at)
             }
             Said::Error(text) => Err(self.failed(&format!("failed: {text}"))),
-            Said::Answer(_) => Err(self.failed("answered what nobody asked")),
+            Said::Answer(_) => Err(self.failed("sent a response without an event")),
         }
     }
 
     async fn next(&mut self) -> Result<Said, BenchError> {
         match tokio::time::timeout(TIMEOUT, self.said.recv()).await {
             Ok(Some(said)) => Ok(said),
-            Ok(None) => Err(self.failed("is gone")),
-            Err(_) => Err(self.failed("said nothing for a minute")),
+            Ok(None) => Err(self.failed("has ended")),
+            Err(_) => Err(self.failed("did nothing for two minutes")),
         }
     }
 
     fn failed(&self, problem: &str) -> BenchError {
-        let said = self.process.last_words();
-        BenchError::Runtime { program: self.name.clone(), problem: problem.to_owned(), said }
+        let log = self.process.log_end();
+        BenchError::Runtime { program: self.name.clone(), problem: problem.to_owned(), log }
     }
 }
 
@@ -191,7 +171,7 @@ async fn respond(
     if head.method == Method::GET && path == NEXT {
         let (work, event) = oneshot::channel();
         _ = said.send(Said::Poll(Poll { at: Instant::now(), work }));
-        // The process is killed while it waits: there is nobody to answer.
+        // The process was killed while it waited.
         let Ok(event) = event.await else { return empty(StatusCode::GONE) };
         let response = hand_over(event, connection);
         *handed_over.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
@@ -215,7 +195,7 @@ fn hand_over(event: Bytes, connection: u64) -> Response<Full<Bytes>> {
     };
     set("content-type", "application/json".to_owned());
     set("lambda-runtime-aws-request-id", format!("8476a536-e9f4-11e8-9739-{connection:012x}"));
-    // Year 2100: no function here looks at it but to give up.
+    // Year 2100: a function only uses it to give up.
     set("lambda-runtime-deadline-ms", "4102444800000".to_owned());
     set("lambda-runtime-invoked-function-arn", "arn:aws:lambda:us-east-1:000000000000:function:bench".to_owned());
     set(

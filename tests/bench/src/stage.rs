@@ -1,9 +1,9 @@
-//! What a run plays on: an engine with stores in it, the front before it, and how programs are started against them.
+//! An engine with stores in it, the front before it, and how programs are started against them.
 
 use crate::error::BenchError;
 use crate::figures::Kind;
 use crate::front::Front;
-use crate::process::{Slice, Start};
+use crate::process::Start;
 use crate::programs::Program;
 use crate::runtime::Sandbox;
 use aws_sdk_dynamodb::Client;
@@ -19,8 +19,8 @@ use template::Template;
 /// The table with the sample store.
 pub const SAMPLE: &str = "sample";
 
-/// Credentials as Lambda hands them out; the engine takes any. The session token is as long as a real one, because it
-/// is signed and sent with every request.
+/// Credentials like Lambda's; the engine takes any. The session token is as long as a real one, because it is signed
+/// and sent with every request.
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 const SESSION_TOKEN_BYTES: usize = 700;
 
@@ -28,7 +28,6 @@ const SESSION_TOKEN_BYTES: usize = 700;
 #[derive(Debug)]
 pub struct Stage {
     engine: Engine,
-    /// What every call goes through.
     pub front: Front,
     /// The keys that the event files' tokens are signed with, as `TOKEN_KEYS` takes them.
     token_keys: String,
@@ -37,9 +36,6 @@ pub struct Stage {
 
 impl Stage {
     /// Sets everything up; certificates go to `work`.
-    ///
-    /// # Errors
-    /// [`BenchError`] for the first part that cannot be set up.
     pub async fn open(work: &Path) -> Result<Self, BenchError> {
         let failed = BenchError::setup("the stage");
         fs::create_dir_all(work).map_err(BenchError::file(work))?;
@@ -58,10 +54,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// A new table, reached past the front.
-    ///
-    /// # Errors
-    /// [`BenchError::Setup`] where the engine refuses.
+    /// A new table, without the front before it.
     pub async fn table(&self, name: &str) -> Result<Db, BenchError> {
         let failed = BenchError::setup("a table");
         let db = Db::new(Client::from_conf(self.engine.client_config().build()), name);
@@ -71,25 +64,19 @@ impl Stage {
     }
 
     /// The keys that tokens are signed with.
-    ///
-    /// # Errors
-    /// [`BenchError::Setup`] where they cannot be read.
     pub fn keys(&self) -> Result<TokenKeys, BenchError> {
         TokenKeys::parse(&self.token_keys).map_err(|error| BenchError::setup("the token keys")(&error))
     }
 
     /// Starts a program on a table, as Lambda does.
-    ///
-    /// # Errors
-    /// [`BenchError`] where it does not come to ask for work.
     pub async fn start(&self, cast: &Cast<'_>) -> Result<Sandbox, BenchError> {
         let environment = self.environment(cast);
-        Sandbox::start(cast.name, cast.start, &environment, cast.slice).await
+        Sandbox::start(cast.name, cast.start, &environment).await
     }
 
     fn environment(&self, cast: &Cast<'_>) -> Vec<(String, String)> {
         let path = |path: &Path| path.display().to_string();
-        // The functions have the public roots in them; the others read the machine's, and ours among them.
+        // The functions contain the public roots; the others read the machine's, with ours added.
         let trusted = if cast.brings_roots { self.front.root() } else { self.front.bundle() };
         let mut environment = vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
@@ -110,7 +97,8 @@ impl Stage {
             ("TOKEN_KEYS", self.token_keys.clone()),
             ("STACK_NAME", "bench".to_owned()),
             ("LOG_LEVEL", "info".to_owned()),
-            ("CACHE_SECONDS", "5".to_owned()),
+            // The longest that is allowed, so that few requests find the active version stale.
+            ("CACHE_SECONDS", "60".to_owned()),
         ];
         if cast.connected {
             environment.push(("SSL_CERT_FILE", path(trusted)));
@@ -122,7 +110,7 @@ impl Stage {
     }
 }
 
-/// Who plays, and where.
+/// A program and how it is started.
 #[derive(Debug, Clone, Copy)]
 pub struct Cast<'a> {
     /// The program's name.
@@ -131,20 +119,17 @@ pub struct Cast<'a> {
     pub start: &'a Start,
     /// The table.
     pub table: &'a str,
-    /// Whether it has the public roots in it, so that a deploy lets it read none.
+    /// Whether it contains the public roots, so that it reads none on Lambda.
     pub brings_roots: bool,
-    /// Whether it is given credentials. Without them a function asks the database nothing during init.
+    /// Whether it has credentials. Without them a function does not use the database during init.
     pub connected: bool,
-    /// The share of a processor that it has; whole processors where it is `None`.
-    pub slice: Option<&'a Slice>,
 }
 
 impl<'a> Cast<'a> {
-    /// A program on the table with the sample store and whole processors.
-    #[must_use]
+    /// A program on the table with the sample store.
     pub fn new(program: &'a Program) -> Self {
         let brings_roots = program.kind == Kind::Function;
         let Program { name, start, .. } = program;
-        Self { name, start, table: SAMPLE, brings_roots, connected: true, slice: None }
+        Self { name, start, table: SAMPLE, brings_roots, connected: true }
     }
 }

@@ -1,6 +1,6 @@
-//! Figures as a reader expects them: three digits and a unit. It knows nothing of what they mean.
+//! Figures as text: three digits and a unit.
 
-/// What stands where nothing was measured.
+/// Shown if nothing was measured.
 pub const MISSING: &str = "–";
 
 /// A count as a real number.

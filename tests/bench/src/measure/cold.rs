@@ -1,15 +1,14 @@
-//! Starts: fresh processes, one after the other, all programs in turn.
+//! Starts: fresh processes, one after the other, programs in turn.
 
 use super::{Visits, ask, progress, turns};
 use crate::cases::first;
 use crate::error::BenchError;
 use crate::figures::{Cold, Kind, Spread};
-use crate::process::Slice;
 use crate::programs::Program;
 use crate::runtime::Times;
 use crate::stage::{Cast, Stage};
 
-/// What was seen of one program's starts.
+/// The starts of one program.
 #[derive(Debug, Default)]
 struct Seen {
     init: Vec<Times>,
@@ -17,26 +16,21 @@ struct Seen {
     first: Vec<Times>,
 }
 
-/// Starts every program `rounds` times, in a share of a processor where one is given.
-///
-/// # Errors
-/// [`BenchError`] where a program does not start or does not answer.
+/// Starts every program `rounds` times.
 pub async fn measure(
     stage: &Stage,
     programs: &[Program],
     rounds: u32,
-    slice: Option<&Slice>,
     visits: &mut Visits,
 ) -> Result<Vec<Cold>, BenchError> {
-    let what = if slice.is_some() { "cold, slow" } else { "cold" };
-    let bar = progress(what, u64::from(rounds) * programs.len() as u64);
+    let bar = progress("cold", u64::from(rounds) * programs.len() as u64);
     let mut seen: Vec<Seen> = programs.iter().map(|_| Seen::default()).collect();
-    // The first round warms the machine's caches and counts for nothing.
+    // The first round warms the machine's caches and is not counted.
     for round in 0..=rounds {
         for place in turns(programs.len(), round) {
             let (program, seen) = (&programs[place], &mut seen[place]);
             let mut once = Seen::default();
-            start(stage, program, slice, visits, &mut once).await?;
+            start(stage, program, visits, &mut once).await?;
             if round > 0 {
                 seen.init.append(&mut once.init);
                 seen.unconnected.append(&mut once.unconnected);
@@ -49,14 +43,8 @@ pub async fn measure(
     Ok(seen.iter().map(Seen::cold).collect())
 }
 
-async fn start(
-    stage: &Stage,
-    program: &Program,
-    slice: Option<&Slice>,
-    visits: &mut Visits,
-    seen: &mut Seen,
-) -> Result<(), BenchError> {
-    let cast = Cast { slice, ..Cast::new(program) };
+async fn start(stage: &Stage, program: &Program, visits: &mut Visits, seen: &mut Seen) -> Result<(), BenchError> {
+    let cast = Cast::new(program);
     if program.kind == Kind::Function {
         let unconnected = stage.start(&Cast { connected: false, ..cast }).await?;
         seen.unconnected.push(unconnected.started);

@@ -1,9 +1,9 @@
-//! Endpoints on warm processes, in blocks that take turns, so that a slow moment of the machine meets them all.
+//! Endpoints on warm processes, in blocks that take turns, so that a busy moment affects all of them.
 
-use super::{NETWORK, Visits, ask, cost, progress, turns};
+use super::{COUNTS, NETWORK, Visits, ask, cost, progress, turns};
 use crate::cases::{Cycle, Step, check_status, endpoints};
 use crate::error::BenchError;
-use crate::figures::{Cost, Endpoint, Kind, Spread};
+use crate::figures::{Cost, Endpoint, FIRST_STATUS, Kind, Spread};
 use crate::programs::Program;
 use crate::runtime::{Sandbox, Times};
 use crate::stage::{Cast, Stage};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 /// Requests in a block.
 const BLOCK: u32 = 50;
-/// Requests that count for nothing, before the first block.
+/// Requests before the first block, which are not counted.
 const WARM_UP: u32 = 50;
-/// Requests at the start of a block that count for nothing: another program has just had the processor's caches.
+/// Requests at the start of a block that are not counted: another program has just used the processor's caches.
 const SETTLE: u32 = 10;
-/// With a network's delay a request is measured so many times less often.
+/// How many times less often a request is measured with a network's delay.
 const DELAYED: u32 = 10;
 
-/// What was seen of warm programs.
+/// The figures of warm programs.
 #[derive(Debug, Default)]
 pub struct Warm {
     /// Every endpoint.
@@ -28,7 +28,7 @@ pub struct Warm {
     pub peak_rss: Vec<u64>,
 }
 
-/// What was seen of one endpoint.
+/// The measurements of one endpoint.
 struct Seen {
     program: &'static str,
     name: &'static str,
@@ -38,9 +38,6 @@ struct Seen {
 }
 
 /// Sends every program's requests, each at least `rounds` times.
-///
-/// # Errors
-/// [`BenchError`] where a program does not start, or answers anything but what was to be measured.
 pub async fn measure(
     stage: &Stage,
     programs: &[Program],
@@ -80,8 +77,7 @@ pub async fn measure(
 
 /// The functions' endpoints, and the peers' one.
 fn cycles(programs: &[Program]) -> Vec<Cycle> {
-    let is_there = |name: &str| programs.iter().any(|program| program.name == name);
-    let mut cycles: Vec<Cycle> = endpoints().into_iter().filter(|cycle| is_there(cycle.program)).collect();
+    let mut cycles = endpoints();
     for peer in programs.iter().filter(|program| program.kind != Kind::Function) {
         let step = match peer.kind {
             Kind::HelloWorld => Step::file(peer.name, "payments/check_status"),
@@ -105,24 +101,29 @@ async fn count(
             ask(sandbox, step, visits).await?;
         }
     }
-    visits.new_address();
-    for step in &cycle.steps {
-        let first = cost(&stage.front, sandbox, step, visits).await?;
-        let cost = if step.is_counted() {
-            let name = "payments/checkStatus, first of a window";
-            seen.push(Seen::new(cycle.program, name, first));
-            cost(&stage.front, sandbox, step, visits).await?
-        } else {
-            first
-        };
-        if !seen.iter().any(|seen| seen.is(cycle, step.name)) {
-            seen.push(Seen::new(cycle.program, step.name, cost));
+    for _ in 0..COUNTS {
+        visits.new_address();
+        for step in &cycle.steps {
+            if step.is_counted() {
+                let first = cost(&stage.front, sandbox, step, visits).await?;
+                note(seen, cycle, FIRST_STATUS, first);
+            }
+            let cost = cost(&stage.front, sandbox, step, visits).await?;
+            note(seen, cycle, step.name, cost);
         }
     }
     Ok(())
 }
 
-/// Sends requests that count for nothing.
+/// Keeps the least cost of a request.
+fn note(seen: &mut Vec<Seen>, cycle: &Cycle, name: &'static str, cost: Cost) {
+    match seen.iter_mut().find(|seen| seen.is(cycle, name)) {
+        Some(seen) => seen.cost = seen.cost.least(cost),
+        None => seen.push(Seen { program: cycle.program, name, cost, times: Vec::new(), delayed: Vec::new() }),
+    }
+}
+
+/// Sends requests that are not counted.
 async fn settle(sandbox: &mut Sandbox, cycle: &Cycle, visits: &mut Visits) -> Result<(), BenchError> {
     for step in cycle.steps.iter().cycle().take(SETTLE as usize) {
         ask(sandbox, step, visits).await?;
@@ -151,10 +152,6 @@ async fn block(
 }
 
 impl Seen {
-    const fn new(program: &'static str, name: &'static str, cost: Cost) -> Self {
-        Self { program, name, cost, times: Vec::new(), delayed: Vec::new() }
-    }
-
     fn is(&self, cycle: &Cycle, name: &str) -> bool {
         self.program == cycle.program && self.name == name
     }
@@ -172,7 +169,6 @@ impl Seen {
 }
 
 /// The mean processor time, in nanoseconds.
-#[must_use]
 pub fn mean_cpu(times: &[Times]) -> u64 {
     let sum: Duration = times.iter().map(|times| times.cpu).sum();
     u64::try_from(sum.as_nanos() / (times.len().max(1) as u128)).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! A made-up store of any size, with buyers of some sizes.
+//! A generated store of any size, with buyers of several sizes.
 
 use crate::error::BenchError;
 use publish::live::{self, Live};
@@ -13,22 +13,20 @@ use std::collections::BTreeMap;
 
 /// Items in a category.
 pub const ITEMS_EACH: u64 = 50;
-/// Coupons that everybody may use at any time.
+/// Coupons without limits.
 pub const COUPONS: [&str; 2] = ["tenth", "twentieth"];
-/// An order of nobody's, to be looked up.
+/// An order without an owner.
 pub const ORDER: &str = "8f14e45fceea167a";
 
-/// How much somebody has in the cart and has bought before.
+/// What a buyer has in the cart and has bought before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buyer {
-    /// Lines in the cart.
     pub lines: u32,
     /// Orders paid before, one item each.
     pub orders: u32,
 }
 
 impl Buyer {
-    /// Every buyer of the store.
     pub const ALL: [Self; 4] = [
         Self { lines: 1, orders: 0 },
         Self { lines: 10, orders: 0 },
@@ -36,20 +34,15 @@ impl Buyer {
         Self { lines: 10, orders: 10_000 },
     ];
 
-    /// The buyer's id.
-    #[must_use]
     pub fn id(self) -> UserId {
         UserId::new(u64::from(self.lines) + u64::from(self.orders))
     }
 }
 
-/// Publishes a store of so many items, and loads what lives beside it.
-///
-/// # Errors
-/// [`BenchError::Setup`] where the database refuses.
+/// Publishes a store of so many items, and loads its live data.
 pub async fn fill(db: &Db, items: u64, now: i64) -> Result<(), BenchError> {
     let failed = BenchError::setup("a store of some size");
-    live::seed(db, &beside(items, now)).await.map_err(|error| failed(&error))?;
+    live::seed(db, &live_data(items, now)).await.map_err(|error| failed(&error))?;
     let compiled = compiled(items).map_err(|error| failed(&error))?;
     publish::publish(db, &compiled, now).await.map_err(|error| failed(&error))?;
     Ok(())
@@ -93,7 +86,7 @@ fn item(id: u64) -> Item {
         id: ItemId::new(id),
         name: format!("Item {id}"),
         description: Some(
-            "What somebody would want to know of it before they buy it, in a sentence or two.".to_owned(),
+            "A description of ordinary length that a buyer reads on the page, in a sentence or two.".to_owned(),
         ),
         image: format!("/img/items/{id}.png"),
         price: Money::from_minor(999),
@@ -116,7 +109,7 @@ fn item(id: u64) -> Item {
     }
 }
 
-fn beside(items: u64, now: i64) -> Live {
+fn live_data(items: u64, now: i64) -> Live {
     let users: Vec<User> = Buyer::ALL.map(|buyer| user(buyer, now)).into();
     let mut orders = vec![order(ORDER, 1, None, items, now)];
     for buyer in Buyer::ALL {
@@ -146,7 +139,7 @@ fn user(buyer: Buyer, now: i64) -> User {
     }
 }
 
-/// A cart whose lines lie all over the store; a small store's items come more than once.
+/// A cart with lines from all over the store; a small store's items occur more than once.
 fn cart(buyer: Buyer, items: u64) -> Cart {
     let line = |number: u64| Line {
         id: LineId::new(number),
@@ -162,7 +155,7 @@ fn cart(buyer: Buyer, items: u64) -> Cart {
     Cart { version: 1, next_line: u64::from(buyer.lines) + 1, lines, ..Cart::empty(buyer.id()) }
 }
 
-/// The `number`-th item that is met on a walk which comes to every item before it comes to one again.
+/// The `number`-th item of a walk that reaches every item once before it repeats.
 fn spread(number: u64, items: u64) -> ItemId {
     const STEP: u64 = 7_919;
     ItemId::new(number * STEP % items + 1)
@@ -214,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_comes_to_every_item_once() {
+    fn a_walk_reaches_every_item_once() {
         for items in [10, 1_000] {
             let met: std::collections::BTreeSet<ItemId> = (1..=items).map(|number| spread(number, items)).collect();
             assert_eq!(met.len() as u64, items);
@@ -223,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_ledger_grows_with_distinct_items_and_not_with_orders() {
-        let live = beside(10, 1_781_524_800);
+        let live = live_data(10, 1_781_524_800);
         let buyer = Buyer::ALL[3];
         assert_eq!(live.derived.ledgers[&buyer.id()].iter().count(), 10);
         assert_eq!(live.orders.len(), 10_001);
