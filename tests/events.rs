@@ -12,11 +12,14 @@ type Row = (&'static str, u16, &'static str, &'static str);
 
 const AUTH: &[Row] = &[
     ("auth/chat", 200, "/success", "true"),
+    ("auth/check_accessibility", 200, "/success", "true"),
     ("auth/user", 200, "/username", "\"Thornwick\""),
     ("auth/user.default_route", 200, "/username", "\"Pebble\""),
     ("auth/user.revoked", 401, "/status", "false"),
     ("auth/user.unauthorized", 401, "/status", "false"),
     ("auth/user.unknown_user", 401, "/status", "false"),
+    ("auth/username", 200, "", "~ey"),
+    ("auth/username.incorrect", 400, "/message", "~Incorrect username"),
 ];
 
 const ACCEPT_COUPON: &[Row] = &[

@@ -25,6 +25,8 @@ ENDPOINTS = [
     ("POST", "/cart/removeReferral", None, "buyer", {"success", "message"}),
     ("POST", "/user", None, "buyer", {"id", "username", "avatar", "system", "identificator", "uuid", "created_at",
                                       "updated_at", "virtual_currency"}),
+    ("POST", "/auth/username", {"username": "Deploy_Tester"}, None, set()),
+    ("GET", "/checkAccessibility", None, "buyer", {"success"}),
     ("GET", "/categories/get", None, None, {"idx", "name", "active", "description", "url", "img", "subcategories"}),
     ("POST", "/categories/get", None, None, {"idx", "name", "active", "description", "url", "img", "subcategories"}),
     ("GET", "/staff", None, None, set()),

@@ -49,5 +49,6 @@ fn user(file: &UserFile, desk: &mut Desk<'_>) -> User {
         virtual_currency: balance
             .map_or(Money::ZERO, |balance| money(balance, digits, &field("virtual_currency"), desk.report)),
         tokens_valid_after: file.tokens_valid_after.as_ref().map(|at| desk.time(at, &field("tokens_valid_after"))),
+        banned: false,
     }
 }

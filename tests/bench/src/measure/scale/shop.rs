@@ -143,6 +143,7 @@ fn user(buyer: Buyer, now: i64) -> User {
         updated_at: now - 1_000_000,
         virtual_currency: Money::ZERO,
         tokens_valid_after: None,
+        banned: false,
     }
 }
 
