@@ -90,6 +90,7 @@ const CATALOG: &[Row] = &[
     ("catalog/get_category.subcategory", 200, "/category/url", "\"/ranks/guild\""),
     ("catalog/get_category.unauthorized", 401, "/status", "false"),
     ("catalog/get_category.unknown", 404, "/message", "~does not exist"),
+    ("catalog/get_item", 200, "/id", "103"),
     ("catalog/get_featured_deals", 200, "/0/in_cart", "false"),
     ("catalog/get_featured_deals.logged_in", 200, "/0/in_cart", "false"),
     ("catalog/get_featured_deals.logged_out", 200, "/0/in_cart", "false"),

@@ -19,6 +19,7 @@ ENDPOINTS = [
     ("POST", "/categories/get/ranks", None, "buyer", {"category", "subcategories"}),
     ("POST", "/items/getFeaturedDeals", None, "buyer", ITEM | {"original_price", "description", "in_cart"}),
     ("POST", "/items/getFeaturedDeals", None, None, ITEM | {"original_price", "description", "in_cart"}),
+    ("POST", "/items/get/103", None, "buyer", ITEM | {"original_price", "gifting", "is_subs_only", "in_cart"}),
     ("POST", "/cart/get", None, "buyer", {"cart", "items"}),
     ("POST", "/cart/getPromoted", None, "buyer", {"id", "name", "image", "original_price", "price", "is_subs"}),
     ("POST", "/cart/getSelectServers", None, "buyer", {"401"}),

@@ -99,7 +99,7 @@ UPDATE = ["dynamodb:UpdateItem"]
 # Per function its statements in order: actions, and the partition keys that they reach.
 ACCESS = {
     "CatalogFunction": [
-        ([*READ, QUERY], ["STORE", "CATALOG#*", "COUNT#*", "USER#*", "LEDGER#*", "CART#*"]),
+        ([*READ, QUERY], ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CART#*"]),
     ],
     "CartFunction": [
         (READ, ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CODE#*", "USE#*", "REFERRAL#*",

@@ -287,6 +287,7 @@ fn item(item: &Item, sorting: i64, digits: u8) -> ItemFile {
         },
         virtual_only: item.virtual_only,
         featured: item.featured,
+        gifting: item.gifting,
         comparison: cells.map(|cell| (cell.comparison_id, cell.value.clone().into())).collect(),
         variables: item.variables.iter().map(variable).collect(),
         promotion: promotion

@@ -74,6 +74,7 @@ pub(super) fn item(file: &ItemFile, shelf: &VersionedCache<'_>, report: &mut Rep
         virtual_price,
         virtual_only: file.virtual_only,
         featured: file.featured,
+        gifting: file.gifting,
         comparison: cells(&mut desk),
         variables: variables(&mut desk),
         promotion: prices.promotion,

@@ -112,6 +112,7 @@ fn item(id: u64) -> Item {
         featured: false,
         comparison: Vec::new(),
         variables: Vec::new(),
+        gifting: false,
         promotion: None,
     }
 }
