@@ -6,7 +6,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::{Sha256, Sha384};
-use shared::endpoint::Access;
+use shared::endpoint::{Access, InputKind};
 use shared::model::UserId;
 use shared::store::keys;
 use tests::{Call, Endpoint, NOW, Reply, TestStore, endpoints, repository};
@@ -222,6 +222,10 @@ async fn endpoints_that_read_no_token_respond_alike_with_any_header() {
             }
             (reply.status, reply.header("etag").to_owned(), reply.header("cache-control").to_owned(), body)
         };
+        // Its visitors send the token as a cookie; a header counts if there is none.
+        if endpoint.declaration.input == InputKind::TokenCookie {
+            continue;
+        }
         let expected = store.send(endpoint.anonymous_call()).await;
         assert_eq!(expected.status, 200);
         for (place, case) in cases(&store).iter().enumerate() {

@@ -56,7 +56,7 @@ async fn a_request_whose_count_was_written_twice_counts_once() {
     for reply in join_all((0..6).map(|_| store.send(look_up()))).await {
         assert_eq!(reply.status, 200, "{}", reply.text);
     }
-    let counter = store.db.get(&keys::rate("198.51.100.7"), true).await.unwrap().unwrap();
+    let counter = store.db.get(&keys::rate("", "198.51.100.7"), true).await.unwrap().unwrap();
     assert_eq!(counter["hits"].as_n().unwrap(), "8");
 }
 

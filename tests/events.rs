@@ -12,11 +12,14 @@ type Row = (&'static str, u16, &'static str, &'static str);
 
 const AUTH: &[Row] = &[
     ("auth/chat", 200, "/success", "true"),
+    ("auth/check_accessibility", 200, "/success", "true"),
     ("auth/user", 200, "/username", "\"Thornwick\""),
     ("auth/user.default_route", 200, "/username", "\"Pebble\""),
     ("auth/user.revoked", 401, "/status", "false"),
     ("auth/user.unauthorized", 401, "/status", "false"),
     ("auth/user.unknown_user", 401, "/status", "false"),
+    ("auth/username", 200, "", "~ey"),
+    ("auth/username.incorrect", 400, "/message", "~Incorrect username"),
 ];
 
 const ACCEPT_COUPON: &[Row] = &[
@@ -65,6 +68,7 @@ const CATALOG: &[Row] = &[
     ("catalog/get_category.hidden", 404, "/message", "~does not exist"),
     ("catalog/get_category.subcategory", 200, "/category/url", "\"/ranks/guild\""),
     ("catalog/get_category.unknown", 404, "/message", "~does not exist"),
+    ("catalog/get_item", 200, "/id", "103"),
     ("catalog/get_featured_deals", 200, "/0/in_cart", "false"),
     ("catalog/get_featured_deals.logged_in", 200, "/0/in_cart", "false"),
     ("catalog/list_categories", 200, "/0/url", "\"/ranks\""),

@@ -50,11 +50,11 @@ async fn a_refused_request_neither_extends_the_window_nor_changes_the_item() {
     for _ in 0..18 {
         assert_eq!(store.send(check_status("203.0.113.5")).await.status, 200);
     }
-    let before = store.db.get(&keys::rate("203.0.113.5"), true).await.unwrap();
+    let before = store.db.get(&keys::rate("", "203.0.113.5"), true).await.unwrap();
     store.clock.advance(Duration::from_secs(59));
     let refused = store.send(check_status("203.0.113.5")).await;
     assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (429, "1"));
-    assert_eq!(store.db.get(&keys::rate("203.0.113.5"), true).await.unwrap(), before);
+    assert_eq!(store.db.get(&keys::rate("", "203.0.113.5"), true).await.unwrap(), before);
     store.clock.advance(Duration::from_secs(1));
     assert_eq!(store.send(check_status("203.0.113.5")).await.status, 200);
 }

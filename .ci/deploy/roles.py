@@ -15,8 +15,8 @@ from expected import ACCESS  # noqa: E402  the folder has to be known before
 
 # One partition key of each kind in shared/src/store/keys.rs. None of them holds an item.
 KEYS = ["STORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0", "CART#0",
-        "CODE#none", "USE#none#0", "REFERRAL#none", "ORDER#none", "RATE#192.0.2.1", "COUNT#0", "STATS", "PATRONS",
-        "MONTH#0000-00", "PAID", "SEQ#none"]
+        "CODE#none", "USE#none#0", "REFERRAL#none", "ORDER#none", "RATE#192.0.2.1", "RATE#login#192.0.2.1", "COUNT#0", "STATS",
+        "PATRONS", "MONTH#0000-00", "PAID", "SEQ#user", "SEQ#order", "NAME#none", "BAN#none"]
 # Nothing else in the account.
 ELSEWHERE = [
     ("secretsmanager", "list_secrets", {}),
@@ -30,11 +30,16 @@ ELSEWHERE = [
 DENIED = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException"}
 
 
+# The single writes of a transaction, with the action that allows each.
+TRANSACTED = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
+
+
 def attempts(table, pk):
-    """Every action on one partition. A condition that cannot hold keeps allowed writes from writing."""
+    """Every action on one partition, by itself or in a transaction: operation, arguments, action, and whether it is in a
+    transaction. A condition that cannot hold keeps allowed writes from writing."""
     key = {"pk": {"S": pk}, "sk": {"S": "nothing"}}
     never = {"ConditionExpression": "attribute_exists(pk)"}
-    return {
+    single = {
         "GetItem": {"TableName": table, "Key": key},
         "BatchGetItem": {"RequestItems": {table: {"Keys": [key]}}},
         "Query": {"TableName": table, "KeyConditionExpression": "pk = :pk", "Limit": 1,
@@ -42,9 +47,13 @@ def attempts(table, pk):
         "UpdateItem": {"TableName": table, "Key": key, "UpdateExpression": "REMOVE nothing", **never},
         "PutItem": {"TableName": table, "Item": key, **never},
         "DeleteItem": {"TableName": table, "Key": key, **never},
-        "TransactWriteItems": {"TransactItems": [{"Delete": {"TableName": table, "Key": key, **never}}]},
         "BatchWriteItem": {"RequestItems": {table: [{"DeleteRequest": {"Key": key}}]}},
     }
+    for operation, arguments in single.items():
+        yield operation, arguments, operation, False
+    transacted = {**single, "ConditionCheckItem": {"TableName": table, "Key": key, **never}}
+    for member, action in TRANSACTED.items():
+        yield "TransactWriteItems", {"TransactItems": [{member: transacted[action]}]}, action, True
 
 
 def refused(client, operation, arguments):
@@ -84,11 +93,12 @@ def try_all(account, table, functions, elsewhere):
         keys = credentials(account, arn)
         database = account.client("dynamodb", **keys)
         for pk in KEYS:
-            for action, arguments in attempts(table, pk).items():
+            for operation, arguments, action, in_transaction in attempts(table, pk):
                 may = any(f"dynamodb:{action}" in actions and any(fnmatchcase(pk, own) for own in allowed)
-                          for actions, allowed in statements)
-                was_refused = refused(database, snake(action), arguments)
-                expect_equal(f"whether {action} on {pk} is refused to {function}", was_refused, not may)
+                          and (in_transaction or not enclosing) for actions, allowed, *enclosing in statements)
+                was_refused = refused(database, snake(operation), arguments)
+                what = f"{action} in a transaction" if in_transaction else action
+                expect_equal(f"whether {what} on {pk} is refused to {function}", was_refused, not may)
                 counts[was_refused] += 1
         for service, operation, arguments in [*ELSEWHERE, *elsewhere, ("dynamodb", "scan", {"TableName": table})]:
             expect(refused(account.client(service, **keys), operation, arguments),

@@ -99,7 +99,7 @@ UPDATE = ["dynamodb:UpdateItem"]
 # Per function its statements in order: actions, and the partition keys that they reach.
 ACCESS = {
     "CatalogFunction": [
-        ([*READ, QUERY], ["STORE", "CATALOG#*", "COUNT#*", "USER#*", "LEDGER#*", "CART#*"]),
+        ([*READ, QUERY], ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CART#*"]),
     ],
     "CartFunction": [
         (READ, ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CODE#*", "USE#*", "REFERRAL#*",
@@ -114,7 +114,9 @@ ACCESS = {
         (["dynamodb:GetItem"], ["STORE", "CONTENT#*", "PAGE#*", "STATS"]),
     ],
     "AuthFunction": [
-        (READ, ["STORE", "USER#*"]),
+        (READ, ["STORE", "USER#*", "NAME#*", "BAN#*"]),
+        (["dynamodb:PutItem", "dynamodb:ConditionCheckItem"], ["USER#*", "NAME#*", "BAN#*"], "TransactWriteItems"),
+        (UPDATE, ["RATE#login#*", "SEQ#user"]),
     ],
 }
 
@@ -126,7 +128,7 @@ ENVIRONMENT = {
     "TOKEN_KEYS": {"Fn::Sub": "{{resolve:secretsmanager:${TokenKeys}:SecretString}}"},
     "KEY_REVISION": {"Ref": "KeyRevision"},
 }
-OWN_ENVIRONMENT = {"PaymentsFunction": {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}}}
+OWN_ENVIRONMENT = {name: {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}} for name in ["PaymentsFunction", "AuthFunction"]}
 
 FUNCTION = {
     "Runtime": "provided.al2023",

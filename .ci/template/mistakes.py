@@ -62,8 +62,8 @@ ALL = [
             "PointInTimeRecoveryEnabled: false"),
     Mistake("callers' addresses in the access log", "stage", r"\$context\.routeKey", "$context.identity.sourceIp"),
     Mistake("a fixed table name", "data", r"BillingMode:", "TableName: store\n      BillingMode:"),
-    Mistake("a fixed function name", "names", r"Description: The caller's profile",
-            "FunctionName: auth\n      Description: The caller's profile"),
+    Mistake("a fixed function name", "names", r"Description: Logins and the caller",
+            "FunctionName: auth\n      Description: Logins and the caller"),
     Mistake("a reference to nothing", "lint", r"Value: !Ref FunctionLogs", "Value: !Ref FunctionLog"),
     # A name that cfn-lint expects of SAM, and that SAM does not give: seen in the expanded template only.
     Mistake("a reference to a stage by a name that SAM does not give", "expanded lint", r"Value: !Ref FunctionLogs",

@@ -1,4 +1,6 @@
 //! The auth function.
 
 mod chat;
+mod check_accessibility;
 mod user;
+mod username;

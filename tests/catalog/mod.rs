@@ -3,5 +3,6 @@
 mod get_category;
 mod get_category_lookup;
 mod get_featured_deals;
+mod get_item;
 mod largest_page;
 mod list_categories;

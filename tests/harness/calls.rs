@@ -4,6 +4,8 @@ use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_sdk_dynamodb::config::interceptors::{BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 /// Operations that change nothing.
@@ -23,8 +25,24 @@ pub fn writes(operation: &str) -> bool {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
-    Begin(String),
+    Begin {
+        operation: String,
+        /// The IAM actions that allow it.
+        actions: Vec<String>,
+    },
     End,
+}
+
+/// The IAM actions that a request needs: each write of a transaction needs its own.
+fn actions(request: &HttpRequest) -> Vec<String> {
+    let operation = operation(request);
+    if operation != "TransactWriteItems" {
+        return vec![operation.to_owned()];
+    }
+    let body: Value = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or_default();
+    let items = body["TransactItems"].as_array().cloned().unwrap_or_default();
+    let members = items.iter().filter_map(Value::as_object).flat_map(|item| item.keys().cloned());
+    members.map(|member| format!("{member}Item")).collect()
 }
 
 /// Every call to the database since the last [`Calls::clear`].
@@ -46,10 +64,21 @@ impl Calls {
     pub fn operations(&self) -> Vec<String> {
         let entries = self.0.lock().expect("no test panics here");
         let begun = entries.iter().filter_map(|entry| match entry {
-            Entry::Begin(operation) => Some(operation.clone()),
+            Entry::Begin { operation, .. } => Some(operation.clone()),
             Entry::End => None,
         });
         begun.collect()
+    }
+
+    /// The IAM actions that were needed.
+    #[must_use]
+    pub fn actions(&self) -> BTreeSet<String> {
+        let entries = self.0.lock().expect("no test panics here");
+        let needed = entries.iter().filter_map(|entry| match entry {
+            Entry::Begin { actions, .. } => Some(actions.clone()),
+            Entry::End => None,
+        });
+        needed.flatten().map(|action| format!("dynamodb:{action}")).collect()
     }
 
     /// How many of the operations write.
@@ -65,8 +94,8 @@ impl Calls {
         let (mut rounds, mut one_came_back) = (0, true);
         for entry in self.0.lock().expect("no test panics here").iter() {
             match entry {
-                Entry::Begin(_) if one_came_back => (rounds, one_came_back) = (rounds + 1, false),
-                Entry::Begin(_) => {}
+                Entry::Begin { .. } if one_came_back => (rounds, one_came_back) = (rounds + 1, false),
+                Entry::Begin { .. } => {}
                 Entry::End => one_came_back = true,
             }
         }
@@ -85,7 +114,8 @@ impl Intercept for Calls {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        self.push(Entry::Begin(operation(context.request()).to_owned()));
+        let request = context.request();
+        self.push(Entry::Begin { operation: operation(request).to_owned(), actions: actions(request) });
         Ok(())
     }
 

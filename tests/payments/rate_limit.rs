@@ -1,4 +1,4 @@
-//! POST /payments/checkStatus: 18 requests a minute and address (rules.md, "Rate limit of payments/checkStatus").
+//! POST /payments/checkStatus: 18 requests a minute and address (rules.md, "Rate limits").
 
 use serde_json::json;
 use shared::store::codec::Item;
@@ -27,7 +27,7 @@ fn limits(reply: &Reply) -> [&str; 4] {
 }
 
 async fn counter(store: &TestStore, address: &str) -> Option<Item> {
-    store.db.get(&keys::rate(address), true).await.unwrap()
+    store.db.get(&keys::rate("", address), true).await.unwrap()
 }
 
 async fn remaining(store: &TestStore, call: Call) -> String {

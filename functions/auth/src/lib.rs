@@ -1,16 +1,23 @@
-//! The auth function: auth/chat and user.
+//! The auth function: logins and accounts.
 //!
-//! May read users and the store's configuration; writes nothing.
+//! May read users, names, bans and the store's configuration; writes accounts with their names, and counts logins.
 
 mod chat;
+mod check_accessibility;
 mod get_user;
+mod username;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 
 /// The endpoints of this function.
-pub const ENDPOINTS: &[Route<State>] = &[Route::to::<chat::Chat>(), Route::to::<get_user::GetUser>()];
+pub const ENDPOINTS: &[Route<State>] = &[
+    Route::to::<chat::Chat>(),
+    Route::to::<get_user::GetUser>(),
+    Route::to::<username::Login>(),
+    Route::to::<check_accessibility::CheckAccessibility>(),
+];
 
 /// What the function holds for as long as its process lives.
 #[derive(Debug)]

@@ -49,7 +49,7 @@ struct CategoryBody<'a> {
 
 /// A catalog item; `description` and `original_price` are additions (api.md, "Added fields").
 #[derive(Serialize)]
-struct ItemBody<'a> {
+pub struct ItemBody<'a> {
     id: ItemId,
     name: &'a str,
     description: &'a str,
@@ -190,7 +190,8 @@ fn shelf_body<'a>(
     }
 }
 
-fn item_body(item: &Item, standing: Availability, wire: CurrencyFormat) -> ItemBody<'_> {
+/// An item at the caller's price.
+pub fn item_body(item: &Item, standing: Availability, wire: CurrencyFormat) -> ItemBody<'_> {
     ItemBody {
         id: item.id,
         name: &item.name,

@@ -2,12 +2,13 @@
 //! (api.md, "POST /items/getFeaturedDeals"). A bad token means logged out here, not 401 (rules.md, "Tokens").
 
 use crate::State;
+use crate::buyer::Buyer;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::http::wire::{CurrencyFormat, Decimal};
-use shared::model::{ActiveVersion, Cart, Deals, ItemId, Ledger, PublishedItem, Sold};
+use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold};
 use shared::rules::pricing::{Limits, standing};
-use shared::store::{Rows, StoreError, carts, keys, ledgers, users};
+use shared::store::{StoreError, keys};
 use shared::token::Claim;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -33,12 +34,6 @@ pub struct Deal<'a> {
     description: &'a str,
     is_unavailable: bool,
     in_cart: bool,
-}
-
-/// What the answer holds of a logged-in caller.
-struct Buyer {
-    ledger: Ledger,
-    cart: Cart,
 }
 
 impl Endpoint for GetFeaturedDeals {
@@ -73,11 +68,10 @@ async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Deals>, 
 }
 
 async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, StoreError> {
-    let Some(claim) = claim else { return Ok(None) };
-    let keys = vec![keys::user(claim.user), keys::ledger(claim.user), keys::cart(claim.user)];
-    let mut rows: Rows = state.base.db.batch_get(keys).await?;
-    let Some(user) = users::admit(&mut rows, claim)? else { return Ok(None) };
-    Ok(Some(Buyer { ledger: ledgers::take(&mut rows, user.id)?, cart: carts::take(&mut rows, user.id)? }))
+    match claim {
+        Some(claim) => state.buyer(claim).await,
+        None => Ok(None),
+    }
 }
 
 fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, wire: CurrencyFormat) -> Deal<'a> {
@@ -97,6 +91,6 @@ fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, wire: 
         is_virtual_currency_only: item.virtual_only,
         description: item.description.as_deref().unwrap_or_default(),
         is_unavailable: standing.unavailable,
-        in_cart: buyer.is_some_and(|buyer| buyer.cart.lines.iter().any(|line| line.item == item.id)),
+        in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
     }
 }

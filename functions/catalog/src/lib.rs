@@ -1,16 +1,18 @@
-//! The catalog function: categories/get, categories/get/{url}, items/getFeaturedDeals.
+//! The catalog function: categories, items and featured deals.
 //!
 //! May read the catalog, counters, users, ledgers and carts; writes nothing.
 
+mod buyer;
 mod get_category;
 mod get_featured_deals;
+mod get_item;
 mod list_categories;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
-use shared::model::{Deals, Tree};
+use shared::model::{Deals, PublishedItem, Tree};
 use shared::store::categories::CategoryPages;
 use shared::store::counters::Counters;
 use shared::store::versioned_cache::VersionedCache;
@@ -20,6 +22,7 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_categories::ListCategories>(),
     Route::to::<get_category::GetCategory>(),
     Route::to::<get_featured_deals::GetFeaturedDeals>(),
+    Route::to::<get_item::GetItem>(),
 ];
 
 /// What the function holds for as long as its process lives.
@@ -29,6 +32,7 @@ pub struct State {
     pages: CategoryPages<get_category::Rendered>,
     trees: VersionedCache<Tree>,
     deals: VersionedCache<Deals>,
+    items: VersionedCache<PublishedItem>,
     counters: Counters,
     category_list: RenderedOnce<String>,
 }
@@ -49,6 +53,7 @@ impl State {
             pages: CategoryPages::default(),
             trees: VersionedCache::new(),
             deals: VersionedCache::new(),
+            items: VersionedCache::new(),
             counters,
             category_list: RenderedOnce::new(),
         }

@@ -58,7 +58,7 @@ impl Endpoint for CheckStatus {
     const NUMBER: Option<u8> = Some(6);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const ERRORS: ErrorBody = ErrorBody::Status;
-    const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { requests: 18, seconds: 60 });
+    const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "", requests: 18, seconds: 60 });
 
     async fn handle(
         state: &State,

@@ -5,8 +5,9 @@
 use crate::compile::{Compiled, CompiledCategory};
 use crate::files::{
     At, CategoryFile, ChatClientFile, ChatFile, ComparisonRow, CurrencyFile, Decimal, FORMAT, GameServerFile, GoalFile,
-    ItemFile, LanguageFile, LinkFile, PageFile, PatronsFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry,
-    StaffFile, StoreFile, StoreFiles, VariableFile, VirtualCurrencyFile,
+    ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile, PlayersFile, PromotionFile, RateFile,
+    ServerFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles, StorefrontFile, VariableFile,
+    VirtualCurrencyFile,
 };
 use serde::Serialize;
 use shared::model::{CategoryWithItems, Currency, Item, Link, Money, Page, Rate, Slug};
@@ -153,6 +154,12 @@ fn site(store: &Compiled) -> StoreFile {
             name: settings.virtual_currency.clone(),
         },
         guest_mode: config.guest_mode_enabled,
+        maintenance: MaintenanceFile {
+            enabled: config.maintenance.enabled,
+            message: config.maintenance.message.clone(),
+        },
+        players: PlayersFile { avatar: config.player_avatar.clone().into() },
+        storefront: StorefrontFile { url: config.storefront_url.clone().into() },
         patrons: patrons(store),
         servers: servers(store),
     }
@@ -280,6 +287,7 @@ fn item(item: &Item, sorting: i64, digits: u8) -> ItemFile {
         },
         virtual_only: item.virtual_only,
         featured: item.featured,
+        gifting: item.gifting,
         comparison: cells.map(|cell| (cell.comparison_id, cell.value.clone().into())).collect(),
         variables: item.variables.iter().map(variable).collect(),
         promotion: promotion

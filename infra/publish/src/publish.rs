@@ -61,7 +61,7 @@ pub async fn publish_with(
         return Err(PublishError::Raced { winner: previous.unwrap_or_default() });
     }
     let (place, version) = place(db, compiled, current.as_ref()).await?;
-    let active = ActiveVersion { version, config: compiled.config.clone() };
+    let active = ActiveVersion { version, config: compiled.config.clone(), ..ActiveVersion::default() };
     if place == Place::Sound && current.as_ref() == Some(&active) {
         return Ok(Published::Unchanged);
     }

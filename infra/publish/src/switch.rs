@@ -5,13 +5,16 @@ use crate::error::PublishError;
 use crate::history::{Step, read_history};
 use crate::version::{read_active_version, read_record};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use shared::model::ActiveVersion;
 use shared::store::{Db, StoreError, backoff, codec, keys};
 
 /// How often a switch is tried again if another transaction holds the active version.
 const ROUNDS: u32 = 6;
 const OPERATION: &str = "TransactWriteItems";
+/// Attributes of the active version's row.
+const VERSION: &str = "version";
+const CONFIG: &str = "config";
 
 /// Moves the active version by one write: only if it still points to `from` (or is not there yet), and only to a
 /// version that is not being removed. The same write updates the history and the records of both versions. `first`
@@ -36,7 +39,7 @@ pub async fn switch(
         _ => None,
     };
     let mut items = vec![
-        put_active_version(db, from, to)?,
+        update_active_version(db, from, to)?,
         note_switch(db, &to.version, first, now)?,
         TransactWriteItem::builder().put(history).build(),
     ];
@@ -88,16 +91,29 @@ fn refused(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
     StoreError::Refused { operation: OPERATION, source: Box::new(error) }
 }
 
-fn put_active_version(db: &Db, from: Option<&str>, to: &ActiveVersion) -> Result<TransactWriteItem, StoreError> {
-    let put = Put::builder().table_name(db.table()).set_item(Some(codec::encode_live(&keys::active_version(), to)?));
-    let put = match from {
-        None => put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK),
-        Some(version) => put
+/// Sets the version and its config. What else is on the row stays: `storectl maintenance` writes there.
+fn update_active_version(db: &Db, from: Option<&str>, to: &ActiveVersion) -> Result<TransactWriteItem, StoreError> {
+    let key = keys::active_version();
+    let mut item = codec::encode_live(&key, to)?;
+    let update = Update::builder()
+        .table_name(db.table())
+        .set_key(Some(codec::key_attributes(&key)))
+        .update_expression("SET #version = :version, #config = :config")
+        .expression_attribute_names("#version", VERSION)
+        .expression_attribute_names("#config", CONFIG)
+        .set_expression_attribute_values(Some(
+            [(":version", VERSION), (":config", CONFIG)]
+                .into_iter()
+                .filter_map(|(placeholder, name)| Some((placeholder.to_owned(), item.remove(name)?)))
+                .collect(),
+        ));
+    let update = match from {
+        None => update.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK),
+        Some(version) => update
             .condition_expression("#version = :from")
-            .expression_attribute_names("#version", "version")
             .expression_attribute_values(":from", AttributeValue::S(version.to_owned())),
     };
-    Ok(TransactWriteItem::builder().put(put.build().map_err(refused)?).build())
+    Ok(TransactWriteItem::builder().update(update.build().map_err(refused)?).build())
 }
 
 fn note_switch(db: &Db, version: &str, first: bool, now: i64) -> Result<TransactWriteItem, StoreError> {

@@ -13,7 +13,7 @@ pub use people::{
 };
 
 use crate::target::TargetOptions;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::{Span, SpanRelativeTo};
 use std::path::PathBuf;
 
@@ -90,6 +90,21 @@ pub enum Command {
     /// Refuse every token that a user has so far.
     #[command(after_help = "Examples:\n  storectl revoke 7 --stack storefront")]
     Revoke(OneUser),
+    /// Ban a name: it cannot log in, and every token of its account is refused.
+    #[command(after_help = "Examples:\n  storectl ban Grimble --stack storefront\n\n\
+                            The name need not have an account yet, and case does not matter. `storectl unban` lifts the \
+                            ban; tokens from before it stay refused.")]
+    Ban(BanName),
+    /// Lift the ban of a name.
+    #[command(after_help = "Examples:\n  storectl unban Grimble --stack storefront")]
+    Unban(BanName),
+    /// Close the storefront for maintenance, open it, or leave it to store.yaml.
+    #[command(after_help = "Examples:\n  storectl maintenance on --stack storefront\n  \
+                            storectl maintenance default --stack storefront\n\n\
+                            It takes effect within seconds (CACHE_SECONDS), survives a publish, and overrides \
+                            `maintenance` in store.yaml until it is set to default. The storefront learns of it by \
+                            checkAccessibility; the other calls go on working.")]
+    Maintenance(Maintenance),
     /// Buyers' accounts.
     #[command(subcommand)]
     User(UserCommand),
@@ -193,6 +208,33 @@ pub struct Token {
     /// How long it is good for, such as 30m, 6h or 7d.
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = seconds)]
     pub ttl: i64,
+}
+
+/// `ban` and `unban`.
+#[derive(Debug, Clone, Args)]
+pub struct BanName {
+    /// The player's name.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// `maintenance`.
+#[derive(Debug, Clone, Args)]
+pub struct Maintenance {
+    /// What to do.
+    #[arg(value_enum)]
+    pub mode: MaintenanceMode,
+}
+
+/// What `maintenance` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MaintenanceMode {
+    /// Close the storefront.
+    On,
+    /// Open the storefront.
+    Off,
+    /// Do as store.yaml says.
+    Default,
 }
 
 /// `doctor`.

@@ -1,6 +1,7 @@
 //! What is done about each command.
 
 mod backup;
+mod bans;
 mod carts;
 mod check;
 mod codes;
@@ -12,6 +13,7 @@ mod edit;
 mod export;
 mod gifts;
 mod items;
+mod maintenance;
 mod orders;
 mod publishing;
 mod referrals;
@@ -72,7 +74,10 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Backup(options) => backup::run(target, console, options).await,
         Command::Restore(options) => restore::run(target, console, options).await,
         Command::Token(options) => tokens::token(target, options).await,
-        Command::Revoke(options) => tokens::revoke(target, options).await,
+        Command::Revoke(options) => bans::revoke(target, options).await,
+        Command::Ban(options) => bans::ban(target, options).await,
+        Command::Unban(options) => bans::unban(target, options).await,
+        Command::Maintenance(options) => maintenance::set(target, options).await,
         Command::User(command) => user(command, target, console).await,
         Command::Coupon(command) => coupon(command, target).await,
         Command::Gift(command) => gift(command, target, console).await,

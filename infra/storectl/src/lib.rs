@@ -12,7 +12,6 @@ pub mod console;
 pub mod error;
 pub mod orders;
 pub mod progress;
-pub mod sequence;
 mod style;
 pub mod table;
 pub mod target;

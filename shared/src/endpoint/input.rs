@@ -1,7 +1,8 @@
 //! What handlers read of a request, as types.
 
+use super::Admission;
 use crate::http::body::{self, BodyFault};
-use crate::http::route;
+use crate::http::{bearer, cookie, route};
 use lambda_http::Request;
 use serde::de::DeserializeOwned;
 
@@ -14,6 +15,19 @@ pub enum InputKind {
     JsonBody,
     /// The parameter of the path.
     PathParameter,
+    /// The cookie `token`.
+    TokenCookie,
+}
+
+/// A request as an endpoint received it. Its body is not too large.
+#[derive(Debug)]
+pub struct Received<'a> {
+    /// The request.
+    pub request: &'a Request,
+    /// The endpoint's route keys; the request came in by one of them.
+    pub routes: &'static [&'static str],
+    /// Whether its address may make it.
+    pub admission: Admission,
 }
 
 /// What a handler reads of a request.
@@ -21,17 +35,17 @@ pub trait Input: Sized + Send {
     /// What is read.
     const KIND: InputKind;
 
-    /// Reads the request, which came in by a route of `routes`. Its body is not too large.
+    /// Reads the request.
     ///
     /// # Errors
     /// [`BodyFault`], which names the field that is wrong.
-    fn read(request: &Request, routes: &[&str]) -> Result<Self, BodyFault>;
+    fn read(received: Received<'_>) -> Result<Self, BodyFault>;
 }
 
 impl Input for () {
     const KIND: InputKind = InputKind::Nothing;
 
-    fn read(_: &Request, _: &[&str]) -> Result<Self, BodyFault> {
+    fn read(_: Received<'_>) -> Result<Self, BodyFault> {
         Ok(())
     }
 }
@@ -43,8 +57,37 @@ pub struct JsonBody<T>(pub T);
 impl<T: DeserializeOwned + Send> Input for JsonBody<T> {
     const KIND: InputKind = InputKind::JsonBody;
 
-    fn read(request: &Request, _: &[&str]) -> Result<Self, BodyFault> {
-        body::object(request).map(Self)
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        body::object(received.request).map(Self)
+    }
+}
+
+/// Input of an endpoint that has a rate limit and writes. The request is counted while the handler reads; the handler
+/// waits for the [`Admission`] before it writes.
+#[derive(Debug)]
+pub struct Limited<I>(pub I, pub Admission);
+
+impl<I: Input> Input for Limited<I> {
+    const KIND: InputKind = I::KIND;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let admission = received.admission.clone();
+        I::read(received).map(|input| Self(input, admission))
+    }
+}
+
+/// The token that a page's request carries: that of the cookie `token`, else that of the header `Authorization`
+/// (rules.md, "Tokens"). `None` if there is neither.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenCookie(pub Option<String>);
+
+impl Input for TokenCookie {
+    const KIND: InputKind = InputKind::TokenCookie;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let headers = received.request.headers();
+        let cookie = cookie::value(headers, "token").filter(|token| bearer::is_token(token));
+        Ok(Self(cookie.or_else(|| bearer::sent(headers))))
     }
 }
 
@@ -55,7 +98,7 @@ pub struct PathParameter(pub Option<String>);
 impl Input for PathParameter {
     const KIND: InputKind = InputKind::PathParameter;
 
-    fn read(request: &Request, routes: &[&str]) -> Result<Self, BodyFault> {
-        Ok(Self(route::parameter(request, routes)))
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        Ok(Self(route::parameter(received.request, received.routes)))
     }
 }

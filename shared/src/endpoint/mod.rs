@@ -5,15 +5,17 @@
 //! body limits, authentication, parsing, error responses, cache headers and the log line follow from the declaration,
 //! and so do the tests and the tables of the documentation that hold for every endpoint.
 
+mod admission;
 mod caller;
 mod error;
 mod input;
 mod reply;
 mod run;
 
+pub use admission::Admission;
 pub use caller::{Access, Caller, Visitor};
 pub use error::{Error, ErrorBody, Refusal, failed};
-pub use input::{Input, InputKind, JsonBody, PathParameter};
+pub use input::{Input, InputKind, JsonBody, Limited, PathParameter, Received, TokenCookie};
 pub use reply::{Json, Reply};
 pub use run::handle;
 
@@ -57,8 +59,8 @@ pub trait Endpoint: Sized + 'static {
     const CHECKS_ACCOUNT: bool = true;
     /// Whether caches may keep its response to GET.
     const CACHE: Cache = Cache::NoStore;
-    /// How many requests an address may make. Only for endpoints that write nothing: the request is counted while it
-    /// runs.
+    /// How many requests an address may make. The request is counted while the handler runs: one that writes takes
+    /// [`Limited`] input and waits for its [`Admission`].
     const RATE_LIMIT: Option<RateLimit> = None;
     /// The largest body in bytes.
     const BODY_LIMIT: usize = body::LARGEST;

@@ -1,7 +1,7 @@
-//! OrderInputs every endpoint: the one wrapper, in the order of refusals that holds for all of them (count, token,
+//! The wrapper around every endpoint, in the order of refusals that holds for all of them (count, token,
 //! body, data).
 
-use super::{Caller, Endpoint, Error, Input, Reply, Route};
+use super::{Admission, Caller, Endpoint, Error, Input, Received, Reply, Route};
 use crate::base::Base;
 use crate::deadline;
 use crate::fault;
@@ -42,10 +42,9 @@ pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Req
 
 /// Runs an endpoint, counted where it has a rate limit.
 pub(super) async fn respond<E: Endpoint>(state: &E::State, request: &Request) -> Response<Body> {
-    let result = attempt::<E>(state, request);
     match E::RATE_LIMIT {
-        None => rendered::<E>(request, result.await),
-        Some(limit) => counted::<E>(limit, state.as_ref(), request, result).await,
+        None => rendered::<E>(request, attempt::<E>(state, request, Admission::free()).await),
+        Some(limit) => counted::<E>(limit, state, request).await,
     }
 }
 
@@ -57,35 +56,41 @@ fn rendered<E: Endpoint>(request: &Request, result: Result<E::Reply, Error<E::Re
 }
 
 /// Authenticates, reads the input and calls the handler.
-async fn attempt<E: Endpoint>(state: &E::State, request: &Request) -> Result<E::Reply, Error<E::Refusal>> {
+async fn attempt<E: Endpoint>(
+    state: &E::State,
+    request: &Request,
+    admission: Admission,
+) -> Result<E::Reply, Error<E::Refusal>> {
     let base = state.as_ref();
     let bearer = || Bearer::of(request.headers(), &base.config.keys, base.clock.seconds());
     let caller = E::Caller::of(bearer).ok_or(Error::Unauthorized)?;
-    match input::<E>(request) {
+    match input::<E>(request, admission) {
         Ok(input) => E::handle(state, caller, input).await,
         Err(fault) if caller.may_call(base, E::CHECKS_ACCOUNT).await? => Err(Error::Body(fault)),
         Err(_) => Err(Error::Unauthorized),
     }
 }
 
-fn input<E: Endpoint>(request: &Request) -> Result<E::Input, BodyFault> {
+fn input<E: Endpoint>(request: &Request, admission: Admission) -> Result<E::Input, BodyFault> {
     // No GET endpoint reads a body.
     if *request.method() != Method::GET {
         body::check_size(request, E::BODY_LIMIT)?;
     }
-    E::Input::read(request, E::ROUTES)
+    E::Input::read(Received { request, routes: E::ROUTES, admission })
 }
 
 /// Counts a request against the limit of its address while the endpoint runs, and refuses it if it is over the limit.
-async fn counted<E: Endpoint>(
-    limit: RateLimit,
-    base: &Base,
-    request: &Request,
-    result: impl Future<Output = Result<E::Reply, Error<E::Refusal>>>,
-) -> Response<Body> {
+async fn counted<E: Endpoint>(limit: RateLimit, state: &E::State, request: &Request) -> Response<Body> {
+    let base = state.as_ref();
     let source = route::source_ip(request);
     let address = address::counted_as(source, request.headers(), &base.config.trusted_proxies);
-    let (hit, result) = tokio::join!(limiter::hit(&base.db, limit, &address, base.clock.millis()), result);
+    let (verdict, admission) = Admission::pending();
+    let hit = async {
+        let hit = limiter::hit(&base.db, limit, &address, base.clock.millis(), || verdict.not_full()).await;
+        verdict.is(hit.as_ref().is_ok_and(|hit| hit.allowed));
+        hit
+    };
+    let (hit, result) = tokio::join!(hit, attempt::<E>(state, request, admission));
     let hit = match hit {
         Ok(hit) => hit,
         Err(error) => return rendered::<E>(request, Err(Error::Store(error))),

@@ -43,6 +43,23 @@ impl Bearer {
     }
 }
 
+/// The text of the token that the header holds, valid or not; `None` if it holds none.
+#[must_use]
+pub fn sent(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    match token(value) {
+        Presented::Nothing => None,
+        Presented::Garbage => Some(value.to_owned()),
+        Presented::Token(token) => Some(token.to_owned()),
+    }
+}
+
+/// Whether a text is a token at all, valid or not: clients write `undefined` or `null` while no user is logged in.
+#[must_use]
+pub fn is_token(text: &str) -> bool {
+    !matches!(text, "" | "undefined" | "null")
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Presented<'a> {
     Nothing,
@@ -57,8 +74,8 @@ fn token(header: &str) -> Presented<'_> {
     match rest {
         _ if header.is_empty() => Presented::Nothing,
         _ if !scheme.eq_ignore_ascii_case("bearer") => Presented::Garbage,
-        "" | "undefined" | "null" => Presented::Nothing,
-        token => Presented::Token(token),
+        token if is_token(token) => Presented::Token(token),
+        _ => Presented::Nothing,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The active version to the published version, and the few settings that every function needs.
 
+use super::AuthType;
 use serde::{Deserialize, Serialize};
 
 /// What a function must know of the store before it reads anything else. Travels inside the active version, so that
@@ -22,6 +23,40 @@ pub struct StoreConfig {
     /// The chat platform's client; any part may be missing.
     #[serde(default)]
     pub chat: ChatLogin,
+    /// How buyers log in.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub auth_type: AuthType,
+    /// URL of a player's picture, in which `{player}` is the name; empty if there are none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub player_avatar: String,
+    /// URL of the storefront, without a slash at the end; empty if the store does not say.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub storefront_url: String,
+    /// Whether the store is closed for maintenance, unless the active version says otherwise.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub maintenance: Maintenance,
+}
+
+/// Whether the store is closed for maintenance, and what its visitors read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Maintenance {
+    /// Whether it is closed.
+    pub enabled: bool,
+    /// What visitors read; a text of ours if it is empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+impl StoreConfig {
+    /// The URL of a player's picture; empty if there are none.
+    #[must_use]
+    pub fn avatar_of(&self, player: &str) -> String {
+        self.player_avatar.replace("{player}", player)
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 const fn unless_said_otherwise() -> bool {
@@ -43,6 +78,10 @@ impl Default for StoreConfig {
             chat_sync: false,
             is_patrons_enabled: false,
             chat: ChatLogin::default(),
+            auth_type: AuthType::default(),
+            player_avatar: String::new(),
+            storefront_url: String::new(),
+            maintenance: Maintenance::default(),
         }
     }
 }
@@ -82,9 +121,23 @@ pub struct ActiveVersion {
     pub version: String,
     /// The settings every function needs.
     pub config: StoreConfig,
+    /// Whether the store is closed for maintenance, whatever is published; `None` leaves it to the published store.
+    /// `storectl maintenance` sets it, and a publish keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<bool>,
 }
 
 impl ActiveVersion {
+    /// What visitors read while the store is closed for maintenance; `None` while it is open.
+    #[must_use]
+    pub fn closed(&self) -> Option<&str> {
+        let maintenance = &self.config.maintenance;
+        let message = Some(maintenance.message.as_str()).filter(|message| !message.is_empty());
+        self.maintenance
+            .unwrap_or(maintenance.enabled)
+            .then(|| message.unwrap_or("The store is closed for maintenance. Please come back a little later."))
+    }
+
     /// Whether nothing was published yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {

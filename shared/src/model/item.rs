@@ -108,6 +108,9 @@ pub struct Item {
     /// Whether it is a featured deal.
     #[serde(default)]
     pub featured: bool,
+    /// Whether it can be bought as a gift for another player.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gifting: bool,
     /// Its cells in the category's comparison table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparison: Vec<ComparisonValue>,
@@ -117,6 +120,11 @@ pub struct Item {
     /// The offer made for it inside the cart, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// One step of a cumulative category: what an item of it costs regularly (rules.md, "Cumulative categories").

@@ -14,12 +14,13 @@ mod item;
 mod ledger;
 mod money;
 mod order;
+mod player_name;
 mod settings;
 mod slug;
 mod statistics;
 mod user;
 
-pub use active_version::{ActiveVersion, ChatLogin, StoreConfig};
+pub use active_version::{ActiveVersion, ChatLogin, Maintenance, StoreConfig};
 pub use cart::{AppliedCode, Cart, Line, LineVariable, MAX_LINES, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
@@ -32,7 +33,8 @@ pub use item::{
 pub use ledger::{Holding, Ledger};
 pub use money::{Money, Percent, Rate};
 pub use order::{InternalId, Order, OrderLine, OrderStatus};
+pub use player_name::{NotAPlayerName, PlayerName};
 pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
-pub use user::{LEEWAY, User, UserName, UserNameError};
+pub use user::{LEEWAY, User, UserName, UserNameError, next_issue};

@@ -29,6 +29,15 @@ pub struct User {
     /// Tokens issued at or before this second, since 1970 UTC, are refused (rules.md, "Tokens").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_valid_after: Option<i64>,
+    /// Whether the name is banned. The ban itself is the name's, so that it also holds for an account that is made
+    /// later (rules.md, "Bans"); this mark spares a read.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub banned: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// The longest user name in characters.
@@ -94,12 +103,18 @@ impl User {
             && self.tokens_valid_after.is_none_or(|after| issued_at > after)
     }
 
-    /// The second (since 1970 UTC) at which a token that is made at `now` is issued: the first that no revocation
-    /// refuses (rules.md, "Tokens").
+    /// [`next_issue`] of this account.
     #[must_use]
     pub fn next_issue(&self, now: i64) -> i64 {
-        self.tokens_valid_after.map_or(now, |after| now.max(after.saturating_add(1)))
+        next_issue(self.tokens_valid_after, now)
     }
+}
+
+/// The second (since 1970 UTC) at which a token that is made at `now` is issued: the first that the revocation of tokens
+/// until `valid_after` does not refuse (rules.md, "Tokens").
+#[must_use]
+pub fn next_issue(valid_after: Option<i64>, now: i64) -> i64 {
+    valid_after.map_or(now, |after| now.max(after.saturating_add(1)))
 }
 
 #[cfg(test)]

@@ -17,9 +17,10 @@ use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
 use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
 use aws_sdk_dynamodb::operation::query::{QueryError, QueryInput};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, TransactWriteItem};
 use futures_util::TryFutureExt as _;
 use futures_util::future::try_join_all;
 use std::collections::HashMap;
@@ -162,6 +163,17 @@ impl Db {
             Backend::Direct(direct) => Box::pin(direct.query(request)),
             Backend::Client(client) => Box::pin(request.send_with(client).map_ok(Page::from)),
         }
+    }
+
+    /// Writes items in one transaction: all of them or none. The request has a token, so that its retries have no second
+    /// effect.
+    ///
+    /// # Errors
+    /// What the SDK returns; a cancelled transaction has its reasons in the order of `items`.
+    pub async fn transact_write(&self, items: Vec<TransactWriteItem>) -> Answer<(), TransactWriteItemsError> {
+        let request = self.client().transact_write_items().set_transact_items(Some(items));
+        let call: Call<'_, _, _> = Box::pin(request.send().map_ok(drop));
+        run(call).await
     }
 
     /// Writes to an item; what a failed condition means is the caller's to say.

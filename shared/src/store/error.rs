@@ -49,7 +49,9 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn unavailable(operation: &'static str) -> Self {
+    /// The operation got no response that counts; the same request may pass in a moment.
+    #[must_use]
+    pub fn unavailable(operation: &'static str) -> Self {
         Self::Unavailable { operation, source: None }
     }
 

@@ -16,14 +16,15 @@
 //! | a category with its subcategories, by slug or id | `CATALOG#v#/slug`, `CATALOG#v#id` | `0000`, then `0001` … | Query |
 //! | items of a cart | `ITEM#v#id` | `DATA` | BatchGet |
 //! | a user | `USER#id` | `USER` | BatchGet |
-//! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, Put and Delete in transactions |
+//! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, BatchGet, Put and Delete in transactions |
+//! | whether a name is banned | `BAN#name`, lower-cased | `BAN` | BatchGet, Put, Delete, a condition in transactions |
 //! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
 //! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
 //! | a coupon or gift card by its text | `CODE#code` | `CODE` | BatchGet, Update |
 //! | how often a user used a coupon | `USE#code#user` | `USE` | BatchGet, Update |
 //! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
 //! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
-//! | requests of an address in its window | `RATE#address` | `RATE` | Update |
+//! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | Update |
 //! | units of an item sold in all | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |
@@ -159,6 +160,12 @@ pub fn user(id: UserId) -> Key {
     key(format!("USER#{id}"), "USER")
 }
 
+/// The mark that a name is banned.
+#[must_use]
+pub fn ban(name: &UserName) -> Key {
+    key(format!("BAN#{name}"), "BAN")
+}
+
 /// The index row that makes a user's name unique.
 #[must_use]
 pub fn name(name: &UserName) -> Key {
@@ -201,10 +208,12 @@ pub fn order(id: &InternalId) -> Key {
     key(format!("ORDER#{id}"), "ORDER")
 }
 
-/// The requests counted for a client address (rules.md, "Rate limit of payments/checkStatus").
+/// The requests counted for a client address (rules.md, "Rate limits"). `kind` is what is counted, empty for
+/// payments/checkStatus.
 #[must_use]
-pub fn rate(address: &str) -> Key {
-    key(format!("RATE#{address}"), "RATE")
+pub fn rate(kind: &str, address: &str) -> Key {
+    let separator = if kind.is_empty() { "" } else { "#" };
+    key(format!("RATE#{kind}{separator}{address}"), "RATE")
 }
 
 /// Units of an item sold in all.
@@ -273,6 +282,8 @@ pub mod prefix {
     pub const USER: &str = "USER#";
     /// Index rows of user names.
     pub const NAME: &str = "NAME#";
+    /// Bans of names.
+    pub const BAN: &str = "BAN#";
     /// Coupons and gift cards.
     pub const CODE: &str = "CODE#";
     /// Referral codes.

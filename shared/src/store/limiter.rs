@@ -5,7 +5,7 @@
 use super::StoreError;
 use super::client::Db;
 use super::codec::{Item, key_attributes};
-use super::keys::{self, TTL};
+use super::keys::{self, Key, TTL};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -13,6 +13,9 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditi
 /// A limit on the requests of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
+    /// What is counted, as the part of the key after `RATE#`; empty for payments/checkStatus. Limits of different kinds
+    /// do not share a window.
+    pub kind: &'static str,
     /// Requests that pass in a window.
     pub requests: u32,
     /// Length of a window in seconds. An address's first request opens it.
@@ -44,17 +47,18 @@ struct Window {
     end: u64,
 }
 
-/// Counts a request of `address` at `now` (milliseconds since 1970 UTC).
+/// Counts a request of `address` at `now` (milliseconds since 1970 UTC). `not_full` is called as soon as it is known that
+/// the address has no full window; the request may still lose the race for the last place in a new one.
 ///
 /// # Errors
-/// [`StoreError`] where the database is away, or where others kept opening windows in between.
-pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64) -> Result<Hit, StoreError> {
+/// [`StoreError`] if the database does not respond, or if other requests kept opening windows in between.
+pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64, not_full: impl Fn()) -> Result<Hit, StoreError> {
     let request = Request { limit, address, now, number: random_number()? };
     for _ in 0..ROUNDS {
         match request.count(db).await? {
             Counted::In(window) => return Ok(Hit::new(limit, true, &window, now)),
             Counted::Full(window) => return Ok(Hit::new(limit, false, &window, now)),
-            Counted::NoWindow => {}
+            Counted::NoWindow => not_full(),
         }
         if let Some(window) = request.open(db).await? {
             return Ok(Hit::new(limit, true, &window, now));
@@ -100,7 +104,7 @@ impl Request<'_> {
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         match db.update_item(request).await {
-            Ok(answer) => window(answer.attributes.as_ref(), self.address).map(Counted::In),
+            Ok(answer) => window(answer.attributes.as_ref(), &self.key()).map(Counted::In),
             Err(error) => match error.as_service_error() {
                 Some(UpdateItemError::ConditionalCheckFailedException(failed)) => self.not_counted(failed.item()),
                 _ => Err(StoreError::from_sdk("UpdateItem", error)),
@@ -111,7 +115,7 @@ impl Request<'_> {
     /// Why the item, as it is, does not take the request: it has it already, its window is full, or over.
     fn not_counted(&self, old: Option<&Item>) -> Result<Counted, StoreError> {
         let Some(item) = old else { return Ok(Counted::NoWindow) };
-        let window = window(old, self.address)?;
+        let window = window(old, &self.key())?;
         let counted = item.get(COUNTED).and_then(|value| value.as_ss().ok());
         Ok(if window.end <= self.now {
             Counted::NoWindow
@@ -143,11 +147,15 @@ impl Request<'_> {
         }
     }
 
+    fn key(&self) -> Key {
+        keys::rate(self.limit.kind, self.address)
+    }
+
     /// A write to the address's item, with `:number` set.
     fn update(&self, db: &Db) -> UpdateItemInputBuilder {
         UpdateItemInput::builder()
             .table_name(db.table())
-            .set_key(Some(key_attributes(&keys::rate(self.address))))
+            .set_key(Some(key_attributes(&self.key())))
             .expression_attribute_values(":number", AttributeValue::Ss(vec![self.number.clone()]))
     }
 }
@@ -164,11 +172,11 @@ fn number(value: u64) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-fn window(item: Option<&Item>, address: &str) -> Result<Window, StoreError> {
+fn window(item: Option<&Item>, key: &Key) -> Result<Window, StoreError> {
     let read = |name: &str| {
         let number = item.and_then(|item| item.get(name)).and_then(|value| value.as_n().ok());
         let number = number.and_then(|text| text.parse().ok());
-        number.ok_or_else(|| StoreError::unreadable(&keys::rate(address), name))
+        number.ok_or_else(|| StoreError::unreadable(key, name))
     };
     Ok(Window { hits: read("hits")?, end: read("window_end")? })
 }

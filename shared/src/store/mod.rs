@@ -18,6 +18,7 @@ pub mod limiter;
 pub mod names;
 pub mod orders;
 pub mod published;
+pub mod sequence;
 pub mod statistics;
 pub mod timed;
 pub mod users;

@@ -30,6 +30,16 @@ struct Claims {
     iat: i64,
     exp: i64,
     iss: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    via: Option<Via>,
+}
+
+/// How a caller logged in, as the private claim `via`. Tokens that the store's owner makes have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Via {
+    /// By typing a name, which proves nothing.
+    Name,
 }
 
 /// The claims of a chat state.
@@ -48,6 +58,8 @@ pub struct Claim {
     pub user: UserId,
     /// When the token was issued, seconds since 1970 UTC.
     pub issued_at: i64,
+    /// How the caller logged in; `None` if the store's owner made the token.
+    pub via: Option<Via>,
 }
 
 /// A token that is not one of ours, or no longer.
@@ -66,8 +78,16 @@ impl TokenKeys {
     /// # Errors
     /// [`SignError`] where the JWT library refuses, which no key of the right length causes.
     pub fn sign(&self, user: UserId, now: i64, ttl: i64) -> Result<String, SignError> {
+        self.sign_via(user, now, ttl, None)
+    }
+
+    /// Signs an access token that says how the caller logged in.
+    ///
+    /// # Errors
+    /// As [`TokenKeys::sign`].
+    pub fn sign_via(&self, user: UserId, now: i64, ttl: i64, via: Option<Via>) -> Result<String, SignError> {
         let exp = now.saturating_add(ttl);
-        let claims = Claims { sub: user.to_string(), iat: now, exp, iss: ISSUER.to_owned() };
+        let claims = Claims { sub: user.to_string(), iat: now, exp, iss: ISSUER.to_owned(), via };
         let first = self.first();
         encode(Some(first.kid()), &claims, first.secret())
     }
@@ -88,7 +108,7 @@ impl TokenKeys {
             return Err(InvalidToken);
         }
         let user = claims.sub.parse().map_err(|_| InvalidToken)?;
-        Ok(Claim { user, issued_at: claims.iat })
+        Ok(Claim { user, issued_at: claims.iat, via: claims.via })
     }
 
     /// Makes the `state` of a chat login, good for [`STATE_SECONDS`]. It is signed with a key of its own, so that a
@@ -154,9 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn a_token_says_how_its_owner_logged_in() {
+        let by_name = keys(OLD).sign_via(user(), NOW, 60, Some(Via::Name)).unwrap();
+        assert_eq!(keys(OLD).verify(&by_name, NOW).unwrap().via, Some(Via::Name));
+        let claims: serde_json::Value = decode(&by_name, keys(OLD).first().secret(), ISSUER).unwrap();
+        assert_eq!(claims["via"], "name");
+    }
+
+    #[test]
     fn a_token_names_its_user_until_it_expires() {
         let token = keys(OLD).sign(user(), NOW, 60).unwrap();
-        assert_eq!(keys(OLD).verify(&token, NOW), Ok(Claim { user: user(), issued_at: NOW }));
+        assert_eq!(keys(OLD).verify(&token, NOW), Ok(Claim { user: user(), issued_at: NOW, via: None }));
         assert!(keys(OLD).verify(&token, NOW + 60 + LEEWAY).is_ok());
         assert_eq!(keys(OLD).verify(&token, NOW + 61 + LEEWAY), Err(InvalidToken));
     }

@@ -122,6 +122,9 @@ pub struct ItemFile {
     /// Ids of the servers it is delivered to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub servers: Vec<At<u64>>,
+    /// Whether it can be bought as a gift for another player.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub gifting: bool,
     /// Price of one unit in virtual currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_price: Option<Decimal>,

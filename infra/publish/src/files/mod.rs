@@ -18,8 +18,8 @@ pub use live::{
 pub(crate) use scalar::yes;
 pub use scalar::{At, Decimal, DecimalError};
 pub use store::{
-    ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile, PatronsFile, RateFile,
-    ServerFile, StoreFile, VirtualCurrencyFile,
+    ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile, MaintenanceFile,
+    PatronsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
 };
 
 use std::path::PathBuf;

@@ -66,6 +66,15 @@ pub struct StoreFile {
     /// Whether pages and categories are shown without a token (rules.md, "Guest mode").
     #[serde(default, skip_serializing_if = "is_default")]
     pub guest_mode: bool,
+    /// Whether the store is closed for maintenance; `storectl maintenance` overrides it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub maintenance: MaintenanceFile,
+    /// What is known of every player.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub players: PlayersFile,
+    /// The storefront that uses this API.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub storefront: StorefrontFile,
     /// The patrons list.
     #[serde(default, skip_serializing_if = "is_default")]
     pub patrons: PatronsFile,
@@ -187,6 +196,36 @@ pub struct VirtualCurrencyFile {
     /// Its name.
     #[serde(default, skip_serializing_if = "is_default")]
     pub name: String,
+}
+
+/// Whether the store is closed for maintenance.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MaintenanceFile {
+    /// Whether it is closed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub enabled: bool,
+    /// What visitors read while it is closed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub message: String,
+}
+
+/// What is known of every player.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlayersFile {
+    /// URL of a player's picture, in which `{player}` is replaced by the name.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub avatar: At<String>,
+}
+
+/// The storefront that uses this API.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StorefrontFile {
+    /// Its address, such as `https://shop.example`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub url: At<String>,
 }
 
 /// The patrons list.

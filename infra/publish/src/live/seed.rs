@@ -27,8 +27,8 @@ pub async fn seed(db: &Db, live: &Live) -> Result<(), StoreError> {
 fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     let mut items: Vec<Result<Item, StoreError>> = Vec::new();
     items.extend(live.users.iter().map(|user| codec::encode_live(&keys::user(user.id), user)));
-    let named = live.users.iter().filter_map(|user| Some((UserName::parse(&user.username).ok()?, user.id)));
-    items.extend(named.map(|(name, user)| names::row(&name, user)));
+    let named = live.users.iter().filter_map(|user| Some((UserName::parse(&user.username).ok()?, user)));
+    items.extend(named.map(|(name, user)| names::row(&name, user.id, user.tokens_valid_after)));
     items.extend(live.carts.iter().map(|cart| codec::encode_live(&keys::cart(cart.user), cart)));
     items.extend(live.codes.iter().map(|code| codec::encode_live(&keys::code(code.text()), code)));
     let uses = live.code_uses.iter();

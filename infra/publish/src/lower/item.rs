@@ -75,6 +75,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         virtual_price,
         virtual_only: file.virtual_only,
         featured: file.featured,
+        gifting: file.gifting,
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
         promotion: prices.promotion,

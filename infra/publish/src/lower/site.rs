@@ -1,13 +1,14 @@
 //! `store.yaml` as settings, config and patronage.
 
 use super::currencies::{check_code, currencies};
-use super::text::{check_link, check_name};
+use super::text::{check_image, check_link, check_name};
 use super::value::{amount, check_id, money};
 use crate::fault::{Report, Unique};
-use crate::files::{ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, StoreFile};
+use crate::files::{ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, PlayersFile, StoreFile, StorefrontFile};
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
-    ChatLogin, GameServer, Goal, Language, Link, Page, PageUrl, Patronage, Server, ServerId, Settings, StoreConfig,
+    ChatLogin, GameServer, Goal, Language, Link, Maintenance, Page, PageUrl, Patronage, Server, ServerId, Settings,
+    StoreConfig,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -69,6 +70,13 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         chat_sync: file.chat.sync,
         is_patrons_enabled: file.patrons.enabled,
         chat: chat(&file.chat, report),
+        auth_type: file.auth_type,
+        player_avatar: player_avatar(&file.players, report),
+        storefront_url: storefront_url(&file.storefront, report),
+        maintenance: Maintenance {
+            enabled: file.maintenance.enabled,
+            message: file.maintenance.message.trim().to_owned(),
+        },
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site { settings, config, patronage, servers: servers(file, report) }
@@ -186,6 +194,32 @@ fn chat(file: &ChatFile, report: &mut Report) -> ChatLogin {
         scopes: client.scopes.clone(),
         authorize_url: client.authorize_url.value.clone(),
     }
+}
+
+/// The URL of a player's picture. It is of no use without the player in it.
+fn player_avatar(file: &PlayersFile, report: &mut Report) -> String {
+    const FIELD: &str = "players.avatar";
+    let url = &file.avatar;
+    if !url.is_empty() {
+        check_image(url, url.line, FIELD, report);
+        if !url.contains("{player}") {
+            report.fault(url.line, FIELD, "must have {player} in it, such as https://img.example/{player}.png");
+        }
+    }
+    url.value.clone()
+}
+
+/// The storefront's address, without a slash at the end.
+fn storefront_url(file: &StorefrontFile, report: &mut Report) -> String {
+    let url = &file.url;
+    let is_address = RedirectUrl::new(url.value.clone()).is_ok_and(|parsed| {
+        let parsed = parsed.url();
+        is_web(parsed.scheme()) && parsed.path() == "/" && parsed.query().is_none() && parsed.fragment().is_none()
+    });
+    if !url.is_empty() && !is_address {
+        report.fault(url.line, "storefront.url", "must be an address such as https://shop.example");
+    }
+    url.trim_end_matches('/').to_owned()
 }
 
 fn is_web(scheme: &str) -> bool {

@@ -153,7 +153,8 @@ prop_compose! {
              virtual_currency: {{enabled: true, name: Embers}}\nservers:\n  - {{id: 1, name: A}}\n  - {{id: 2, name: B}}\n\
              guest_mode: {}\nprofiles: {}\nreferrals: {}\npatrons: {{enabled: {}, thresholds: [{}]}}\n\
              languages: [{{code: en, name: English}}, {{code: de, name: Deutsch}}]\nlanguage: de\n\
-             goals: [{{id: 1, name: Roof, amount: 100}}]\nsocials: {{b: https://b.example, a: https://a.example}}\n",
+             goals: [{{id: 1, name: Roof, amount: 100}}]\nsocials: {{b: https://b.example, a: https://a.example}}\n\
+             maintenance: {{message: Back soon}}\nplayers: {{avatar: '/img/{{player}}'}}\nstorefront: {{url: 'https://shop.example'}}\n",
             quoted(&name), on(0), on(1), on(2), on(3), thresholds.join(", "),
         );
         let first = format!("{}subcategories:\n{}\n{}\n", tops.0, nested(&inner.0), nested(&inner.1));

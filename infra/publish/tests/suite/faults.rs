@@ -78,7 +78,7 @@ fn every_unknown_and_missing_field_is_told_at_once_with_the_nearest_that_there_i
          store.yaml, line 3, currency.digit: is not a field here; did you mean digits?\n\
          store.yaml, line 4, colour: is not a field here; there are auth_type, chat, currencies, currency, \
          description, details_form, footer, format, game_server, goals, guest_mode, header, language, languages, \
-         name, patrons, profiles, referrals, servers, socials, virtual_currency\n"
+         maintenance, name, patrons, players, profiles, referrals, servers, socials, storefront, virtual_currency\n"
     );
 }
 
@@ -154,6 +154,27 @@ fn chat_urls_are_urls_once_buyers_are_sent_there() {
              store.yaml, line 8, chat.client.authorize_url: {problem}\n"
         )
     );
+}
+
+#[test]
+fn a_players_picture_has_the_player_in_its_url() {
+    let found = |url: &str| faults_of_store(&format!("players: {{avatar: {url}}}\n"));
+    assert_eq!(found("'https://img.example/{player}.png'") + &found("'/img/{player}'") + &found("''"), "");
+    let problem = "players.avatar: must have {player} in it, such as https://img.example/{player}.png";
+    assert_eq!(found("https://img.example/head.png"), format!("store.yaml, line 4, {problem}\n"));
+    assert!(found("'ftp://img.example/{player}'").contains("players.avatar: must be a path"));
+}
+
+#[test]
+fn the_storefront_is_an_address() {
+    let found = |url: &str| faults_of_store(&format!("storefront: {{url: '{url}'}}\n"));
+    for url in ["", "https://shop.example", "https://shop.example/", "http://localhost:3000"] {
+        assert_eq!(found(url), "", "{url}");
+    }
+    let problem = "store.yaml, line 4, storefront.url: must be an address such as https://shop.example\n";
+    for url in ["shop.example", "https://shop.example/store", "ftp://shop.example", "https://shop.example?a=b", "/"] {
+        assert_eq!(found(url), problem, "{url}");
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ async fn versions(table: &Table) -> Vec<String> {
 }
 
 fn active_version(store: &Compiled) -> ActiveVersion {
-    ActiveVersion { version: store.version.clone(), config: store.config.clone() }
+    ActiveVersion { version: store.version.clone(), config: store.config.clone(), ..ActiveVersion::default() }
 }
 
 #[tokio::test]

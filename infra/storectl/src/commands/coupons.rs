@@ -6,13 +6,13 @@ use super::items;
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{AddCoupon, DiscountOptions, PeriodOptions, ScopeOptions};
 use crate::error::Failure;
-use crate::sequence::{self, CODES};
 use crate::target::Target;
 use serde_json::json;
 use shared::http::wire::CurrencyFormat;
 use shared::model::{CategoryId, Code, CodeId, Coupon, Discount, ItemId, Money, Scope};
 use shared::store::codec::encode_live;
 use shared::store::keys;
+use shared::store::sequence::{self, CODES};
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
     let code = text(&options.code)?;

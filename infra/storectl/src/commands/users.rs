@@ -6,7 +6,6 @@ use crate::cli::{AddUser, EraseUser, WhichUser};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::orders::erase_names;
-use crate::sequence::{self, USERS};
 use crate::table::each;
 use crate::target::Target;
 use aws_sdk_dynamodb::types::builders::DeleteBuilder;
@@ -15,9 +14,11 @@ use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
 use shared::model::{Holding, ItemId, Money, Referral, User, UserId, UserName};
+use shared::random;
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, Key, prefix};
 use shared::store::names::Created;
+use shared::store::sequence::{self, USERS};
 use shared::store::{StoreError, carts, ledgers, names};
 
 /// Finds a user by id if the text consists of digits, else by name.
@@ -69,10 +70,9 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
     if let Some(id) = names::owner(&target.db, &name).await? {
         return present(target, options, id, digits).await;
     }
-    let uuid = match &options.uuid {
-        Some(uuid) => uuid.clone(),
-        None => random_uuid()?,
-    };
+    let uuid = options.uuid.clone().or_else(random::uuid).ok_or_else(|| {
+        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or repair the system.")
+    })?;
     let id = UserId::new(sequence::reserve(&target.db, USERS, 1).await?);
     // By the clock that tokens are dated by: a token older than its account is refused.
     let now = target.seconds().await?;
@@ -87,6 +87,7 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
         updated_at: now,
         virtual_currency: balance,
         tokens_valid_after: None,
+        banned: false,
     };
     let created = names::create(&target.db, &user, &name).await.map_err(|error| {
         let next = "Run the same command again with --if-absent: it makes the account or prints it.";
@@ -94,7 +95,11 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
     })?;
     match created {
         Created::Written => {}
-        Created::NameTaken(other) => return present(target, options, other, digits).await,
+        Created::NameTaken(row) => return present(target, options, row.user, digits).await,
+        Created::Banned => {
+            let what = format!("The name {} is banned.", user.username);
+            return Err(Failure::refused(what, format!("`storectl unban {}` lifts the ban.", user.username)));
+        }
         Created::IdTaken => {
             let what = format!("The next id, {id}, belongs to an account already.");
             return Err(Failure::refused(what, "Run the same command again: it takes the id after it."));
@@ -114,15 +119,6 @@ async fn present(target: &Target, options: &AddUser, id: UserId, digits: u8) -> 
     let user = read(target, id).await?.ok_or_else(|| missing(&id.to_string()))?;
     let text = format!("{} {} is user {id} already.", paint(GOOD, "ok"), user.username);
     Ok(Answer::new(text, json!({ "user": facts(&user, CurrencyFormat::new(digits)), "created": false })))
-}
-
-/// A random UUID of version 4.
-fn random_uuid() -> Result<String, Failure> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|_| {
-        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or fix the system.")
-    })?;
-    Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
 
 fn facts(user: &User, wire: CurrencyFormat) -> Value {

@@ -83,7 +83,7 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
     let confirm = Confirm::Asked { console, yes: options.yes, allowed };
     let shown = currency::guard(target, Some(&current), &currency, shown, confirm).await?;
     console.confirm(&shown, "Point back to it?", options.yes)?;
-    let active = ActiveVersion { version: to.version.clone(), config: to.config.clone() };
+    let active = ActiveVersion { version: to.version.clone(), config: to.config.clone(), ..ActiveVersion::default() };
     match switch(&target.db, Some(&current), &active, false, step, target.clock.seconds()).await {
         Ok(()) => {}
         Err(PublishError::Raced { winner }) => {

@@ -1,8 +1,7 @@
 //! Ids that we make: the internal id that buyers are given, and the running number.
 
-use crate::sequence;
 use shared::model::{InternalId, OrderNumber};
-use shared::store::{Db, StoreError};
+use shared::store::{Db, StoreError, sequence};
 
 /// Base32 without padding, lower case (RFC 4648's alphabet).
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";

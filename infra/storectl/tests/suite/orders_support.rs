@@ -163,7 +163,8 @@ impl Shop {
         }
         let settings = Settings { goals: self::goals(goals), ..Settings::default() };
         self.write(codec::encode_published(&keys::settings(version), &settings).unwrap()).await;
-        let active = ActiveVersion { version: version.to_owned(), config: StoreConfig::default() };
+        let active =
+            ActiveVersion { version: version.to_owned(), config: StoreConfig::default(), ..ActiveVersion::default() };
         self.put(&keys::active_version(), &active).await;
     }
 
@@ -220,6 +221,7 @@ pub fn user(id: u64) -> User {
         updated_at: 0,
         virtual_currency: Money::ZERO,
         tokens_valid_after: None,
+        banned: false,
     }
 }
 

@@ -88,6 +88,7 @@ fn user(name: &str) -> User {
         updated_at: NOW,
         virtual_currency: Money::ZERO,
         tokens_valid_after: None,
+        banned: false,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::target::Target;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::model::{User, UserId, UserName};
 use shared::store::StoreError;
-use shared::store::codec::{decode_live, key_of};
+use shared::store::codec::{Item, decode_live, key_of};
 use shared::store::keys::{self, PK, prefix};
 use shared::store::names::{self, NameRow};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ const CHECK: &str = "user names";
 struct Users {
     /// The oldest user of each name, with the second the account was made.
     owners: BTreeMap<UserName, (i64, UserId)>,
+    /// Until when the tokens of users are refused.
+    valid_after: BTreeMap<UserId, i64>,
     /// Users who cannot be found by name.
     without: Vec<String>,
 }
@@ -44,7 +46,7 @@ async fn index(target: &Target) -> Result<(usize, Vec<String>), StoreError> {
     for (name, (_, id)) in &users.owners {
         let found = rows.get(&keys::name(name).pk).copied();
         if found != Some(*id) {
-            claim(target, name, *id, found).await?;
+            claim(target, names::row(name, *id, users.valid_after.get(id).copied())?, found).await?;
             written += 1;
         }
     }
@@ -84,6 +86,7 @@ impl Users {
                 return;
             }
         };
+        self.valid_after.extend(user.tokens_valid_after.map(|after| (user.id, after)));
         let this = (user.created_at, user.id);
         let other = *self.owners.entry(name.clone()).or_insert(this);
         if other != this {
@@ -95,8 +98,8 @@ impl Users {
 }
 
 /// Gives a name to a user if it is still as it was read.
-async fn claim(target: &Target, name: &UserName, id: UserId, found: Option<UserId>) -> Result<(), StoreError> {
-    let put = target.db.client().put_item().table_name(target.db.table()).set_item(Some(names::row(name, id)?));
+async fn claim(target: &Target, row: Item, found: Option<UserId>) -> Result<(), StoreError> {
+    let put = target.db.client().put_item().table_name(target.db.table()).set_item(Some(row));
     let put = match found {
         None => put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", PK),
         Some(other) => put

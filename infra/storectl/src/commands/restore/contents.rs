@@ -1,10 +1,10 @@
 //! What a backup or a table holds, in a form that can be compared, and the ids that are taken in it.
 
 use crate::archive;
-use crate::sequence::{CODES, ORDERS, USERS};
 use sha2::{Digest, Sha256};
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, TTL, prefix};
+use shared::store::sequence::{CODES, ORDERS, USERS};
 use shared::store::{StoreError, codec};
 use std::collections::BTreeMap;
 

@@ -105,6 +105,7 @@ fn item(id: u64) -> Item {
         featured: false,
         comparison: Vec::new(),
         variables: Vec::new(),
+        gifting: false,
         promotion: None,
     }
 }
@@ -136,6 +137,7 @@ fn user(buyer: Buyer, now: i64) -> User {
         updated_at: now - 1_000_000,
         virtual_currency: Money::ZERO,
         tokens_valid_after: None,
+        banned: false,
     }
 }
 

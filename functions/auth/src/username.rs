@@ -1,0 +1,130 @@
+//! POST /auth/username: logs a player in by name (api.md, "POST /auth/username").
+
+use crate::State;
+use lambda_http::http::StatusCode;
+use serde::Deserialize;
+use shared::base::Base;
+use shared::endpoint::{Admission, Endpoint, Error, Json, JsonBody, Limited, Refusal, RoundTrips};
+use shared::model::{AuthType, PlayerName, StoreConfig, User, UserId};
+use shared::random;
+use shared::store::limiter::RateLimit;
+use shared::store::names::{self, Created, NameRow};
+use shared::store::{StoreError, sequence};
+use shared::token::Via;
+
+/// How long a token is valid, in seconds: as long as the storefront keeps its cookie.
+const TOKEN_SECONDS: i64 = 6 * 3_600;
+/// How often a new account takes another id because its own is in use.
+const ROUNDS: u32 = 3;
+
+/// POST /auth/username.
+pub struct Login;
+
+/// Who logs in.
+#[derive(Debug, Deserialize)]
+pub struct Credentials {
+    /// The player's name in the game.
+    username: String,
+}
+
+/// Why a player is not logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LoginRefusal {
+    #[error("Incorrect username!")]
+    Incorrect,
+    #[error("This player is banned from the store.")]
+    Banned,
+    #[error("This store logs players in from within the game.")]
+    InGame,
+    /// The signing library refused; no key of the right length causes that.
+    #[error("The login failed. Please try again.")]
+    Unsigned,
+}
+
+impl Refusal for LoginRefusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Incorrect => StatusCode::BAD_REQUEST,
+            Self::Banned | Self::InGame => StatusCode::FORBIDDEN,
+            Self::Unsigned => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl Endpoint for Login {
+    type State = State;
+    type Caller = ();
+    type Input = Limited<JsonBody<Credentials>>;
+    /// The token.
+    type Reply = Json<String>;
+    type Refusal = LoginRefusal;
+
+    const NAME: &'static str = "auth/username";
+    const ROUTES: &'static [&'static str] = &["POST /auth/username"];
+    const SUMMARY: &'static str = "a token for the player with a name, 20 attempts a minute per address";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
+    const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "login", requests: 20, seconds: 60 });
+
+    async fn handle(
+        state: &State,
+        (): (),
+        Limited(JsonBody(credentials), admission): Self::Input,
+    ) -> Result<Self::Reply, Error<LoginRefusal>> {
+        let player = PlayerName::parse(&credentials.username).map_err(|_| Error::Refused(LoginRefusal::Incorrect))?;
+        let base = &state.base;
+        let (active, login) = tokio::join!(base.published.active_version(), names::login(&base.db, player.key()));
+        let (active, login) = (active?, login?);
+        if active.config.auth_type == AuthType::Ingame {
+            return Err(Error::Refused(LoginRefusal::InGame));
+        }
+        if login.is_banned {
+            return Err(Error::Refused(LoginRefusal::Banned));
+        }
+        let row = match login.name {
+            Some(row) => row,
+            None => create(base, &active.config, &player, admission).await?,
+        };
+        let issued = row.next_issue(base.clock.seconds());
+        let token = base.config.keys.sign_via(row.user, issued, TOKEN_SECONDS, Some(Via::Name));
+        token.map(|token| Json::of(&token)).map_err(|_| Error::Refused(LoginRefusal::Unsigned))
+    }
+}
+
+/// Makes the account of a player who logs in for the first time. If another request made it in the meantime, that one
+/// is used.
+async fn create(
+    base: &Base,
+    config: &StoreConfig,
+    player: &PlayerName,
+    mut admission: Admission,
+) -> Result<NameRow, Error<LoginRefusal>> {
+    let uuid = random::uuid().ok_or_else(|| StoreError::unavailable("getrandom"))?;
+    let now = base.clock.seconds();
+    for _ in 0..ROUNDS {
+        admission.likely().await?;
+        let id = UserId::new(sequence::reserve(&base.db, sequence::USERS, 1).await?);
+        admission.granted().await?;
+        let user = User {
+            id,
+            username: player.as_str().to_owned(),
+            avatar: config.avatar_of(player.as_str()),
+            system: String::new(),
+            identificator: String::new(),
+            uuid: uuid.clone(),
+            created_at: now,
+            updated_at: now,
+            virtual_currency: Default::default(),
+            tokens_valid_after: None,
+            banned: false,
+        };
+        match names::create(&base.db, &user, player.key()).await? {
+            Created::Written => return Ok(NameRow { user: id, valid_after: None }),
+            Created::NameTaken(row) => return Ok(row),
+            Created::Banned => return Err(Error::Refused(LoginRefusal::Banned)),
+            // A restored table may hold accounts above its own counter.
+            Created::IdTaken => {}
+        }
+    }
+    Err(StoreError::unavailable("TransactWriteItems").into())
+}

@@ -1,0 +1,100 @@
+//! POST /items/get/{id}: one item, at the caller's price (api.md, "POST /items/get/{id}").
+
+use crate::State;
+use crate::get_category::{ItemBody, item_body};
+use lambda_http::http::StatusCode;
+use serde::Serialize;
+use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips, Visitor};
+use shared::http::wire::CurrencyFormat;
+use shared::model::{ActiveVersion, ItemId, PublishedItem, Sold};
+use shared::rules::pricing::standing;
+use shared::store::{StoreError, keys};
+use std::sync::Arc;
+
+/// POST /items/get/{id}.
+pub struct GetItem;
+
+/// A catalog item with what its page needs.
+#[derive(Serialize)]
+pub struct Reply<'a> {
+    #[serde(flatten)]
+    item: ItemBody<'a>,
+    /// Whether it can be bought as a gift for another player.
+    gifting: bool,
+    /// Whether it is sold as a subscription only; the same as `is_subs`.
+    is_subs_only: bool,
+    /// Whether the caller's cart holds it; false without a token.
+    in_cart: bool,
+}
+
+/// There is no such item.
+#[derive(Debug, thiserror::Error)]
+#[error("This item does not exist.")]
+pub struct UnknownItem;
+
+impl Refusal for UnknownItem {
+    fn status(&self) -> StatusCode {
+        StatusCode::NOT_FOUND
+    }
+}
+
+impl Endpoint for GetItem {
+    type State = State;
+    type Caller = Visitor;
+    type Input = PathParameter;
+    type Reply = Json<Reply<'static>>;
+    type Refusal = UnknownItem;
+
+    const NAME: &'static str = "items/get/{id}";
+    const ROUTES: &'static [&'static str] = &["POST /items/get/{id}"];
+    const SUMMARY: &'static str = "an item at the caller's price";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+
+    async fn handle(
+        state: &State,
+        visitor: Visitor,
+        PathParameter(id): PathParameter,
+    ) -> Result<Self::Reply, Error<UnknownItem>> {
+        let id: Option<ItemId> = id.and_then(|id| id.trim().parse().ok());
+        let published = state.base.published.at_current(|active| load(state, active, id));
+        let buyer = async {
+            match visitor {
+                Visitor::Guest => Ok(None),
+                Visitor::User(claim) => state.buyer(claim).await,
+            }
+        };
+        let (published, buyer) = tokio::join!(published, buyer);
+        let ((active, found), buyer) = (published?, buyer?);
+        let is_featured = found.as_ref().is_some_and(|(published, _)| published.item.featured);
+        match visitor {
+            Visitor::Guest if !active.config.guest_mode_enabled && !is_featured => return Err(Error::Unauthorized),
+            Visitor::User(_) if buyer.is_none() => return Err(Error::Unauthorized),
+            _ => {}
+        }
+        let (published, sold) = found.ok_or(Error::Refused(UnknownItem))?;
+        let item = &published.item;
+        let standing = standing(item, &published.ladder, &sold, buyer.as_ref().map(|buyer| &buyer.ledger));
+        Ok(Json::of(&Reply {
+            item: item_body(item, standing, CurrencyFormat::new(active.config.digits)),
+            gifting: item.gifting,
+            is_subs_only: item.is_subscription,
+            in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
+        }))
+    }
+}
+
+/// The item, and how much of it was sold if it has a global limit; `None` if there is no such item.
+async fn load(
+    state: &State,
+    active: Arc<ActiveVersion>,
+    id: Option<ItemId>,
+) -> Result<Option<(Arc<PublishedItem>, Sold)>, StoreError> {
+    let Some(id) = id else { return Ok(None) };
+    let Some(published) = state.items.get(&state.base.db, &keys::item(&active.version, id)).await? else {
+        return Ok(None);
+    };
+    let limited = published.item.global_limit.map(|_| id).into_iter();
+    let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
+    Ok(Some((published, sold)))
+}

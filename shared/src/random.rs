@@ -1,0 +1,22 @@
+//! Random values from the system.
+
+/// A random UUID of version 4 (RFC 9562); `None` if the system gives no random numbers.
+#[must_use]
+pub fn uuid() -> Option<String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_uuid_says_its_version() {
+        let uuid = super::uuid().unwrap();
+        let lengths: Vec<usize> = uuid.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert_eq!(uuid.as_bytes()[14], b'4');
+        assert!(matches!(uuid.as_bytes()[19], b'8' | b'9' | b'a' | b'b'), "{uuid}");
+        assert_ne!(super::uuid(), super::uuid());
+    }
+}

@@ -1,0 +1,176 @@
+//! POST /auth/username: a player logs in by name (api.md, "POST /auth/username").
+
+use crate::support::{assert_message, configure, put};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::model::{AuthType, UserId, UserName};
+use shared::store::codec::key_attributes;
+use shared::store::{keys, names};
+use shared::token::Via;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tests::{Call, NOW, Reply, TestStore};
+
+fn log_in(name: &str) -> Call {
+    Call::post("/auth/username").json(&json!({ "username": name }))
+}
+
+#[track_caller]
+fn token(reply: &Reply) -> String {
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    reply.json().as_str().map(str::to_owned).unwrap_or_else(|| panic!("no bare string: {}", reply.text))
+}
+
+async fn account(store: &TestStore, token: &str) -> Value {
+    let reply = store.send(Call::post("/user").token(token)).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+fn key(name: &str) -> UserName {
+    UserName::parse(name).unwrap()
+}
+
+#[tokio::test]
+async fn a_player_with_an_account_is_given_a_token_for_six_hours() {
+    let store = TestStore::open().await;
+    let token = token(&store.send(log_in("tHORNWICK")).await);
+    let claim = store.keys.verify(&token, NOW).unwrap();
+    assert_eq!((claim.user.get(), claim.issued_at, claim.via), (1, NOW, Some(Via::Name)));
+    assert!(store.keys.verify(&token, NOW + 6 * 3_600 + 60).is_ok());
+    assert!(store.keys.verify(&token, NOW + 6 * 3_600 + 61).is_err());
+    assert_eq!(account(&store, &token).await["username"], "Thornwick");
+}
+
+#[tokio::test]
+async fn a_first_login_makes_an_account() {
+    let store = TestStore::open().await;
+    configure(&store, |config| config.player_avatar = "https://img.example/{player}.png".to_owned()).await;
+    let token = token(&store.send(log_in("*Quartz_7-alt")).await);
+    let mut user = account(&store, &token).await;
+    assert_eq!(user["uuid"].as_str().map(str::len), Some(36));
+    user["uuid"] = "random".into();
+    insta::assert_json_snapshot!("first_login", user);
+    let again = self::token(&store.send(log_in("*quartz_7-ALT")).await);
+    assert_eq!(store.keys.verify(&again, NOW).unwrap().user, store.keys.verify(&token, NOW).unwrap().user);
+}
+
+#[tokio::test]
+async fn what_is_not_a_name_is_refused_before_the_table_is_read() {
+    let store = TestStore::open().await;
+    let longest = format!("*{0}-{0}x", "x".repeat(24));
+    for name in ["", " ", "ab", "4711", " Thornwick", "Thornwick ", "Тhornwick", "a b c", "abc\0", "abc-", &longest] {
+        store.calls.clear();
+        let reply = store.send(log_in(name)).await;
+        assert_eq!(assert_message(&reply, 400), "Incorrect username!", "{name:?}");
+        let operations: BTreeSet<String> = store.calls.operations().into_iter().collect();
+        assert_eq!(operations, BTreeSet::from(["UpdateItem".to_owned()]), "{name:?}: only the request is counted");
+    }
+}
+
+#[tokio::test]
+async fn a_body_without_a_name_names_the_field() {
+    let store = TestStore::open().await;
+    for (body, message) in [
+        ("{}", "The username field is required."),
+        ("", "The username field is required."),
+        (r#"{"username":7}"#, "The username field must be a string."),
+        ("[]", "The request body must be a JSON object."),
+    ] {
+        let reply = store.send(Call::post("/auth/username").bytes(body)).await;
+        assert_eq!(assert_message(&reply, 400), message, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_banned_name_is_refused_with_and_without_an_account() {
+    let store = TestStore::open().await;
+    for name in ["Pebble", "Newcomer"] {
+        put(&store, key_attributes(&keys::ban(&key(name)))).await;
+        let reply = store.send(log_in(&name.to_uppercase())).await;
+        assert_eq!(assert_message(&reply, 403), "This player is banned from the store.");
+    }
+    assert!(names::owner(&store.db, &key("newcomer")).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_store_that_logs_players_in_from_the_game_gives_no_token() {
+    let store = TestStore::open().await;
+    configure(&store, |config| config.auth_type = AuthType::Ingame).await;
+    for name in ["Thornwick", "Newcomer"] {
+        assert_message(&store.send(log_in(name)).await, 403);
+    }
+    assert!(names::owner(&store.db, &key("newcomer")).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_token_is_valid_even_right_after_a_revocation() {
+    let store = TestStore::open().await;
+    let row = names::row(&key("Pebble"), UserId::new(3), Some(NOW + 5)).unwrap();
+    put(&store, row).await;
+    let token = token(&store.send(log_in("Pebble")).await);
+    assert_eq!(store.keys.verify(&token, NOW).unwrap().issued_at, NOW + 6);
+}
+
+#[tokio::test]
+async fn an_address_may_try_twenty_times_a_minute_and_a_refused_attempt_makes_no_account() {
+    let store = TestStore::open().await;
+    let from = |name: &str| log_in(name).from_ip("203.0.113.20");
+    for attempt in 0..20 {
+        let name = if attempt % 2 == 0 { "Thornwick" } else { "?" };
+        let reply = store.send(from(name)).await;
+        assert_ne!(reply.status, 429, "{attempt}");
+        assert_eq!(reply.header("ratelimit-limit"), "20");
+        assert_eq!(reply.header("ratelimit-remaining"), (19 - attempt).to_string());
+    }
+    store.calls.clear();
+    let refused = store.send(from("Newcomer")).await;
+    assert_message(&refused, 429);
+    assert_eq!(refused.header("retry-after"), "60");
+    assert_eq!(store.calls.operations().iter().filter(|operation| *operation == "UpdateItem").count(), 1);
+    assert!(names::owner(&store.db, &key("newcomer")).await.unwrap().is_none());
+    assert_eq!(store.send(log_in("Thornwick").from_ip("203.0.113.21")).await.status, 200, "another address");
+    let lookup = Call::post("/payments/checkStatus").from_ip("203.0.113.20");
+    assert_ne!(store.send(lookup).await.status, 429, "lookups of payments are counted apart");
+    store.clock.advance(Duration::from_secs(60));
+    assert_eq!(store.send(from("Newcomer")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_login_takes_one_round_trip_and_a_new_account_three() {
+    let store = TestStore::open().await;
+    store.warm_up().await;
+    store.send(Call::get("/auth/chat")).await;
+    for (what, call, trips) in [
+        ("a new account in a new window", log_in("Newcomer"), 3),
+        ("a known name", log_in("Thornwick"), 1),
+        ("a new account", log_in("Another"), 3),
+        ("a known name in a new window", log_in("Thornwick").from_ip("203.0.113.99"), 2),
+    ] {
+        store.calls.clear();
+        assert_eq!(store.send(call).await.status, 200, "{what}");
+        assert!(store.calls.round_trips() <= trips, "{what}: {:?}", store.calls.operations());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn a_hundred_first_logins_of_one_name_make_one_account() {
+    let store = TestStore::open().await;
+    let name = |place: usize| {
+        "Wanderer".chars().enumerate().map(move |(at, letter)| match place >> (at % 7) & 1 {
+            0 => letter.to_ascii_lowercase(),
+            _ => letter.to_ascii_uppercase(),
+        })
+    };
+    let calls = (0..100).map(|place| log_in(&name(place).collect::<String>()).from_ip(&format!("198.18.0.{place}")));
+    let replies = join_all(calls.map(|call| store.send(call))).await;
+    let users: BTreeSet<u64> =
+        replies.iter().map(|reply| store.keys.verify(&token(reply), NOW).unwrap().user.get()).collect();
+    assert_eq!(users.len(), 1, "{users:?}");
+    let mut found = 0;
+    for id in 1..=120 {
+        found += usize::from(store.db.get(&keys::user(UserId::new(id)), true).await.unwrap().is_some());
+    }
+    assert_eq!(found, TestStore::sample().live.users.len() + 1, "no account without a name");
+}

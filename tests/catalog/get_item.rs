@@ -1,0 +1,84 @@
+//! POST /items/get/{id}: one item at the caller's price (api.md, "POST /items/get/{id}").
+
+use crate::support::{assert_message, assert_unauthorized, configure, fields, fill_cart, item, republish};
+use serde_json::Value;
+use tests::{Call, Reply, TestStore};
+
+fn call(id: &str) -> Call {
+    Call::post(&format!("/items/get/{id}"))
+}
+
+async fn of(store: &TestStore, user: &str, id: &str) -> Value {
+    let reply = store.send(call(id).token(&store.token(user))).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    reply.json()
+}
+
+#[track_caller]
+fn assert_unknown(reply: &Reply) {
+    assert_eq!(assert_message(reply, 404), "This item does not exist.");
+}
+
+#[tokio::test]
+async fn an_item_is_shown_as_in_its_category_with_what_its_page_needs() {
+    let store = TestStore::open().await;
+    let item = of(&store, "Thornwick", "103").await;
+    insta::assert_json_snapshot!("rank_for_thornwick", item);
+    let category = store.send(Call::post("/categories/get/ranks").token(&store.token("Thornwick"))).await.json();
+    let shelves = category["subcategories"].as_array().unwrap();
+    let listed = shelves.iter().flat_map(|shelf| shelf["items"].as_array().unwrap()).find(|item| item["id"] == 103);
+    let listed = listed.unwrap();
+    for field in fields(listed) {
+        assert_eq!(item[field], listed[field], "{field}");
+    }
+    let added: Vec<&str> = fields(&item).into_iter().filter(|field| listed.get(field).is_none()).collect();
+    assert_eq!(added, ["gifting", "is_subs_only", "in_cart"]);
+}
+
+#[tokio::test]
+async fn it_says_whether_it_is_in_the_cart_and_can_be_given() {
+    let mut store = TestStore::open().await;
+    republish(&store, |files| item(files, 201).gifting = true).await;
+    store.restart();
+    let before = of(&store, "Pebble", "201").await;
+    assert_eq!((&before["in_cart"], &before["gifting"]), (&false.into(), &true.into()));
+    fill_cart(&store, 3, &[201]).await;
+    assert_eq!(of(&store, "Pebble", "201").await["in_cart"], true);
+    assert_eq!(of(&store, "Thornwick", "202").await["gifting"], false);
+}
+
+#[tokio::test]
+async fn a_visitor_without_a_token_sees_featured_items_or_all_in_guest_mode() {
+    let store = TestStore::open().await;
+    let deals = store.send(Call::post("/items/getFeaturedDeals")).await.json();
+    let featured = deals[0]["id"].to_string();
+    let shown = store.send(call(&featured)).await;
+    assert_eq!(shown.status, 200, "{}", shown.text);
+    assert_eq!((&shown.json()["in_cart"], &shown.json()["quantityUserLimit"]), (&false.into(), &Value::Null));
+    for id in ["101", "999", "nonsense"] {
+        assert_unauthorized(&store.send(call(id)).await);
+    }
+    configure(&store, |config| config.guest_mode_enabled = true).await;
+    assert_eq!(store.send(call("101")).await.status, 200);
+    assert_unknown(&store.send(call("999")).await);
+}
+
+#[tokio::test]
+async fn what_is_not_an_items_id_is_unknown_and_blanks_around_one_do_not_matter() {
+    let store = TestStore::open().await;
+    let token = store.token("Pebble");
+    for id in ["999", "0", "-1", "1e2", "x", "18446744073709551616", "%D9%A1", "10%001", "+101"] {
+        assert_unknown(&store.send(call(id).token(&token)).await);
+    }
+    assert_eq!(of(&store, "Pebble", "101%20").await["id"], 101);
+}
+
+#[tokio::test]
+async fn a_body_is_not_read() {
+    let store = TestStore::open().await;
+    for body in ["", "{", "[]", "{\"id\":1}"] {
+        let reply = store.send(call("101").token(&store.token("Pebble")).bytes(body)).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["id"]), (200, &Value::from(101)), "{body:?}");
+    }
+}
