@@ -10,7 +10,7 @@ use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{AppliedCode, Code, CodeKind, CodeText, Coupon, Discount};
 use shared::rules::cart::price_lines;
-use shared::rules::code::{Applied, Refusal, judge, usable};
+use shared::rules::code::{Applied, CodeRefusal, judge, usable};
 use shared::store::carts::Edit;
 use shared::store::{codes, keys};
 use shared::telemetry;
@@ -116,18 +116,18 @@ fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) 
     }
 }
 
-fn refused(refusal: Refusal, wire: CurrencyFormat) -> Reply {
+fn refused(refusal: CodeRefusal, wire: CurrencyFormat) -> Reply {
     telemetry::code_refused(refusal.kind());
     let message = match refusal {
-        Refusal::Unknown => "This code does not exist.".to_owned(),
-        Refusal::NotValidNow => "This code is not valid at the moment.".to_owned(),
-        Refusal::UsedUp => "This code has been used up.".to_owned(),
-        Refusal::NoBalance => "There is nothing left on this gift card.".to_owned(),
-        Refusal::EmptyCart => "Your cart is empty.".to_owned(),
-        Refusal::BelowMinimum { minimum } => {
+        CodeRefusal::Unknown => "This code does not exist.".to_owned(),
+        CodeRefusal::NotValidNow => "This code is not valid at the moment.".to_owned(),
+        CodeRefusal::UsedUp => "This code has been used up.".to_owned(),
+        CodeRefusal::NoBalance => "There is nothing left on this gift card.".to_owned(),
+        CodeRefusal::EmptyCart => "Your cart is empty.".to_owned(),
+        CodeRefusal::BelowMinimum { minimum } => {
             format!("This coupon applies to carts of {} or more.", wire.money(minimum))
         }
-        Refusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
+        CodeRefusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
     };
     Reply::Refused { success: false, message }
 }

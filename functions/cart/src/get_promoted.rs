@@ -78,8 +78,8 @@ fn body_of<'a>(offer: &Offer<'a>, wire: CurrencyFormat) -> OfferBody<'a> {
         original_price: wire.money(item.price),
         price: wire.money(offer.promotion.price),
         is_subs: item.is_subscription,
-        limits: offer.standing.limits,
-        is_unavailable: offer.standing.unavailable,
+        limits: offer.availability.limits,
+        is_unavailable: offer.availability.unavailable,
         is_virtual_currency_only: item.virtual_only,
         virtual_price: wire.money(item.virtual_price),
     }

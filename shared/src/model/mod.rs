@@ -1,8 +1,8 @@
-//! What a store is made of: plain structs, no behaviour beyond parsing and printing themselves.
+//! The data of a store: plain structs that parse and print themselves and do nothing else.
 //!
-//! Knows nothing of the table, of HTTP, of time or of any rule. Two families live here: what an
-//! owner *publishes* (settings, pages, categories, items) and what happens *live* beside it
-//! (users, carts, codes, ledgers, orders, statistics). A publish never touches the second.
+//! Knows nothing of the table, of HTTP, of time or of any rule. There are two families: what an
+//! owner *publishes* (settings, pages, categories, items), and *live* data (users, carts, codes, ledgers, orders,
+//! statistics), which a publish never changes.
 
 mod active_version;
 mod cart;

@@ -1,4 +1,4 @@
-//! What paid orders add up to: goals, donators and patrons. Counted live, beside what is published.
+//! The statistics of paid orders: goals, donators and patrons. Live data, not published.
 
 use super::{InternalId, Money, UserId};
 use serde::{Deserialize, Serialize};
@@ -59,30 +59,30 @@ pub struct RecentDonation {
     pub username: String,
     /// The owner's image URL.
     pub avatar: String,
-    /// What was charged.
+    /// The amount charged.
     pub amount: Money,
     /// Currency code of the amount.
     pub currency: String,
-    /// When the order was made, seconds since 1970 UTC.
+    /// When the order was created, seconds since 1970 UTC.
     pub at: i64,
 }
 
-/// A paid order with an owner as it is found by time. Without a name: it outlives its owner's account.
+/// A paid order with an owner, sorted by time. It has no name, because it is kept when the account is erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidOrder {
     /// The order.
     pub order: InternalId,
     /// Its owner.
     pub user: UserId,
-    /// What was charged.
+    /// The amount charged.
     pub amount: Money,
     /// Currency code of the amount.
     pub currency: String,
-    /// When the order was made, seconds since 1970 UTC.
+    /// When the order was created, seconds since 1970 UTC.
     pub at: i64,
 }
 
-/// What a user gave in one month, from which the month's largest donors are found again after a refund.
+/// The sum that a user gave in one month. After a refund the month's largest donors are found in these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonthSum {
     /// The user.
@@ -91,7 +91,7 @@ pub struct MonthSum {
     pub amount: Money,
 }
 
-/// The one item of statistics that settings/get shows.
+/// The item of statistics that settings/get shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Donations {
     /// Goal id as text to the sum given so far.
@@ -103,7 +103,7 @@ pub struct Donations {
     /// That month's largest donors, largest first.
     #[serde(default)]
     pub top: Vec<Donor>,
-    /// The last paid orders with an owner, newest first, at most [`Donations::RECENT`].
+    /// The newest paid orders with an owner, newest first, at most [`Donations::RECENT`].
     #[serde(default)]
     pub recent: Vec<RecentDonation>,
 }

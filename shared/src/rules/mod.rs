@@ -1,5 +1,5 @@
-//! Pure decisions. Nothing here knows the table, HTTP, tokio or what time it is: whoever calls hands in what
-//! was read and, where it matters, the second it is.
+//! Pure decisions. Nothing here knows the table, HTTP, tokio or the time: the caller passes what was read and, if it
+//! matters, the current second.
 
 pub mod cart;
 pub mod code;

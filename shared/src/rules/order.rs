@@ -1,14 +1,14 @@
-//! Which way an order's status may go (rules.md, "Who may see an order").
+//! Which status an order may change to (rules.md, "Who may see an order").
 
 use crate::model::OrderStatus;
 
-/// Whether an order may go from one status to another; staying where it is is no step.
+/// Whether an order may change from one status to another. Keeping a status is not a change.
 ///
-/// - What is pending ends in any of three ways.
-/// - What failed or was given up can still be paid: gateways let buyers try again under the same id, and money that
-///   arrives late is money that arrived. The owner who does not want it refunds it.
-/// - What is paid can be refunded, and nothing else: it never becomes unpaid.
-/// - Nothing leaves what is refunded. A buyer who pays again makes a new order.
+/// - A pending order becomes paid, failed or cancelled.
+/// - A failed or cancelled order can still be paid: gateways let buyers try again under the same id, and a payment may
+///   arrive late. An owner who does not want it refunds it.
+/// - A paid order can only be refunded.
+/// - A refunded order is final. A buyer who pays again makes a new order.
 #[must_use]
 pub const fn may_become(from: OrderStatus, to: OrderStatus) -> bool {
     use OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};

@@ -134,7 +134,7 @@ fn kind(code: &Code) -> &'static str {
 fn row(line: &PricedLine<'_>, wire: CurrencyFormat) -> Vec<String> {
     let item = line.item();
     let price = if item.virtual_only { item.virtual_price } else { line.unit_price };
-    let note = if line.standing.unavailable { paint(WARN, "unavailable") } else { String::new() };
+    let note = if line.availability.unavailable { paint(WARN, "unavailable") } else { String::new() };
     let count = line.count.to_string();
     vec![line.line.id.to_string(), item.id.to_string(), item.name.clone(), count, wire.money(price).to_string(), note]
 }
@@ -143,7 +143,7 @@ fn entry(line: &PricedLine<'_>, wire: CurrencyFormat) -> Value {
     json!({
         "line": line.line.id, "item": line.item().id, "name": line.item().name, "count": line.count,
         "price": wire.money(line.unit_price), "variables": line.line.variables, "server": line.line.server,
-        "payment_type": line.line.payment_type, "unavailable": line.standing.unavailable,
+        "payment_type": line.line.payment_type, "unavailable": line.availability.unavailable,
     })
 }
 

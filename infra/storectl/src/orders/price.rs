@@ -54,7 +54,7 @@ pub enum PriceError {
     SomeWithCoupon,
     /// The coupon would not be applied.
     #[error("the coupon does not apply now: {0}")]
-    Coupon(code::Refusal),
+    Coupon(code::CodeRefusal),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -136,7 +136,7 @@ fn total_of(line: &PricedLine<'_>, off: Money) -> Result<Money, PriceError> {
     if line.count != line.line.count {
         return Err(PriceError::OnlyOne(item.id));
     }
-    if line.standing.unavailable && !line.standing.limits.reached() {
+    if line.availability.unavailable && !line.availability.limits.reached() {
         return Err(PriceError::Unavailable(item.id));
     }
     Ok(if item.virtual_only { Money::ZERO } else { line.total().less(off) })

@@ -4,7 +4,7 @@ use shared::model::{
     Cart, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, MAX_LINES, Money, PaymentType, ServerId, Sold,
 };
 use shared::rules::cart::is_own_step;
-use shared::rules::pricing::{Limits, is_cumulative, standing};
+use shared::rules::pricing::{Limits, availability, is_cumulative};
 
 /// What is to be put into a cart.
 #[derive(Debug, Clone)]
@@ -97,7 +97,7 @@ pub(super) fn place(
     let in_cart = units(&|_| true);
     let for_whom = units(&|line| (line.payment_type == PaymentType::Gift) == is_gift);
     let count = u64::from(wanted.count);
-    if is_cumulative(item, &published.ladder) && for_whom + count > 1 {
+    if is_cumulative(item, &published.price_tiers) && for_whom + count > 1 {
         return Err(Refusal::OnlyOne);
     }
     let buyer = (!is_gift).then_some(ledger);
@@ -108,7 +108,7 @@ pub(super) fn place(
     if let Some(left) = left(limits.user, limits.user_current).filter(|left| for_whom + count > *left) {
         return Err(Refusal::UserLimit { left: left.saturating_sub(for_whom) });
     }
-    if standing(item, &published.ladder, sold, buyer).unavailable {
+    if availability(item, &published.price_tiers, sold, buyer).unavailable {
         return Err(Refusal::Owned);
     }
     with(cart, items, wanted)

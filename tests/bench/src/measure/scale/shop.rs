@@ -69,8 +69,12 @@ fn compiled(items: u64) -> Result<Compiled, shared::model::ParseSlugError> {
 }
 
 fn published(shelf: &CategoryWithItems) -> impl Iterator<Item = PublishedItem> {
-    let publish =
-        |item: &Item| PublishedItem { item: item.clone(), category: shelf.head.id, parent: None, ladder: Vec::new() };
+    let publish = |item: &Item| PublishedItem {
+        item: item.clone(),
+        category: shelf.head.id,
+        parent: None,
+        price_tiers: Vec::new(),
+    };
     shelf.items.iter().map(publish)
 }
 
