@@ -15,3 +15,4 @@ pub mod rules;
 pub mod store;
 pub mod telemetry;
 pub mod token;
+pub mod usecases;

@@ -38,7 +38,7 @@ pub use load::{LoadError, damage, load};
 pub use publish::{PublishError, Published, publish, publish_with};
 pub use read::read;
 pub use remove::{KEPT, outdated, remove_outdated};
-pub use switch::{read_active_version, switch};
+pub use switch::switch;
 pub use version::{VersionRecord, list_versions, read_record, read_tree, read_version, store_of};
 pub use write::{OnProgress, delete_each, write_each};
 

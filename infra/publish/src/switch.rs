@@ -7,7 +7,8 @@ use crate::version::read_record;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use shared::model::ActiveVersion;
-use shared::store::{Db, StoreError, backoff, codec, keys, published};
+use shared::store::published::read_active_version;
+use shared::store::{Db, StoreError, backoff, codec, keys};
 
 /// How often a switch is tried again if another transaction holds the active version.
 const ROUNDS: u32 = 6;
@@ -121,12 +122,4 @@ fn note_retired(db: &Db, version: &str, now: i64) -> Result<TransactWriteItem, S
         .update_expression("SET retired_at = :now")
         .expression_attribute_values(":now", AttributeValue::N(now.to_string()));
     Ok(TransactWriteItem::builder().update(update.build().map_err(refused)?).build())
-}
-
-/// What is published; `None` in an empty table.
-///
-/// # Errors
-/// Where the database does not respond, while a restore is running, or with something unreadable.
-pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, StoreError> {
-    db.get(&keys::active_version(), true).await?.map(published::decode_active_version).transpose()
 }

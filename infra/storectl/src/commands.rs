@@ -29,6 +29,7 @@ use jiff::Timestamp;
 use shared::clock::Clock;
 use shared::model::{ActiveVersion, CodeKind};
 use shared::store::codec::{Item, key_of};
+use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError, keys};
 use std::sync::Arc;
 
@@ -147,7 +148,7 @@ async fn cart(command: &CartCommand, target: &Target) -> Result<Answer, Failure>
 
 /// What is published; a table that nothing was published to is refused.
 async fn published(target: &Target) -> Result<ActiveVersion, Failure> {
-    publish::read_active_version(&target.db).await?.ok_or_else(|| {
+    read_active_version(&target.db).await?.ok_or_else(|| {
         let what = format!("Nothing was published to {} yet.", target.name);
         Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
     })

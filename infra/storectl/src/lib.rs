@@ -12,6 +12,5 @@ pub mod console;
 pub mod error;
 pub mod orders;
 pub mod progress;
-pub mod sequence;
 pub mod table;
 pub mod target;

@@ -1,6 +1,6 @@
 //! A user's cart as it is stored: what was chosen, never its price.
 
-use super::{CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
+use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
 use serde::{Deserialize, Serialize};
 
 /// The most lines a cart holds (rules.md, "Carts").
@@ -81,6 +81,12 @@ pub struct AppliedCode {
     pub id: CodeId,
     /// Coupon or gift card.
     pub kind: CodeKind,
+}
+
+impl From<&Code> for AppliedCode {
+    fn from(code: &Code) -> Self {
+        Self { code: code.text().clone(), id: code.id(), kind: code.kind() }
+    }
 }
 
 /// A user's cart. Every user has exactly one; before the first write it is [`Cart::empty`].

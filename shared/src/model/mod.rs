@@ -31,7 +31,7 @@ pub use item::{
 };
 pub use ledger::{Holding, Ledger};
 pub use money::{Money, Percent, Rate};
-pub use order::{InternalId, Order, OrderLine, OrderStatus};
+pub use order::{GiftCardPayment, InternalId, Order, OrderEffects, OrderLine, OrderStatus};
 pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};

@@ -1,6 +1,6 @@
 //! Orders.
 
-use super::{ItemId, Money, OrderNumber, PaymentType, UserId};
+use super::{CodeText, ItemId, Money, OrderNumber, PaymentType, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -12,6 +12,17 @@ pub struct InternalId(String);
 impl InternalId {
     /// The longest id in characters (rules.md, "Request bodies").
     pub const LONGEST: usize = 255;
+
+    /// Base32 in lower case (RFC 4648's alphabet).
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+    /// The id of 80 random bits: 16 characters of base32 (rules.md, "Who may see an order").
+    #[must_use]
+    pub fn from_bits(bits: [u8; 10]) -> Self {
+        let number = bits.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+        let digit = |place: u32| usize::try_from(number >> (place * 5) & 31).unwrap_or_default();
+        Self((0..16).rev().map(|place| char::from(Self::ALPHABET[digit(place)])).collect())
+    }
 
     /// An id, unchanged.
     #[must_use]
@@ -136,4 +147,58 @@ pub struct Order {
     /// What was bought.
     #[serde(default)]
     pub lines: Vec<OrderLine>,
+}
+
+impl Order {
+    /// The most lines of an order: those of a full cart.
+    pub const MAX_LINES: usize = super::MAX_LINES;
+
+    /// The sum of the lines, in the store's currency.
+    #[must_use]
+    pub fn total(&self) -> Money {
+        self.lines.iter().map(|line| line.total).sum()
+    }
+}
+
+/// A payment with a gift card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GiftCardPayment {
+    /// The gift card.
+    pub code: CodeText,
+    /// The amount that is taken from it when the order is paid.
+    pub amount: Money,
+}
+
+/// What an order takes, stored with the order so that a refund gives back exactly that. An order that was loaded
+/// together with its counters and statistics has none of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OrderEffects {
+    /// The status with which it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_as: Option<OrderStatus>,
+    /// The coupon that it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coupon: Option<CodeText>,
+    /// The payment with a gift card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gift_card: Option<GiftCardPayment>,
+    /// The goals to which its sum was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goals: Option<Vec<String>>,
+    /// Whether the statistics count it. This mark guards their transaction. Without it they agree with the status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eighty_bits_are_sixteen_characters() {
+        let text = |bits: [u8; 10]| InternalId::from_bits(bits).to_string();
+        assert_eq!(text([0; 10]), "aaaaaaaaaaaaaaaa");
+        assert_eq!(text([0xff; 10]), "7777777777777777");
+        assert_eq!(text(*b"0123456789"), "gaytemzugu3doobz");
+    }
 }

@@ -17,9 +17,10 @@ use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
 use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
 use aws_sdk_dynamodb::operation::query::{QueryError, QueryInput};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, TransactWriteItem};
 use futures_util::TryFutureExt as _;
 use futures_util::future::try_join_all;
 use std::collections::HashMap;
@@ -174,6 +175,15 @@ impl Db {
             Backend::Client(client) => Box::pin(request.send_with(client)),
         };
         run(call).await
+    }
+
+    /// Writes items in one transaction. The SDK adds a token, so that its own retries have no second effect.
+    ///
+    /// # Errors
+    /// The SDK's error; a cancelled transaction has its reasons by position.
+    pub async fn transact_write(&self, items: Vec<TransactWriteItem>) -> Answer<(), TransactWriteItemsError> {
+        let request = self.client().transact_write_items().set_transact_items(Some(items));
+        run(Box::pin(request.send().map_ok(|_| ()))).await
     }
 }
 

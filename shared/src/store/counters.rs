@@ -5,6 +5,7 @@
 use super::StoreError;
 use super::client::{Db, Rows};
 use super::keys::{self, Key};
+use super::transaction::Write;
 use super::versioned_cache;
 use crate::model::{ItemId, Sold};
 use quick_cache::sync::{Cache, DefaultLifecycle};
@@ -82,6 +83,24 @@ impl Counters {
             if plan.stale.is_empty() { Rows::default() } else { db.batch_get(plan.keys().collect()).await? };
         self.complete(plan, &mut rows)
     }
+}
+
+/// The write that adds to the units sold of an item.
+#[must_use]
+pub fn add_sold<G>(item: ItemId, units: u64) -> Write<G> {
+    Write::add(keys::count(item), SOLD, units)
+}
+
+/// The write that adds to the units sold of an item, on the condition that at most `before` are sold so far.
+#[must_use]
+pub fn add_sold_if_at_most<G>(item: ItemId, units: u64, before: u64) -> Write<G> {
+    add_sold(item, units).only_if("attribute_not_exists(#added) OR #added <= :before").number(":before", before)
+}
+
+/// The write that subtracts from the units sold of an item that has a counter.
+#[must_use]
+pub fn subtract_sold<G>(item: ItemId, units: u64) -> Write<G> {
+    Write::add(keys::count(item), SOLD, format!("-{units}")).only_if_present()
 }
 
 impl CounterPlan {

@@ -2,17 +2,12 @@
 //! regard to case (rules.md, "Accounts") and a user is found by name with one read.
 
 use super::client::Db;
-use super::codec::{Item, decode_live, encode_live};
-use super::keys::{self, PK};
-use super::{StoreError, backoff};
+use super::codec::{Item, encode_live};
+use super::keys;
+use super::transaction::{Guard, Sent, Write, send};
+use super::{RETRIES, StoreError, backoff, read_live};
 use crate::model::{User, UserId, UserName};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use serde::{Deserialize, Serialize};
-
-const OPERATION: &str = "TransactWriteItems";
-/// How often a transaction that collided with another is sent again.
-const ROUNDS: u32 = 4;
 
 /// The attribute with the id of the user who has the name.
 pub const USER: &str = "user";
@@ -49,63 +44,50 @@ pub fn row(name: &UserName, user: UserId) -> Result<Item, StoreError> {
 /// # Errors
 /// [`StoreError`] if the row can be neither read nor decoded.
 pub async fn owner(db: &Db, name: &UserName) -> Result<Option<UserId>, StoreError> {
-    let key = keys::name(name);
-    let row: Option<NameRow> = db.get(&key, true).await?.map(|item| decode_live(&key, item)).transpose()?;
+    let row: Option<NameRow> = read_live(db, &keys::name(name)).await?;
     Ok(row.map(|row| row.user))
 }
 
-/// Writes an account and its name's index row in one transaction, if neither is there.
+/// Writes an account and its name's index row in one transaction, if neither exists.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the account may then have been written or not.
 pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, StoreError> {
-    let items = vec![put_new(db, row(name, user.id)?)?, put_new(db, encode_live(&keys::user(user.id), user)?)?];
-    for round in 0..ROUNDS {
-        // The SDK adds a token to the request, so that its own retries have no second effect.
-        let request = db.client().transact_write_items().set_transact_items(Some(items.clone()));
-        let Err(error) = Box::pin(request.send()).await else { return Ok(Created::Written) };
-        match error.as_service_error().and_then(verdict) {
-            Some(Verdict::Name) => match owner(db, name).await? {
+    let account = keys::user(user.id);
+    let writes = vec![
+        Write::put(keys::name(name), row(name, user.id)?).only_if_absent().guarded_by(Taken::Name),
+        Write::put(account.clone(), encode_live(&account, user)?).only_if_absent().guarded_by(Taken::Id),
+    ];
+    for round in 0..=RETRIES {
+        match send(db, writes.clone()).await? {
+            Sent::Written => return Ok(Created::Written),
+            Sent::Refused(Taken::Name) => match owner(db, name).await? {
                 Some(id) if id == user.id => return Ok(Created::Written),
                 Some(id) => return Ok(Created::NameTaken(id)),
                 // It was erased in the meantime.
                 None => {}
             },
-            Some(Verdict::Id) => return Ok(Created::IdTaken),
-            Some(Verdict::Conflict) => {}
-            None => return Err(StoreError::from_sdk(OPERATION, error)),
+            Sent::Refused(Taken::Id) => return Ok(Created::IdTaken),
+            Sent::Conflict => {}
         }
         tokio::time::sleep(backoff(round)).await;
     }
-    Err(StoreError::Unavailable { operation: OPERATION, source: None })
+    Err(StoreError::unavailable("TransactWriteItems"))
 }
 
-fn put_new(db: &Db, item: Item) -> Result<TransactWriteItem, StoreError> {
-    let put = Put::builder().table_name(db.table()).set_item(Some(item));
-    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", PK).build();
-    let put = put.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-    Ok(TransactWriteItem::builder().put(put).build())
-}
-
-/// Why an account was not written.
-enum Verdict {
+/// Why an account is not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
     /// The name is taken.
     Name,
     /// The id is taken.
     Id,
-    /// Another transaction holds one of the items.
-    Conflict,
 }
 
-/// Reads a cancelled transaction by position: refusals count before contention.
-fn verdict(error: &TransactWriteItemsError) -> Option<Verdict> {
-    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error else { return None };
-    let reasons = cancelled.cancellation_reasons();
-    let code = |place: usize| reasons.get(place).and_then(|reason| reason.code()).unwrap_or("None");
-    match (code(0), code(1)) {
-        ("ConditionalCheckFailed", _) => Some(Verdict::Name),
-        (_, "ConditionalCheckFailed") => Some(Verdict::Id),
-        ("TransactionConflict", _) | (_, "TransactionConflict") => Some(Verdict::Conflict),
-        _ => None,
+impl Guard for Taken {
+    type Refusal = Self;
+
+    fn refusal(&self, _: Option<&Item>) -> Option<Self> {
+        Some(*self)
     }
 }

@@ -21,6 +21,14 @@ pub fn decode_active_version(item: Item) -> Result<ActiveVersion, StoreError> {
     decode_live(&keys::active_version(), item)
 }
 
+/// Reads the active version, strongly consistent; `None` in an empty table.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded, or while a restore runs.
+pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, StoreError> {
+    db.get(&keys::active_version(), true).await?.map(decode_active_version).transpose()
+}
+
 /// Which version is published, as this process knows it.
 #[derive(Debug)]
 pub struct Published {

@@ -3,8 +3,10 @@
 use super::StoreError;
 use super::client::{Db, Rows};
 use super::keys;
-use crate::model::User;
+use super::transaction::Write;
+use crate::model::{User, UserId};
 use crate::token::Claim;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Takes the user of a token out of what was read; `None` if there is no such user, or if [`User::admits`] refuses the
 /// token.
@@ -25,4 +27,30 @@ pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> 
 pub async fn is_admitted(db: &Db, claim: Claim) -> Result<bool, StoreError> {
     let mut rows = db.batch_get(vec![keys::user(claim.user)]).await?;
     Ok(admit(&mut rows, claim)?.is_some())
+}
+
+/// Reads users by id, strongly consistent. Users who do not exist are missing.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn read(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<BTreeMap<UserId, User>, StoreError> {
+    let ids: BTreeSet<UserId> = ids.collect();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut rows = db.batch_get(ids.iter().map(|id| keys::user(*id)).collect()).await?;
+    let mut users = BTreeMap::new();
+    for id in ids {
+        let key = keys::user(id);
+        if let Some(row) = rows.take(&key) {
+            users.insert(id, row.live(&key)?);
+        }
+    }
+    Ok(users)
+}
+
+/// The write that fails if the user was erased in the meantime, so that no data of an erased user is written again.
+#[must_use]
+pub fn must_exist<G>(user: UserId) -> Write<G> {
+    Write::check(keys::user(user)).only_if_present()
 }

@@ -3,21 +3,20 @@
 
 mod carts;
 mod codes;
-mod derive;
 mod orders;
 mod seed;
 mod users;
 mod when;
 
-pub use derive::{Derived, derive};
 pub use seed::seed;
-pub use when::{WhenError, month, resolve};
+pub use when::{WhenError, resolve};
 
 use crate::fault::{Fault, Report};
 use crate::files::{At, CategoryFile, LiveFiles, StoreFiles};
 use crate::lower::{self, Category, Lowered};
 use crate::read;
 use shared::model::{Cart, Code, CodeText, Item, Order, Referral, User, UserId};
+use shared::rules::statistics::{Derived, derive};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -12,6 +12,7 @@ use shared::http::wire::{self, CurrencyFormat};
 use shared::model::{Code, CodeKind, CodeText, Discount};
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, prefix};
+use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError};
 
 /// The longest coupon or gift card in characters.
@@ -44,7 +45,7 @@ pub(super) fn text(written: &str) -> Result<CodeText, Failure> {
 
 /// Digits of the store's amounts; two where nothing was published yet.
 pub(super) async fn digits(target: &Target) -> Result<u8, Failure> {
-    Ok(publish::read_active_version(&target.db).await?.map_or(2, |active| active.config.digits))
+    Ok(read_active_version(&target.db).await?.map_or(2, |active| active.config.digits))
 }
 
 async fn read(db: &Db, text: &CodeText) -> Result<Option<Code>, StoreError> {

@@ -5,13 +5,13 @@ use super::{items, published, put_new, shown_time, time};
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::AddCoupon;
 use crate::error::Failure;
-use crate::sequence::{self, CODES};
 use crate::target::Target;
 use serde_json::json;
 use shared::http::wire::CurrencyFormat;
 use shared::model::{CategoryId, Code, CodeId, Coupon, Discount, ItemId, Money, Scope};
 use shared::store::codec::encode_live;
 use shared::store::keys;
+use shared::store::sequences::{self, CODES};
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
     let code = text(&options.code)?;
@@ -22,7 +22,7 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
     let now = target.clock.seconds();
     let (starts_at, ends_at) = period(options.starts_at.as_deref(), options.ends_at.as_deref(), now)?;
     let scope = scope(target, &active.version, &options.categories, &options.items).await?;
-    let id = CodeId::new(sequence::reserve(&target.db, CODES, 1).await?);
+    let id = CodeId::new(sequences::reserve(&target.db, CODES, 1).await?);
     let coupon = Code::Coupon(Coupon {
         id,
         code: code.clone(),

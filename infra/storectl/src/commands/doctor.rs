@@ -15,6 +15,7 @@ use publish::LoadError;
 use serde::Serialize;
 use serde_json::json;
 use shared::store::StoreError;
+use shared::store::published::read_active_version;
 
 /// What a check found.
 #[derive(Debug, Clone, Serialize)]
@@ -120,7 +121,7 @@ async fn version(target: &Target) -> Finding {
 }
 
 async fn whole(target: &Target) -> Result<Option<(String, usize)>, LoadError> {
-    let Some(active) = publish::read_active_version(&target.db).await? else { return Ok(None) };
+    let Some(active) = read_active_version(&target.db).await? else { return Ok(None) };
     let missing = || LoadError::Missing { version: active.version.clone(), kind: "VERSIONS".to_owned() };
     let record = publish::read_version(&target.db, &active.version).await?.ok_or_else(missing)?;
     let store = publish::load(&target.db, &record).await?;
