@@ -1,7 +1,7 @@
 //! What more than one function of the storefront needs.
 //!
-//! Arrows go one way: functions → [`store`] and [`rules`] → [`model`]. `rules` knows neither table nor HTTP
-//! nor time.
+//! Dependencies go one way: functions and tools → [`usecases`] → [`store`] and [`rules`] → [`model`]. `rules` knows
+//! neither table nor HTTP nor time.
 
 pub mod base;
 pub mod clock;
@@ -9,6 +9,7 @@ pub mod config;
 pub mod deadline;
 pub mod endpoint;
 pub mod fault;
+pub mod hex;
 pub mod http;
 pub mod model;
 pub mod rules;

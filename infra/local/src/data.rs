@@ -1,8 +1,8 @@
 //! The data directory: the table's file and the token keys, kept across restarts.
 
 use crate::error::StartError;
+use shared::hex;
 use shared::token::TokenKeys;
-use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -63,12 +63,7 @@ pub fn token_keys(dir: &Path) -> Result<String, StartError> {
 pub fn new_token_keys() -> Result<String, StartError> {
     let mut secret = [0_u8; SECRET];
     getrandom::fill(&mut secret).map_err(|error| StartError::Entropy(error.to_string()))?;
-    let mut text = String::with_capacity(2 * SECRET);
-    for byte in secret {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(serde_json::json!({ "local": text }).to_string())
+    Ok(serde_json::json!({ "local": hex::encode(&secret) }).to_string())
 }
 
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {

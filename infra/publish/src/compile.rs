@@ -5,12 +5,12 @@ use crate::files::StoreFiles;
 use crate::lower::{self, Category, Lowered};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use shared::hex;
 use shared::model::{
     CategoryId, CategoryPath, CategoryWithItems, Deals, Page, PageUrl, Patronage, Promotions, PublishedItem, Settings,
     Staff, StoreConfig, Tree, TreeNode,
 };
 use shared::store::keys::{self, Key};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The largest published thing in bytes of JSON; an item of the table holds 400 KB (rules.md, "Publishing").
@@ -246,12 +246,8 @@ fn fingerprint(compiled: &Compiled) -> String {
         take(&key.sk);
         take(&json(&part));
     }
-    let mut version = String::with_capacity(VERSION_DIGITS);
-    for byte in hash.finalize().iter().take(VERSION_DIGITS / 2) {
-        // Writing to a String cannot fail.
-        let _ = write!(version, "{byte:02x}");
-    }
-    version
+    let hash: [u8; 32] = hash.finalize().into();
+    hex::encode(&hash[..VERSION_DIGITS / 2])
 }
 
 fn check_sizes(origins: &Origins, compiled: &Compiled, report: &mut Report) {

@@ -3,7 +3,6 @@
 use crate::error::Exit;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 /// Headings and names.
@@ -76,16 +75,6 @@ impl Answer {
     pub fn exit(&self) -> ExitCode {
         self.exit.map_or(ExitCode::SUCCESS, Exit::code)
     }
-}
-
-/// Bytes in hex.
-#[must_use]
-pub fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
-    bytes.into_iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Rows as aligned columns below their headings; the last column is not padded.

@@ -3,13 +3,13 @@
 
 mod attribute;
 
-use crate::answer::hex;
 use crate::error::{Exit, Failure};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use shared::hex;
 use shared::store::codec::Item;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -79,7 +79,7 @@ impl Writer {
     /// Where the file cannot be written.
     pub fn finish(self) -> std::io::Result<u64> {
         let Self { mut out, hash, items } = self;
-        let tail = Tail { items, sha256: hex(hash.finalize()) };
+        let tail = Tail { items, sha256: hex::encode(&hash.finalize()) };
         writeln!(out, "{}", serde_json::to_string(&tail)?)?;
         let file = out.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         file.sync_all()?;
@@ -131,7 +131,7 @@ pub fn verify(path: &Path) -> Result<Seal, Failure> {
         items += 1;
     }
     let tail: Tail = serde_json::from_str(&previous).map_err(|_| broken("is cut off: its last line is missing"))?;
-    if tail.items + 1 != items || tail.sha256 != hex(hash.finalize()) {
+    if tail.items + 1 != items || tail.sha256 != hex::encode(&hash.finalize()) {
         return Err(broken("was altered: its checksum does not match"));
     }
     Ok(Seal { taken_at: head.taken_at, items: tail.items, sha256: tail.sha256 })

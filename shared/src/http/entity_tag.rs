@@ -1,11 +1,11 @@
 //! Strong entity tags and 304 (rules.md, "Caching").
 
+use crate::hex;
 use lambda_http::http::HeaderMap;
 use lambda_http::http::header::IF_NONE_MATCH;
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 
-/// Bytes of the hash that stand in a tag.
+/// Bytes of the hash in a tag.
 const BYTES: usize = 16;
 
 /// The strong tag of a body, quotes included.
@@ -13,10 +13,8 @@ const BYTES: usize = 16;
 pub fn of(body: &str) -> String {
     let mut tag = String::with_capacity(2 * BYTES + 2);
     tag.push('"');
-    for byte in Sha256::digest(body.as_bytes()).iter().take(BYTES) {
-        // Writing to a String cannot fail.
-        let _ = write!(tag, "{byte:02x}");
-    }
+    let hash: [u8; 32] = Sha256::digest(body.as_bytes()).into();
+    hex::push(&mut tag, &hash[..BYTES]);
     tag.push('"');
     tag
 }

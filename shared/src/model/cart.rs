@@ -3,9 +3,6 @@
 use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
 use serde::{Deserialize, Serialize};
 
-/// The most lines a cart holds (rules.md, "Carts").
-pub const MAX_LINES: usize = 50;
-
 /// How a line is bought (rules.md, "Carts").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -98,7 +95,7 @@ pub struct Cart {
     pub version: u64,
     /// The id of the next line.
     pub next_line: u64,
-    /// Its lines, at most [`MAX_LINES`].
+    /// Its lines, at most [`Cart::MAX_LINES`].
     #[serde(default)]
     pub lines: Vec<Line>,
     /// The coupon or gift card on it.
@@ -110,6 +107,9 @@ pub struct Cart {
 }
 
 impl Cart {
+    /// The most lines of a cart (rules.md, "Carts").
+    pub const MAX_LINES: usize = 50;
+
     /// The cart of a user that was never written.
     #[must_use]
     pub const fn empty(user: UserId) -> Self {

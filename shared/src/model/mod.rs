@@ -20,7 +20,7 @@ mod statistics;
 mod user;
 
 pub use active_version::{ActiveVersion, ChatLogin, StoreConfig};
-pub use cart::{AppliedCode, Cart, Line, LineVariable, MAX_LINES, PaymentType};
+pub use cart::{AppliedCode, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};

@@ -151,7 +151,7 @@ pub struct Order {
 
 impl Order {
     /// The most lines of an order: those of a full cart.
-    pub const MAX_LINES: usize = super::MAX_LINES;
+    pub const MAX_LINES: usize = super::Cart::MAX_LINES;
 
     /// The sum of the lines, in the store's currency.
     #[must_use]

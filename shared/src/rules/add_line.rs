@@ -2,9 +2,7 @@
 
 use super::cart::is_own_step;
 use super::pricing::{Limits, availability, is_cumulative};
-use crate::model::{
-    Cart, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, MAX_LINES, Money, PaymentType, ServerId, Sold,
-};
+use crate::model::{Cart, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, Money, PaymentType, ServerId, Sold};
 
 /// A line that is to be added to a cart.
 #[derive(Debug, Clone)]
@@ -106,7 +104,7 @@ pub enum AddLineRefusal {
     #[error("This item, or one that includes it, is owned already.")]
     Owned,
     /// The cart has no room for another line.
-    #[error("The cart is full: it has at most {MAX_LINES} lines.")]
+    #[error("The cart is full: it has at most {} lines.", Cart::MAX_LINES)]
     Full,
 }
 
@@ -255,7 +253,7 @@ fn with(cart: &Cart, items: &Items, wanted: &LineToAdd) -> Result<Placed, AddLin
     let is_other_step = |other: &Line| step.is_some() && category(other) == step;
     let replaced = cart.lines.iter().filter(|other| is_other_step(other)).map(|other| other.item).collect();
     cart.lines.retain(|other| !is_other_step(other));
-    if cart.lines.len() >= MAX_LINES {
+    if cart.lines.len() >= Cart::MAX_LINES {
         return Err(AddLineRefusal::Full);
     }
     cart.lines.push(line);

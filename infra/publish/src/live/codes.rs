@@ -8,11 +8,6 @@ use shared::model::{
     CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Money, Referral, Scope, UserId,
 };
 
-/// The longest coupon or gift card in characters (rules.md, "Request bodies").
-const LONGEST_CODE: usize = 40;
-/// The longest referral code in characters (rules.md, "Request bodies").
-const LONGEST_REFERRAL: usize = 255;
-
 /// Reads coupons and gift cards, which share one space of ids and texts (rules.md, "Coupons and gift cards"), and who
 /// used the coupons.
 pub(super) fn codes(written: &LiveFiles, desk: &mut Desk<'_>) -> (Vec<Code>, Vec<CodeUse>) {
@@ -21,7 +16,7 @@ pub(super) fn codes(written: &LiveFiles, desk: &mut Desk<'_>) -> (Vec<Code>, Vec
     let mut take = |id: &At<u64>, code: &At<String>, desk: &mut Desk<'_>| {
         check_id(**id, id.line, "id", desk.report);
         ids.take(desk.report, **id, id.line, "id");
-        let text = desk.code(code, LONGEST_CODE, &format!("[{}].code", **id));
+        let text = desk.code(code, CodeText::LONGEST_COUPON, &format!("[{}].code", **id));
         if let Some(text) = &text {
             texts.take(desk.report, text.clone(), code.line, &format!("[{}].code", **id));
         }
@@ -177,7 +172,7 @@ pub(super) fn referrals(files: &[ReferralFile], desk: &mut Desk<'_>) -> Vec<Refe
     let mut referrals = Vec::with_capacity(files.len());
     for file in files {
         desk.check_user(*file.owner, file.owner.line, "owner");
-        let Some(code) = desk.code(&file.code, LONGEST_REFERRAL, "code") else { continue };
+        let Some(code) = desk.code(&file.code, CodeText::LONGEST, "code") else { continue };
         texts.take(desk.report, code.clone(), file.code.line, "code");
         let name = desk.users.as_ref().and_then(|users| users.get(&file.owner.value).cloned());
         let owner = UserId::new(*file.owner);

@@ -16,15 +16,12 @@ use shared::store::codec::{decode_live, encode_live, key_attributes, key_of};
 use shared::store::keys::{self, prefix};
 use shared::store::published::read_active_version;
 
-/// The longest referral code in characters (rules.md, "Request bodies").
-const LONGEST: usize = 255;
-
 pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer, Failure> {
     let wrong = || {
-        let what = format!("A referral code has 1 to {LONGEST} characters.");
+        let what = format!("A referral code has 1 to {} characters.", CodeText::LONGEST);
         Failure::refused(what, "Choose one that buyers can type.")
     };
-    if options.code.chars().count() > LONGEST {
+    if options.code.chars().count() > CodeText::LONGEST {
         return Err(wrong());
     }
     let code = CodeText::parse(&options.code).map_err(|_| wrong())?;

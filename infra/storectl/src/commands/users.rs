@@ -1,7 +1,7 @@
 //! `user add`, `show`, `list` and `erase`.
 
 use super::{published, shown_time};
-use crate::answer::{Answer, GOOD, columns, hex, paint};
+use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{AddUser, EraseUser, WhichUser};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::types::builders::DeleteBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use publish::files::Decimal;
 use serde_json::{Value, json};
+use shared::hex;
 use shared::http::wire::CurrencyFormat;
 use shared::model::{Holding, ItemId, Money, Referral, User, UserId, UserName};
 use shared::store::codec::{decode_live, key_attributes, key_of};
@@ -125,7 +126,7 @@ fn random_uuid() -> Result<String, Failure> {
     })?;
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    let hex = hex(bytes);
+    let hex = hex::encode(&bytes);
     Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
 }
 
