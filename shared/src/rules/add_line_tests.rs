@@ -26,17 +26,20 @@ fn wanted(item: u64, count: u32) -> LineToAdd {
     }
 }
 
+/// Price, flags, global limit and user limit of an item.
+type Row = (i64, [bool; 4], Option<u32>, Option<u32>);
+
 prop_compose! {
     /// Items 0..3 are steps of a cumulative category, 3..8 are not.
     fn some_items()(
         rows in vec((0_i64..1_000, any::<[bool; 4]>(), option::of(0_u32..6), option::of(0_u32..6)), 8),
     ) -> Items {
-        let tier = |(id, (price, ..)): (u64, &(i64, [bool; 4], _, _))| PriceTier {
+        let tier = |(id, (price, ..)): (u64, &Row)| PriceTier {
             item: ItemId::new(id),
             price: Money::from_minor(*price),
         };
         let tiers: Vec<PriceTier> = (0..3).zip(&rows).map(tier).collect();
-        let one = |(id, (price, flags, global, user)): (u64, (i64, [bool; 4], Option<u32>, Option<u32>))| {
+        let one = |(id, (price, flags, global, user)): (u64, Row)| {
             let [inactive, virtual_only, any_price, subscription] = flags;
             let item = serde_json::json!({
                 "id": id, "name": "", "price": price, "active": !(inactive && id % 3 == 0),

@@ -1,6 +1,6 @@
-//! Which status an order may change to (rules.md, "Who may see an order"), and what its lines count for.
+//! Which status an order may change to (rules.md, "Who may see an order"), what its lines count for, and its currency.
 
-use crate::model::{ItemId, Money, Order, OrderLine, OrderStatus, UserId};
+use crate::model::{GiftCardPayment, ItemId, Money, Order, OrderLine, OrderStatus, Settings, UserId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether an order may change from one status to another. Keeping a status is not a change.
@@ -54,9 +54,62 @@ pub fn holdings(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>
     holdings
 }
 
+/// A currency in which no order of the store can be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a currency of this store")]
+pub struct UnknownCurrency(pub String);
+
+/// The currency of an order: `wanted`, if it is the store's or one that a buyer may pay in, in any case; the store's by
+/// default. An order that is recorded keeps its currency, `kept`.
+///
+/// # Errors
+/// [`UnknownCurrency`] if the store does not have it.
+pub fn currency<'a>(
+    settings: &'a Settings,
+    wanted: Option<&str>,
+    kept: Option<&'a str>,
+) -> Result<&'a str, UnknownCurrency> {
+    let Some(wanted) = wanted.map(str::trim) else { return Ok(kept.unwrap_or(&settings.system_currency.name)) };
+    let known = kept.into_iter().chain(settings.order_currencies()).find(|code| code.eq_ignore_ascii_case(wanted));
+    known.ok_or_else(|| UnknownCurrency(wanted.to_owned()))
+}
+
+/// The amount charged for lines, less the gift card. `None` in another currency than the store's, in which the prices
+/// are.
+#[must_use]
+pub fn charged(
+    settings: &Settings,
+    currency: &str,
+    lines: &[OrderLine],
+    gift_card: Option<&GiftCardPayment>,
+) -> Option<Money> {
+    let total: Money = lines.iter().map(|line| line.total).sum();
+    let charged = gift_card.map_or(total, |payment| total.less(payment.amount));
+    (currency == settings.system_currency.name).then_some(charged)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{CodeText, Currency};
+
+    #[test]
+    fn a_currency_is_the_stores_or_one_that_buyers_pay_in() {
+        let named = |name: &str| Currency { name: name.to_owned(), ..Currency::default() };
+        let (own, others) = (named("EUR"), vec![named("PLN")]);
+        let settings = Settings { system_currency: own, currencies: others, ..Settings::default() };
+        assert_eq!(currency(&settings, None, None), Ok("EUR"));
+        assert_eq!(currency(&settings, Some(" pln "), None), Ok("PLN"));
+        assert_eq!(currency(&settings, None, Some("USD")), Ok("USD"));
+        assert_eq!(currency(&settings, Some("usd"), Some("USD")), Ok("USD"));
+        assert_eq!(currency(&settings, Some("USD"), None), Err(UnknownCurrency("USD".to_owned())));
+        let lines = [OrderLine::new(ItemId::new(1), 1, Money::from_minor(500))];
+        let payment = GiftCardPayment { code: CodeText::parse("card").unwrap(), amount: Money::from_minor(200) };
+        assert_eq!(charged(&settings, "EUR", &lines, None), Some(Money::from_minor(500)));
+        assert_eq!(charged(&settings, "EUR", &lines, Some(&payment)), Some(Money::from_minor(300)));
+        assert_eq!(charged(&settings, "PLN", &lines, None), None);
+    }
+
     use OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};
 
     #[test]

@@ -22,7 +22,7 @@ struct Used {
 /// Takes a coupon or gift card out of what was read.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where it does not decode.
+/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError> {
     let key = keys::code(code);
     rows.take(&key).map(|row| row.live(&key)).transpose()
@@ -31,7 +31,7 @@ pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError
 /// Takes how often a user used a coupon out of what was read.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where [`USES`] is no number.
+/// [`StoreError::Unreadable`] if [`USES`] is not a number.
 pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, StoreError> {
     let key = keys::code_use(code, user);
     let Some(row) = rows.take(&key) else { return Ok(0) };
@@ -42,7 +42,7 @@ pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, 
 /// Takes a referral code out of what was read.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where it does not decode.
+/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take_referral(rows: &mut Rows, code: &CodeText) -> Result<Option<Referral>, StoreError> {
     let key = keys::referral(code);
     rows.take(&key).map(|row| row.live(&key)).transpose()

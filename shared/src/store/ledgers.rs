@@ -13,7 +13,7 @@ use std::fmt;
 /// Takes a user's ledger out of what was read; a user who bought nothing has an empty one.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] naming the attribute that is no number.
+/// [`StoreError::Unreadable`] with the attribute that is not a number.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
     let key = keys::ledger(user);
     rows.take(&key).map_or_else(|| Ok(Ledger::default()), |row| row.live(&key).map(|Flat(ledger)| ledger))

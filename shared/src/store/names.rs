@@ -19,7 +19,7 @@ pub struct NameRow {
     pub user: UserId,
 }
 
-/// What became of a new account.
+/// The result of creating an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Created {

@@ -77,10 +77,10 @@ impl VersionedDonations {
         let mut item = encode_live(&key, &self.donations)?;
         let next = self.version.unwrap_or_default().saturating_add(1);
         item.insert(VERSION.to_owned(), AttributeValue::N(next.to_string()));
-        let write = Write::put(key, item).name("#version", VERSION);
+        let write = Write::put(key, item);
         Ok(match self.version {
-            None => write.only_if("attribute_not_exists(#version)"),
-            Some(read) => write.only_if("#version = :read").number(":read", read),
+            None => write.only_if("attribute_not_exists(#version)").name("#version", VERSION),
+            Some(read) => write.only_if_equal(VERSION, read),
         })
     }
 }

@@ -130,6 +130,12 @@ impl<G> Write<G> {
         self.only_if("attribute_not_exists(#pk)").name("#pk", PK)
     }
 
+    /// On the condition that a number of the item is the one that was read.
+    #[must_use]
+    pub fn only_if_equal(self, attribute: &str, number: impl Display) -> Self {
+        self.only_if("#read = :read").name("#read", attribute).number(":read", number)
+    }
+
     /// Names an attribute in the expressions.
     #[must_use]
     pub fn name(mut self, placeholder: impl Into<String>, name: impl Into<String>) -> Self {

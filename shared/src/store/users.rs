@@ -12,18 +12,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// token.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where the user's item does not decode.
+/// [`StoreError::Unreadable`] if the user's item does not decode.
 pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> {
     let key = keys::user(claim.user);
     let user: Option<User> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
     Ok(user.filter(|user| user.admits(claim.issued_at)))
 }
 
-/// Reads whether a token still speaks for a user, where nothing else has to be read: a body that is refused is refused
-/// only to a caller whose token was looked at first (rules.md, "Order of refusals").
+/// Reads whether an account accepts a token, if nothing else has to be read: a caller learns why a body is refused only
+/// if the account accepts the token (rules.md, "Order of refusals").
 ///
 /// # Errors
-/// [`StoreError`] where the user can be neither read nor decoded.
+/// [`StoreError`] if the user can be neither read nor decoded.
 pub async fn is_admitted(db: &Db, claim: Claim) -> Result<bool, StoreError> {
     let mut rows = db.batch_get(vec![keys::user(claim.user)]).await?;
     Ok(admit(&mut rows, claim)?.is_some())

@@ -46,7 +46,7 @@ fn cart(file: &CartFile, known: &Known<'_>, desk: &mut Desk<'_>) -> Cart {
         if found.is_none() && known.codes.is_some() {
             desk.report.fault(written.line, field("code"), "there is no such coupon or gift card");
         }
-        found.map(|code| AppliedCode::from(code))
+        found.map(AppliedCode::from)
     });
     let referral = file.referral.as_ref().and_then(|written| {
         let text = CodeText::parse(written).ok();

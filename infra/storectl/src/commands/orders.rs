@@ -9,6 +9,7 @@ use crate::target::Target;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
 use shared::model::{CodeText, GiftCardPayment, InternalId, ItemId, Money, OrderLine, Settings};
+use shared::rules::order::{self as order_rules, UnknownCurrency};
 use shared::store::orders::{self as store, StoredOrder};
 use shared::store::{StoreError, keys, read_published};
 use shared::usecases::orders::{self, LineRequest, NewOrder, PriceError, RecordError, SetStatusError, Statistics};
@@ -47,12 +48,13 @@ pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Ans
     let at = created_at.unwrap_or_else(|| target.clock.seconds());
     let lines = orders::price(&target.db, recorded.as_ref(), owner, &requests, coupon.as_ref(), at).await;
     let lines = lines.map_err(no_price)?;
-    let currencies = Currencies::read(target, &active.version).await?;
-    let currency = currencies.of_order(options.currency.as_deref(), recorded.as_ref())?;
+    let settings: Option<Settings> = read_published(&target.db, &keys::settings(&active.version)).await?;
+    let settings = settings.unwrap_or_default();
+    let currency = currency(&settings, options.currency.as_deref(), recorded.as_ref())?;
     let price = match (&options.price, &recorded) {
         (Some(text), _) => items::money("--price", text, digits)?,
         (None, Some(recorded)) => recorded.order.price,
-        (None, None) => currencies.charged(&currency, &lines, gift_card.as_ref())?,
+        (None, None) => charged(&settings, &currency, &lines, gift_card.as_ref())?,
     };
     let new = NewOrder {
         internal_id: Some(id.clone()),
@@ -86,46 +88,29 @@ async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId) -> R
     Ok(Answer::new(text, json))
 }
 
-/// The currencies of the published store.
-struct Currencies(Settings);
+/// The currency of an order, by the published settings.
+fn currency(settings: &Settings, wanted: Option<&str>, recorded: Option<&StoredOrder>) -> Result<String, Failure> {
+    let kept = recorded.map(|stored| stored.order.currency.as_str());
+    let chosen = order_rules::currency(settings, wanted, kept).map_err(|UnknownCurrency(wanted)| {
+        let all: Vec<&str> = settings.order_currencies().collect();
+        let what = format!("{wanted:?} is not a currency of this store ({}).", all.join(", "));
+        Failure::refused(what, "Correct it, or add it to `currencies` in store.yaml and publish.")
+    })?;
+    Ok(chosen.to_owned())
+}
 
-impl Currencies {
-    async fn read(target: &Target, version: &str) -> Result<Self, Failure> {
-        let settings: Option<Settings> = read_published(&target.db, &keys::settings(version)).await?;
-        Ok(Self(settings.unwrap_or_default()))
-    }
-
-    /// The currency of the prices.
-    fn own(&self) -> &str {
-        &self.0.system_currency.name
-    }
-
-    /// The currency of an order: the store's, or one that a buyer may pay in. An order that is recorded keeps its own.
-    fn of_order(&self, wanted: Option<&str>, recorded: Option<&StoredOrder>) -> Result<String, Failure> {
-        let kept = recorded.map(|stored| stored.order.currency.as_str());
-        let Some(wanted) = wanted.map(str::trim) else { return Ok(kept.unwrap_or(self.own()).to_owned()) };
-        let known = kept.into_iter().chain(self.0.order_currencies()).find(|code| code.eq_ignore_ascii_case(wanted));
-        known.map(str::to_owned).ok_or_else(|| {
-            let all: Vec<&str> = self.0.order_currencies().collect();
-            let what = format!("{wanted:?} is not a currency of this store ({}).", all.join(", "));
-            Failure::refused(what, "Correct it, or add it to `currencies` in store.yaml and publish.")
-        })
-    }
-
-    /// The amount charged if it is not given: the lines less the gift card, in the store's currency.
-    fn charged(
-        &self,
-        currency: &str,
-        lines: &[OrderLine],
-        gift_card: Option<&GiftCardPayment>,
-    ) -> Result<Money, Failure> {
-        if currency != self.own() {
-            let what = format!("The amount charged in {currency} is not known: prices are in {}.", self.own());
-            return Err(Failure::refused(what, "Give --price."));
-        }
-        let total: Money = lines.iter().map(|line| line.total).sum();
-        Ok(gift_card.map_or(total, |part| total.less(part.amount)))
-    }
+/// The amount charged if it is not given.
+fn charged(
+    settings: &Settings,
+    currency: &str,
+    lines: &[OrderLine],
+    gift_card: Option<&GiftCardPayment>,
+) -> Result<Money, Failure> {
+    order_rules::charged(settings, currency, lines, gift_card).ok_or_else(|| {
+        let own = &settings.system_currency.name;
+        let what = format!("The amount charged in {currency} is not known: prices are in {own}.");
+        Failure::refused(what, "Give --price.")
+    })
 }
 
 fn no_price(error: PriceError) -> Failure {

@@ -32,14 +32,14 @@ impl LoadedCart {
         context: CartContext,
         also: Option<ItemId>,
     ) -> Result<Self, StoreError> {
-        let (on_cart, user) = (context.cart.code.iter(), context.user);
-        let code_keys = on_cart.flat_map(|on_cart| [keys::code(&on_cart.code), keys::code_use(&on_cart.code, user)]);
+        let (on_cart, owner) = (context.cart.code.iter(), context.user);
+        let code_keys = on_cart.flat_map(|on_cart| [keys::code(&on_cart.code), keys::code_use(&on_cart.code, owner)]);
         let referral_keys = context.cart.referral.iter().map(keys::referral);
         let mut items = context.load_items(sources, also, code_keys.chain(referral_keys)).await?;
         let (code, uses) = match &context.cart.code {
             Some(on_cart) => {
                 let code = codes::take(&mut items.rows, &on_cart.code)?.filter(|code| code.id() == on_cart.id);
-                (code, codes::take_uses(&mut items.rows, &on_cart.code, user)?)
+                (code, codes::take_uses(&mut items.rows, &on_cart.code, owner)?)
             }
             None => (None, 0),
         };

@@ -223,7 +223,7 @@ async fn patron(db: &Db, differences: &[&Difference]) -> Result<Option<Write>, S
         None => Write::delete(key.clone()),
     };
     Ok(Some(match difference.found {
-        Some(found) => write.only_if("#amount = :found").name("#amount", AMOUNT).number(":found", found),
+        Some(found) => write.only_if_equal(AMOUNT, found),
         None => write.only_if_absent(),
     }))
 }
