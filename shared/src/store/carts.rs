@@ -1,5 +1,5 @@
-//! Carts: read with other items, written on the condition that the cart is still as it was read (rules.md, "Writing a
-//! cart"). The condition makes it enough to write what changed.
+//! Carts: read with other items, written on the condition that the cart is still as it was read
+//! (rules.md, "Writing a cart"). The condition makes it enough to write what changed.
 
 use super::StoreError;
 use super::client::{Db, Rows};
