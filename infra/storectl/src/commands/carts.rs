@@ -186,11 +186,11 @@ pub(super) async fn code(target: &Target, options: &CartCode) -> Result<Answer, 
 
 /// The edit that puts a code on the cart; none, and `false`, if it is on the cart already.
 async fn apply(shop: &Shop<'_>, text: &CodeText) -> Result<Attempt<bool>, Failure> {
-    let (target, user) = (shop.target, shop.user.id);
+    let (target, buyer) = (shop.target, shop.user.id);
     let cart = shop.load(None).await?;
-    let mut rows = target.db.batch_get(vec![keys::code(text), keys::code_use(text, user)]).await?;
+    let mut rows = target.db.batch_get(vec![keys::code(text), keys::code_use(text, buyer)]).await?;
     let found = codes::take(&mut rows, text)?;
-    let uses = codes::take_uses(&mut rows, text, user)?;
+    let uses = codes::take_uses(&mut rows, text, buyer)?;
     let applied = judge(found.as_ref(), uses, &cart.lines(), target.clock.seconds());
     let applied = applied.map_err(|refusal| {
         let what = format!("{text} was not put on the cart: {refusal}.");
