@@ -4,6 +4,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryWithItems, Item, ItemId, Slug, UserId};
+use shared::store::published::read_active_version;
 use shared::store::{codec, keys};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -172,7 +173,7 @@ async fn put(store: &TestStore, item: codec::Item) {
 #[tokio::test]
 async fn a_category_of_more_than_one_page_is_read_whole() {
     let store = TestStore::open().await;
-    let active = publish::read_active_version(&store.db).await.unwrap().unwrap();
+    let active = read_active_version(&store.db).await.unwrap().unwrap();
     let slug = Slug::parse("/large").unwrap();
     // A query answers with one megabyte at a time.
     for place in 0..5_usize {

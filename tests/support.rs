@@ -7,6 +7,7 @@ use publish::files::{CategoryFile, ItemFile, StoreFiles};
 use serde_json::Value;
 use shared::clock::Clock;
 use shared::model::{ActiveVersion, Cart, ItemId, Line, LineId, PaymentType, StoreConfig, UserId};
+use shared::store::published::read_active_version;
 use shared::store::{codec, keys};
 use std::time::Duration;
 use tests::{Reply, TestStore, repository};
@@ -25,7 +26,7 @@ pub async fn republish(store: &TestStore, change: impl FnOnce(&mut StoreFiles)) 
 
 /// Changes the configuration of what is published, past every check that publishing makes.
 pub async fn configure(store: &TestStore, change: impl FnOnce(&mut StoreConfig)) {
-    let read = publish::read_active_version(&store.db).await.expect("a readable active version");
+    let read = read_active_version(&store.db).await.expect("a readable active version");
     let mut active: ActiveVersion = read.expect("something is published");
     change(&mut active.config);
     put(store, codec::encode_live(&keys::active_version(), &active).expect("an active version can be written")).await;

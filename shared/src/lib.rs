@@ -1,7 +1,7 @@
 //! What more than one function of the storefront needs.
 //!
-//! Arrows go one way: functions → [`store`] and [`rules`] → [`model`]. `rules` knows neither table nor HTTP
-//! nor time.
+//! Dependencies go one way: functions and tools → [`usecases`] → [`store`] and [`rules`] → [`model`]. `rules` knows
+//! neither table nor HTTP nor time.
 
 pub mod base;
 pub mod clock;
@@ -16,3 +16,4 @@ pub mod rules;
 pub mod store;
 pub mod telemetry;
 pub mod token;
+pub mod usecases;

@@ -1,17 +1,32 @@
-//! Arrows go one way: rules know neither the table nor HTTP nor the time, and the model knows nobody.
+//! Dependencies go one way: functions and tools → use cases → store and rules → model.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Words that must not occur in the code of a folder.
-fn must_not_know(folder: &str, words: &[&str]) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder);
-    let mut files = 0;
+/// The files below a folder of `shared/src`.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+fn source(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder)
+}
+
+/// Words that must not occur in the code of a folder. Files of tests may name what they test with.
+fn must_not_know(folder: &str, words: &[&str]) {
+    let mut read = 0;
+    for path in files(&source(folder)) {
+        if path.to_string_lossy().ends_with("_tests.rs") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
-        files += 1;
+        read += 1;
         for (number, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             for word in words {
@@ -19,37 +34,53 @@ fn must_not_know(folder: &str, words: &[&str]) {
             }
         }
     }
-    assert!(files > 3, "the folder holds what this test is about");
+    assert!(read > 3, "the folder has the files that this test is about");
 }
 
 #[test]
 fn rules_know_neither_table_nor_http_nor_time() {
-    let outside = ["crate::store", "crate::http", "crate::token", "crate::clock", "crate::config", "crate::base"];
+    let outside = [
+        "crate::store",
+        "crate::usecases",
+        "crate::http",
+        "crate::token",
+        "crate::clock",
+        "crate::config",
+        "crate::base",
+    ];
     must_not_know("rules", &outside);
     must_not_know("rules", &["aws_", "tokio", "lambda_http", "SystemTime", "Instant", "jiff", "async "]);
 }
 
 #[test]
-fn the_model_knows_nobody() {
+fn the_model_knows_no_other_layer() {
     must_not_know("model", &["crate::", "aws_", "tokio", "lambda_http", "SystemTime", "async "]);
 }
 
 #[test]
-fn the_store_knows_neither_rules_nor_http() {
-    must_not_know("store", &["crate::rules", "crate::http", "crate::base", "lambda_http"]);
+fn the_store_knows_neither_rules_nor_use_cases_nor_http() {
+    must_not_know("store", &["crate::rules", "crate::usecases", "crate::http", "crate::base", "lambda_http"]);
+}
+
+#[test]
+fn use_cases_know_neither_http_nor_the_sdk_and_are_given_the_time() {
+    let outside = ["crate::http", "crate::endpoint", "crate::base", "crate::config", "crate::token", "lambda_http"];
+    must_not_know("usecases", &outside);
+    must_not_know("usecases", &["aws_", "client()", "SystemClock", "SystemTime", "Instant", "jiff"]);
 }
 
 #[test]
 fn keys_are_built_in_one_file() {
-    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
-    for entry in std::fs::read_dir(store).unwrap() {
-        let path = entry.unwrap().path();
-        if path.ends_with("keys.rs") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).unwrap();
-        for prefix in ["\"USER#", "\"CART#", "\"ORDER#", "\"CODE#", "\"RATE#", "\"LEDGER#", "\"ITEM#", "\"CATALOG#"] {
-            assert!(!text.contains(prefix), "{}: {prefix}", path.display());
+    let prefixes = ["\"USER#", "\"CART#", "\"ORDER#", "\"CODE#", "\"RATE#", "\"LEDGER#", "\"ITEM#", "\"CATALOG#"];
+    for folder in ["store", "usecases"] {
+        for path in files(&source(folder)) {
+            if path.ends_with("keys.rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for prefix in prefixes {
+                assert!(!text.contains(prefix), "{}: {prefix}", path.display());
+            }
         }
     }
 }

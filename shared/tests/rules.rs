@@ -10,8 +10,8 @@ use shared::model::{
     PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
 };
 use shared::rules::cart::{PricedLine, price_lines, sums};
-use shared::rules::code::{Refusal, judge, taken_off, usable};
-use shared::rules::pricing::standing;
+use shared::rules::code::{CodeRefusal, judge, taken_off, usable};
+use shared::rules::pricing::availability;
 use std::sync::Arc;
 
 const NOW: i64 = 1_000;
@@ -21,7 +21,7 @@ fn item(id: u64, price: i64, discount: i64) -> Item {
     serde_json::from_value(item).unwrap()
 }
 
-/// Items 0..8 in two categories, the first of them a ladder.
+/// Items 0..8 in two categories, the first of them cumulative.
 fn arb_items() -> impl Strategy<Value = Items> {
     let one = (0_i64..10_000, 0_u32..=100, any::<[bool; 5]>(), option::of(0_u32..4), option::of(0_u32..4));
     vec(one, 8).prop_map(|rows| {
@@ -39,15 +39,15 @@ fn arb_items() -> impl Strategy<Value = Items> {
                 (item.global_limit, item.user_limit) = (*global, *user);
                 item.promotion = promoted.then_some(Promotion { price: Money::from_minor(price / 2), sorting: 0 });
                 let category = CategoryId::new(u64::from(id >= 4));
-                PublishedItem { item, category, parent: None, ladder: Vec::new() }
+                PublishedItem { item, category, parent: None, price_tiers: Vec::new() }
             })
             .collect();
-        let ladder: Vec<PriceTier> = published[..4]
+        let tiers: Vec<PriceTier> = published[..4]
             .iter()
             .filter(|published| !published.item.is_subscription)
             .map(|published| PriceTier { item: published.item.id, price: published.item.price })
             .collect();
-        published[..4].iter_mut().for_each(|published| published.ladder.clone_from(&ladder));
+        published[..4].iter_mut().for_each(|published| published.price_tiers.clone_from(&tiers));
         published.into_iter().map(|published| (published.item.id, Arc::new(published))).collect()
     })
 }
@@ -137,10 +137,10 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
     ) {
         for published in items.values() {
-            let standing = standing(&published.item, &published.ladder, &sold, logged_in.then_some(&ledger));
-            prop_assert!(standing.quote.price >= Money::ZERO);
-            prop_assert!(standing.quote.discount >= Money::ZERO);
-            prop_assert_eq!(standing.quote.original_price(), published.item.price);
+            let availability = availability(&published.item, &published.price_tiers, &sold, logged_in.then_some(&ledger));
+            prop_assert!(availability.quote.price >= Money::ZERO);
+            prop_assert!(availability.quote.discount >= Money::ZERO);
+            prop_assert_eq!(availability.quote.original_price(), published.item.price);
         }
     }
 
@@ -149,7 +149,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
     ) {
         for published in items.values() {
-            let limits = standing(&published.item, &[], &sold, logged_in.then_some(&ledger)).limits;
+            let limits = availability(&published.item, &[], &sold, logged_in.then_some(&ledger)).limits;
             prop_assert_eq!(limits.global, published.item.global_limit);
             prop_assert_eq!(limits.global.is_some(), limits.global_current.is_some());
             prop_assert_eq!(limits.user.is_some(), limits.user_current.is_some());
@@ -161,8 +161,8 @@ proptest! {
     fn owning_more_of_a_ladder_never_makes_it_dearer(items in arb_items(), ledger in arb_ledger()) {
         let sold = Sold::new();
         for published in items.values() {
-            let before = standing(&published.item, &published.ladder, &sold, Some(&Ledger::default()));
-            let after = standing(&published.item, &published.ladder, &sold, Some(&ledger));
+            let before = availability(&published.item, &published.price_tiers, &sold, Some(&Ledger::default()));
+            let after = availability(&published.item, &published.price_tiers, &sold, Some(&ledger));
             prop_assert!(after.quote.price <= before.quote.price);
             prop_assert!(after.unavailable || !before.unavailable);
         }
@@ -213,7 +213,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(),
     ) {
         let priced = price_lines(&lines, &items, &sold, &ledger);
-        let available: Vec<PricedLine<'_>> = priced.iter().filter(|line| !line.standing.unavailable).cloned().collect();
+        let available: Vec<PricedLine<'_>> = priced.iter().filter(|line| !line.availability.unavailable).cloned().collect();
         prop_assert_eq!(sums(&priced), sums(&available));
         let coupon = Code::Coupon(coupon(discount, Scope::default()));
         prop_assert_eq!(off(&coupon, &priced), off(&coupon, &available));
@@ -227,7 +227,7 @@ proptest! {
             let item = line.item();
             let catalog = match line.line.payment_type {
                 PaymentType::Gift => item.price.less(item.discount),
-                _ => standing(item, &line.published.ladder, &sold, Some(&ledger)).quote.price,
+                _ => availability(item, &line.published.price_tiers, &sold, Some(&ledger)).quote.price,
             };
             let expected = match (&item.promotion, line.line.price) {
                 (Some(promotion), _) if line.line.promoted => promotion.price,
@@ -244,12 +244,12 @@ proptest! {
     ) {
         let priced = price_lines(&lines, &items, &sold, &ledger);
         let counted: Vec<&PricedLine<'_>> =
-            priced.iter().filter(|line| line.is_own_step() && !line.standing.unavailable).collect();
+            priced.iter().filter(|line| line.is_own_step() && !line.availability.unavailable).collect();
         // Only the first category is cumulative.
         prop_assert!(counted.len() <= 1, "{counted:?}");
         let alone = |line: &Line| price_lines(std::slice::from_ref(line), &items, &sold, &ledger)
             .first()
-            .filter(|line| line.is_own_step() && !line.standing.unavailable)
+            .filter(|line| line.is_own_step() && !line.availability.unavailable)
             .map(|line| (line.item().price, line.line.id));
         let highest = lines.iter().filter_map(alone).max();
         prop_assert_eq!(counted.first().map(|line| (line.item().price, line.line.id)), highest);
@@ -261,7 +261,7 @@ proptest! {
     ) {
         for line in price_lines(&lines, &items, &sold, &ledger).iter().filter(|line| !line.is_own_step()) {
             let alone = price_lines(std::slice::from_ref(line.line), &items, &sold, &ledger);
-            prop_assert_eq!(line.standing, alone[0].standing);
+            prop_assert_eq!(line.availability, alone[0].availability);
         }
     }
 
@@ -273,9 +273,9 @@ proptest! {
         let one = price_lines(&gifts, &items, &sold, &ledger);
         let other = price_lines(&gifts, &items, &sold, &Ledger::default());
         for (one, other) in one.iter().zip(&other) {
-            prop_assert_eq!((one.standing, one.unit_price), (other.standing, other.unit_price));
-            prop_assert_eq!(one.standing.quote.price, one.item().price.less(one.item().discount));
-            prop_assert_eq!(one.standing.limits.user, None);
+            prop_assert_eq!((one.availability, one.unit_price), (other.availability, other.unit_price));
+            prop_assert_eq!(one.availability.quote.price, one.item().price.less(one.item().discount));
+            prop_assert_eq!(one.availability.limits.user, None);
         }
     }
 
@@ -309,7 +309,7 @@ proptest! {
             .map(|(price, id)| {
                 let item = item(id, *price, 0);
                 let category = CategoryId::new(1);
-                (ItemId::new(id), Arc::new(PublishedItem { item, category, parent: None, ladder: Vec::new() }))
+                (ItemId::new(id), Arc::new(PublishedItem { item, category, parent: None, price_tiers: Vec::new() }))
             })
             .collect();
         let lines: Vec<Line> = (0..prices.len() as u64)
@@ -326,7 +326,7 @@ proptest! {
 #[test]
 fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     let published = |item: Item| {
-        (item.id, Arc::new(PublishedItem { item, category: CategoryId::new(1), parent: None, ladder: Vec::new() }))
+        (item.id, Arc::new(PublishedItem { item, category: CategoryId::new(1), parent: None, price_tiers: Vec::new() }))
     };
     let items: Items = [published(item(1, 1_000, 0))].into();
     let lines: Vec<Line> = vec![serde_json::from_value(serde_json::json!({ "id": 1, "item": 1, "count": 1 })).unwrap()];
@@ -340,22 +340,22 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     let refusal = |coupon: &Coupon, uses, lines: &[PricedLine<'_>]| {
         judge(Some(&Code::Coupon(coupon.clone())), uses, lines, NOW).unwrap_err()
     };
-    assert_eq!(judge(None, 0, &cart, NOW).unwrap_err(), Refusal::Unknown);
-    assert_eq!(refusal(&worst, 1, &[]), Refusal::NotValidNow);
+    assert_eq!(judge(None, 0, &cart, NOW).unwrap_err(), CodeRefusal::Unknown);
+    assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::NotValidNow);
     worst.active = true;
     worst.starts_at = Some(NOW + 1);
-    assert_eq!(refusal(&worst, 1, &[]), Refusal::NotValidNow);
+    assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::NotValidNow);
     (worst.starts_at, worst.ends_at) = (Some(NOW), Some(NOW));
-    assert_eq!(refusal(&worst, 1, &[]), Refusal::NotValidNow);
+    assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::NotValidNow);
     worst.ends_at = Some(NOW + 1);
-    assert_eq!(refusal(&worst, 1, &[]), Refusal::UsedUp);
+    assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::UsedUp);
     worst.uses = 0;
-    assert_eq!(refusal(&worst, 1, &[]), Refusal::UsedUp);
-    assert_eq!(refusal(&worst, 0, &[]), Refusal::EmptyCart);
-    assert_eq!(refusal(&worst, 0, &cart), Refusal::BelowMinimum { minimum: worst.minimum });
+    assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::UsedUp);
+    assert_eq!(refusal(&worst, 0, &[]), CodeRefusal::EmptyCart);
+    assert_eq!(refusal(&worst, 0, &cart), CodeRefusal::BelowMinimum { minimum: worst.minimum });
     worst.minimum = Money::from_minor(1_000);
-    assert_eq!(refusal(&worst, 0, &cart), Refusal::NothingEligible);
+    assert_eq!(refusal(&worst, 0, &cart), CodeRefusal::NothingEligible);
     worst.scope.items.push(ItemId::new(1));
     assert_eq!(off(&Code::Coupon(worst), &cart), Some(Money::from_minor(1)));
-    assert_eq!(usable(Some(&Code::Gift(gift(0))), 0, NOW), Err(Refusal::NoBalance));
+    assert_eq!(usable(Some(&Code::Gift(gift(0))), 0, NOW), Err(CodeRefusal::NoBalance));
 }

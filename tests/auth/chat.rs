@@ -4,6 +4,7 @@
 
 use crate::support::{configure, fields, republish};
 use shared::model::ChatLogin;
+use shared::store::published::read_active_version;
 use shared::token::STATE_SECONDS;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -113,7 +114,7 @@ async fn every_part_of_the_client_must_be_set() {
         |chat| chat.scopes.clear(),
         |chat| chat.authorize_url.clear(),
     ];
-    let whole = publish::read_active_version(&store.db).await.unwrap().unwrap().config.chat;
+    let whole = read_active_version(&store.db).await.unwrap().unwrap().config.chat;
     for remove in remove {
         let mut chat = whole.clone();
         remove(&mut chat);
@@ -128,7 +129,7 @@ async fn every_part_of_the_client_must_be_set() {
 #[tokio::test]
 async fn a_url_that_cannot_be_built_is_the_documented_failure() {
     let store = TestStore::open().await;
-    let whole = publish::read_active_version(&store.db).await.unwrap().unwrap().config.chat;
+    let whole = read_active_version(&store.db).await.unwrap().unwrap().config.chat;
     let breaks: [fn(&mut ChatLogin); 3] = [
         |chat| "not a url".clone_into(&mut chat.authorize_url),
         |chat| "//chat.example".clone_into(&mut chat.authorize_url),

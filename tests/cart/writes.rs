@@ -4,6 +4,7 @@ use super::support::{NEW, RICH, WORN, ask, cart_of, outcome, put_cart, stored, t
 use shared::model::{ItemId, Line};
 use shared::store::codec::{self, Item};
 use shared::store::keys;
+use shared::store::published::read_active_version;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tests::{Fault, NOW, Reply, TestStore};
@@ -112,7 +113,7 @@ async fn an_item_that_was_missing_and_is_there_again_keeps_its_line() {
     let store = TestStore::open().await;
     let before = lines(&store, WORN).await;
     view(&store, WORN).await;
-    let version = publish::read_active_version(&store.db).await.unwrap().unwrap().version;
+    let version = read_active_version(&store.db).await.unwrap().unwrap().version;
     let mut item = store.db.get(&keys::item(&version, ItemId::new(301)), true).await.unwrap().unwrap();
     item.extend(codec::key_attributes(&keys::item(&version, UNPUBLISHED)));
     store.db.client().put_item().table_name(store.db.table()).set_item(Some(item)).send().await.unwrap();

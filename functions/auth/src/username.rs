@@ -9,7 +9,7 @@ use shared::model::{AuthType, PlayerName, StoreConfig, User, UserId};
 use shared::random;
 use shared::store::limiter::RateLimit;
 use shared::store::names::{self, Created, NameRow};
-use shared::store::{StoreError, sequence};
+use shared::store::{StoreError, sequences};
 use shared::token::Via;
 
 /// How long a token is valid, in seconds: as long as the storefront keeps its cookie.
@@ -103,7 +103,7 @@ async fn create(
     let now = base.clock.seconds();
     for _ in 0..ROUNDS {
         admission.likely().await?;
-        let id = UserId::new(sequence::reserve(&base.db, sequence::USERS, 1).await?);
+        let id = UserId::new(sequences::reserve(&base.db, sequences::USERS, 1).await?);
         admission.granted().await?;
         let user = User {
             id,

@@ -2,19 +2,19 @@
 //! nothing: uses and balance are taken when the order is paid.
 
 use crate::State;
-use crate::context::{self, CartContext};
-use crate::write::{self, Attempt, Contention, Failure};
+use crate::context;
+use crate::write::{self, Contention, Failure};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{AppliedCode, Code, CodeKind, CodeText, Coupon, Discount};
-use shared::rules::cart::price_lines;
-use shared::rules::code::{Applied, Refusal, judge, usable};
+use shared::rules::code::{Applied, CodeRefusal, judge, usable};
 use shared::store::carts::Edit;
 use shared::store::{codes, keys};
 use shared::telemetry;
 use shared::token::Claim;
+use shared::usecases::carts::{Attempt, drop_unpublished};
 
 /// POST /cart/acceptCoupon.
 pub struct AcceptCoupon;
@@ -27,7 +27,7 @@ pub struct Offered {
     coupon: CodeText,
 }
 
-/// Whether the code is on the cart now, and what it takes off.
+/// Whether the code is on the cart now, and the amount that it takes off.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Reply {
@@ -69,7 +69,7 @@ impl Endpoint for AcceptCoupon {
 async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Reply>, Failure> {
     let now = state.base.clock.seconds();
     let code_keys = [keys::code(text), keys::code_use(text, claim.user)];
-    let mut context = CartContext::load(state, claim, code_keys).await?;
+    let mut context = context::load(state, claim, code_keys).await?;
     let code = codes::take(&mut context.rows, text)?;
     let uses = codes::take_uses(&mut context.rows, text, context.user)?;
     let wire = CurrencyFormat::new(context.active.config.digits);
@@ -77,13 +77,13 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     if let Err(refusal) = usable(code.as_ref(), uses, now) {
         return Ok(Attempt::Done(refused(refusal, wire)));
     }
-    let found = context.load_items(state, []).await?;
-    let lines = price_lines(&context.cart.lines, &found.items, &found.sold, &context.ledger);
+    let found = context.load_items(&state.sources(), None, []).await?;
+    let lines = found.price(&context.cart, &context.ledger);
     let applied = match judge(code.as_ref(), uses, &lines, now) {
         Ok(applied) => applied,
         Err(refusal) => return Ok(Attempt::Done(refused(refusal, wire))),
     };
-    let on_cart = AppliedCode { code: text.clone(), id: applied.code.id(), kind: applied.code.kind() };
+    let on_cart = AppliedCode::from(applied.code);
     if context.cart.code.as_ref() == Some(&on_cart) {
         return Ok(Attempt::Done(accepted("This code is on your cart already.", &applied, wire)));
     }
@@ -95,7 +95,7 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     };
     let reply = accepted(message, &applied, wire);
     let mut edit = Edit::of(context.cart);
-    context::drop_unpublished(state, &context.active.version, &mut edit.cart).await?;
+    drop_unpublished(&state.sources(), &context.active.version, &mut edit.cart).await?;
     edit.cart.code = Some(on_cart);
     Ok(Attempt::Write(Box::new(edit), reply))
 }
@@ -116,18 +116,18 @@ fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) 
     }
 }
 
-fn refused(refusal: Refusal, wire: CurrencyFormat) -> Reply {
+fn refused(refusal: CodeRefusal, wire: CurrencyFormat) -> Reply {
     telemetry::code_refused(refusal.kind());
     let message = match refusal {
-        Refusal::Unknown => "This code does not exist.".to_owned(),
-        Refusal::NotValidNow => "This code is not valid at the moment.".to_owned(),
-        Refusal::UsedUp => "This code has been used up.".to_owned(),
-        Refusal::NoBalance => "There is nothing left on this gift card.".to_owned(),
-        Refusal::EmptyCart => "Your cart is empty.".to_owned(),
-        Refusal::BelowMinimum { minimum } => {
+        CodeRefusal::Unknown => "This code does not exist.".to_owned(),
+        CodeRefusal::NotValidNow => "This code is not valid at the moment.".to_owned(),
+        CodeRefusal::UsedUp => "This code has been used up.".to_owned(),
+        CodeRefusal::NoBalance => "There is nothing left on this gift card.".to_owned(),
+        CodeRefusal::EmptyCart => "Your cart is empty.".to_owned(),
+        CodeRefusal::BelowMinimum { minimum } => {
             format!("This coupon applies to carts of {} or more.", wire.money(minimum))
         }
-        Refusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
+        CodeRefusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
     };
     Reply::Refused { success: false, message }
 }

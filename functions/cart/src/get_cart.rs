@@ -1,19 +1,18 @@
-//! POST /cart/get: the cart as it stands now, with what it costs (rules.md, "Carts").
+//! POST /cart/get: the cart with what it costs now (rules.md, "Carts").
 
 use crate::State;
-use crate::context::{CartContext, CartItems};
+use crate::context;
 use crate::servers::{self, ServerBody};
 use crate::write::{Contention, Failure};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{Code, CodeId, CodeKind, Discount, ItemId, LineId, Money, Referral, ServerId, UserId};
-use shared::rules::cart::{PricedLine, Sums, price_lines, sums};
-use shared::rules::code::{Applied, judge};
+use shared::rules::cart::{PricedLine, Sums, sums};
+use shared::rules::code::Applied;
 use shared::rules::pricing::Limits;
-use shared::rules::referral::in_force;
-use shared::store::{codes, keys};
 use shared::token::Claim;
+use shared::usecases::carts::LoadedCart;
 
 /// POST /cart/get.
 pub struct GetCart;
@@ -92,34 +91,16 @@ impl Endpoint for GetCart {
     const ERRORS: ErrorBody = ErrorBody::Success;
 
     async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
-        let context = CartContext::load(state, claim, []).await?;
-        let codes_on_cart = context.cart.code.iter();
-        let code_keys =
-            codes_on_cart.flat_map(|code| [keys::code(&code.code), keys::code_use(&code.code, context.user)]);
-        let referral_keys = context.cart.referral.iter().map(keys::referral);
-        let mut found = context.load_items(state, code_keys.chain(referral_keys)).await?;
-        let (code, uses) = code_on_cart(&context, &mut found)?;
-        let referral = match &context.cart.referral {
-            Some(text) => codes::take_referral(&mut found.rows, text)?,
-            None => None,
-        };
-        let lines = price_lines(&context.cart.lines, &found.items, &found.sold, &context.ledger);
-        let applied = judge(code.as_ref(), uses, &lines, state.base.clock.seconds()).ok();
-        let referral = in_force(referral.as_ref(), context.active.config.is_ref);
-        let wire = CurrencyFormat::new(context.active.config.digits);
+        let context = context::load(state, claim, []).await?;
+        let loaded = LoadedCart::load(&state.sources(), context, None).await?;
+        let lines = loaded.lines();
+        let applied = loaded.applied(&lines, state.base.clock.seconds()).ok();
+        let wire = CurrencyFormat::new(loaded.context.active.config.digits);
         Ok(Json::of(&CartView {
-            cart: cart_body(context.user, sums(&lines), applied.as_ref(), referral, wire),
+            cart: cart_body(loaded.context.user, sums(&lines), applied.as_ref(), loaded.referral(), wire),
             items: lines.iter().map(|line| item_body(line, wire)).collect(),
         }))
     }
-}
-
-/// The code on the cart, where it is still the one that was applied, and how often the caller used it.
-fn code_on_cart(context: &CartContext, found: &mut CartItems) -> Result<(Option<Code>, u32), Failure> {
-    let Some(on_cart) = &context.cart.code else { return Ok((None, 0)) };
-    let code = codes::take(&mut found.rows, &on_cart.code)?.filter(|code| code.id() == on_cart.id);
-    let uses = codes::take_uses(&mut found.rows, &on_cart.code, context.user)?;
-    Ok((code, uses))
 }
 
 fn cart_body<'a>(
@@ -182,8 +163,8 @@ fn item_body<'a>(line: &PricedLine<'a>, wire: CurrencyFormat) -> ItemBody<'a> {
         is_virtual_currency_only: item.virtual_only,
         vars: chosen.filter_map(|v| Some(VariableBody { id: v.id, name: name(v.id)?, value: &v.value })).collect(),
         count: line.count,
-        limits: line.standing.limits,
-        is_unavailable: line.standing.unavailable,
+        limits: line.availability.limits,
+        is_unavailable: line.availability.unavailable,
         payment_type: line.line.payment_type.wire(),
         is_any_price: item.any_price,
         min_price: wire.money(item.min_price),

@@ -1,7 +1,7 @@
 //! POST /cart/getPromoted: what the store offers inside the cart (rules.md, "Promotions").
 
 use crate::State;
-use crate::context::{self, CartContext};
+use crate::context;
 use crate::write::{Contention, Failure};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
@@ -51,7 +51,7 @@ impl Endpoint for GetPromoted {
         let rows = state.base.db.batch_get(context::own_keys(claim.user));
         let (published, rows) = tokio::join!(published, rows);
         let (active, (promotions, sold)) = published?;
-        let context = CartContext::authenticate(claim, active, rows?)?;
+        let context = context::authenticate(claim, active, rows?)?;
         let wire = CurrencyFormat::new(context.active.config.digits);
         let offers = offers(&promotions, &context.cart, &sold, &context.ledger);
         let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, wire)).collect();
@@ -78,8 +78,8 @@ fn body_of<'a>(offer: &Offer<'a>, wire: CurrencyFormat) -> OfferBody<'a> {
         original_price: wire.money(item.price),
         price: wire.money(offer.promotion.price),
         is_subs: item.is_subscription,
-        limits: offer.standing.limits,
-        is_unavailable: offer.standing.unavailable,
+        limits: offer.availability.limits,
+        is_unavailable: offer.availability.unavailable,
         is_virtual_currency_only: item.virtual_only,
         virtual_price: wire.money(item.virtual_price),
     }

@@ -1,7 +1,7 @@
 //! POST /cart/getSelectServers: the servers that can be selected for items in the cart (rules.md, "Server selection").
 
 use crate::State;
-use crate::context::CartContext;
+use crate::context;
 use crate::servers::{self, ServerBody};
 use crate::write::{Contention, Failure};
 use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
@@ -30,8 +30,8 @@ impl Endpoint for GetSelectServers {
     const ERRORS: ErrorBody = ErrorBody::Success;
 
     async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
-        let context = CartContext::load(state, claim, []).await?;
-        let found = context.load_items(state, []).await?;
+        let context = context::load(state, claim, []).await?;
+        let found = context.load_items(&state.sources(), None, []).await?;
         let items = found.items.values().map(|published| &published.item);
         let selectable = items.filter(|item| item.allow_select_server && item.kind == ItemType::CmdServer);
         let servers: Reply<'_> = selectable.map(|item| (item.id.to_string(), servers::bodies(&item.servers))).collect();

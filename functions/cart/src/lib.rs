@@ -1,6 +1,6 @@
 //! The cart function: cart/get, acceptCoupon, setReferral, removeReferral, getPromoted, getSelectServers.
 //!
-//! May read the catalog, users, ledgers, codes and referrals; may write carts and nothing else.
+//! May read the catalog, users, ledgers, codes and referrals. May write only carts.
 
 mod accept_coupon;
 mod context;
@@ -19,6 +19,7 @@ use shared::model::Promotions;
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::versioned_cache::VersionedCache;
+use shared::usecases::carts::CartSources;
 
 /// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[
@@ -51,6 +52,12 @@ impl State {
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);
         Self { base, items: ItemCache::default(), counters, promotions: VersionedCache::new() }
+    }
+
+    /// What carts are read from.
+    fn sources(&self) -> CartSources<'_> {
+        let Self { base, items, counters, .. } = self;
+        CartSources { db: &base.db, items, counters, clock: base.clock.as_ref() }
     }
 }
 

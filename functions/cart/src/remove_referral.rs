@@ -1,12 +1,13 @@
 //! POST /cart/removeReferral: takes the referral code off the cart (rules.md, "Referral codes").
 
 use crate::State;
-use crate::context::{self, CartContext};
-use crate::write::{self, Attempt, Contention, Failure};
+use crate::context;
+use crate::write::{self, Contention, Failure};
 use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
 use shared::http::reply::Outcome;
 use shared::store::carts::Edit;
 use shared::token::Claim;
+use shared::usecases::carts::{Attempt, drop_unpublished};
 
 /// POST /cart/removeReferral.
 pub struct RemoveReferral;
@@ -31,13 +32,13 @@ impl Endpoint for RemoveReferral {
 }
 
 async fn attempt(state: &State, claim: Claim) -> Result<Attempt<Outcome<'static>>, Failure> {
-    let context = CartContext::load(state, claim, []).await?;
+    let context = context::load(state, claim, []).await?;
     if context.cart.referral.is_none() {
         let message = "No referral code is set.";
         return Ok(Attempt::Done(Outcome { success: false, message }));
     }
     let mut edit = Edit::of(context.cart);
-    context::drop_unpublished(state, &context.active.version, &mut edit.cart).await?;
+    drop_unpublished(&state.sources(), &context.active.version, &mut edit.cart).await?;
     edit.cart.referral = None;
     let message = "The referral code was removed.";
     Ok(Attempt::Write(Box::new(edit), Outcome { success: true, message }))

@@ -1,8 +1,8 @@
 //! POST /cart/setReferral: puts a referral code on the cart (rules.md, "Referral codes").
 
 use crate::State;
-use crate::context::{self, CartContext};
-use crate::write::{self, Attempt, Contention, Failure};
+use crate::context;
+use crate::write::{self, Contention, Failure};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
@@ -12,6 +12,7 @@ use shared::rules::referral::{self, SetReferral as Decision};
 use shared::store::carts::Edit;
 use shared::store::{codes, keys};
 use shared::token::Claim;
+use shared::usecases::carts::{Attempt, drop_unpublished};
 
 /// POST /cart/setReferral.
 pub struct SetReferral;
@@ -45,7 +46,7 @@ impl Endpoint for SetReferral {
 }
 
 async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Outcome<'static>>, Failure> {
-    let mut context = CartContext::load(state, claim, [keys::referral(text)]).await?;
+    let mut context = context::load(state, claim, [keys::referral(text)]).await?;
     let found = codes::take_referral(&mut context.rows, text)?;
     let switched_on = context.active.config.is_ref;
     let decide = |on_cart| referral::set(found.as_ref(), on_cart, context.user, switched_on);
@@ -68,7 +69,7 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
         return Ok(Attempt::Done(outcome));
     }
     let mut edit = Edit::of(context.cart);
-    context::drop_unpublished(state, &context.active.version, &mut edit.cart).await?;
+    drop_unpublished(&state.sources(), &context.active.version, &mut edit.cart).await?;
     edit.cart.referral = Some(text.clone());
     Ok(Attempt::Write(Box::new(edit), outcome))
 }

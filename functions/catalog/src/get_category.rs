@@ -11,7 +11,7 @@ use shared::model::{
     ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId, Ledger,
     Server, Sold,
 };
-use shared::rules::pricing::{Availability, Limits, UpgradeCredit, availability_on};
+use shared::rules::pricing::{Availability, Limits, UpgradeCredit, availability_with_credit};
 use shared::store::categories::CategoryPage;
 use shared::store::{StoreError, keys, ledgers, users};
 use shared::token::Claim;
@@ -174,7 +174,7 @@ fn shelf_body<'a>(
     buyer: Option<&Ledger>,
     wire: CurrencyFormat,
 ) -> ShelfBody<'a> {
-    let climbed = UpgradeCredit::of(&shelf.ladder(), buyer);
+    let credit = UpgradeCredit::of(&shelf.price_tiers(), buyer);
     let active = shelf.items.iter().filter(|item| item.active);
     ShelfBody {
         category: CategoryBody {
@@ -186,25 +186,25 @@ fn shelf_body<'a>(
             img: shelf.head.image.as_deref(),
             is_comparison: (!shelf.comparison.is_empty()).then_some(true),
         },
-        items: active.map(|item| item_body(item, availability_on(item, climbed, sold, buyer), wire)).collect(),
+        items: active.map(|item| item_body(item, availability_with_credit(item, credit, sold, buyer), wire)).collect(),
     }
 }
 
 /// An item at the caller's price.
-pub fn item_body(item: &Item, standing: Availability, wire: CurrencyFormat) -> ItemBody<'_> {
+pub fn item_body(item: &Item, availability: Availability, wire: CurrencyFormat) -> ItemBody<'_> {
     ItemBody {
         id: item.id,
         name: &item.name,
         description: item.description.as_deref().unwrap_or_default(),
-        price: wire.money(standing.quote.price),
-        original_price: wire.money(standing.quote.original_price()),
-        discount: wire.money(standing.quote.discount),
+        price: wire.money(availability.quote.price),
+        original_price: wire.money(availability.quote.original_price()),
+        discount: wire.money(availability.quote.discount),
         active: item.active,
         is_subs: item.is_subscription,
         custom_price: item.any_price,
         min_price: wire.money(item.min_price),
-        limits: standing.limits,
-        is_unavailable: standing.unavailable,
+        limits: availability.limits,
+        is_unavailable: availability.unavailable,
         allow_select_server: item.allow_select_server,
         allowed_servers: &item.servers,
         virtual_price: wire.money(item.virtual_price),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold};
-use shared::rules::pricing::{Limits, standing};
+use shared::rules::pricing::{Limits, availability};
 use shared::store::{StoreError, keys};
 use shared::token::Claim;
 use std::convert::Infallible;
@@ -76,21 +76,21 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
 
 fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, wire: CurrencyFormat) -> Deal<'a> {
     let item = &deal.item;
-    let standing = standing(item, &deal.ladder, sold, buyer.map(|buyer| &buyer.ledger));
+    let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| &buyer.ledger));
     Deal {
         id: item.id,
         name: &item.name,
         active: item.active,
         is_subs: item.is_subscription,
-        original_price: wire.money(standing.quote.original_price()),
-        price: wire.money(standing.quote.price),
-        discount: wire.money(standing.quote.discount),
-        limits: standing.limits,
+        original_price: wire.money(availability.quote.original_price()),
+        price: wire.money(availability.quote.price),
+        discount: wire.money(availability.quote.discount),
+        limits: availability.limits,
         image: &item.image,
         virtual_price: wire.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
         description: item.description.as_deref().unwrap_or_default(),
-        is_unavailable: standing.unavailable,
+        is_unavailable: availability.unavailable,
         in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
     }
 }

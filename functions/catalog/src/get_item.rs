@@ -7,7 +7,7 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips, Visitor};
 use shared::http::wire::CurrencyFormat;
 use shared::model::{ActiveVersion, ItemId, PublishedItem, Sold};
-use shared::rules::pricing::standing;
+use shared::rules::pricing::availability;
 use shared::store::{StoreError, keys};
 use std::sync::Arc;
 
@@ -74,9 +74,10 @@ impl Endpoint for GetItem {
         }
         let (published, sold) = found.ok_or(Error::Refused(UnknownItem))?;
         let item = &published.item;
-        let standing = standing(item, &published.ladder, &sold, buyer.as_ref().map(|buyer| &buyer.ledger));
+        let ledger = buyer.as_ref().map(|buyer| &buyer.ledger);
+        let availability = availability(item, &published.price_tiers, &sold, ledger);
         Ok(Json::of(&Reply {
-            item: item_body(item, standing, CurrencyFormat::new(active.config.digits)),
+            item: item_body(item, availability, CurrencyFormat::new(active.config.digits)),
             gifting: item.gifting,
             is_subs_only: item.is_subscription,
             in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),

@@ -8,7 +8,7 @@ use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, UserId};
-use shared::rules::visibility::{OrderVisibility, sight};
+use shared::rules::visibility::{OrderVisibility, visibility_of};
 use shared::store::limiter::RateLimit;
 use shared::store::{StoreError, keys, orders, users};
 use shared::token::Claim;
@@ -69,7 +69,7 @@ impl Endpoint for CheckStatus {
         let (version, found) = tokio::join!(state.base.published.active_version(), read(state, &id, claim));
         let (order, caller) = found?;
         let digits = version?.config.digits;
-        let outcome = match sight(order.as_ref(), caller) {
+        let outcome = match visibility_of(order.as_ref(), caller) {
             OrderVisibility::Shown(order) => shown(order, CurrencyFormat::new(order.digits.unwrap_or(digits))),
             OrderVisibility::Unauthorized => return Err(Error::Unauthorized),
             OrderVisibility::Forbidden => without_order("forbidden", "This payment belongs to another account."),

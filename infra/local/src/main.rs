@@ -12,6 +12,7 @@ use local::{data, server};
 use shared::clock::{Clock, SystemClock};
 use shared::store::Db;
 use shared::store::access::Access;
+use shared::store::published::read_active_version;
 use shared::token::TokenKeys;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -66,11 +67,11 @@ async fn run(options: &Options) -> Result<(), StartError> {
         }
     } else if options.republish {
         return Err(StartError::RepublishRemote(database.access.endpoint));
-    } else if publish::read_active_version(&db).await.map_err(publish::PublishError::Store)?.is_none() {
+    } else if read_active_version(&db).await.map_err(publish::PublishError::Store)?.is_none() {
         return Err(StartError::EmptyRemote(database.access.endpoint));
     }
     let live = store.in_table(&db).await?;
-    let published = publish::read_active_version(&db).await.map_err(publish::PublishError::Store)?;
+    let published = read_active_version(&db).await.map_err(publish::PublishError::Store)?;
     let differs = published.is_some_and(|active| publish::store_of(&active.version) != store.compiled.version);
     let mut to_try = Try::pick(&store.compiled, &live, now);
     if differs {

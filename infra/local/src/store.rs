@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use shared::model::UserId;
 use shared::store::Db;
 use shared::store::keys::{self, Key};
+use shared::store::published::read_active_version;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -43,7 +44,7 @@ impl Store {
     /// # Errors
     /// [`StartError::Publish`] where the database refuses.
     pub async fn load_into_empty(&self, db: &Db, now: i64) -> Result<bool, StartError> {
-        if publish::read_active_version(db).await.map_err(publish::PublishError::Store)?.is_some() {
+        if read_active_version(db).await.map_err(publish::PublishError::Store)?.is_some() {
             return Ok(false);
         }
         // The active version comes last: an interrupted first start is started over by the next.

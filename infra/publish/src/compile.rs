@@ -139,12 +139,12 @@ fn items_of(category: &CompiledCategory) -> Vec<PublishedItem> {
     let shelves = std::iter::once((&category.shelf, None)).chain(inner);
     let mut items = Vec::new();
     for (shelf, parent) in shelves {
-        let ladder = shelf.ladder();
+        let price_tiers = shelf.price_tiers();
         items.extend(shelf.items.iter().map(|item| PublishedItem {
             item: item.clone(),
             category: shelf.head.id,
             parent,
-            ladder: ladder.clone(),
+            price_tiers: price_tiers.clone(),
         }));
     }
     items

@@ -2,10 +2,10 @@
 //! published digits say what one is worth. With other digits every balance and sum would be read as another amount.
 
 use crate::error::PublishError;
-use crate::version::read_active_version;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::store::codec::key_of;
 use shared::store::keys::{PK, prefix};
+use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError};
 use std::collections::BTreeSet;
 

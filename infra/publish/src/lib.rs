@@ -41,7 +41,7 @@ pub use publish::{Published, publish, publish_with};
 pub use read::read;
 pub use remove::{KEPT, outdated, remove_outdated};
 pub use switch::switch;
-pub use version::{VersionRecord, list_versions, read_active_version, read_record, read_tree, read_version, store_of};
+pub use version::{VersionRecord, list_versions, read_record, read_tree, read_version, store_of};
 pub use write::{OnProgress, delete_each, write_each};
 
 use files::StoreFiles;

@@ -6,12 +6,13 @@ use crate::error::PublishError;
 use crate::history::{Step, read_history};
 use crate::load::damage_of;
 use crate::switch::switch;
-use crate::version::{VersionRecord, begin, generation, list_versions, read_active_version, store_of, version_name};
+use crate::version::{VersionRecord, begin, generation, list_versions, store_of, version_name};
 use crate::write::{IN_FLIGHT, OnProgress, batches, write_each};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
 use shared::store::codec::Item;
 use shared::store::keys::Key;
+use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError, codec};
 
 /// What publishing came to.

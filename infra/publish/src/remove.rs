@@ -1,10 +1,11 @@
 //! Removing versions that are not read any more. Rows go first and the record last, so that a removal that was
 //! interrupted is found and completed by the next.
 
-use crate::version::{VersionRecord, frame_keys, list_versions, mark, read_active_version, read_shelves, read_tree};
+use crate::version::{VersionRecord, frame_keys, list_versions, mark, read_shelves, read_tree};
 use crate::write::{OnProgress, delete_each};
 use shared::store::codec::key_attributes;
 use shared::store::keys::{self, Key};
+use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError};
 
 /// How many versions are kept in addition to the published one, however old.

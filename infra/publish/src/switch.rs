@@ -3,10 +3,11 @@
 use crate::digits::check_digits;
 use crate::error::PublishError;
 use crate::history::{Step, read_history};
-use crate::version::{read_active_version, read_record};
+use crate::version::read_record;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use shared::model::ActiveVersion;
+use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError, backoff, codec, keys};
 
 /// How often a switch is tried again if another transaction holds the active version.

@@ -201,11 +201,3 @@ pub(crate) fn frame_keys(version: &str, tree: &Tree, pages: &[String]) -> Vec<Ke
     }
     found
 }
-
-/// What is published; `None` in an empty table.
-///
-/// # Errors
-/// If the database does not respond, while a restore is running, or with something unreadable.
-pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, StoreError> {
-    db.get(&keys::active_version(), true).await?.map(published::decode_active_version).transpose()
-}

@@ -4,7 +4,7 @@ use lambda_http::http::HeaderMap;
 use lambda_http::http::header::IF_NONE_MATCH;
 use sha2::{Digest, Sha256};
 
-/// Bytes of the hash that are in a tag.
+/// Bytes of the hash in a tag.
 const BYTES: usize = 16;
 
 /// The strong tag of a body, quotes included.

@@ -1,13 +1,13 @@
-//! The active version to the published version, and the few settings that every function needs.
+//! The active version, and the few settings that every function needs.
 
 use super::AuthType;
 use serde::{Deserialize, Serialize};
 
-/// What a function must know of the store before it reads anything else. Travels inside the active version, so that
-/// it costs no read of its own and never differs from the version it belongs to.
+/// The settings that a function needs before it reads anything else. They are part of the active version, so that they
+/// cost no read of their own and always belong to the same version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreConfig {
-    /// Digits of the currency's minor unit (rules.md, "Money and rounding": two unless the store says otherwise).
+    /// Digits of the currency's minor unit (rules.md, "Money and rounding": two by default).
     pub digits: u8,
     /// Whether *no token* means guest on pages/get and categories/get/{url} (rules.md, "Guest mode").
     pub guest_mode_enabled: bool,
@@ -17,8 +17,8 @@ pub struct StoreConfig {
     pub is_virtual_currency: bool,
     /// Whether buyers log in through the chat platform (`chat_sync` = 1).
     pub chat_sync: bool,
-    /// Whether patrons are shown. An active version that does not say so leaves it to the published patronage.
-    #[serde(default = "unless_said_otherwise", skip_serializing_if = "is_true")]
+    /// Whether patrons are shown. If the field is missing, the published patronage decides.
+    #[serde(default = "default_true", skip_serializing_if = "is_true")]
     pub is_patrons_enabled: bool,
     /// The chat platform's client; any part may be missing.
     #[serde(default)]
@@ -59,7 +59,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-const fn unless_said_otherwise() -> bool {
+const fn default_true() -> bool {
     true
 }
 
@@ -92,7 +92,7 @@ pub struct ChatLogin {
     /// Client id.
     #[serde(default)]
     pub client_id: String,
-    /// Where the platform sends the buyer back to.
+    /// The URL that the platform sends the buyer back to.
     #[serde(default)]
     pub redirect_url: String,
     /// Scopes to ask for.
@@ -117,7 +117,7 @@ impl ChatLogin {
 /// Which version of the store is published (rules.md, "Publishing").
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ActiveVersion {
-    /// Hash of the compiled store; empty where nothing was published yet.
+    /// Hash of the compiled store; empty if nothing was published yet.
     pub version: String,
     /// The settings every function needs.
     pub config: StoreConfig,

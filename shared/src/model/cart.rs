@@ -1,10 +1,7 @@
-//! A user's cart as it is stored: what was chosen, never what it costs.
+//! A user's cart as it is stored: what was chosen, never its price.
 
-use super::{CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
+use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
 use serde::{Deserialize, Serialize};
-
-/// The most lines a cart holds (rules.md, "Carts").
-pub const MAX_LINES: usize = 50;
 
 /// How a line is bought (rules.md, "Carts").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -15,7 +12,7 @@ pub enum PaymentType {
     OneOff,
     /// As a subscription.
     Subscription,
-    /// Once, for somebody else.
+    /// Once, for another user.
     Gift,
 }
 
@@ -77,22 +74,28 @@ pub struct Line {
 pub struct AppliedCode {
     /// The code's text.
     pub code: CodeText,
-    /// The code's id when it was applied; a code issued anew under the same text is another one.
+    /// The code's id when it was applied. A code that was issued again under the same text has another id.
     pub id: CodeId,
     /// Coupon or gift card.
     pub kind: CodeKind,
 }
 
-/// A user's cart. Every user has exactly one; before its first write it reads as [`Cart::empty`].
+impl From<&Code> for AppliedCode {
+    fn from(code: &Code) -> Self {
+        Self { code: code.text().clone(), id: code.id(), kind: code.kind() }
+    }
+}
+
+/// A user's cart. Every user has exactly one; before the first write it is [`Cart::empty`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cart {
-    /// Its owner, whose id is also the cart's.
+    /// The owner, whose id is also the cart's id.
     pub user: UserId,
-    /// Counted up by every write; 0 before the first. Every write is conditional on it (rules.md, "Writing a cart").
+    /// The number of writes. Every write is conditional on it (rules.md, "Writing a cart").
     pub version: u64,
     /// The id of the next line.
     pub next_line: u64,
-    /// Its lines, at most [`MAX_LINES`].
+    /// Its lines, at most [`Cart::MAX_LINES`].
     #[serde(default)]
     pub lines: Vec<Line>,
     /// The coupon or gift card on it.
@@ -104,7 +107,10 @@ pub struct Cart {
 }
 
 impl Cart {
-    /// The cart of a user who has not put anything in it yet.
+    /// The most lines of a cart (rules.md, "Carts").
+    pub const MAX_LINES: usize = 50;
+
+    /// The cart of a user that was never written.
     #[must_use]
     pub const fn empty(user: UserId) -> Self {
         Self { user, version: 0, next_line: 1, lines: Vec::new(), code: None, referral: None }

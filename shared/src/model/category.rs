@@ -12,14 +12,14 @@ pub struct Comparison {
     pub name: String,
     /// Its description.
     pub description: String,
-    /// How its cells are to be read, such as `text` or `boolean`.
+    /// The type of its cells, such as `text` or `boolean`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Order among the rows.
     pub sorting: i64,
 }
 
-/// What a category is called and how it looks.
+/// A category's name and appearance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CategoryHead {
     /// Its id.
@@ -36,7 +36,7 @@ pub struct CategoryHead {
     pub image: Option<String>,
 }
 
-/// A category with the items that lie directly in it: the unit in which the catalog is stored and read.
+/// A category with its own items: the unit in which the catalog is stored and read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CategoryWithItems {
     /// Its head.
@@ -47,28 +47,28 @@ pub struct CategoryWithItems {
     /// Whether a buyer pays the difference to what they own in it (rules.md, "Cumulative categories").
     #[serde(default)]
     pub cumulative: bool,
-    /// Its items by sorting, inactive ones included: what was bought of them still counts on a ladder.
+    /// Its items by sorting, inactive ones included: what was paid for them still counts towards an upgrade.
     #[serde(default)]
     pub items: Vec<Item>,
 }
 
 impl CategoryWithItems {
-    /// The category's ladder: its items but subscriptions where it is cumulative, else empty
+    /// The category's price tiers: its items without subscriptions if it is cumulative, otherwise none
     /// (rules.md, "Cumulative categories").
     #[must_use]
-    pub fn ladder(&self) -> Vec<PriceTier> {
+    pub fn price_tiers(&self) -> Vec<PriceTier> {
         if !self.cumulative {
             return Vec::new();
         }
-        let rungs = self.items.iter().filter(|item| !item.is_subscription);
-        rungs.map(|item| PriceTier { item: item.id, price: item.price }).collect()
+        let tiers = self.items.iter().filter(|item| !item.is_subscription);
+        tiers.map(|item| PriceTier { item: item.id, price: item.price }).collect()
     }
 }
 
-/// An entry of the category list; all are enabled and none lies under a hidden parent.
+/// An entry of the category list. Every entry is enabled, and so is its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeNode {
-    /// What the category is called.
+    /// The category.
     pub head: CategoryHead,
     /// Its subcategories in order; a subcategory has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

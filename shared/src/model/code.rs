@@ -4,7 +4,7 @@ use super::{CategoryId, CodeId, ItemId, Money, Percent, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A code as it is looked up: trimmed and lower-cased (rules.md, "Coupons and gift cards"), never empty.
+/// A normalised code: trimmed and lower-cased (rules.md, "Coupons and gift cards"), never empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CodeText(String);
@@ -20,10 +20,10 @@ impl CodeText {
     /// The longest referral code in characters, as sent.
     pub const LONGEST: usize = 255;
 
-    /// Normalises a code as a buyer or an owner writes it.
+    /// Normalises a code that a buyer or an owner wrote.
     ///
     /// # Errors
-    /// [`BlankCode`] where nothing is left.
+    /// [`BlankCode`] if nothing is left.
     pub fn parse(text: &str) -> Result<Self, BlankCode> {
         let text = text.trim();
         if text.is_empty() { Err(BlankCode) } else { Ok(Self(text.to_lowercase())) }
@@ -90,10 +90,10 @@ pub struct Coupon {
     pub code: CodeText,
     /// Whether it may be used.
     pub active: bool,
-    /// First second at which it may be used, since 1970 UTC.
+    /// The first second at which it may be used, since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_at: Option<i64>,
-    /// First second at which it may no longer be used, since 1970 UTC.
+    /// The first second at which it may no longer be used, since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<i64>,
     /// What it takes off.
@@ -101,16 +101,16 @@ pub struct Coupon {
     /// What it applies to.
     #[serde(default)]
     pub scope: Scope,
-    /// The least `clear_price` of a cart.
+    /// The minimum `clear_price` of a cart.
     #[serde(default)]
     pub minimum: Money,
-    /// Times it may be used in all.
+    /// The number of uses allowed in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_uses: Option<u32>,
-    /// Times one user may use it.
+    /// The number of uses allowed for one user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_uses_per_user: Option<u32>,
-    /// Times it was used: counted when an order is paid.
+    /// The number of uses so far. It is counted when an order is paid.
     #[serde(default)]
     pub uses: u32,
 }
@@ -124,17 +124,17 @@ pub struct GiftCard {
     pub code: CodeText,
     /// Whether it may be used.
     pub active: bool,
-    /// First second at which it may be used, since 1970 UTC.
+    /// The first second at which it may be used, since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_at: Option<i64>,
-    /// First second at which it may no longer be used, since 1970 UTC.
+    /// The first second at which it may no longer be used, since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<i64>,
-    /// What is left on it: taken when an order is paid.
+    /// The remaining amount. It is reduced when an order is paid.
     pub balance: Money,
 }
 
-/// A coupon or a gift card: both live in one key space (rules.md, "Coupons and gift cards").
+/// A coupon or a gift card. Both share one set of codes (rules.md, "Coupons and gift cards").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Code {
@@ -178,9 +178,9 @@ impl Code {
 pub struct Referral {
     /// Its text.
     pub code: CodeText,
-    /// Whose code it is.
+    /// The user whose code it is.
     pub owner: UserId,
-    /// The owner's name, as carts show it.
+    /// The owner's name, shown in carts.
     pub owner_name: String,
     /// Whether it may be used.
     pub active: bool,

@@ -20,7 +20,7 @@ impl PageUrl {
     /// The longest url in characters (rules.md, "Request bodies").
     pub const LONGEST: usize = 255;
 
-    /// Takes a url as a caller or an owner writes it. Any text names a page that may exist or not.
+    /// A url that a caller or an owner wrote. Any text is accepted; the page may not exist.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.trim().trim_start_matches('/').to_owned())
@@ -46,7 +46,7 @@ pub struct Page {
     pub id: u64,
     /// Its title.
     pub title: String,
-    /// Its slug, as the owner wrote it.
+    /// Its url, as the owner wrote it.
     pub url: String,
     /// Its text, ready to show.
     pub content: String,
@@ -57,7 +57,7 @@ pub struct Page {
 pub struct StaffMember {
     /// The member's name.
     pub username: String,
-    /// What stands before the name in the game.
+    /// The text before the name in the game.
     pub prefix: String,
     /// Order inside the group.
     pub sorting: i64,
@@ -68,7 +68,7 @@ pub struct StaffMember {
 #[serde(transparent)]
 pub struct Staff(pub BTreeMap<String, Vec<StaffMember>>);
 
-/// What an owner says of patrons; who they are is counted live, see [`super::Donor`].
+/// The owner's settings for patrons. The patrons themselves are live data, see [`super::Donor`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Patronage {
     /// Whether patrons are shown at all.
@@ -76,7 +76,7 @@ pub struct Patronage {
     /// Currency of the amounts.
     #[serde(default)]
     pub currency_code: String,
-    /// What the page says above the list.
+    /// The text above the list.
     #[serde(default)]
     pub description: String,
     /// All-time sums for which patrons are listed, ascending, in minor units.

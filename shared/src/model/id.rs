@@ -1,4 +1,4 @@
-//! Integer identifiers: one type per kind, so that a user's id is never taken for an item's.
+//! Integer ids, one type for each kind.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[error("not a decimal id")]
 pub struct ParseIdError;
 
-/// Reads a canonical decimal: digits alone, no leading zero, at most 2^53 − 1, the largest integer that every
+/// Reads a canonical decimal: digits only, no leading zero, at most 2^53 − 1, the largest integer that every
 /// JSON client reads exactly.
 fn parse_decimal(text: &str) -> Result<u64, ParseIdError> {
     const LARGEST: u64 = (1 << 53) - 1;

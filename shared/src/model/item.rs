@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is delivered for an item.
+/// How an item is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ItemType {
@@ -25,14 +25,14 @@ pub struct Server {
     pub name: String,
 }
 
-/// Something the buyer fills in or chooses for an item, such as a colour. Variables carry no price (rules.md, "Carts").
+/// A value that the buyer enters or chooses for an item, such as a colour. Variables do not change the price (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its id, unique inside the item.
     pub id: u64,
     /// Its name, as buyers see it.
     pub name: String,
-    /// The values a buyer may choose from; empty where any text may be entered.
+    /// The values a buyer may choose from; empty if any text may be entered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub struct Promotion {
     pub sorting: i64,
 }
 
-/// A catalog item as its owner published it. The same for every caller.
+/// A published catalog item. It is the same for every caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     /// Its id.
@@ -73,7 +73,7 @@ pub struct Item {
     /// Amount taken off the regular price.
     #[serde(default)]
     pub discount: Money,
-    /// Whether it is on sale. Inactive items stay published: carts show them and ladders count them.
+    /// Whether it is on sale. Inactive items stay published: carts show them, and what was paid for them counts towards an upgrade.
     pub active: bool,
     /// What is delivered.
     #[serde(default)]
@@ -81,10 +81,10 @@ pub struct Item {
     /// Whether it is a subscription.
     #[serde(default)]
     pub is_subscription: bool,
-    /// Whether the buyer names the price.
+    /// Whether the buyer chooses the price.
     #[serde(default)]
     pub any_price: bool,
-    /// The least a buyer may name; nothing where the price is fixed.
+    /// The minimum price a buyer may choose; 0 if the price is fixed.
     #[serde(default)]
     pub min_price: Money,
     /// Units that may be sold in all.
@@ -102,7 +102,7 @@ pub struct Item {
     /// Price of one unit in virtual currency.
     #[serde(default)]
     pub virtual_price: Money,
-    /// Whether it is sold for virtual currency alone.
+    /// Whether it is sold for virtual currency only.
     #[serde(default)]
     pub virtual_only: bool,
     /// Whether it is a featured deal.
@@ -114,7 +114,7 @@ pub struct Item {
     /// Its cells in the category's comparison table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparison: Vec<ComparisonValue>,
-    /// What the buyer fills in.
+    /// Values that the buyer enters or chooses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
     /// The offer made for it inside the cart, if any.
@@ -127,7 +127,7 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// One step of a cumulative category: what an item of it costs regularly (rules.md, "Cumulative categories").
+/// One step of a cumulative category: an item and its regular price (rules.md, "Cumulative categories").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceTier {
     /// The item.
@@ -136,19 +136,19 @@ pub struct PriceTier {
     pub price: Money,
 }
 
-/// An item with what a reader must know of the category it lies in, so that a cart costs its own lines alone.
+/// An item with what is needed of its category, so that reading a cart does not read categories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublishedItem {
     /// The item.
     pub item: Item,
-    /// The category it lies in.
+    /// The category it is in.
     pub category: CategoryId,
-    /// That category's parent, where it has one. A coupon for the parent covers the subcategory.
+    /// That category's parent, if any. A coupon for the parent covers the subcategory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CategoryId>,
-    /// Every item of a cumulative category that is no subscription; empty elsewhere.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ladder: Vec<PriceTier>,
+    /// The price tiers of its category: the items without subscriptions if it is cumulative, otherwise none.
+    #[serde(rename = "ladder", default, skip_serializing_if = "Vec::is_empty")]
+    pub price_tiers: Vec<PriceTier>,
 }
 
 /// The featured deals: active items of reachable categories, in catalog order.
@@ -164,5 +164,5 @@ pub struct Promotions(pub Vec<PublishedItem>);
 /// Published items by id. An item that is no longer published is missing.
 pub type Items = HashMap<ItemId, Arc<PublishedItem>>;
 
-/// Units sold in all, by item; what is not in it was never sold.
+/// Units sold in all, by item. An item that is missing was never sold.
 pub type Sold = HashMap<ItemId, u64>;

@@ -3,7 +3,7 @@
 use super::{ItemId, Money};
 use std::collections::BTreeMap;
 
-/// What a user holds of one item.
+/// What a user bought of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Holding {
     /// Units bought, less units refunded.
@@ -17,13 +17,13 @@ pub struct Holding {
 pub struct Ledger(BTreeMap<ItemId, Holding>);
 
 impl Ledger {
-    /// What the user holds of an item; nothing where it was never bought.
+    /// The entry of an item; the default if it was never bought.
     #[must_use]
     pub fn of(&self, item: ItemId) -> Holding {
         self.0.get(&item).copied().unwrap_or_default()
     }
 
-    /// The entry of an item, made where it is missing.
+    /// The entry of an item, inserted if it is missing.
     pub fn entry(&mut self, item: ItemId) -> &mut Holding {
         self.0.entry(item).or_default()
     }

@@ -1,8 +1,8 @@
-//! What a store is made of: plain structs, no behaviour beyond parsing and printing themselves.
+//! The data of a store: plain structs that parse and print themselves and do nothing else.
 //!
-//! Knows nothing of the table, of HTTP, of time or of any rule. Two families live here: what an
-//! owner *publishes* (settings, pages, categories, items) and what happens *live* beside it
-//! (users, carts, codes, ledgers, orders, statistics). A publish never touches the second.
+//! Knows nothing of the table, of HTTP, of time or of any rule. There are two families: what an
+//! owner *publishes* (settings, pages, categories, items), and *live* data (users, carts, codes, ledgers, orders,
+//! statistics), which a publish never changes.
 
 mod active_version;
 mod cart;
@@ -21,7 +21,7 @@ mod statistics;
 mod user;
 
 pub use active_version::{ActiveVersion, ChatLogin, Maintenance, StoreConfig};
-pub use cart::{AppliedCode, Cart, Line, LineVariable, MAX_LINES, PaymentType};
+pub use cart::{AppliedCode, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
@@ -32,7 +32,7 @@ pub use item::{
 };
 pub use ledger::{Holding, Ledger};
 pub use money::{Money, Percent, Rate};
-pub use order::{InternalId, Order, OrderLine, OrderStatus};
+pub use order::{GiftCardPayment, InternalId, Order, OrderEffects, OrderLine, OrderStatus};
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};

@@ -1,22 +1,22 @@
-//! Money, percentages and exchange rates as integers (rules.md, "Money and rounding"). The one place that turns them
-//! into JSON numbers is [`crate::http::wire`].
+//! Money, percentages and exchange rates as integers (rules.md, "Money and rounding"). They are converted
+//! to JSON numbers in [`crate::http::wire`] only.
 
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::ops::{Add, Sub};
 
-/// An amount in minor units (cents where the store has two digits). Virtual currency alike.
+/// An amount in minor units (cents if the store has two digits), also of virtual currency.
 ///
 /// Sums saturate instead of wrapping; the published format keeps every amount below
-/// [`Money::LARGEST`], so that no real store comes near.
+/// [`Money::LARGEST`], so that no store reaches the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Money(i64);
 
 impl Money {
-    /// Nothing to pay.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The largest amount a store may name: every sum over a full cart still prints exactly.
+    /// The largest amount that a store may contain. Every sum over a full cart is still an exact JSON number.
     pub const LARGEST: Self = Self(1_000_000_000_000);
 
     /// An amount of `minor` minor units.
@@ -31,13 +31,13 @@ impl Money {
         self.0
     }
 
-    /// This amount `count` times.
+    /// This amount times `count`.
     #[must_use]
     pub const fn times(self, count: u32) -> Self {
         Self(self.0.saturating_mul(count as i64))
     }
 
-    /// `self - other`, never below nothing.
+    /// `self - other`, or zero if that is negative.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0).max(0))
@@ -52,7 +52,7 @@ impl Money {
         Self(i64::try_from(rounded).unwrap_or(i64::MAX))
     }
 
-    /// This amount times `part` / `whole`, rounded down to the minor unit; nothing if `whole` is nothing.
+    /// This amount times `part` / `whole`, rounded down to the minor unit; zero if `whole` is zero.
     #[must_use]
     pub fn portion(self, part: Self, whole: Self) -> Self {
         let product = i128::from(self.0) * i128::from(part.0);
@@ -103,7 +103,7 @@ impl Percent {
     }
 }
 
-/// Units of a currency that one US dollar buys, in millionths. Only ever shown, never calculated with.
+/// Units of a currency that one US dollar buys, in millionths. It is only shown, never used in a calculation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(i64);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn less_stops_at_nothing() {
+    fn less_stops_at_zero() {
         assert_eq!(Money::from_minor(3).less(Money::from_minor(5)), Money::ZERO);
     }
 }

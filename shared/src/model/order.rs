@@ -1,10 +1,10 @@
-//! Orders: what was paid, or was to be.
+//! Orders.
 
-use super::{ItemId, Money, OrderNumber, PaymentType, UserId};
+use super::{CodeText, ItemId, Money, OrderNumber, PaymentType, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The id by which buyers and gateways name an order; matched exactly (rules.md, "Who may see an order").
+/// The id that buyers and gateways use for an order; matched exactly (rules.md, "Who may see an order").
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InternalId(String);
@@ -13,13 +13,24 @@ impl InternalId {
     /// The longest id in characters (rules.md, "Request bodies").
     pub const LONGEST: usize = 255;
 
-    /// Takes an id as it is.
+    /// Base32 in lower case (RFC 4648's alphabet).
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+    /// The id of 80 random bits: 16 characters of base32 (rules.md, "Who may see an order").
+    #[must_use]
+    pub fn from_bits(bits: [u8; 10]) -> Self {
+        let number = bits.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+        let digit = |place: u32| usize::try_from(number >> (place * 5) & 31).unwrap_or_default();
+        Self((0..16).rev().map(|place| char::from(Self::ALPHABET[digit(place)])).collect())
+    }
+
+    /// An id, unchanged.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The id as it was given.
+    /// The id's text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -42,15 +53,15 @@ impl fmt::Display for InternalId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum OrderStatus {
-    /// The gateway has not answered yet.
+    /// The payment has not ended yet.
     Pending,
     /// Paid.
     Paid,
     /// The payment failed.
     Failed,
-    /// The buyer or the owner gave it up.
+    /// The buyer or the owner cancelled it.
     Cancelled,
-    /// Paid and given back.
+    /// Paid and refunded.
     Refunded,
 }
 
@@ -58,7 +69,7 @@ impl OrderStatus {
     /// Every status, in the order of rules.md, "Who may see an order".
     pub const ALL: [Self; 5] = [Self::Pending, Self::Paid, Self::Failed, Self::Cancelled, Self::Refunded];
 
-    /// The word on the wire.
+    /// The status in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -89,7 +100,7 @@ pub struct OrderLine {
 }
 
 impl OrderLine {
-    /// A line that its buyer keeps, paid once.
+    /// A one-off line that is not a gift.
     #[must_use]
     pub const fn new(item: ItemId, count: u32, total: Money) -> Self {
         Self { item, count, total, payment_type: PaymentType::OneOff, recipient: None }
@@ -102,7 +113,7 @@ impl OrderLine {
     }
 
     /// The user whose limits and ownership the line counts for: the recipient of a gift, otherwise the order's owner
-    /// (rules.md, "Gifts"). A gift without a recipient counts for nobody.
+    /// (rules.md, "Gifts"). A gift without a recipient counts for no user.
     #[must_use]
     pub fn beneficiary(&self, owner: Option<UserId>) -> Option<UserId> {
         if self.payment_type == PaymentType::Gift { self.recipient } else { owner }
@@ -116,24 +127,78 @@ pub struct Order {
     pub id: OrderNumber,
     /// The id buyers use.
     pub internal_id: InternalId,
-    /// What the gateway charged, in minor units of `currency`.
+    /// The amount that the gateway charged, in minor units of `currency`.
     pub price: Money,
     /// Currency code.
     pub currency: String,
-    /// Digits of every amount in the order, as the store had them when it was recorded. Orders recorded before this
-    /// was kept have none.
+    /// Digits of every amount in the order, as the store had them when it was recorded. Orders that were recorded
+    /// before this was stored have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digits: Option<u8>,
     /// Its state.
     pub status: OrderStatus,
     /// Name of the payment gateway.
     pub gateway: String,
-    /// When it was made, seconds since 1970 UTC.
+    /// When it was created, seconds since 1970 UTC.
     pub created_at: i64,
-    /// Whose it is; nobody's after a guest checkout.
+    /// The user whose order it is; `None` after a guest checkout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<UserId>,
     /// What was bought.
     #[serde(default)]
     pub lines: Vec<OrderLine>,
+}
+
+impl Order {
+    /// The most lines of an order: those of a full cart.
+    pub const MAX_LINES: usize = super::Cart::MAX_LINES;
+
+    /// The sum of the lines, in the store's currency.
+    #[must_use]
+    pub fn total(&self) -> Money {
+        self.lines.iter().map(|line| line.total).sum()
+    }
+}
+
+/// A payment with a gift card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GiftCardPayment {
+    /// The gift card.
+    pub code: CodeText,
+    /// The amount that is taken from it when the order is paid.
+    pub amount: Money,
+}
+
+/// What an order takes, stored with the order so that a refund gives back exactly that. An order that was loaded
+/// together with its counters and statistics has none of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OrderEffects {
+    /// The status with which it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_as: Option<OrderStatus>,
+    /// The coupon that it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coupon: Option<CodeText>,
+    /// The payment with a gift card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gift_card: Option<GiftCardPayment>,
+    /// The goals to which its sum was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goals: Option<Vec<String>>,
+    /// Whether the statistics count it. This mark guards their transaction. Without it they agree with the status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eighty_bits_are_sixteen_characters() {
+        let text = |bits: [u8; 10]| InternalId::from_bits(bits).to_string();
+        assert_eq!(text([0; 10]), "aaaaaaaaaaaaaaaa");
+        assert_eq!(text([0xff; 10]), "7777777777777777");
+        assert_eq!(text(*b"0123456789"), "gaytemzugu3doobz");
+    }
 }

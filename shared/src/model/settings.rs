@@ -20,11 +20,11 @@ pub enum AuthType {
 pub struct Link {
     /// Its text.
     pub name: String,
-    /// Where it leads.
+    /// Its target.
     pub url: String,
 }
 
-/// The game server whose state the site shows.
+/// The game server that the site monitors.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GameServer {
     /// Host name or address.
@@ -33,7 +33,7 @@ pub struct GameServer {
     pub port: u16,
 }
 
-/// A donation goal. What was given so far is counted live, see [`super::Donations`].
+/// A donation goal. The sum given so far is live data, see [`super::Donations`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Goal {
     /// Its id, under which it is counted.
@@ -58,11 +58,11 @@ pub struct Currency {
 pub struct Language {
     /// Its code.
     pub code: String,
-    /// Its name in itself.
+    /// Its name in the language itself.
     pub name: String,
 }
 
-/// The settings; what other functions need of them too stands in [`super::StoreConfig`].
+/// The settings. Those that other functions need too are in [`super::StoreConfig`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Settings {
     /// How buyers log in.

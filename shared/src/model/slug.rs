@@ -1,30 +1,33 @@
-//! Category slugs, and what a caller may write for one.
+//! Category slugs, and the `{url}` that a caller may send.
 
 use super::{CategoryId, ParseIdError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A category's full path: `/ranks`, `/ranks/vip`. Segments of `[a-z0-9._-]`, never digits alone
+/// A category's full path: `/ranks`, `/ranks/vip`. Segments of `[a-z0-9._-]`, never digits only
 /// (rules.md, "Category urls").
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Slug(String);
 
-/// A text that is no category path.
+/// A text that is not a category path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a category's url is segments of [a-z0-9._-] joined by slashes, never digits alone, at most 255 characters")]
+#[error(
+    "a category's url is segments of [a-z0-9._-] joined by slashes, never digits only, at most {} characters",
+    Slug::LONGEST
+)]
 pub struct ParseSlugError;
 
-/// The longest `{url}` that is looked at, in characters (rules.md, "Category urls").
-const LONGEST: usize = 255;
-
 impl Slug {
+    /// The longest path in characters (rules.md, "Category urls").
+    pub const LONGEST: usize = 255;
+
     /// Reads a path with or without leading, trailing and repeated slashes.
     ///
     /// # Errors
-    /// [`ParseSlugError`] for any other character, for `.` and `..`, for digits alone and for overlong paths.
+    /// [`ParseSlugError`] for any other character, for `.` and `..`, for digits only and for paths that are too long.
     pub fn parse(text: &str) -> Result<Self, ParseSlugError> {
-        if text.chars().count() > LONGEST {
+        if text.chars().count() > Slug::LONGEST {
             return Err(ParseSlugError);
         }
         let mut path = String::with_capacity(text.len() + 1);
@@ -70,12 +73,12 @@ impl fmt::Display for Slug {
     }
 }
 
-/// How a caller names a category: by its slug or by its numeric id.
+/// A category as a caller names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CategoryPath {
-    /// By the full path.
+    /// Its full path.
     Slug(Slug),
-    /// By the id.
+    /// Its id.
     Id(CategoryId),
 }
 
@@ -83,9 +86,9 @@ impl CategoryPath {
     /// Reads the path parameter `{url}`, percent-decoded.
     ///
     /// # Errors
-    /// [`ParseSlugError`] where it can name no category; the caller is answered 404 without a read.
+    /// [`ParseSlugError`] if no category can have this path; the response is then 404 without a read.
     pub fn parse(text: &str) -> Result<Self, ParseSlugError> {
-        if text.chars().count() > LONGEST {
+        if text.chars().count() > Slug::LONGEST {
             return Err(ParseSlugError);
         }
         let id: Result<CategoryId, ParseIdError> = text.trim_matches('/').parse();

@@ -1,6 +1,8 @@
-//! What paid orders add up to: goals, donators and patrons. Counted live, beside what is published.
+//! The statistics of paid orders: goals, donators and patrons. Live data, not published.
 
-use super::{InternalId, Money, UserId};
+use super::{InternalId, Money, Order, User, UserId};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,6 +18,14 @@ pub struct Donor {
     pub avatar: String,
     /// The sum in the store's currency, less refunds.
     pub amount: Money,
+}
+
+impl Donor {
+    /// A user with a sum.
+    #[must_use]
+    pub fn new(user: &User, amount: Money) -> Self {
+        Self { user: user.id, username: user.username.clone(), avatar: user.avatar.clone(), amount }
+    }
 }
 
 /// A user with an all-time sum, as patrons/get lists them.
@@ -59,30 +69,60 @@ pub struct RecentDonation {
     pub username: String,
     /// The owner's image URL.
     pub avatar: String,
-    /// What was charged.
+    /// The amount charged.
     pub amount: Money,
     /// Currency code of the amount.
     pub currency: String,
-    /// When the order was made, seconds since 1970 UTC.
+    /// When the order was created, seconds since 1970 UTC.
     pub at: i64,
 }
 
-/// A paid order with an owner as it is found by time. Without a name: it outlives its owner's account.
+impl RecentDonation {
+    /// A paid order with its owner's name and image.
+    #[must_use]
+    pub fn new(paid: &PaidOrder, user: &User) -> Self {
+        Self {
+            order: paid.order.clone(),
+            user: user.id,
+            username: user.username.clone(),
+            avatar: user.avatar.clone(),
+            amount: paid.amount,
+            currency: paid.currency.clone(),
+            at: paid.at,
+        }
+    }
+}
+
+/// A paid order with an owner, sorted by time. It has no name, because it is kept when the account is erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidOrder {
     /// The order.
     pub order: InternalId,
     /// Its owner.
     pub user: UserId,
-    /// What was charged.
+    /// The amount charged.
     pub amount: Money,
     /// Currency code of the amount.
     pub currency: String,
-    /// When the order was made, seconds since 1970 UTC.
+    /// When the order was created, seconds since 1970 UTC.
     pub at: i64,
 }
 
-/// What a user gave in one month, from which the month's largest donors are found again after a refund.
+impl PaidOrder {
+    /// An order of this owner.
+    #[must_use]
+    pub fn new(order: &Order, owner: UserId) -> Self {
+        Self {
+            order: order.internal_id.clone(),
+            user: owner,
+            amount: order.price,
+            currency: order.currency.clone(),
+            at: order.created_at,
+        }
+    }
+}
+
+/// The sum that a user gave in one month. After a refund the month's largest donors are found in these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonthSum {
     /// The user.
@@ -91,7 +131,7 @@ pub struct MonthSum {
     pub amount: Money,
 }
 
-/// The one item of statistics that settings/get shows.
+/// The item of statistics that settings/get shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Donations {
     /// Goal id as text to the sum given so far.
@@ -103,7 +143,7 @@ pub struct Donations {
     /// That month's largest donors, largest first.
     #[serde(default)]
     pub top: Vec<Donor>,
-    /// The last paid orders with an owner, newest first, at most [`Donations::RECENT`].
+    /// The newest paid orders with an owner, newest first, at most [`Donations::RECENT`].
     #[serde(default)]
     pub recent: Vec<RecentDonation>,
 }
@@ -113,4 +153,25 @@ impl Donations {
     pub const RECENT: usize = 10;
     /// How many top donors are kept, so that a refund finds the next one without a search.
     pub const TOP: usize = 10;
+
+    /// The month of a second since 1970, `YYYY-MM` in UTC; empty outside of the calendar.
+    #[must_use]
+    pub fn month_of(at: i64) -> String {
+        let date = Timestamp::from_second(at).map(|at| at.to_zoned(TimeZone::UTC).date());
+        date.map(|date| format!("{:04}-{:02}", date.year(), date.month())).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn months_begin_at_midnight_in_utc() {
+        // 2031-04-01T00:00:00Z.
+        let april = 1_932_768_000;
+        assert_eq!(Donations::month_of(april - 1), "2031-03");
+        assert_eq!(Donations::month_of(april), "2031-04");
+        assert_eq!(Donations::month_of(i64::MAX), "");
+    }
 }

@@ -19,7 +19,7 @@ pub struct User {
     pub identificator: String,
     /// The account's UUID.
     pub uuid: String,
-    /// When the account was made, seconds since 1970 UTC.
+    /// When the account was created, seconds since 1970 UTC.
     pub created_at: i64,
     /// When it last changed, seconds since 1970 UTC.
     pub updated_at: i64,
@@ -40,10 +40,7 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// The longest user name in characters.
-const LONGEST: usize = 255;
-
-/// A user's name, as the key that makes it unique: trimmed and lower-cased (rules.md, "Accounts"). Names that differ in
+/// A user's name as the unique key: trimmed and lower-cased (rules.md, "Accounts"). Names that differ in
 /// case only are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserName(String);
@@ -51,22 +48,25 @@ pub struct UserName(String);
 /// Why a text is not a user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UserNameError {
-    /// Nothing is left once it is trimmed.
+    /// It is empty after trimming.
     #[error("a name must not be blank")]
     Blank,
-    /// It would be taken for an id.
+    /// It consists of digits and would be read as an id.
     #[error("a name must not consist of digits only")]
     Digits,
     /// It is too long.
-    #[error("a name has at most {LONGEST} characters")]
+    #[error("a name has at most {} characters", UserName::LONGEST)]
     Long,
 }
 
 impl UserName {
-    /// Normalises a name as it is written.
+    /// The longest name in characters.
+    pub const LONGEST: usize = 255;
+
+    /// Normalises a name.
     ///
     /// # Errors
-    /// [`UserNameError`] if it cannot be a name.
+    /// [`UserNameError`] if it is not a valid name.
     pub fn parse(text: &str) -> Result<Self, UserNameError> {
         let text = text.trim();
         if text.is_empty() {
@@ -75,7 +75,7 @@ impl UserName {
         if text.chars().all(|letter| letter.is_ascii_digit()) {
             return Err(UserNameError::Digits);
         }
-        if text.chars().count() > LONGEST {
+        if text.chars().count() > Self::LONGEST {
             return Err(UserNameError::Long);
         }
         Ok(Self(text.to_lowercase()))
@@ -88,7 +88,7 @@ impl fmt::Display for UserName {
     }
 }
 
-/// Seconds by which two clocks may differ (rules.md, "Tokens").
+/// The number of seconds by which two clocks may differ (rules.md, "Tokens").
 pub const LEEWAY: i64 = 60;
 
 impl User {
@@ -96,14 +96,14 @@ impl User {
     ///
     /// A token older than the account was issued to an earlier account with the same id, which a restore removed. A
     /// revocation is dated by the database's clock and refuses its own second, because a token of that second may be
-    /// one of those that were to be revoked; a new token is therefore issued at `tokens_valid_after` + 1 or later.
+    /// one of those that are revoked; a new token is therefore issued at `tokens_valid_after` + 1 or later.
     #[must_use]
     pub fn admits(&self, issued_at: i64) -> bool {
         issued_at.saturating_add(LEEWAY) >= self.created_at
             && self.tokens_valid_after.is_none_or(|after| issued_at > after)
     }
 
-    /// [`next_issue`] of this account.
+    /// [`next_issue`] of this account, in seconds since 1970 UTC.
     #[must_use]
     pub fn next_issue(&self, now: i64) -> i64 {
         next_issue(self.tokens_valid_after, now)

@@ -1,21 +1,21 @@
 //! What a cart costs: its lines as they are now, and the sums over them (rules.md, "Carts").
 
-use super::pricing::{Availability, is_cumulative, standing};
+use super::pricing::{Availability, availability, is_cumulative};
 use crate::model::{CategoryId, Item, Items, Ledger, Line, LineId, Money, PaymentType, PublishedItem, Sold};
 use std::collections::BTreeMap;
 
-/// A line of a cart as it stands now.
+/// A line of a cart with its current price and availability.
 #[derive(Debug, Clone)]
 pub struct PricedLine<'a> {
     /// The stored line.
     pub line: &'a Line,
-    /// What it is a line of.
+    /// The published item.
     pub published: &'a PublishedItem,
-    /// How the item stands for the cart's owner.
-    pub standing: Availability,
-    /// Units; one where the item is sold cumulatively (rules.md, "Cumulative categories").
+    /// The item's availability for the cart's owner.
+    pub availability: Availability,
+    /// Units; at most one if the item is cumulative (rules.md, "Cumulative categories").
     pub count: u32,
-    /// What one unit of this line costs, in money or, where [`Item::virtual_only`], nothing.
+    /// The price of one unit in money. It counts in no sum if [`Item::virtual_only`].
     pub unit_price: Money,
 }
 
@@ -38,7 +38,7 @@ impl PricedLine<'_> {
         is_own_step(self.line, self.published)
     }
 
-    /// The place among the steps of a category: the regular price, then the line that came later.
+    /// The order among the steps of a category: by regular price, then by line id.
     const fn step(&self) -> (Money, LineId) {
         (self.published.item.price, self.line.id)
     }
@@ -46,14 +46,14 @@ impl PricedLine<'_> {
     /// Whether the line counts in `clear_price` and for codes: available, and paid in money.
     #[must_use]
     pub const fn is_payable(&self) -> bool {
-        !self.standing.unavailable && !self.published.item.virtual_only
+        !self.availability.unavailable && !self.published.item.virtual_only
     }
 }
 
-/// Whether a line is a step of a cumulative category for the cart's owner: a gift is not (rules.md, "Gifts").
+/// Whether a line is a step of a cumulative category for the cart's owner. A gift is not (rules.md, "Gifts").
 #[must_use]
 pub fn is_own_step(line: &Line, published: &PublishedItem) -> bool {
-    line.payment_type != PaymentType::Gift && is_cumulative(&published.item, &published.ladder)
+    line.payment_type != PaymentType::Gift && is_cumulative(&published.item, &published.price_tiers)
 }
 
 /// Prices every line whose item is still published, in the order of the cart. What the owner bought counts for their
@@ -62,12 +62,18 @@ pub fn is_own_step(line: &Line, published: &PublishedItem) -> bool {
 pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, ledger: &Ledger) -> Vec<PricedLine<'a>> {
     let priced = lines.iter().filter_map(|line| {
         let published = items.get(&line.item)?.as_ref();
-        let standing = match line.payment_type {
-            PaymentType::Gift => standing(&published.item, &[], sold, None),
-            _ => standing(&published.item, &published.ladder, sold, Some(ledger)),
+        let availability = match line.payment_type {
+            PaymentType::Gift => availability(&published.item, &[], sold, None),
+            _ => availability(&published.item, &published.price_tiers, sold, Some(ledger)),
         };
-        let count = if is_cumulative(&published.item, &published.ladder) { line.count.min(1) } else { line.count };
-        Some(PricedLine { line, published, standing, count, unit_price: unit_price(line, &published.item, standing) })
+        let count = if is_cumulative(&published.item, &published.price_tiers) { line.count.min(1) } else { line.count };
+        Some(PricedLine {
+            line,
+            published,
+            availability,
+            count,
+            unit_price: unit_price(line, &published.item, availability),
+        })
     });
     let mut priced: Vec<PricedLine<'a>> = priced.collect();
     keep_one_step(&mut priced);
@@ -78,43 +84,43 @@ pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, ledger:
 /// ones, and each is priced by what is owned, not by what else is in the cart (rules.md, "Cumulative categories").
 fn keep_one_step(lines: &mut [PricedLine<'_>]) {
     let mut highest: BTreeMap<CategoryId, (Money, LineId)> = BTreeMap::new();
-    for line in lines.iter().filter(|line| line.is_own_step() && !line.standing.unavailable) {
+    for line in lines.iter().filter(|line| line.is_own_step() && !line.availability.unavailable) {
         let kept = highest.entry(line.published.category).or_insert_with(|| line.step());
         *kept = line.step().max(*kept);
     }
     for line in lines.iter_mut().filter(|line| line.is_own_step()) {
         if highest.get(&line.published.category).is_some_and(|kept| *kept != line.step()) {
-            line.standing.unavailable = true;
+            line.availability.unavailable = true;
         }
     }
 }
 
-/// A line added from a promotion keeps the promoted price while the promotion is published; an any-price line has
-/// the buyer's price, never below the least the owner takes now; all else costs what the catalog says
-/// (rules.md, "Carts").
-fn unit_price(line: &Line, item: &Item, standing: Availability) -> Money {
+/// The price of one unit. A line added from a promotion keeps the promoted price while the promotion is published. An
+/// any-price line has the buyer's price, but at least the item's current minimum. Every other line has the catalog's
+/// price (rules.md, "Carts").
+fn unit_price(line: &Line, item: &Item, availability: Availability) -> Money {
     match (&item.promotion, line.price) {
         (Some(promotion), _) if line.promoted => promotion.price,
         (_, Some(named)) if item.any_price => named.max(item.min_price),
-        _ => standing.quote.price,
+        _ => availability.quote.price,
     }
 }
 
-/// The sums that no code changes (rules.md, "Carts").
+/// The sums before any code is applied (rules.md, "Carts").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sums {
-    /// Σ count over available lines: an unavailable one counts in no sum.
+    /// Σ count over available lines. An unavailable line counts in no sum.
     pub items: u64,
     /// Σ price × count over available lines paid in money.
     pub clear_price: Money,
-    /// Σ virtual price × count over available lines sold for virtual currency alone.
+    /// Σ virtual price × count over available lines sold for virtual currency only.
     pub virtual_price: Money,
 }
 
 /// Adds up a cart.
 #[must_use]
 pub fn sums(lines: &[PricedLine<'_>]) -> Sums {
-    let available = || lines.iter().filter(|line| !line.standing.unavailable);
+    let available = || lines.iter().filter(|line| !line.availability.unavailable);
     let virtual_lines = available().filter(|line| line.item().virtual_only);
     Sums {
         items: available().map(|line| u64::from(line.count)).sum(),

@@ -3,25 +3,25 @@
 use super::cart::{PricedLine, sums};
 use crate::model::{Code, Coupon, Discount, GiftCard, Money, PublishedItem, Scope};
 
-/// Why a code does not apply, in the order in which the reasons are looked for.
+/// Why a code does not apply, in the order in which the reasons are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum CodeRefusal {
     /// No such code.
     #[error("unknown code")]
     Unknown,
-    /// Switched off, not begun yet, or over.
+    /// Not active, not begun yet, or ended.
     #[error("code not valid now")]
     NotValidNow,
-    /// Used as often as it may be, in all or by this user.
+    /// No uses left, in all or for this user.
     #[error("code used up")]
     UsedUp,
     /// A gift card with nothing left on it.
     #[error("gift card without balance")]
     NoBalance,
-    /// There is no line in the cart.
+    /// The cart has no lines.
     #[error("the cart is empty")]
     EmptyCart,
-    /// The cart costs less than the coupon asks for.
+    /// The cart costs less than the coupon's minimum.
     #[error("below the coupon's minimum")]
     BelowMinimum {
         /// The least `clear_price`.
@@ -32,8 +32,8 @@ pub enum Refusal {
     NothingEligible,
 }
 
-impl Refusal {
-    /// The refusal's name where refusals are counted.
+impl CodeRefusal {
+    /// The refusal's name in the metrics.
     #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Refusal {
     }
 }
 
-/// What an applied code takes off a cart as it is now.
+/// A code that applies to a cart, and the amount that it takes off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied<'a> {
     /// The code.
@@ -57,20 +57,20 @@ pub struct Applied<'a> {
     pub sum: Money,
 }
 
-/// Judges a code against a cart: `uses_by_user` is how often the cart's owner used it in paid orders, `now` the
-/// second it is.
+/// Decides whether a code applies to a cart. `uses_by_user` is how often the cart's owner used it in paid orders, `now`
+/// the current second.
 ///
 /// # Errors
-/// The first [`Refusal`] in the order of rules.md, "Coupons and gift cards".
+/// The first [`CodeRefusal`] in the order of rules.md, "Coupons and gift cards".
 pub fn judge<'a>(
     code: Option<&'a Code>,
     uses_by_user: u32,
     lines: &[PricedLine<'_>],
     now: i64,
-) -> Result<Applied<'a>, Refusal> {
+) -> Result<Applied<'a>, CodeRefusal> {
     let code = usable(code, uses_by_user, now)?;
     if lines.is_empty() {
-        return Err(Refusal::EmptyCart);
+        return Err(CodeRefusal::EmptyCart);
     }
     let sum = match code {
         Code::Coupon(coupon) => judge_coupon(coupon, lines)?,
@@ -79,36 +79,36 @@ pub fn judge<'a>(
     Ok(Applied { code, sum })
 }
 
-/// Judges a code by itself: the part of [`judge`] for which no cart has to be priced.
+/// Decides whether a code can be used at all: the part of [`judge`] that needs no priced cart.
 ///
 /// # Errors
-/// The first [`Refusal`] in the order of rules.md, "Coupons and gift cards".
-pub fn usable(code: Option<&Code>, uses_by_user: u32, now: i64) -> Result<&Code, Refusal> {
-    let code = code.ok_or(Refusal::Unknown)?;
+/// The first [`CodeRefusal`] in the order of rules.md, "Coupons and gift cards".
+pub fn usable(code: Option<&Code>, uses_by_user: u32, now: i64) -> Result<&Code, CodeRefusal> {
+    let code = code.ok_or(CodeRefusal::Unknown)?;
     match code {
         Code::Coupon(coupon) => {
             valid_now(coupon.active, coupon.starts_at, coupon.ends_at, now)?;
             let full = |limit: Option<u32>, uses: u32| limit.is_some_and(|limit| uses >= limit);
             if full(coupon.max_uses, coupon.uses) || full(coupon.max_uses_per_user, uses_by_user) {
-                return Err(Refusal::UsedUp);
+                return Err(CodeRefusal::UsedUp);
             }
         }
         Code::Gift(gift) => {
             valid_now(gift.active, gift.starts_at, gift.ends_at, now)?;
             if gift.balance <= Money::ZERO {
-                return Err(Refusal::NoBalance);
+                return Err(CodeRefusal::NoBalance);
             }
         }
     }
     Ok(code)
 }
 
-fn judge_coupon(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Result<Money, Refusal> {
+fn judge_coupon(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Result<Money, CodeRefusal> {
     if sums(lines).clear_price < coupon.minimum {
-        return Err(Refusal::BelowMinimum { minimum: coupon.minimum });
+        return Err(CodeRefusal::BelowMinimum { minimum: coupon.minimum });
     }
     if !lines.iter().any(|line| is_eligible(coupon, line)) {
-        return Err(Refusal::NothingEligible);
+        return Err(CodeRefusal::NothingEligible);
     }
     Ok(taken_off(coupon, lines).into_iter().sum())
 }
@@ -117,8 +117,8 @@ fn is_eligible(coupon: &Coupon, line: &PricedLine<'_>) -> bool {
     line.is_payable() && covers(&coupon.scope, line.published)
 }
 
-/// What a coupon takes off each line, in the order of the lines. An amount is shared by what the lines cost, so that
-/// the parts add up to it exactly and none exceeds its line.
+/// What a coupon takes off each line, in the order of the lines. An amount is shared in proportion to what the lines
+/// cost; the parts add up to it exactly, and none exceeds its line.
 #[must_use]
 pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     let total = |line: &PricedLine<'_>| if is_eligible(coupon, line) { line.total() } else { Money::ZERO };
@@ -137,18 +137,18 @@ pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     parts.collect()
 }
 
-fn judge_gift(gift: &GiftCard, lines: &[PricedLine<'_>]) -> Result<Money, Refusal> {
+fn judge_gift(gift: &GiftCard, lines: &[PricedLine<'_>]) -> Result<Money, CodeRefusal> {
     if !lines.iter().any(PricedLine::is_payable) {
-        return Err(Refusal::NothingEligible);
+        return Err(CodeRefusal::NothingEligible);
     }
     Ok(gift.balance.min(sums(lines).clear_price))
 }
 
-/// A code is valid from its first second on, and no longer at its last.
-fn valid_now(active: bool, starts_at: Option<i64>, ends_at: Option<i64>, now: i64) -> Result<(), Refusal> {
+/// A code is valid from `starts_at` on and no longer at `ends_at`.
+fn valid_now(active: bool, starts_at: Option<i64>, ends_at: Option<i64>, now: i64) -> Result<(), CodeRefusal> {
     let begun = starts_at.is_none_or(|start| start <= now);
     let over = ends_at.is_some_and(|end| end <= now);
-    if active && begun && !over { Ok(()) } else { Err(Refusal::NotValidNow) }
+    if active && begun && !over { Ok(()) } else { Err(CodeRefusal::NotValidNow) }
 }
 
 /// Whether a coupon of this scope applies to an item. A category covers its subcategories.

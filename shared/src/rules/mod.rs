@@ -1,11 +1,14 @@
-//! Pure decisions. Nothing here knows the table, HTTP, tokio or what time it is: whoever calls hands in what
-//! was read and, where it matters, the second it is.
+//! Pure decisions. Nothing here knows the table, HTTP, tokio or the time: the caller passes what was read and, if it
+//! matters, the current second.
 
+pub mod add_line;
 pub mod cart;
 pub mod code;
+pub mod donations;
 pub mod order;
 pub mod patrons;
 pub mod pricing;
 pub mod promotion;
 pub mod referral;
+pub mod statistics;
 pub mod visibility;

@@ -1,23 +1,115 @@
-//! Which way an order's status may go (rules.md, "Who may see an order").
+//! Which status an order may change to (rules.md, "Who may see an order"), what its lines count for, and its currency.
 
-use crate::model::OrderStatus;
+use crate::model::{GiftCardPayment, ItemId, Money, Order, OrderLine, OrderStatus, Settings, UserId};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether an order may go from one status to another; staying where it is is no step.
+/// Whether an order may change from one status to another. Keeping a status is not a change.
 ///
-/// - What is pending ends in any of three ways.
-/// - What failed or was given up can still be paid: gateways let buyers try again under the same id, and money that
-///   arrives late is money that arrived. The owner who does not want it refunds it.
-/// - What is paid can be refunded, and nothing else: it never becomes unpaid.
-/// - Nothing leaves what is refunded. A buyer who pays again makes a new order.
+/// - A pending order becomes paid, failed or cancelled.
+/// - A failed or cancelled order can still be paid: gateways let buyers try again under the same id, and a payment may
+///   arrive late. An owner who does not want it refunds it.
+/// - A paid order can only be refunded.
+/// - A refunded order is final. A buyer who pays again makes a new order.
 #[must_use]
 pub const fn may_become(from: OrderStatus, to: OrderStatus) -> bool {
     use OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};
     matches!((from, to), (Pending, Paid | Failed | Cancelled) | (Failed | Cancelled, Paid) | (Paid, Refunded))
 }
 
+/// Units and a sum of money.
+pub type UnitsAndSum = (u64, Money);
+
+/// Units and sums of lines by a key. Lines without a key are left out.
+pub fn merged<K: Ord>(lines: &[OrderLine], key: impl Fn(&OrderLine) -> Option<K>) -> BTreeMap<K, UnitsAndSum> {
+    let mut merged: BTreeMap<K, UnitsAndSum> = BTreeMap::new();
+    for line in lines {
+        let Some(key) = key(line) else { continue };
+        let (count, total) = merged.entry(key).or_default();
+        *count = count.saturating_add(u64::from(line.count));
+        *total = *total + line.total;
+    }
+    merged
+}
+
+/// The owner and the recipients of gifts.
+#[must_use]
+pub fn users(order: &Order) -> BTreeSet<UserId> {
+    order.lines.iter().filter_map(|line| line.recipient).chain(order.owner).collect()
+}
+
+/// Units and sums by item.
+#[must_use]
+pub fn by_item(order: &Order) -> BTreeMap<ItemId, UnitsAndSum> {
+    merged(&order.lines, |line| Some(line.item))
+}
+
+/// Units and sums by item, for each user that they count for (rules.md, "Gifts").
+#[must_use]
+pub fn holdings(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>> {
+    let mut holdings: BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>> = BTreeMap::new();
+    let lines = merged(&order.lines, |line| Some((line.beneficiary(order.owner)?, line.item)));
+    for ((user, item), held) in lines {
+        holdings.entry(user).or_default().insert(item, held);
+    }
+    holdings
+}
+
+/// A currency in which no order of the store can be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a currency of this store")]
+pub struct UnknownCurrency(pub String);
+
+/// The currency of an order: `wanted`, if it is the store's or one that a buyer may pay in, in any case; the store's by
+/// default. An order that is recorded keeps its currency, `kept`.
+///
+/// # Errors
+/// [`UnknownCurrency`] if the store does not have it.
+pub fn currency<'a>(
+    settings: &'a Settings,
+    wanted: Option<&str>,
+    kept: Option<&'a str>,
+) -> Result<&'a str, UnknownCurrency> {
+    let Some(wanted) = wanted.map(str::trim) else { return Ok(kept.unwrap_or(&settings.system_currency.name)) };
+    let known = kept.into_iter().chain(settings.order_currencies()).find(|code| code.eq_ignore_ascii_case(wanted));
+    known.ok_or_else(|| UnknownCurrency(wanted.to_owned()))
+}
+
+/// The amount charged for lines, less the gift card. `None` in another currency than the store's, in which the prices
+/// are.
+#[must_use]
+pub fn charged(
+    settings: &Settings,
+    currency: &str,
+    lines: &[OrderLine],
+    gift_card: Option<&GiftCardPayment>,
+) -> Option<Money> {
+    let total: Money = lines.iter().map(|line| line.total).sum();
+    let charged = gift_card.map_or(total, |payment| total.less(payment.amount));
+    (currency == settings.system_currency.name).then_some(charged)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{CodeText, Currency};
+
+    #[test]
+    fn a_currency_is_the_stores_or_one_that_buyers_pay_in() {
+        let named = |name: &str| Currency { name: name.to_owned(), ..Currency::default() };
+        let (own, others) = (named("EUR"), vec![named("PLN")]);
+        let settings = Settings { system_currency: own, currencies: others, ..Settings::default() };
+        assert_eq!(currency(&settings, None, None), Ok("EUR"));
+        assert_eq!(currency(&settings, Some(" pln "), None), Ok("PLN"));
+        assert_eq!(currency(&settings, None, Some("USD")), Ok("USD"));
+        assert_eq!(currency(&settings, Some("usd"), Some("USD")), Ok("USD"));
+        assert_eq!(currency(&settings, Some("USD"), None), Err(UnknownCurrency("USD".to_owned())));
+        let lines = [OrderLine::new(ItemId::new(1), 1, Money::from_minor(500))];
+        let payment = GiftCardPayment { code: CodeText::parse("card").unwrap(), amount: Money::from_minor(200) };
+        assert_eq!(charged(&settings, "EUR", &lines, None), Some(Money::from_minor(500)));
+        assert_eq!(charged(&settings, "EUR", &lines, Some(&payment)), Some(Money::from_minor(300)));
+        assert_eq!(charged(&settings, "PLN", &lines, None), None);
+    }
+
     use OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};
 
     #[test]
@@ -38,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leaves_refunded_and_nothing_comes_back_to_pending() {
+    fn a_refunded_order_is_final_and_no_order_becomes_pending_again() {
         for status in OrderStatus::ALL {
             assert!(!may_become(Refunded, status));
             assert!(!may_become(status, Pending));

@@ -1,9 +1,9 @@
-//! The largest patrons (rules.md, "Patrons"): compiled from all of them, or kept up to date one change at a time.
+//! The largest patrons (rules.md, "Patrons"): compiled from all patrons, or updated one change at a time.
 
 use crate::model::{Money, Patron, TopPatrons, UserId};
 use std::cmp::Reverse;
 
-/// How much one list holds. An item may have 400 KB: a patron takes at most 70 bytes beside the name.
+/// The size of a list. An item may have 400 KB; a patron takes at most 70 bytes in addition to the name.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     patrons: usize,
@@ -20,7 +20,7 @@ pub fn largest(all: impl Iterator<Item = Patron>) -> TopPatrons {
 }
 
 /// Gives a patron a new sum, or takes them out if it is zero. Returns `false` if a patron who is not in the list may
-/// belong into it now, so that it has to be compiled again from all of them.
+/// belong in it now, so that the list has to be compiled again from all patrons.
 #[must_use]
 pub fn set(top: &mut TopPatrons, changed: Patron) -> bool {
     set_within(BOUNDS, top, changed)

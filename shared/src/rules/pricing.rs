@@ -1,10 +1,10 @@
-//! What an item costs a caller, and whether it can be had: the one answer that the catalog, the deals, the
-//! promotions and the cart all give (rules.md, "Limits and availability").
+//! What an item costs a caller, and whether the caller can buy it: the same in the catalog, the deals, the promotions
+//! and the cart (rules.md, "Limits and availability").
 
 use crate::model::{Item, Ledger, Money, PriceTier, Sold};
 use serde::Serialize;
 
-/// What one unit of an item costs.
+/// The price of one unit of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quote {
     /// What the buyer pays now.
@@ -21,9 +21,9 @@ impl Quote {
     }
 }
 
-/// How far an item's limits are used up. A current value is there exactly where its limit is; both user fields
-/// are absent for a caller who is not logged in (rules.md, "Limits and availability"). Serialised under the names of
-/// the interface.
+/// An item's limits and how much of each is used. A current value is set exactly if its limit is. Both user fields are
+/// `None` for a caller who is not logged in (rules.md, "Limits and availability"). Serialised under the names of the
+/// interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Limits {
     /// Units that may be sold in all.
@@ -64,61 +64,61 @@ impl Limits {
     }
 }
 
-/// How an item stands for a caller.
+/// What an item costs a caller, and whether the caller can buy it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Availability {
-    /// What one unit costs.
+    /// The price of one unit.
     pub quote: Quote,
-    /// How far its limits are used up.
+    /// Its limits and how much of each is used.
     pub limits: Limits,
-    /// Whether it cannot be bought: inactive, a limit reached, or owned already on a ladder
+    /// Whether the caller cannot buy it: it is inactive, a limit is reached, or the caller owns it or a higher price tier
     /// (rules.md, "Limits and availability").
     pub unavailable: bool,
 }
 
-/// What a buyer has on a ladder already: the same for each of its items.
+/// What a buyer paid for and owns in a cumulative category. It is the same for each of the category's items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UpgradeCredit {
-    /// What was paid for the ladder's items, less refunds.
+    /// The sum paid for the category's items, less refunds.
     paid: Money,
     /// The highest regular price among the items owned.
     highest: Option<Money>,
 }
 
 impl UpgradeCredit {
-    /// What `buyer` has on `ladder`; `None` where there is no ladder, or nobody is logged in.
+    /// The credit of `buyer` for these price tiers; `None` if there are no tiers or the caller is anonymous.
     #[must_use]
-    pub fn of(ladder: &[PriceTier], buyer: Option<&Ledger>) -> Option<Self> {
-        let ledger = buyer.filter(|_| !ladder.is_empty())?;
-        Some(ladder.iter().fold(Self::default(), |climbed, rung| {
-            let holding = ledger.of(rung.item);
-            let owned = (holding.units > 0).then_some(rung.price);
-            Self { paid: climbed.paid + holding.paid, highest: climbed.highest.max(owned) }
+    pub fn of(tiers: &[PriceTier], buyer: Option<&Ledger>) -> Option<Self> {
+        let ledger = buyer.filter(|_| !tiers.is_empty())?;
+        Some(tiers.iter().fold(Self::default(), |credit, tier| {
+            let holding = ledger.of(tier.item);
+            let owned = (holding.units > 0).then_some(tier.price);
+            Self { paid: credit.paid + holding.paid, highest: credit.highest.max(owned) }
         }))
     }
 }
 
-/// How `item` stands for a caller: `ladder` is that of its category (empty where that is not cumulative) and
-/// `buyer` the ledger of a logged-in caller.
+/// The availability of `item` for a caller. `tiers` are the price tiers of its category, empty if the category is not
+/// cumulative; `buyer` is the ledger of a logged-in caller.
 #[must_use]
-pub fn standing(item: &Item, ladder: &[PriceTier], sold: &Sold, buyer: Option<&Ledger>) -> Availability {
-    availability_on(item, UpgradeCredit::of(ladder, buyer), sold, buyer)
+pub fn availability(item: &Item, tiers: &[PriceTier], sold: &Sold, buyer: Option<&Ledger>) -> Availability {
+    availability_with_credit(item, UpgradeCredit::of(tiers, buyer), sold, buyer)
 }
 
-/// [`standing`] where it is known already what the caller has on the item's ladder.
+/// [`availability`] if the caller's credit in the item's category is known already.
 #[must_use]
-pub fn availability_on(
+pub fn availability_with_credit(
     item: &Item,
-    climbed: Option<UpgradeCredit>,
+    credit: Option<UpgradeCredit>,
     sold: &Sold,
     buyer: Option<&Ledger>,
 ) -> Availability {
     let limits = Limits::of(item, sold, buyer);
     let sale = item.price.less(item.discount);
-    let climbed = climbed.filter(|_| climbs(item));
-    let price = climbed.map_or(sale, |climbed| sale.less(climbed.paid));
-    // The item itself, which stands on its ladder at its own price, or another whose regular price is not lower.
-    let owned = climbed.is_some_and(|climbed| climbed.highest >= Some(item.price));
+    let credit = credit.filter(|_| takes_credit(item));
+    let price = credit.map_or(sale, |credit| sale.less(credit.paid));
+    // The item itself, which is one of the tiers, or another whose regular price is not lower.
+    let owned = credit.is_some_and(|credit| credit.highest >= Some(item.price));
     Availability {
         quote: Quote { price, discount: item.price.less(price) },
         limits,
@@ -126,14 +126,14 @@ pub fn availability_on(
     }
 }
 
-/// Whether an item is sold cumulatively: at most one unit, for the difference.
+/// Whether an item is cumulative: at most one unit is sold, for the difference to what was paid.
 #[must_use]
-pub fn is_cumulative(item: &Item, ladder: &[PriceTier]) -> bool {
-    !ladder.is_empty() && climbs(item)
+pub fn is_cumulative(item: &Item, tiers: &[PriceTier]) -> bool {
+    !tiers.is_empty() && takes_credit(item)
 }
 
-/// Whether an item's price falls with what was paid on its ladder: a subscription's never does, and an any-price item
-/// has the buyer's price (rules.md, "Cumulative categories").
-const fn climbs(item: &Item) -> bool {
+/// Whether an item's price is reduced by the upgrade credit. A subscription's is not, and an any-price item has the
+/// buyer's price (rules.md, "Cumulative categories").
+const fn takes_credit(item: &Item) -> bool {
     !item.is_subscription && !item.any_price
 }

@@ -1,6 +1,6 @@
 //! Which promotions a cart is offered (rules.md, "Promotions").
 
-use super::pricing::{Availability, standing};
+use super::pricing::{Availability, availability};
 use crate::model::{Cart, Ledger, Promotion, Promotions, PublishedItem, Sold};
 
 /// A promotion offered to a caller.
@@ -10,8 +10,8 @@ pub struct Offer<'a> {
     pub published: &'a PublishedItem,
     /// The offer made for it.
     pub promotion: &'a Promotion,
-    /// How the item stands for the caller, at its catalog price.
-    pub standing: Availability,
+    /// The item's availability for the caller, at its catalog price.
+    pub availability: Availability,
 }
 
 /// The promotions of active, available items that are not in the cart, in published order.
@@ -19,9 +19,9 @@ pub struct Offer<'a> {
 pub fn offers<'a>(promotions: &'a Promotions, cart: &Cart, sold: &Sold, ledger: &Ledger) -> Vec<Offer<'a>> {
     let offers = promotions.0.iter().filter_map(|published| {
         let promotion = published.item.promotion.as_ref()?;
-        let standing = standing(&published.item, &published.ladder, sold, Some(ledger));
+        let availability = availability(&published.item, &published.price_tiers, sold, Some(ledger));
         let in_cart = cart.lines.iter().any(|line| line.item == published.item.id);
-        (!standing.unavailable && !in_cart).then_some(Offer { published, promotion, standing })
+        (!availability.unavailable && !in_cart).then_some(Offer { published, promotion, availability })
     });
     offers.collect()
 }

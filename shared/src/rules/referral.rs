@@ -11,13 +11,13 @@ pub enum SetReferral {
     OwnCode,
     /// Another code is on the cart; it has to be removed first.
     AnotherIsSet,
-    /// The same code is on the cart already; nothing to write.
+    /// The same code is on the cart already; nothing is written.
     AlreadySet,
-    /// The code is to be written.
+    /// The code is valid and is written.
     Apply,
 }
 
-/// Decides about a referral code: `on_cart` is the one the cart has, `switched_on` the store's `is_ref`.
+/// Decides what setReferral does. `on_cart` is the code that is on the cart, `switched_on` the store's `is_ref`.
 #[must_use]
 pub fn set(referral: Option<&Referral>, on_cart: Option<&CodeText>, caller: UserId, switched_on: bool) -> SetReferral {
     let Some(referral) = in_force(referral, switched_on) else { return SetReferral::NotValid };
@@ -31,8 +31,8 @@ pub fn set(referral: Option<&Referral>, on_cart: Option<&CodeText>, caller: User
     }
 }
 
-/// The referral where it counts: known, active, and referrals are switched on. A code on a cart that is no longer
-/// in force counts as not applied (rules.md, "Referral codes").
+/// The referral if it is in force: known, active, and referrals are switched on. A code on a cart that is no longer in
+/// force counts as not applied (rules.md, "Referral codes").
 #[must_use]
 pub fn in_force(referral: Option<&Referral>, switched_on: bool) -> Option<&Referral> {
     referral.filter(|referral| switched_on && referral.active)

@@ -2,22 +2,22 @@
 
 use crate::model::{Order, UserId};
 
-/// What a caller learns of an order.
+/// What a caller is shown of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderVisibility<'a> {
     /// The order itself.
     Shown(&'a Order),
-    /// It belongs to somebody and the caller is nobody.
+    /// It has an owner, and the caller is anonymous.
     Unauthorized,
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     Forbidden,
-    /// There is none.
+    /// There is no such order.
     NotFound,
 }
 
-/// Decides what a caller learns of an order; `caller` is `None` without a token and with an invalid one.
+/// Decides what a caller is shown of an order. `caller` is `None` without a token and with an invalid one.
 #[must_use]
-pub fn sight(order: Option<&Order>, caller: Option<UserId>) -> OrderVisibility<'_> {
+pub fn visibility_of(order: Option<&Order>, caller: Option<UserId>) -> OrderVisibility<'_> {
     let Some(order) = order else { return OrderVisibility::NotFound };
     match (order.owner, caller) {
         (None, _) => OrderVisibility::Shown(order),

@@ -1,5 +1,5 @@
-//! Carts: read with others, written on the condition that nobody wrote in between (rules.md, "Writing a cart"). That
-//! condition makes it enough to write what changed: all else is as it was read.
+//! Carts: read with other items, written on the condition that the cart is still as it was read
+//! (rules.md, "Writing a cart"). The condition makes it enough to write what changed.
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -11,20 +11,20 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailur
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Saved {
     /// It is in the table.
     Written,
-    /// Another write came in between; nothing was written.
+    /// Conflict: the cart was changed by another request; nothing was written.
     Conflict,
 }
 
 /// Takes a user's cart out of what was read; before the first write it is empty.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where it does not decode.
+/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
     let key = keys::cart(user);
     rows.take(&key).map_or_else(|| Ok(Cart::empty(user)), |row| row.live(&key))
@@ -52,7 +52,7 @@ impl Edit {
 /// write's id in the cart tells it from a conflict.
 ///
 /// # Errors
-/// [`StoreError`] where the database answers neither with the write nor with the failed condition.
+/// [`StoreError`] if the response is neither a success nor a failed condition.
 pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
     let key = keys::cart(edit.cart.user);
     let write = write_id();

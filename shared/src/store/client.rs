@@ -165,17 +165,6 @@ impl Db {
         }
     }
 
-    /// Writes items in one transaction: all of them or none. The request has a token, so that its retries have no second
-    /// effect.
-    ///
-    /// # Errors
-    /// What the SDK returns; a cancelled transaction has its reasons in the order of `items`.
-    pub async fn transact_write(&self, items: Vec<TransactWriteItem>) -> Answer<(), TransactWriteItemsError> {
-        let request = self.client().transact_write_items().set_transact_items(Some(items));
-        let call: Call<'_, _, _> = Box::pin(request.send().map_ok(drop));
-        run(call).await
-    }
-
     /// Writes to an item; what a failed condition means is the caller's to say.
     ///
     /// # Errors
@@ -186,6 +175,15 @@ impl Db {
             Backend::Client(client) => Box::pin(request.send_with(client)),
         };
         run(call).await
+    }
+
+    /// Writes items in one transaction. The SDK adds a token, so that its own retries have no second effect.
+    ///
+    /// # Errors
+    /// The SDK's error; a cancelled transaction has its reasons by position.
+    pub async fn transact_write(&self, items: Vec<TransactWriteItem>) -> Answer<(), TransactWriteItemsError> {
+        let request = self.client().transact_write_items().set_transact_items(Some(items));
+        run(Box::pin(request.send().map_ok(|_| ()))).await
     }
 }
 

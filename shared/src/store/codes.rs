@@ -1,10 +1,13 @@
-//! Coupons, gift cards, uses and referral codes. None of them is written here: uses and balances are taken when an
-//! order is paid (rules.md, "Coupons and gift cards").
+//! Coupons, gift cards, uses and referral codes. Uses and balances are taken in the transaction in which an order is paid
+//! (rules.md, "Coupons and gift cards").
 
 use super::StoreError;
 use super::client::Rows;
-use super::keys;
-use crate::model::{Code, CodeText, Referral, UserId};
+use super::codec::Item;
+use super::keys::{self, Key};
+use super::transaction::Write;
+use crate::model::{Code, CodeText, Coupon, GiftCardPayment, Referral, UserId};
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Deserialize;
 
 /// The attribute that counts how often a user used a coupon.
@@ -19,7 +22,7 @@ struct Used {
 /// Takes a coupon or gift card out of what was read.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where it does not decode.
+/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError> {
     let key = keys::code(code);
     rows.take(&key).map(|row| row.live(&key)).transpose()
@@ -28,7 +31,7 @@ pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError
 /// Takes how often a user used a coupon out of what was read.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where [`USES`] is no number.
+/// [`StoreError::Unreadable`] if [`USES`] is not a number.
 pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, StoreError> {
     let key = keys::code_use(code, user);
     let Some(row) = rows.take(&key) else { return Ok(0) };
@@ -39,8 +42,65 @@ pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, 
 /// Takes a referral code out of what was read.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where it does not decode.
+/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take_referral(rows: &mut Rows, code: &CodeText) -> Result<Option<Referral>, StoreError> {
     let key = keys::referral(code);
     rows.take(&key).map(|row| row.live(&key)).transpose()
+}
+
+/// The code in a row that a failed condition returned; `None` if there is none or it does not decode.
+#[must_use]
+pub fn decode_old(old: Option<&Item>) -> Option<Code> {
+    let mut item = old?.clone();
+    // A coupon that was never used may have been written without its counter.
+    item.entry(USES.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
+    serde_dynamo::aws_sdk_dynamodb_1::from_item(item).ok()
+}
+
+/// The write that counts a use of a coupon, on the condition that it has uses left and that its limit per user is the
+/// one that was read: [`use_by_user`] relies on that limit.
+#[must_use]
+pub fn use_coupon<G>(coupon: &Coupon) -> Write<G> {
+    let each = coupon.max_uses_per_user;
+    let unchanged = if each.is_some() { "#each = :each" } else { "attribute_not_exists(#each)" };
+    let write = Write::add(keys::code(&coupon.code), USES, 1)
+        .only_if(format!(
+            "#kind = :coupon AND {unchanged} AND \
+             (attribute_not_exists(#most) OR attribute_not_exists(#added) OR #added < #most)"
+        ))
+        .name("#kind", "kind")
+        .name("#each", "max_uses_per_user")
+        .name("#most", "max_uses")
+        .text(":coupon", "coupon");
+    each.into_iter().fold(write, |write, each| write.number(":each", each))
+}
+
+/// The write that counts a user's use of a coupon, on the condition that the user has uses left.
+#[must_use]
+pub fn use_by_user<G>(coupon: &Coupon, user: UserId) -> Write<G> {
+    let write = Write::add(keys::code_use(&coupon.code, user), USES, 1);
+    let Some(each) = coupon.max_uses_per_user else { return write };
+    write.only_if("attribute_not_exists(#added) OR #added < :each").number(":each", each)
+}
+
+/// The write that gives a use back, of a coupon or of a user of it.
+#[must_use]
+pub fn return_use<G>(key: Key) -> Write<G> {
+    Write::add(key, USES, "-1").only_if("#added > :zero").number(":zero", 0)
+}
+
+/// The write that takes a payment from a gift card, on the condition that the balance allows it.
+#[must_use]
+pub fn charge_gift_card<G>(payment: &GiftCardPayment) -> Write<G> {
+    Write::update(keys::code(&payment.code), "SET balance = balance - :amount")
+        .only_if("#kind = :gift AND balance >= :amount")
+        .name("#kind", "kind")
+        .text(":gift", "gift")
+        .number(":amount", payment.amount.minor())
+}
+
+/// The write that returns a payment to a gift card.
+#[must_use]
+pub fn refund_gift_card<G>(payment: &GiftCardPayment) -> Write<G> {
+    Write::add(keys::code(&payment.code), "balance", payment.amount.minor()).only_if_present()
 }

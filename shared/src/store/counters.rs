@@ -1,10 +1,11 @@
 //! Units sold in all, by item: shown and used to accept a code for up to a few seconds after they were read
-//! (rules.md, "Caches in a function"). Whatever records an order guards the limit inside its write and reads nothing
-//! here.
+//! (rules.md, "Caches in a function"). Recording an order does not use these: its write guards
+//! the limit.
 
 use super::StoreError;
 use super::client::{Db, Rows};
 use super::keys::{self, Key};
+use super::transaction::Write;
 use super::versioned_cache;
 use crate::model::{ItemId, Sold};
 use quick_cache::sync::{Cache, DefaultLifecycle};
@@ -17,7 +18,7 @@ pub const SOLD: &str = "sold";
 /// How many counters are remembered.
 const REMEMBERED: usize = 10_000;
 
-/// Counters with the time they were read.
+/// Counters with the time at which they were read.
 #[derive(Debug)]
 pub struct Counters {
     lifetime_millis: u64,
@@ -58,10 +59,10 @@ impl Counters {
         plan
     }
 
-    /// The counters of a plan, once its keys were read into `rows`. What was never sold counts nothing.
+    /// The counters of a plan, once its keys were read into `rows`. An item without a counter was never sold.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] for the first counter that is no number.
+    /// [`StoreError::Unreadable`] for the first counter that is not a number.
     pub fn complete(&self, mut plan: CounterPlan, rows: &mut Rows) -> Result<Sold, StoreError> {
         for (id, key) in plan.stale {
             let sold = rows.take(&key).map_or(Ok(0), |row| row.live(&key).map(|Counted { sold }| sold))?;
@@ -72,16 +73,34 @@ impl Counters {
         Ok(plan.known)
     }
 
-    /// The counters of `ids`, read where they are stale.
+    /// The counters of `ids`, read if they are stale.
     ///
     /// # Errors
-    /// [`StoreError`] where they cannot be read.
+    /// [`StoreError`] if they cannot be read.
     pub async fn read(&self, db: &Db, ids: impl Iterator<Item = ItemId>, now: u64) -> Result<Sold, StoreError> {
         let plan = self.plan(ids, now);
         let mut rows =
             if plan.stale.is_empty() { Rows::default() } else { db.batch_get(plan.keys().collect()).await? };
         self.complete(plan, &mut rows)
     }
+}
+
+/// The write that adds to the units sold of an item.
+#[must_use]
+pub fn add_sold<G>(item: ItemId, units: u64) -> Write<G> {
+    Write::add(keys::count(item), SOLD, units)
+}
+
+/// The write that adds to the units sold of an item, on the condition that at most `before` are sold so far.
+#[must_use]
+pub fn add_sold_if_at_most<G>(item: ItemId, units: u64, before: u64) -> Write<G> {
+    add_sold(item, units).only_if("attribute_not_exists(#added) OR #added <= :before").number(":before", before)
+}
+
+/// The write that subtracts from the units sold of an item that has a counter.
+#[must_use]
+pub fn subtract_sold<G>(item: ItemId, units: u64) -> Write<G> {
+    Write::add(keys::count(item), SOLD, format!("-{units}")).only_if_present()
 }
 
 impl CounterPlan {

@@ -1,13 +1,13 @@
-//! Every key of the table, and nothing else builds one.
+//! Every key of the table. Keys are built nowhere else.
 //!
-//! One table, `pk` + `sk`. What a caller sends stands in `pk`, never in `sk`: 255 characters can be
+//! One table, `pk` + `sk`. What a caller sends is in `pk`, never in `sk`: 255 characters can be
 //! 1,020 bytes, and a sort key holds 1,024. Every `pk` begins with the word that an IAM policy's
-//! `dynamodb:LeadingKeys` names, so that a role reads its own kinds alone.
+//! `dynamodb:LeadingKeys` names, so that a role reads only its own kinds.
 //!
 //! | access pattern | pk | sk | operation |
 //! |---|---|---|---|
 //! | which version is published, and its config | `STORE` | `POINTER` | Get |
-//! | a restore that is not done, in the active version's place | `STORE` | `POINTER` | Get, Put, Update |
+//! | a restore that is not finished, in the active version's place | `STORE` | `POINTER` | Get, Put, Update |
 //! | what was published when | `STORE` | `HISTORY` | Get, Put |
 //! | versions still in the table | `VERSIONS` | *version* | Query |
 //! | settings, staff, patronage of a version | `CONTENT#v#SETTINGS` … | `DATA` | Get |
@@ -42,8 +42,8 @@ pub const PK: &str = "pk";
 pub const SK: &str = "sk";
 /// Attribute name of the time to live, seconds since 1970 UTC.
 pub const TTL: &str = "expires_at";
-/// Attribute name of the mark of a restore that is not done. It is kept in the active version's item, which everything
-/// that works on a store reads or names in a condition.
+/// Attribute name of the mark of an unfinished restore. It is in the active version's item, which everything that works
+/// on a store reads or names in a condition.
 pub const RESTORING: &str = "restoring";
 
 /// The key of one item.
@@ -56,7 +56,7 @@ pub struct Key {
 }
 
 impl fmt::Display for Key {
-    /// The kind of item alone (what stands before the first `#`): a log line never holds a code or an address.
+    /// Only the kind of item (the text before the first `#`): a log line never has a code or an address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.pk.split('#').next().unwrap_or_default())
     }
@@ -190,7 +190,7 @@ pub fn code(code: &CodeText) -> Key {
     key(format!("CODE#{code}"), "CODE")
 }
 
-/// How often a user used a coupon. The user stands last: an id holds no `#`, a code may.
+/// How often a user used a coupon. The user is last: an id has no `#`, a code may have one.
 #[must_use]
 pub fn code_use(code: &CodeText, user: UserId) -> Key {
     key(format!("USE#{code}#{user}"), "USE")
@@ -294,7 +294,7 @@ pub mod prefix {
     pub const CART: &str = "CART#";
     /// Orders.
     pub const ORDER: &str = "ORDER#";
-    /// Requests of an address, which nobody needs to keep.
+    /// Requests of an address, which need not be kept.
     pub const RATE: &str = "RATE#";
     /// How often users used coupons.
     pub const USE: &str = "USE#";

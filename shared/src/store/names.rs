@@ -2,17 +2,12 @@
 //! regard to case (rules.md, "Accounts") and a user is found by name with one read.
 
 use super::client::Db;
-use super::codec::{Item, decode_live, encode_live, key_attributes};
-use super::keys::{self, PK};
-use super::{StoreError, backoff};
+use super::codec::{Item, encode_live};
+use super::keys;
+use super::transaction::{Guard, Sent, Write, send};
+use super::{RETRIES, StoreError, backoff, read_live};
 use crate::model::{User, UserId, UserName, next_issue};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem};
 use serde::{Deserialize, Serialize};
-
-const OPERATION: &str = "TransactWriteItems";
-/// How often a transaction that collided with another is sent again.
-const ROUNDS: u32 = 4;
 
 /// The attribute with the id of the user who has the name.
 pub const USER: &str = "user";
@@ -55,7 +50,7 @@ pub async fn login(db: &Db, name: &UserName) -> Result<Login, StoreError> {
     Ok(Login { name: row, is_banned: rows.take(&ban).is_some() })
 }
 
-/// What became of a new account.
+/// The result of creating an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Created {
@@ -86,78 +81,54 @@ pub async fn owner(db: &Db, name: &UserName) -> Result<Option<UserId>, StoreErro
 }
 
 async fn find(db: &Db, name: &UserName) -> Result<Option<NameRow>, StoreError> {
-    let key = keys::name(name);
-    db.get(&key, true).await?.map(|item| decode_live(&key, item)).transpose()
+    read_live(db, &keys::name(name)).await
 }
 
-/// Writes an account and its name's index row in one transaction, if neither is there and the name is not banned.
+/// Writes an account and its name's index row in one transaction, if neither exists and the name is not banned.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the account may then have been written or not.
 pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, StoreError> {
-    let items = vec![
-        put_new(db, row(name, user.id, user.tokens_valid_after)?)?,
-        put_new(db, encode_live(&keys::user(user.id), user)?)?,
-        not_banned(db, name)?,
+    let account = keys::user(user.id);
+    let index = row(name, user.id, user.tokens_valid_after)?;
+    let writes = vec![
+        Write::check(keys::ban(name)).only_if_absent().guarded_by(Taken::Banned),
+        Write::put(keys::name(name), index).only_if_absent().guarded_by(Taken::Name),
+        Write::put(account.clone(), encode_live(&account, user)?).only_if_absent().guarded_by(Taken::Id),
     ];
-    for round in 0..ROUNDS {
-        // The request has a token, so that its retries have no second effect.
-        let Err(error) = db.transact_write(items.clone()).await else { return Ok(Created::Written) };
-        match error.as_service_error().and_then(verdict) {
-            Some(Verdict::Name) => match find(db, name).await? {
+    for round in 0..=RETRIES {
+        match send(db, writes.clone()).await? {
+            Sent::Written => return Ok(Created::Written),
+            Sent::Refused(Taken::Name) => match find(db, name).await? {
                 Some(row) if row.user == user.id => return Ok(Created::Written),
                 Some(row) => return Ok(Created::NameTaken(row)),
                 // It was erased in the meantime.
                 None => {}
             },
-            Some(Verdict::Id) => return Ok(Created::IdTaken),
-            Some(Verdict::Banned) => return Ok(Created::Banned),
-            Some(Verdict::Conflict) => {}
-            None => return Err(StoreError::from_sdk(OPERATION, error)),
+            Sent::Refused(Taken::Id) => return Ok(Created::IdTaken),
+            Sent::Refused(Taken::Banned) => return Ok(Created::Banned),
+            Sent::Conflict => {}
         }
         tokio::time::sleep(backoff(round)).await;
     }
-    Err(StoreError::Unavailable { operation: OPERATION, source: None })
+    Err(StoreError::unavailable("TransactWriteItems"))
 }
 
-fn put_new(db: &Db, item: Item) -> Result<TransactWriteItem, StoreError> {
-    let put = Put::builder().table_name(db.table()).set_item(Some(item));
-    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", PK).build();
-    let put = put.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-    Ok(TransactWriteItem::builder().put(put).build())
-}
-
-fn not_banned(db: &Db, name: &UserName) -> Result<TransactWriteItem, StoreError> {
-    let check = ConditionCheck::builder().table_name(db.table()).set_key(Some(key_attributes(&keys::ban(name))));
-    let check = check.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", PK).build();
-    let check = check.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-    Ok(TransactWriteItem::builder().condition_check(check).build())
-}
-
-/// Why an account was not written.
-enum Verdict {
+/// Why an account is not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
     /// The name is taken.
     Name,
     /// The id is taken.
     Id,
     /// The name is banned.
     Banned,
-    /// Another transaction holds one of the items.
-    Conflict,
 }
 
-/// Reads a cancelled transaction by position: refusals count before contention.
-fn verdict(error: &TransactWriteItemsError) -> Option<Verdict> {
-    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error else { return None };
-    let reasons = cancelled.cancellation_reasons();
-    let code = |place: usize| reasons.get(place).and_then(|reason| reason.code()).unwrap_or("None");
-    match (code(0), code(1), code(2)) {
-        (_, _, "ConditionalCheckFailed") => Some(Verdict::Banned),
-        ("ConditionalCheckFailed", ..) => Some(Verdict::Name),
-        (_, "ConditionalCheckFailed", _) => Some(Verdict::Id),
-        ("TransactionConflict", ..) | (_, "TransactionConflict", _) | (.., "TransactionConflict") => {
-            Some(Verdict::Conflict)
-        }
-        _ => None,
+impl Guard for Taken {
+    type Refusal = Self;
+
+    fn refusal(&self, _: Option<&Item>) -> Option<Self> {
+        Some(*self)
     }
 }

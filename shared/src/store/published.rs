@@ -21,6 +21,14 @@ pub fn decode_active_version(item: Item) -> Result<ActiveVersion, StoreError> {
     decode_live(&keys::active_version(), item)
 }
 
+/// Reads the active version, strongly consistent; `None` in an empty table.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded, or while a restore runs.
+pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, StoreError> {
+    db.get(&keys::active_version(), true).await?.map(decode_active_version).transpose()
+}
+
 /// Which version is published, as this process knows it.
 #[derive(Debug)]
 pub struct Published {
@@ -30,16 +38,16 @@ pub struct Published {
 }
 
 impl Published {
-    /// A process that knows nothing yet and trusts an active version for `lifetime`.
+    /// A process that has read nothing yet and trusts an active version for `lifetime`.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
         Self { db, clock, active: Timed::new(lifetime) }
     }
 
-    /// The active version, read again where it is stale. An empty table has an empty one.
+    /// The active version, read again if it is stale. An empty table has an empty one.
     ///
     /// # Errors
-    /// [`StoreError`] where it can be neither read nor decoded.
+    /// [`StoreError`] if it can be neither read nor decoded.
     pub async fn active_version(&self) -> Result<Arc<ActiveVersion>, StoreError> {
         self.active.get(self.clock.millis(), self.read()).await
     }
@@ -56,11 +64,11 @@ impl Published {
     }
 
     /// What `load` reads of the published version. With a stale active version, `load` runs at the version last known
-    /// side by side with reading the active version, and once more only if that moved: a request sees one version
+    /// concurrently with reading the active version, and once more only if that has changed: a request uses one version
     /// throughout.
     ///
     /// # Errors
-    /// What reading the active version or `load` answers.
+    /// The error of reading the active version or of `load`.
     pub async fn at_current<T, F>(
         &self,
         load: impl Fn(Arc<ActiveVersion>) -> F,
@@ -82,12 +90,12 @@ impl Published {
         Ok((active, thing))
     }
 
-    /// [`Self::at_current`] for a caller without a token: `None` where the store has no guest mode
-    /// (rules.md, "Guest mode"). Where it had none when last looked at, `load` does not run before the active version
-    /// says otherwise, so that a caller who is refused costs no read of a page.
+    /// [`Self::at_current`] for a caller without a token: `None` if the store has no guest mode
+    /// (rules.md, "Guest mode"). If it had none when the active version was last read, `load` does not run before it is
+    /// read again, so that a caller who is refused costs no read of a page.
     ///
     /// # Errors
-    /// What reading the active version or `load` answers.
+    /// The error of reading the active version or of `load`.
     pub async fn at_current_for_guest<T, F>(
         &self,
         load: impl Fn(Arc<ActiveVersion>) -> F,

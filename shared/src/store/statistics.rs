@@ -1,15 +1,25 @@
-//! What paid orders added up to, as it is shown.
+//! The statistics of paid orders: goals, donators and patrons, and the rows from which the lists are made again.
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{Row, decode_live};
-use super::keys;
-use crate::model::{Donations, Donor, TopPatrons};
+use super::codec::{Item, Row, decode_live, encode_live, key_of};
+use super::keys::{self, Key, TTL};
+use super::transaction::Write;
+use super::{read_live, users};
+use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, TopPatrons, UserId};
+use aws_sdk_dynamodb::types::AttributeValue;
+
+/// The attribute that counts the writes of the donations item.
+const VERSION: &str = "version";
+/// How many rows one page has.
+const PAGE: usize = 25;
+/// How long a month's sum is kept after its first order, in seconds: only the newest month is ever shown.
+const KEPT_SECONDS: i64 = 100 * 86_400;
 
 /// Reads goals, top and recent donators; a store without paid orders has none.
 ///
 /// # Errors
-/// [`StoreError`] where they can be neither read nor decoded.
+/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn donations(db: &Db) -> Result<Donations, StoreError> {
     let key = keys::donations();
     let item = db.get(&key, false).await?;
@@ -19,7 +29,7 @@ pub async fn donations(db: &Db) -> Result<Donations, StoreError> {
 /// Reads the largest patrons; a store without paid orders has none.
 ///
 /// # Errors
-/// [`StoreError`] where they can be neither read nor decoded.
+/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn top_patrons(db: &Db) -> Result<TopPatrons, StoreError> {
     let key = keys::top_patrons();
     let item = db.get(&key, false).await?;
@@ -29,7 +39,142 @@ pub async fn top_patrons(db: &Db) -> Result<TopPatrons, StoreError> {
 /// Reads the row of every patron, in no order. Not for a request: it grows with the number of patrons.
 ///
 /// # Errors
-/// [`StoreError`] where they can be neither read nor decoded.
+/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn patrons(db: &Db) -> Result<Vec<Donor>, StoreError> {
     db.query(&keys::patrons()).await?.into_iter().map(Row::live_found).collect()
+}
+
+/// The donations item as it was read. Every transaction that writes statistics writes its next version too, so that such
+/// transactions run one after another.
+#[derive(Debug)]
+pub struct VersionedDonations {
+    /// Its content.
+    pub donations: Donations,
+    version: Option<u64>,
+}
+
+impl VersionedDonations {
+    /// Reads it, strongly consistent. Read everything else that a change depends on after it: then the version guards
+    /// that as well.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it can be neither read nor decoded.
+    pub async fn read(db: &Db) -> Result<Self, StoreError> {
+        let key = keys::donations();
+        let Some(item) = db.get(&key, true).await? else {
+            return Ok(Self { donations: Donations::default(), version: None });
+        };
+        let version = item.get(VERSION).and_then(|value| value.as_n().ok()).and_then(|text| text.parse().ok());
+        Ok(Self { donations: decode_live(&key, item)?, version })
+    }
+
+    /// The write of its next version.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it cannot be encoded.
+    pub fn write<G>(&self) -> Result<Write<G>, StoreError> {
+        let key = keys::donations();
+        let mut item = encode_live(&key, &self.donations)?;
+        let next = self.version.unwrap_or_default().saturating_add(1);
+        item.insert(VERSION.to_owned(), AttributeValue::N(next.to_string()));
+        let write = Write::put(key, item);
+        Ok(match self.version {
+            None => write.only_if("attribute_not_exists(#version)").name("#version", VERSION),
+            Some(read) => write.only_if_equal(VERSION, read),
+        })
+    }
+}
+
+/// The first users of a month's ranking who still have an account.
+///
+/// # Errors
+/// [`StoreError`] if users can be neither read nor decoded.
+pub async fn top_donors(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, StoreError> {
+    let mut top = Vec::new();
+    for part in ranking.chunks(PAGE) {
+        let users = users::read(db, part.iter().map(|sum| sum.user)).await?;
+        top.extend(part.iter().filter_map(|sum| Some(Donor::new(users.get(&sum.user)?, sum.amount))));
+        if top.len() >= Donations::TOP {
+            break;
+        }
+    }
+    top.truncate(Donations::TOP);
+    Ok(top)
+}
+
+/// The sums of a month.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn month_sums(db: &Db, month: &str) -> Result<Vec<MonthSum>, StoreError> {
+    db.query(&keys::month(month)).await?.into_iter().map(Row::live_found).collect()
+}
+
+/// A user's sum of a month, strongly consistent; zero if there is none.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded.
+pub async fn month_sum(db: &Db, month: &str, user: UserId) -> Result<Money, StoreError> {
+    let sum: Option<MonthSum> = read_live(db, &keys::month_sum(month, user)).await?;
+    Ok(sum.map_or(Money::ZERO, |sum| sum.amount))
+}
+
+/// The write of a user's sum of a month, kept for a while after `at`. A sum of zero has no row.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if it cannot be encoded.
+pub fn write_month_sum<G>(month: &str, sum: &MonthSum, at: i64) -> Result<Write<G>, StoreError> {
+    let key = keys::month_sum(month, sum.user);
+    if sum.amount == Money::ZERO {
+        return Ok(Write::delete(key));
+    }
+    let mut item = encode_live(&key, sum)?;
+    let ends = at.saturating_add(KEPT_SECONDS);
+    item.insert(TTL.to_owned(), AttributeValue::N(ends.to_string()));
+    Ok(Write::put(key, item))
+}
+
+/// The newest paid orders whose owners still have an account, newest first, without those that `skip` selects. `known`
+/// are the donations shown so far; their names are kept.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn newest(
+    db: &Db,
+    known: &[RecentDonation],
+    skip: impl Fn(&PaidOrder) -> bool,
+) -> Result<Vec<(Key, RecentDonation)>, StoreError> {
+    let (mut found, mut start) = (Vec::new(), None);
+    loop {
+        let (items, next) = newest_page(db, start).await?;
+        let mut rows: Vec<(Key, PaidOrder)> = Vec::with_capacity(items.len());
+        for item in items {
+            let key = key_of(&item)?;
+            rows.push((key.clone(), decode_live(&key, item)?));
+        }
+        rows.retain(|(_, row)| !skip(row));
+        let shown = |row: &PaidOrder| known.iter().find(|donation| donation.order == row.order);
+        let unknown = rows.iter().filter(|(_, row)| shown(row).is_none()).map(|(_, row)| row.user);
+        let users = users::read(db, unknown).await?;
+        for (key, row) in rows {
+            let donation = shown(&row).cloned().or_else(|| Some(RecentDonation::new(&row, users.get(&row.user)?)));
+            found.extend(donation.map(|donation| (key, donation)));
+        }
+        start = next;
+        if found.len() >= Donations::RECENT || start.is_none() {
+            found.truncate(Donations::RECENT);
+            return Ok(found);
+        }
+    }
+}
+
+/// A page of the paid orders, newest first, and the key after which the next page begins. [`Db::query`] reads whole
+/// partitions and only in ascending order; this partition grows with every order.
+async fn newest_page(db: &Db, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), StoreError> {
+    let request = db.client().query().table_name(db.table()).consistent_read(true).scan_index_forward(false);
+    let request = request.key_condition_expression("#pk = :pk").expression_attribute_names("#pk", keys::PK);
+    let request = request.expression_attribute_values(":pk", AttributeValue::S(keys::paid()));
+    let request = request.limit(i32::try_from(PAGE).unwrap_or(i32::MAX)).set_exclusive_start_key(start);
+    let page = Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk("Query", error))?;
+    Ok((page.items.unwrap_or_default(), page.last_evaluated_key.filter(|key| !key.is_empty())))
 }

@@ -3,26 +3,54 @@
 use super::StoreError;
 use super::client::{Db, Rows};
 use super::keys;
-use crate::model::User;
+use super::transaction::Write;
+use crate::model::{User, UserId};
 use crate::token::Claim;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Takes the user of a token out of what was read; `None` if there is no such user, or if [`User::admits`] refuses the
 /// token.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where the user's item does not decode.
+/// [`StoreError::Unreadable`] if the user's item does not decode.
 pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> {
     let key = keys::user(claim.user);
     let user: Option<User> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
     Ok(user.filter(|user| user.admits(claim.issued_at)))
 }
 
-/// Reads whether a token still speaks for a user, where nothing else has to be read: a body that is refused is refused
-/// only to a caller whose token was looked at first (rules.md, "Order of refusals").
+/// Reads whether an account accepts a token, if nothing else has to be read: a caller learns why a body is refused only
+/// if the account accepts the token (rules.md, "Order of refusals").
 ///
 /// # Errors
-/// [`StoreError`] where the user can be neither read nor decoded.
+/// [`StoreError`] if the user can be neither read nor decoded.
 pub async fn is_admitted(db: &Db, claim: Claim) -> Result<bool, StoreError> {
     let mut rows = db.batch_get(vec![keys::user(claim.user)]).await?;
     Ok(admit(&mut rows, claim)?.is_some())
+}
+
+/// Reads users by id, strongly consistent. Users who do not exist are missing.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn read(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<BTreeMap<UserId, User>, StoreError> {
+    let ids: BTreeSet<UserId> = ids.collect();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut rows = db.batch_get(ids.iter().map(|id| keys::user(*id)).collect()).await?;
+    let mut users = BTreeMap::new();
+    for id in ids {
+        let key = keys::user(id);
+        if let Some(row) = rows.take(&key) {
+            users.insert(id, row.live(&key)?);
+        }
+    }
+    Ok(users)
+}
+
+/// The write that fails if the user was erased in the meantime, so that no data of an erased user is written again.
+#[must_use]
+pub fn must_exist<G>(user: UserId) -> Write<G> {
+    Write::check(keys::user(user)).only_if_present()
 }

@@ -4,7 +4,7 @@ use super::context::Context;
 use crate::fault::Unique;
 use crate::files::{CartFile, CartLineFile};
 use crate::lower::money;
-use shared::model::{AppliedCode, Cart, Code, CodeText, Item, Line, LineId, LineVariable, MAX_LINES, Money, UserId};
+use shared::model::{AppliedCode, Cart, Code, CodeText, Item, Line, LineId, LineVariable, Money, UserId};
 use shared::model::{ItemId, ServerId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +30,8 @@ pub(super) fn carts(files: &[CartFile], known: &Known<'_>, context: &mut Context
 
 fn cart(file: &CartFile, known: &Known<'_>, context: &mut Context<'_>) -> Cart {
     let field = |name: &str| format!("[{}].{name}", *file.user);
-    if file.lines.len() > MAX_LINES {
-        let problem = format!("a cart has at most {MAX_LINES} lines, this one has {}", file.lines.len());
+    if file.lines.len() > Cart::MAX_LINES {
+        let problem = format!("a cart has at most {} lines, this one has {}", Cart::MAX_LINES, file.lines.len());
         context.report.fault(file.user.line, field("lines"), problem);
     }
     let mut lines = Vec::with_capacity(file.lines.len());
@@ -46,7 +46,7 @@ fn cart(file: &CartFile, known: &Known<'_>, context: &mut Context<'_>) -> Cart {
         if found.is_none() && known.codes.is_some() {
             context.report.fault(written.line, field("code"), "there is no such coupon or gift card");
         }
-        found.map(|code| AppliedCode { code: code.text().clone(), id: code.id(), kind: code.kind() })
+        found.map(AppliedCode::from)
     });
     let referral = file.referral.as_ref().and_then(|written| {
         let text = CodeText::parse(written).ok();

@@ -9,11 +9,6 @@ use shared::model::{
     CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Money, Referral, Scope, UserId,
 };
 
-/// The longest coupon or gift card in characters (rules.md, "Request bodies").
-const LONGEST_CODE: usize = 40;
-/// The longest referral code in characters (rules.md, "Request bodies").
-const LONGEST_REFERRAL: usize = 255;
-
 /// Reads coupons and gift cards, which share one space of ids and texts (rules.md, "Coupons and gift cards"), and who
 /// used the coupons.
 pub(super) fn codes(written: &LiveFiles, context: &mut Context<'_>) -> (Vec<Code>, Vec<CodeUse>) {
@@ -22,7 +17,7 @@ pub(super) fn codes(written: &LiveFiles, context: &mut Context<'_>) -> (Vec<Code
     let mut take = |id: &At<u64>, code: &At<String>, context: &mut Context<'_>| {
         check_id(**id, id.line, "id", context.report);
         ids.take(context.report, **id, id.line, "id");
-        let text = context.code(code, LONGEST_CODE, &format!("[{}].code", **id));
+        let text = context.code(code, CodeText::LONGEST_COUPON, &format!("[{}].code", **id));
         if let Some(text) = &text {
             texts.take(context.report, text.clone(), code.line, &format!("[{}].code", **id));
         }
@@ -179,7 +174,7 @@ pub(super) fn referrals(files: &[ReferralFile], context: &mut Context<'_>) -> Ve
     let mut referrals = Vec::with_capacity(files.len());
     for file in files {
         context.check_user(*file.owner, file.owner.line, "owner");
-        let Some(code) = context.code(&file.code, LONGEST_REFERRAL, "code") else { continue };
+        let Some(code) = context.code(&file.code, CodeText::LONGEST, "code") else { continue };
         texts.take(context.report, code.clone(), file.code.line, "code");
         let name = context.users.as_ref().and_then(|users| users.get(&file.owner.value).cloned());
         let owner = UserId::new(*file.owner);

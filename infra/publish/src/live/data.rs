@@ -1,7 +1,7 @@
 //! The live data of a store, checked.
 
-use super::derive::Derived;
 use shared::model::{Cart, Code, CodeText, Order, Referral, User, UserId};
+use shared::rules::statistics::Derived;
 
 /// How often a user used a coupon.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,22 +5,21 @@ mod carts;
 mod codes;
 mod context;
 mod data;
-mod derive;
 mod orders;
 mod seed;
 mod users;
 mod when;
 
 pub use data::{CodeUse, Live};
-pub use derive::{Derived, derive};
 pub use seed::seed;
-pub use when::{WhenError, month, resolve};
+pub use when::{WhenError, resolve};
 
 use crate::fault::{Fault, Report};
 use crate::files::{LiveFiles, StoreFiles};
 use crate::{lower, read};
 use context::Context;
 use shared::model::User;
+use shared::rules::statistics::derive;
 use std::collections::BTreeMap;
 use std::path::Path;
 

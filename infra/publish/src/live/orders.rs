@@ -6,9 +6,6 @@ use crate::files::{OrderFile, OrderLineFile};
 use crate::lower::{check_id, money};
 use shared::model::{InternalId, ItemId, Money, Order, OrderLine, OrderNumber, UserId};
 
-/// The most lines of an order: what a cart holds.
-const MOST_LINES: usize = shared::model::MAX_LINES;
-
 /// Reads every order.
 pub(super) fn orders(files: &[OrderFile], context: &mut Context<'_>) -> Vec<Order> {
     let (mut ids, mut internal_ids) = (Unique::new("order id"), Unique::new("internal id"));
@@ -33,8 +30,8 @@ fn order(file: &OrderFile, context: &mut Context<'_>) -> Order {
     if let Some(owner) = &file.owner {
         context.check_user(**owner, owner.line, &field("owner"));
     }
-    if file.lines.len() > MOST_LINES {
-        let problem = format!("an order has at most {MOST_LINES} lines, this one has {}", file.lines.len());
+    if file.lines.len() > Order::MAX_LINES {
+        let problem = format!("an order has at most {} lines, this one has {}", Order::MAX_LINES, file.lines.len());
         context.report.fault(file.id.line, field("lines"), problem);
     }
     let lines: Vec<OrderLine> = file.lines.iter().map(|entry| line(entry, &field("lines"), context)).collect();

@@ -1,20 +1,19 @@
 //! Writes live data into an empty table, in the shape in which everything else reads it.
 
 use super::data::Live;
-use super::when::month;
 use crate::write::write_all;
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::model::{Code, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, UserId, UserName};
+use shared::model::{
+    Code, Donations, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, UserId, UserName,
+};
 use shared::rules::patrons;
 use shared::store::codec::{self, Item};
+use shared::store::codes::USES;
+use shared::store::counters::SOLD;
 use shared::store::keys::{self, Key};
+use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
 use shared::store::{Db, StoreError, names};
 use std::collections::BTreeMap;
-
-/// Kinds of integer ids that are counted up, see [`keys::sequence`].
-const USERS: &str = "user";
-const ORDERS: &str = "order";
-const CODES: &str = "code";
 
 /// Loads an empty table. What is there under the same keys is overwritten; nothing is removed.
 ///
@@ -32,18 +31,18 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(live.carts.iter().map(|cart| codec::encode_live(&keys::cart(cart.user), cart)));
     items.extend(live.codes.iter().map(|code| codec::encode_live(&keys::code(code.text()), code)));
     let uses = live.code_uses.iter();
-    items.extend(uses.map(|used| Ok(counter(&keys::code_use(&used.code, used.user), "uses", u64::from(used.uses)))));
+    items.extend(uses.map(|used| Ok(counter(&keys::code_use(&used.code, used.user), USES, u64::from(used.uses)))));
     items.extend(live.referrals.iter().map(|found| codec::encode_live(&keys::referral(&found.code), found)));
     items.extend(live.orders.iter().map(|order| codec::encode_live(&keys::order(&order.internal_id), order)));
     let derived = &live.derived;
     items.extend(derived.ledgers.iter().map(|(user, ledger)| Ok(ledger_item(*user, ledger))));
-    items.extend(derived.sold.iter().map(|(item, sold)| Ok(counter(&keys::count(*item), "sold", *sold))));
+    items.extend(derived.sold.iter().map(|(item, sold)| Ok(counter(&keys::count(*item), SOLD, *sold))));
     items.push(codec::encode_live(&keys::donations(), &derived.donations));
     items.extend(derived.patrons.iter().map(|donor| codec::encode_live(&keys::patron(donor.user), donor)));
     items.push(codec::encode_live(&keys::top_patrons(), &patrons::largest(derived.patrons.iter().map(Patron::from))));
     items.extend(paid_orders(live));
     items.extend(month_sums(live));
-    items.extend(sequences(live).map(|(kind, next)| Ok(counter(&keys::sequence(kind), "next", next))));
+    items.extend(sequences(live).map(|(kind, next)| Ok(counter(&keys::sequence(kind), NEXT, next))));
     items
 }
 
@@ -73,14 +72,8 @@ fn owned(live: &Live) -> impl Iterator<Item = (&Order, UserId)> {
 /// The paid orders with an owner, by time.
 fn paid_orders(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
     owned(live).map(|(order, user)| {
-        let paid = PaidOrder {
-            order: order.internal_id.clone(),
-            user,
-            amount: order.price,
-            currency: order.currency.clone(),
-            at: order.created_at,
-        };
-        codec::encode_live(&keys::paid_order(order.created_at, order.id), &paid)
+        let key = keys::paid_order(order.created_at, order.id);
+        codec::encode_live(&key, &PaidOrder::new(order, user))
     })
 }
 
@@ -88,9 +81,9 @@ fn paid_orders(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
 fn month_sums(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
     let of = &live.derived.donations.month;
     let mut sums: BTreeMap<UserId, Money> = BTreeMap::new();
-    for (order, user) in owned(live).filter(|(order, _)| month(order.created_at) == *of) {
+    for (order, user) in owned(live).filter(|(order, _)| Donations::month_of(order.created_at) == *of) {
         let sum = sums.entry(user).or_default();
-        *sum = *sum + order.lines.iter().map(|line| line.total).sum();
+        *sum = *sum + order.total();
     }
     let given = sums.into_iter().filter(|(_, amount)| *amount > Money::ZERO);
     given.map(move |(user, amount)| codec::encode_live(&keys::month_sum(of, user), &MonthSum { user, amount }))

@@ -39,16 +39,10 @@ pub fn resolve(text: &str, now: i64) -> Result<i64, WhenError> {
     now.checked_add(span).map(|then| then.timestamp().as_second()).map_err(|_| WhenError::OutOfRange)
 }
 
-/// The month of a time in UTC, as `YYYY-MM`; empty outside of the calendar.
-#[must_use]
-pub fn month(at: i64) -> String {
-    let date = Timestamp::from_second(at).map(|at| at.to_zoned(TimeZone::UTC).date());
-    date.map(|date| format!("{:04}-{:02}", date.year(), date.month())).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shared::model::Donations;
 
     /// 2031-03-31T12:00:00Z.
     const NOW: i64 = 1_932_724_800;
@@ -69,8 +63,8 @@ mod tests {
 
     #[test]
     fn months_count_by_the_calendar() {
-        assert_eq!(month(NOW), "2031-03");
-        assert_eq!(resolve("1 month ago", NOW).map(month), Ok("2031-02".to_owned()));
+        assert_eq!(Donations::month_of(NOW), "2031-03");
+        assert_eq!(resolve("1 month ago", NOW).map(Donations::month_of), Ok("2031-02".to_owned()));
     }
 
     #[test]

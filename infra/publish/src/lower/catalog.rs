@@ -178,8 +178,12 @@ fn slug(
             names.slugs.take(report, slug.to_string(), file.slug.line, &field);
             Some(slug)
         }
-        Err(_) if full.chars().count() > 255 => {
-            report.fault(file.slug.line, field, "the whole path must have at most 255 characters");
+        Err(_) if full.chars().count() > Slug::LONGEST => {
+            report.fault(
+                file.slug.line,
+                field,
+                format!("the whole path must have at most {} characters", Slug::LONGEST),
+            );
             None
         }
         // The parent's own slug is at fault and was noted there.

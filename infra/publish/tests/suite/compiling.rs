@@ -124,9 +124,10 @@ fn a_ladder_has_every_item_of_its_category_but_subscriptions() {
     let dir = sample();
     let compiled = compiled(&dir);
     let entry = |id| compiled.items.iter().find(|entry| entry.item.id == ItemId::new(id)).unwrap();
-    let rungs: Vec<(u64, i64)> = entry(11).ladder.iter().map(|rung| (rung.item.get(), rung.price.minor())).collect();
-    assert_eq!(rungs, [(10, 1_000), (11, 2_000)]);
-    assert!(entry(20).ladder.is_empty());
+    let tiers: Vec<(u64, i64)> =
+        entry(11).price_tiers.iter().map(|tier| (tier.item.get(), tier.price.minor())).collect();
+    assert_eq!(tiers, [(10, 1_000), (11, 2_000)]);
+    assert!(entry(20).price_tiers.is_empty());
     assert_eq!(entry(20).parent, Some(CategoryId::new(1)));
     assert_eq!(entry(11).parent, None);
 }

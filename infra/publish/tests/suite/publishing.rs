@@ -7,9 +7,10 @@ use aws_sdk_dynamodb::config::{Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use publish::{
-    Compiled, PublishError, Published, compile, damage, delete_each, load, publish, publish_with, read,
-    read_active_version, read_history, read_version,
+    Compiled, PublishError, Published, compile, damage, delete_each, load, publish, publish_with, read, read_history,
+    read_version,
 };
+use shared::store::published::read_active_version;
 use shared::store::{Db, codec, keys};
 use std::fmt::Write;
 use std::sync::{Arc, Barrier};

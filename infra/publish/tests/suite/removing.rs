@@ -5,10 +5,11 @@ use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use publish::{
-    Compiled, KEPT, PublishError, Published, Step, compile, damage, list_versions, publish, read, read_active_version,
-    read_record, remove_outdated, switch,
+    Compiled, KEPT, PublishError, Published, Step, compile, damage, list_versions, publish, read, read_record,
+    remove_outdated, switch,
 };
 use shared::model::ActiveVersion;
+use shared::store::published::read_active_version;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use tests::Cut;

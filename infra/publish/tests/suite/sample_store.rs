@@ -29,7 +29,7 @@ fn the_sample_store_shows_every_kind_of_thing() {
     let items: Vec<_> = compiled.items.iter().map(|entry| &entry.item).collect();
     assert!(compiled.tree.0.len() >= 5 && items.len() >= 30);
     assert!(compiled.tree.0.iter().any(|top| !top.subcategories.is_empty()));
-    assert!(compiled.items.iter().any(|entry| entry.ladder.len() >= 4));
+    assert!(compiled.items.iter().any(|entry| entry.price_tiers.len() >= 4));
     assert!(!compiled.deals.0.is_empty() && !compiled.promotions.0.is_empty());
     assert!(items.iter().any(|item| !item.active));
     assert!(items.iter().any(|item| item.any_price));

@@ -9,36 +9,44 @@ use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{BanName, OneUser};
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 use shared::model::{User, UserName};
-use shared::store::codec::{decode_live, key_attributes};
-use shared::store::keys::{self, Key, PK};
-use shared::store::{Db, StoreError, backoff, names};
+use shared::store::codec::key_attributes;
+use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::store::{RETRIES, backoff, keys, names, read_live};
 
-const OPERATION: &str = "TransactWriteItems";
-/// How often a transaction is sent again if the account changed in between.
-const ROUNDS: u32 = 4;
+type Writes = Vec<Write<Unguarded>>;
 
 /// Bans a name.
 pub(super) async fn ban(target: &Target, options: &BanName) -> Result<Answer, Failure> {
     let name = parse(&options.name)?;
     let now = target.seconds().await?;
-    let banned = written(target, &name, |db, user| {
-        let row = db.put(keys::ban(&name), now)?;
-        let account = match user {
-            Some(user) => refuse_tokens(db, user, &name, user.next_issue(now), ", #banned = :true")?,
-            None => vec![db.absent(&keys::name(&name))?],
-        };
-        Ok([vec![row], account].concat())
+    let key = keys::ban(&name);
+    let mut row = key_attributes(&key);
+    row.insert("since".to_owned(), AttributeValue::N(now.to_string()));
+    let user = written(target, &name, |user| {
+        let mut writes = vec![Write::put(key.clone(), row.clone())];
+        match user {
+            Some(user) => {
+                let after = user.next_issue(now);
+                let account = "SET tokens_valid_after = :after, banned = :banned";
+                let account = Write::update(keys::user(user.id), account).only_if_present().number(":after", after);
+                writes.push(account.value(":banned", AttributeValue::Bool(true)));
+                writes.push(index(&name, after));
+            }
+            None => writes.push(Write::check(keys::name(&name)).only_if_absent()),
+        }
+        writes
     })
     .await?;
-    let account = banned
-        .as_ref()
-        .map_or_else(|| "it has no account".to_owned(), |user| format!("every token of user {} is refused", user.id));
+    let user = user.map(|user| user.id);
+    let account = match user {
+        Some(id) => format!("every token of user {id} is refused"),
+        None => "it has no account".to_owned(),
+    };
     let text = format!("{} {name} is banned; {account}.", paint(GOOD, "ok"));
-    Ok(Answer::new(text, json!({ "name": name.to_string(), "banned": true, "user": banned.map(|user| user.id) })))
+    Ok(Answer::new(text, json!({ "name": name.to_string(), "banned": true, "user": user })))
 }
 
 /// Lifts the ban of a name. Tokens from before the ban stay refused.
@@ -47,13 +55,12 @@ pub(super) async fn unban(target: &Target, options: &BanName) -> Result<Answer, 
     if target.db.get(&keys::ban(&name), true).await?.is_none() {
         return Err(Failure::refused(format!("The name {name} is not banned."), "Check how it is written."));
     }
-    let user = written(target, &name, |db, user| {
-        let row = db.delete(&keys::ban(&name))?;
+    let user = written(target, &name, |user| {
         let account = match user {
-            Some(user) => db.update(&keys::user(user.id), "REMOVE #banned", &[("#banned", "banned")], vec![])?,
-            None => db.absent(&keys::name(&name))?,
+            Some(user) => Write::update(keys::user(user.id), "REMOVE banned").only_if_present(),
+            None => Write::check(keys::name(&name)).only_if_absent(),
         };
-        Ok(vec![row, account])
+        vec![Write::delete(keys::ban(&name)), account]
     })
     .await?;
     let text = format!("{} {name} may log in again.", paint(GOOD, "ok"));
@@ -65,21 +72,26 @@ pub(super) async fn unban(target: &Target, options: &BanName) -> Result<Answer, 
 pub(super) async fn revoke(target: &Target, options: &OneUser) -> Result<Answer, Failure> {
     let user = find_which(target, &options.user).await?;
     let after = user.next_issue(target.seconds().await?);
-    let name = UserName::parse(&user.username).ok();
-    let owner = match &name {
-        Some(name) => names::owner(&target.db, name).await?,
-        None => None,
-    };
-    let items = match name.filter(|_| owner == Some(user.id)) {
-        Some(name) => refuse_tokens(&Table(&target.db), &user, &name, after, ""),
-        None => Ok(vec![valid_after(&Table(&target.db), &user, after, "")?]),
-    };
-    target.db.transact_write(items?).await.map_err(|error| {
-        let failure = Failure::from(StoreError::from_sdk(OPERATION, error));
+    let account = Write::update(keys::user(user.id), "SET tokens_valid_after = :after");
+    let mut writes: Writes = vec![account.only_if_present().number(":after", after)];
+    if let Ok(name) = UserName::parse(&user.username)
+        && names::owner(&target.db, &name).await? == Some(user.id)
+    {
+        writes.push(index(&name, after));
+    }
+    let unknown = |failure: Failure| {
         failure.done("It is not known whether the tokens were revoked.").next("Run the same command again.")
-    })?;
+    };
+    if send(&target.db, writes).await.map_err(|error| unknown(error.into()))? != Sent::Written {
+        return Err(conflict(&user.username));
+    }
     let text = format!("{} Every token that {} (user {}) had is refused.", paint(GOOD, "ok"), user.username, user.id);
     Ok(Answer::new(text, json!({ "user": user.id, "tokens_valid_after": shown_time(after) })))
+}
+
+/// The write that lets a login by name know of a revocation without reading the account.
+fn index(name: &UserName, after: i64) -> Write<Unguarded> {
+    Write::update(keys::name(name), "SET valid_after = :after").only_if_present().number(":after", after)
 }
 
 fn parse(text: &str) -> Result<UserName, Failure> {
@@ -88,114 +100,30 @@ fn parse(text: &str) -> Result<UserName, Failure> {
     })
 }
 
-/// Sends the writes that `items` makes for a name and its account, and once more if the account changed in between.
-/// Returns the account.
+fn conflict(name: &str) -> Failure {
+    let what = format!("The account of {name} was changed by another request.");
+    Failure::new(Exit::Raced, what, "Run the same command again.")
+}
+
+/// Sends the writes that `writes` makes for the account of a name, again if the account changed in between. Returns the
+/// account.
 async fn written(
     target: &Target,
     name: &UserName,
-    items: impl Fn(&Table<'_>, Option<&User>) -> Result<Vec<TransactWriteItem>, StoreError>,
+    writes: impl Fn(Option<&User>) -> Writes,
 ) -> Result<Option<User>, Failure> {
-    for round in 0..ROUNDS {
-        let user = match names::owner(&target.db, name).await? {
-            Some(id) => {
-                let key = keys::user(id);
-                let item = target.db.get(&key, true).await?;
-                item.map(|item| decode_live::<User>(&key, item)).transpose()?
-            }
+    for round in 0..=RETRIES {
+        let user: Option<User> = match names::owner(&target.db, name).await? {
+            Some(id) => read_live(&target.db, &keys::user(id)).await?,
             None => None,
         };
-        match target.db.transact_write(items(&Table(&target.db), user.as_ref())?).await {
-            Ok(()) => return Ok(user),
-            Err(error)
-                if error.as_service_error().is_some_and(TransactWriteItemsError::is_transaction_canceled_exception) => {
-            }
-            Err(error) => {
-                let failure = Failure::from(StoreError::from_sdk(OPERATION, error));
-                return Err(failure
-                    .done("It is not known whether it was written.")
-                    .next("Run the same command again."));
-            }
+        let sent = send(&target.db, writes(user.as_ref())).await.map_err(|error| {
+            Failure::from(error).done("It is not known whether it was written.").next("Run the same command again.")
+        })?;
+        if sent == Sent::Written {
+            return Ok(user);
         }
         tokio::time::sleep(backoff(round)).await;
     }
-    let what = format!("The account of {name} was changed by another request every time.");
-    Err(Failure::new(Exit::Raced, what, "Run the same command again."))
-}
-
-/// The writes that refuse every token of a user that was issued until `after`, on the account and on its name's row.
-fn refuse_tokens(
-    table: &Table<'_>,
-    user: &User,
-    name: &UserName,
-    after: i64,
-    more: &str,
-) -> Result<Vec<TransactWriteItem>, StoreError> {
-    let index = table.update(
-        &keys::name(name),
-        "SET valid_after = :after",
-        &[],
-        vec![(":after", AttributeValue::N(after.to_string()))],
-    )?;
-    Ok(vec![valid_after(table, user, after, more)?, index])
-}
-
-fn valid_after(table: &Table<'_>, user: &User, after: i64, more: &str) -> Result<TransactWriteItem, StoreError> {
-    let mut names = Vec::new();
-    let mut values = vec![(":after", AttributeValue::N(after.to_string()))];
-    if !more.is_empty() {
-        names.push(("#banned", "banned"));
-        values.push((":true", AttributeValue::Bool(true)));
-    }
-    table.update(&keys::user(user.id), &format!("SET tokens_valid_after = :after{more}"), &names, values)
-}
-
-/// Builds the writes of a transaction.
-struct Table<'a>(&'a Db);
-
-impl Table<'_> {
-    fn put(&self, key: Key, since: i64) -> Result<TransactWriteItem, StoreError> {
-        let mut item = key_attributes(&key);
-        item.insert("since".to_owned(), AttributeValue::N(since.to_string()));
-        let put = Put::builder().table_name(self.0.table()).set_item(Some(item)).build().map_err(refused)?;
-        Ok(TransactWriteItem::builder().put(put).build())
-    }
-
-    fn delete(&self, key: &Key) -> Result<TransactWriteItem, StoreError> {
-        let delete = Delete::builder().table_name(self.0.table()).set_key(Some(key_attributes(key)));
-        Ok(TransactWriteItem::builder().delete(delete.build().map_err(refused)?).build())
-    }
-
-    /// Fails if there is an item.
-    fn absent(&self, key: &Key) -> Result<TransactWriteItem, StoreError> {
-        let check = ConditionCheck::builder().table_name(self.0.table()).set_key(Some(key_attributes(key)));
-        let check = check.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", PK);
-        Ok(TransactWriteItem::builder().condition_check(check.build().map_err(refused)?).build())
-    }
-
-    /// Changes an item that must be there.
-    fn update(
-        &self,
-        key: &Key,
-        expression: &str,
-        names: &[(&str, &str)],
-        values: Vec<(&str, AttributeValue)>,
-    ) -> Result<TransactWriteItem, StoreError> {
-        let mut update = Update::builder()
-            .table_name(self.0.table())
-            .set_key(Some(key_attributes(key)))
-            .update_expression(expression)
-            .condition_expression("attribute_exists(#pk)")
-            .expression_attribute_names("#pk", PK);
-        for (placeholder, name) in names {
-            update = update.expression_attribute_names(*placeholder, *name);
-        }
-        for (placeholder, value) in values {
-            update = update.expression_attribute_values(placeholder, value);
-        }
-        Ok(TransactWriteItem::builder().update(update.build().map_err(refused)?).build())
-    }
-}
-
-fn refused(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
-    StoreError::Refused { operation: OPERATION, source: Box::new(error) }
+    Err(conflict(&name.to_string()))
 }

@@ -12,10 +12,8 @@ use shared::http::wire::{self, CurrencyFormat};
 use shared::model::{Code, CodeKind, CodeText, Discount};
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, prefix};
+use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError};
-
-/// The longest coupon or gift card in characters.
-const LONGEST: usize = 40;
 
 /// How people call a kind.
 pub(super) const fn word(kind: CodeKind) -> &'static str {
@@ -35,8 +33,8 @@ pub(super) const fn tag(kind: CodeKind) -> &'static str {
 
 /// Reads the text of a new code.
 pub(super) fn text(written: &str) -> Result<CodeText, Failure> {
-    if written.chars().count() > LONGEST {
-        let what = format!("The code has more than {LONGEST} characters.");
+    if written.chars().count() > CodeText::LONGEST_COUPON {
+        let what = format!("The code has more than {} characters.", CodeText::LONGEST_COUPON);
         return Err(Failure::refused(what, "Buyers could not enter it; choose a shorter one."));
     }
     CodeText::parse(written).map_err(|_| Failure::refused("The code is blank.", "Choose one that buyers can type."))
@@ -44,7 +42,7 @@ pub(super) fn text(written: &str) -> Result<CodeText, Failure> {
 
 /// Digits of the store's amounts; two if nothing was published yet.
 pub(super) async fn digits(target: &Target) -> Result<u8, Failure> {
-    Ok(publish::read_active_version(&target.db).await?.map_or(2, |active| active.config.digits))
+    Ok(read_active_version(&target.db).await?.map_or(2, |active| active.config.digits))
 }
 
 async fn read(db: &Db, text: &CodeText) -> Result<Option<Code>, StoreError> {

@@ -6,11 +6,12 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use jiff::Timestamp;
 use shared::model::ActiveVersion;
 use shared::store::codec::{Item, key_of};
+use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError, keys};
 
 /// What is published; a table that nothing was published to is refused.
 pub(super) async fn published(target: &Target) -> Result<ActiveVersion, Failure> {
-    publish::read_active_version(&target.db).await?.ok_or_else(|| {
+    read_active_version(&target.db).await?.ok_or_else(|| {
         let what = format!("Nothing was published to {} yet.", target.name);
         Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
     })

@@ -12,7 +12,7 @@ use shared::http::wire::CurrencyFormat;
 use shared::model::{CategoryId, Code, CodeId, Coupon, Discount, ItemId, Money, Scope};
 use shared::store::codec::encode_live;
 use shared::store::keys;
-use shared::store::sequence::{self, CODES};
+use shared::store::sequences::{self, CODES};
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
     let code = text(&options.code)?;
@@ -23,7 +23,7 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
     let now = target.clock.seconds();
     let (starts_at, ends_at) = period(&options.period, now)?;
     let scope = scope(target, &active.version, &options.scope).await?;
-    let id = CodeId::new(sequence::reserve(&target.db, CODES, 1).await?);
+    let id = CodeId::new(sequences::reserve(&target.db, CODES, 1).await?);
     let coupon = Code::Coupon(Coupon {
         id,
         code: code.clone(),

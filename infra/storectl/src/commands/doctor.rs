@@ -16,6 +16,7 @@ use finding::{Finding, State};
 use publish::LoadError;
 use serde_json::json;
 use shared::store::StoreError;
+use shared::store::published::read_active_version;
 
 pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Failure> {
     let mut findings = vec![table::shape(target).await];
@@ -75,7 +76,7 @@ async fn version(target: &Target) -> Finding {
 }
 
 async fn whole(target: &Target) -> Result<Option<(String, usize)>, LoadError> {
-    let Some(active) = publish::read_active_version(&target.db).await? else { return Ok(None) };
+    let Some(active) = read_active_version(&target.db).await? else { return Ok(None) };
     let missing = || LoadError::Missing { version: active.version.clone(), kind: "VERSIONS".to_owned() };
     let record = publish::read_version(&target.db, &active.version).await?.ok_or_else(missing)?;
     let store = publish::load(&target.db, &record).await?;

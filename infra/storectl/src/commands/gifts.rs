@@ -14,7 +14,7 @@ use shared::http::wire::CurrencyFormat;
 use shared::model::{Code, CodeId, CodeText, GiftCard, Money};
 use shared::store::codec::{Item, encode_live};
 use shared::store::keys::{self, Key};
-use shared::store::sequence::{self, CODES};
+use shared::store::sequences::{self, CODES};
 use shared::store::{Db, StoreError};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -64,7 +64,7 @@ pub(super) async fn add(target: &Target, console: &Console, options: &AddGift) -
 
 /// Random codes under ids of their own.
 async fn make(target: &Target, count: u32) -> Result<Vec<Card>, Failure> {
-    let first = sequence::reserve(&target.db, CODES, u64::from(count)).await?;
+    let first = sequences::reserve(&target.db, CODES, u64::from(count)).await?;
     (first..).take(count as usize).map(|id| Ok((id, random_code()?))).collect()
 }
 

@@ -6,15 +6,14 @@ use super::users::find;
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::{RecordOrder, SetStatus};
 use crate::error::{Exit, Failure};
-use crate::orders::{
-    self, GiftPart, LineRequest, NewLine, NewOrder, PriceError, RecordError, SetStatusError, Statistics, Stored,
-};
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
-use shared::model::{CodeText, InternalId, ItemId, Money, Settings};
-use shared::store::codec::decode_published;
-use shared::store::{StoreError, keys};
+use shared::model::{CodeText, GiftCardPayment, InternalId, ItemId, Money, OrderLine, Settings};
+use shared::rules::order::{self as order_rules, UnknownCurrency};
+use shared::store::orders::{self as store, StoredOrder};
+use shared::store::{StoreError, keys, read_published};
+use shared::usecases::orders::{self, LineRequest, NewOrder, PriceError, RecordError, SetStatusError, Statistics};
 use std::fmt::Write as _;
 
 pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Answer, Failure> {
@@ -37,25 +36,26 @@ pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Ans
         None => None,
     };
     let recorded = match &options.id {
-        Some(id) => orders::show(&target.db, &InternalId::new(id)).await?,
+        Some(id) => store::get(&target.db, &InternalId::new(id)).await?,
         None => None,
     };
     let id = match &options.id {
         Some(id) => InternalId::new(id),
-        None => orders::internal_id().ok_or_else(|| {
-            Failure::new(Exit::Local, "The system gives no random numbers for an id.", "Pass --id, or fix the system.")
+        None => orders::new_internal_id().ok_or_else(|| {
+            Failure::new(Exit::Local, "The system has no random numbers for an id.", "Pass --id, or repair the system.")
         })?,
     };
     let created_at = options.at.as_deref().map(|text| time(text, target.clock.seconds())).transpose()?;
     let at = created_at.unwrap_or_else(|| target.clock.seconds());
     let lines = orders::price(&target.db, recorded.as_ref(), owner, &requests, coupon.as_ref(), at).await;
     let lines = lines.map_err(no_price)?;
-    let currencies = Currencies::read(target, &active.version).await?;
-    let currency = currencies.of_order(options.currency.as_deref(), recorded.as_ref())?;
+    let settings: Option<Settings> = read_published(&target.db, &keys::settings(&active.version)).await?;
+    let settings = settings.unwrap_or_default();
+    let currency = currency(&settings, options.currency.as_deref(), recorded.as_ref())?;
     let price = match (&options.price, &recorded) {
         (Some(text), _) => items::money("--price", text, digits)?,
         (None, Some(recorded)) => recorded.order.price,
-        (None, None) => currencies.charged(&currency, &lines, gift_card.as_ref())?,
+        (None, None) => charged(&settings, &currency, &lines, gift_card.as_ref())?,
     };
     let new = NewOrder {
         internal_id: Some(id.clone()),
@@ -70,17 +70,17 @@ pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Ans
         gift_card,
         created_at,
     };
-    told(target, new, &id).await
+    record_and_render(target, new, &id).await
 }
 
-/// Records an order and says what came of it.
-async fn told(target: &Target, new: NewOrder, id: &InternalId) -> Result<Answer, Failure> {
+/// Records an order and renders the result.
+async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId) -> Result<Answer, Failure> {
     let digits = new.digits;
     let recorded = orders::record(&target.db, target.clock.as_ref(), new).await;
     let recorded = recorded.map_err(|error| not_recorded(error, id))?;
     let order = &recorded.stored.order;
-    let said = if recorded.already { "was recorded already; nothing was taken again" } else { "is recorded" };
-    let mut text = format!("{} Order {} {said}: {}.", paint(GOOD, "ok"), order.internal_id, order.status.as_str());
+    let state = if recorded.already { "was recorded already; nothing was taken again" } else { "is recorded" };
+    let mut text = format!("{} Order {} {state}: {}.", paint(GOOD, "ok"), order.internal_id, order.status.as_str());
     notes(&mut text, &recorded.unguarded, recorded.statistics);
     let mut json = facts(&recorded.stored, digits);
     json["already"] = recorded.already.into();
@@ -89,55 +89,41 @@ async fn told(target: &Target, new: NewOrder, id: &InternalId) -> Result<Answer,
     Ok(Answer::new(text, json))
 }
 
-/// The currencies of the published store.
-struct Currencies(Settings);
+/// The currency of an order, by the published settings.
+fn currency(settings: &Settings, wanted: Option<&str>, recorded: Option<&StoredOrder>) -> Result<String, Failure> {
+    let kept = recorded.map(|stored| stored.order.currency.as_str());
+    let chosen = order_rules::currency(settings, wanted, kept).map_err(|UnknownCurrency(wanted)| {
+        let all: Vec<&str> = settings.order_currencies().collect();
+        let what = format!("{wanted:?} is not a currency of this store ({}).", all.join(", "));
+        Failure::refused(what, "Correct it, or add it to `currencies` in store.yaml and publish.")
+    })?;
+    Ok(chosen.to_owned())
+}
 
-impl Currencies {
-    async fn read(target: &Target, version: &str) -> Result<Self, Failure> {
-        let key = keys::settings(version);
-        let read = target.db.get(&key, true).await?.map(|item| decode_published(&key, &item)).transpose();
-        let read: Option<(Settings, usize)> = read.map_err(|error: StoreError| Failure::from(error))?;
-        Ok(Self(read.map(|(settings, _)| settings).unwrap_or_default()))
-    }
-
-    /// The one that prices are in.
-    fn own(&self) -> &str {
-        &self.0.system_currency.name
-    }
-
-    /// The currency of an order: the store's, or one that a buyer may pay in. An order that is recorded keeps its own.
-    fn of_order(&self, wanted: Option<&str>, recorded: Option<&Stored>) -> Result<String, Failure> {
-        let kept = recorded.map(|stored| stored.order.currency.as_str());
-        let Some(wanted) = wanted.map(str::trim) else { return Ok(kept.unwrap_or(self.own()).to_owned()) };
-        let known = kept.into_iter().chain(self.0.order_currencies()).find(|code| code.eq_ignore_ascii_case(wanted));
-        known.map(str::to_owned).ok_or_else(|| {
-            let all: Vec<&str> = self.0.order_currencies().collect();
-            let what = format!("{wanted:?} is not a currency of this store ({}).", all.join(", "));
-            Failure::refused(what, "Correct it, or add it to `currencies` in store.yaml and publish.")
-        })
-    }
-
-    /// What was charged if nobody says: the lines less the gift card, in the currency they are in.
-    fn charged(&self, currency: &str, lines: &[NewLine], gift_card: Option<&GiftPart>) -> Result<Money, Failure> {
-        if currency != self.own() {
-            let what = format!("What was charged in {currency} is not known: prices are in {}.", self.own());
-            return Err(Failure::refused(what, "Give --price."));
-        }
-        let total: Money = lines.iter().map(|line| line.total).sum();
-        Ok(gift_card.map_or(total, |part| total.less(part.amount)))
-    }
+/// The amount charged if it is not given.
+fn charged(
+    settings: &Settings,
+    currency: &str,
+    lines: &[OrderLine],
+    gift_card: Option<&GiftCardPayment>,
+) -> Result<Money, Failure> {
+    order_rules::charged(settings, currency, lines, gift_card).ok_or_else(|| {
+        let own = &settings.system_currency.name;
+        let what = format!("The amount charged in {currency} is not known: prices are in {own}.");
+        Failure::refused(what, "Give --price.")
+    })
 }
 
 fn no_price(error: PriceError) -> Failure {
-    let said = format!("The order is not recorded: {error}.");
+    let what = format!("The order is not recorded: {error}.");
     match error {
         PriceError::Store(error) => error.into(),
-        PriceError::SomeWithCoupon => Failure::refused(said, "Give the TOTAL of every line, after the coupon."),
+        PriceError::SomeWithCoupon => Failure::refused(what, "Give the TOTAL of every line, after the coupon."),
         PriceError::NotPublished(_)
         | PriceError::AnyPrice(_)
         | PriceError::Unavailable(_)
         | PriceError::OnlyOne(_)
-        | PriceError::Coupon(_) => Failure::refused(said, "Give what was paid, as the line's TOTAL: ITEM:COUNT:TOTAL."),
+        | PriceError::Coupon(_) => Failure::refused(what, "Give what was paid, as the line's TOTAL: ITEM:COUNT:TOTAL."),
     }
 }
 
@@ -147,10 +133,10 @@ async fn line(target: &Target, text: &str, digits: u8) -> Result<LineRequest, Fa
         let what = format!("The line {text:?} {what}.");
         Failure::refused(what, "Write it as ITEM[:COUNT[:TOTAL]][@RECIPIENT].")
     };
-    // Nothing before the recipient holds an @, and a name may hold anything.
+    // There is no @ before the recipient; a name may have any character.
     let (bought, recipient) = text.split_once('@').map_or((text, None), |(bought, name)| (bought, Some(name)));
     let mut parts = bought.split(':');
-    let item: ItemId = parts.next().and_then(|id| id.trim().parse().ok()).ok_or_else(|| wrong("names no item"))?;
+    let item: ItemId = parts.next().and_then(|id| id.trim().parse().ok()).ok_or_else(|| wrong("has no item"))?;
     let count = parts.next().map_or(Ok(1), str::parse::<u32>).map_err(|_| wrong("has no count"))?;
     let total = parts.next().map(|total| items::money("A line's total", total, digits)).transpose()?;
     if parts.next().is_some() || count == 0 {
@@ -163,34 +149,34 @@ async fn line(target: &Target, text: &str, digits: u8) -> Result<LineRequest, Fa
     Ok(LineRequest { item, count, total, recipient })
 }
 
-/// Reads `CODE:AMOUNT`; a code may hold colons, an amount none.
-fn gift(text: &str, digits: u8) -> Result<GiftPart, Failure> {
+/// Reads `CODE:AMOUNT`. A code may have colons, an amount has none.
+fn gift(text: &str, digits: u8) -> Result<GiftCardPayment, Failure> {
     let wrong = || Failure::refused("--gift cannot be read.", "Write it as CODE:AMOUNT.");
     let (code, amount) = text.rsplit_once(':').ok_or_else(wrong)?;
     let amount: Money = items::money("The amount of --gift", amount, digits)?;
-    Ok(GiftPart { code: CodeText::parse(code).map_err(|_| wrong())?, amount })
+    Ok(GiftCardPayment { code: CodeText::parse(code).map_err(|_| wrong())?, amount })
 }
 
 fn not_recorded(error: RecordError, id: &InternalId) -> Failure {
-    let said = format!("The order is not recorded: {error}.");
+    let what = format!("The order is not recorded: {error}.");
     match error {
-        RecordError::Invalid { .. } => Failure::refused(said, "Mend it and try again."),
+        RecordError::Invalid { .. } => Failure::refused(what, "Correct it and try again."),
         RecordError::Differs { .. } => {
-            Failure::refused(said, "Look at it with `storectl order show`; a new order needs another --id.")
+            Failure::refused(what, "Look at it with `storectl order show`; a new order needs another --id.")
         }
-        RecordError::UnknownUser(_) => Failure::refused(said, "Make the account first: `storectl user add`."),
+        RecordError::UnknownUser(_) => Failure::refused(what, "Create the account first: `storectl user add`."),
         RecordError::Refused(_) => {
-            Failure::refused(said, "Give the buyer their money back, or raise the limit and publish, then record it.")
+            Failure::refused(what, "Refund the buyer, or raise the limit and publish, then record it.")
         }
-        RecordError::Busy => Failure::new(Exit::Raced, said, "Run the same command with the same --id again."),
-        RecordError::NoRandomness => Failure::new(Exit::Local, said, "Pass --id, or mend the system."),
+        RecordError::Conflict => Failure::new(Exit::Raced, what, "Run the same command with the same --id again."),
+        RecordError::NoRandomness => Failure::new(Exit::Local, what, "Pass --id, or repair the system."),
         RecordError::Store(error) => unknown(error, id, "the order was recorded"),
     }
 }
 
-/// A write without an answer. The id is named even where it was made here: with it the same can be tried again.
+/// A write without a response. The id is named even if it was created here: with it the same can be tried again.
 fn unknown(error: StoreError, id: &InternalId, what: &str) -> Failure {
-    let next = format!("Run the same command with the id {id} again: nothing happens twice.");
+    let next = format!("Run the same command with the id {id} again: nothing is taken twice.");
     Failure::from(error).done(format!("It is not known whether {what}.")).next(next)
 }
 
@@ -199,11 +185,11 @@ pub(super) async fn set_status(target: &Target, options: &SetStatus) -> Result<A
     let id = InternalId::new(&options.id);
     let changed = orders::set_status(&target.db, &id, options.status).await;
     let changed = changed.map_err(|error| {
-        let said = format!("The status is not changed: {error}.");
+        let what = format!("The status is not changed: {error}.");
         match error {
             SetStatusError::Store(error) => unknown(error, &id, "the status was changed"),
-            SetStatusError::Busy => Failure::new(Exit::Raced, said, "Run the same command again."),
-            _ => Failure::refused(said, "Look at it with `storectl order show`."),
+            SetStatusError::Conflict => Failure::new(Exit::Raced, what, "Run the same command again."),
+            _ => Failure::refused(what, "Look at it with `storectl order show`."),
         }
     })?;
     let order = &changed.stored.order;
@@ -224,10 +210,10 @@ fn notes(text: &mut String, unguarded: &[ItemId], statistics: Statistics) {
     if !unguarded.is_empty() {
         let items: Vec<String> = unguarded.iter().map(ToString::to_string).collect();
         let items = items.join(", ");
-        _ = write!(text, "\n{} Not published any more, so guarded by no limit: {items}", paint(WARN, "note"));
+        _ = write!(text, "\n{} No longer published, so without a limit: {items}", paint(WARN, "note"));
     }
     if statistics == Statistics::Behind {
-        let note = "Goals and donators do not show it yet; `storectl doctor` lets them follow.";
+        let note = "Goals and donators do not show it yet; `storectl doctor` updates them.";
         _ = write!(text, "\n{} {note}", paint(WARN, "note"));
     }
 }
@@ -241,47 +227,47 @@ const fn word(statistics: Statistics) -> &'static str {
 
 pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
-    let stored = orders::show(&target.db, &InternalId::new(id)).await?;
+    let stored = store::get(&target.db, &InternalId::new(id)).await?;
     let stored = stored.ok_or_else(|| {
         Failure::refused("There is no order with this internal id.", "It is matched exactly, case included.")
     })?;
-    let (order, wire) = (&stored.order, wire_of(&stored, digits));
-    let owner = order.owner.map_or_else(|| "nobody".to_owned(), |owner| format!("user {owner}"));
+    let (order, format) = (&stored.order, format_of(&stored, digits));
+    let owner = order.owner.map_or_else(|| "a guest".to_owned(), |owner| format!("user {owner}"));
     let mut lines = vec![
         format!("{} {}", paint(STRONG, order.internal_id.as_str()), order.status.as_str()),
-        format!("number {}, {} {}, {}, of {owner}", order.id, wire.money(order.price), order.currency, order.gateway),
+        format!("number {}, {} {}, {}, of {owner}", order.id, format.money(order.price), order.currency, order.gateway),
         shown_time(order.created_at),
     ];
     if stored.statistics_due() {
-        lines.push(paint(WARN, "goals and donators do not show it yet; `storectl doctor` lets them follow"));
+        lines.push(paint(WARN, "goals and donators do not show it yet; `storectl doctor` updates them"));
     }
-    let gift = |line: &NewLine| line.recipient.map(|user| format!("gift for user {user}")).unwrap_or_default();
-    let row = |line: &NewLine| {
-        vec![line.item.to_string(), line.count.to_string(), wire.money(line.total).to_string(), gift(line)]
+    let gift = |line: &OrderLine| line.recipient.map(|user| format!("gift for user {user}")).unwrap_or_default();
+    let row = |line: &OrderLine| {
+        vec![line.item.to_string(), line.count.to_string(), format.money(line.total).to_string(), gift(line)]
     };
     lines.push(columns(&["ITEM", "COUNT", "TOTAL", ""], &order.lines.iter().map(row).collect::<Vec<_>>()));
     Ok(Answer::new(lines.join("\n"), facts(&stored, digits)))
 }
 
-/// An order keeps the digits it was recorded with; older ones have the store's.
-fn wire_of(stored: &Stored, digits: u8) -> CurrencyFormat {
+/// The format of an order's amounts: in the digits with which it was recorded, or the store's.
+fn format_of(stored: &StoredOrder, digits: u8) -> CurrencyFormat {
     CurrencyFormat::new(stored.order.digits.unwrap_or(digits))
 }
 
-fn facts(stored: &Stored, digits: u8) -> Value {
-    let (order, trace, wire) = (&stored.order, &stored.trace, wire_of(stored, digits));
-    let line = |line: &NewLine| {
+fn facts(stored: &StoredOrder, digits: u8) -> Value {
+    let (order, effects, format) = (&stored.order, &stored.effects, format_of(stored, digits));
+    let line = |line: &OrderLine| {
         json!({
-            "item": line.item, "count": line.count, "total": wire.money(line.total),
+            "item": line.item, "count": line.count, "total": format.money(line.total),
             "payment_type": line.payment_type, "recipient": line.recipient,
         })
     };
-    let gift = trace.gift_card.as_ref();
+    let gift = effects.gift_card.as_ref();
     json!({
-        "id": order.id, "internal_id": order.internal_id, "status": order.status, "price": wire.money(order.price),
+        "id": order.id, "internal_id": order.internal_id, "status": order.status, "price": format.money(order.price),
         "currency": order.currency, "gateway": order.gateway, "created_at": shown_time(order.created_at),
-        "owner": order.owner, "lines": order.lines.iter().map(line).collect::<Vec<_>>(), "coupon": trace.coupon,
-        "gift_card": gift.map(|part| json!({ "code": part.code, "amount": wire.money(part.amount) })),
+        "owner": order.owner, "lines": order.lines.iter().map(line).collect::<Vec<_>>(), "coupon": effects.coupon,
+        "gift_card": gift.map(|part| json!({ "code": part.code, "amount": format.money(part.amount) })),
         "statistics_due": stored.statistics_due(),
     })
 }

@@ -9,6 +9,7 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use publish::{Changes, Compiled, LoadError, PublishError, Published, Removals, Thing, changes};
 use serde_json::{Value, json};
+use shared::store::published::read_active_version;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -33,7 +34,7 @@ struct Before {
 
 impl Before {
     async fn read(target: &Target) -> Result<Self, Failure> {
-        let Some(active) = publish::read_active_version(&target.db).await? else {
+        let Some(active) = read_active_version(&target.db).await? else {
             return Ok(Self { version: None, store: None, damaged: false });
         };
         let version = Some(active.version.clone());

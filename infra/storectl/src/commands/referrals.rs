@@ -14,16 +14,14 @@ use shared::model::{CodeText, Referral};
 use shared::store::StoreError;
 use shared::store::codec::{decode_live, encode_live, key_attributes, key_of};
 use shared::store::keys::{self, prefix};
-
-/// The longest referral code in characters (rules.md, "Request bodies").
-const LONGEST: usize = 255;
+use shared::store::published::read_active_version;
 
 pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer, Failure> {
     let wrong = || {
-        let what = format!("A referral code has 1 to {LONGEST} characters.");
+        let what = format!("A referral code has 1 to {} characters.", CodeText::LONGEST);
         Failure::refused(what, "Choose one that buyers can type.")
     };
-    if options.code.chars().count() > LONGEST {
+    if options.code.chars().count() > CodeText::LONGEST {
         return Err(wrong());
     }
     let code = CodeText::parse(&options.code).map_err(|_| wrong())?;
@@ -37,7 +35,7 @@ pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer
     if !written {
         return Err(Failure::refused(format!("The referral code {code} is taken."), "Choose another."));
     }
-    let on = publish::read_active_version(&target.db).await?.is_some_and(|active| active.config.is_ref);
+    let on = read_active_version(&target.db).await?.is_some_and(|active| active.config.is_ref);
     let hint = if on { "" } else { "\nReferrals are switched off: set `referrals: true` in store.yaml and publish." };
     let text = format!("{} Referral code {code} belongs to {}.{hint}", paint(GOOD, "ok"), owner.username);
     Ok(Answer::new(text, json!({ "code": code, "owner": owner.id, "switched_on": on })))

@@ -5,7 +5,6 @@ use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{AddUser, EraseUser, WhichUser};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
-use crate::orders::erase_names;
 use crate::table::each;
 use crate::target::Target;
 use aws_sdk_dynamodb::types::builders::DeleteBuilder;
@@ -18,8 +17,10 @@ use shared::random;
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, Key, prefix};
 use shared::store::names::Created;
-use shared::store::sequence::{self, USERS};
+use shared::store::published::read_active_version;
+use shared::store::sequences::{self, USERS};
 use shared::store::{StoreError, carts, ledgers, names};
+use shared::usecases::orders::erase_names;
 
 /// Finds a user by id if the text consists of digits, else by name.
 pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
@@ -64,16 +65,16 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
         let what = format!("The name {:?} cannot be used: {error}.", options.username);
         Failure::refused(what, "Give the name that the buyer has in the game.")
     })?;
-    let digits = publish::read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
+    let digits = read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
     let balance = Decimal(options.virtual_currency.clone().into()).money(digits);
     let balance = balance.map_err(|error| Failure::refused(format!("--virtual-currency {error}."), "Correct it."))?;
     if let Some(id) = names::owner(&target.db, &name).await? {
         return present(target, options, id, digits).await;
     }
     let uuid = options.uuid.clone().or_else(random::uuid).ok_or_else(|| {
-        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or repair the system.")
+        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or fix the system.")
     })?;
-    let id = UserId::new(sequence::reserve(&target.db, USERS, 1).await?);
+    let id = UserId::new(sequences::reserve(&target.db, USERS, 1).await?);
     // By the clock that tokens are dated by: a token older than its account is refused.
     let now = target.seconds().await?;
     let user = User {
@@ -172,7 +173,7 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     })
     .await?;
     users.sort_by_key(|user| user.id);
-    let digits = publish::read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
+    let digits = read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
     let row = |user: &User| vec![user.id.to_string(), user.username.clone(), shown_time(user.created_at)];
     let text = columns(&["ID", "NAME", "SINCE"], &users.iter().map(row).collect::<Vec<_>>());
     let wire = CurrencyFormat::new(digits);

@@ -10,13 +10,14 @@ use crate::target::Target;
 use publish::{History, HistoryEntry, PublishError, Step, VersionRecord, list_versions, read_history, switch};
 use serde_json::{Value, json};
 use shared::model::ActiveVersion;
+use shared::store::published::read_active_version;
 
 /// How many entries of the history are listed for people; JSON has all of them.
 const LISTED: usize = 20;
 
 pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     let versions = list_versions(&target.db).await?;
-    let current = publish::read_active_version(&target.db).await?.map(|active| active.version);
+    let current = read_active_version(&target.db).await?.map(|active| active.version);
     if versions.is_empty() {
         let text = format!("Nothing was published to {} yet.", target.name);
         return Ok(Answer::new(text, json!({ "versions": [] })));

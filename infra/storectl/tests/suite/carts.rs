@@ -88,25 +88,34 @@ async fn what_the_rules_forbid_does_not_come_into_a_cart() {
     bench.ok(&["cart", "add", "1", "11"]).await;
     let before = bench.rows().await;
     for (arguments, word) in [
-        (&["cart", "add", "1", "99"][..], "not published"),
+        (&["cart", "add", "1", "99"][..], "not available"),
         (&["cart", "add", "1", "4"], "not on sale"),
-        (&["cart", "add", "1", "2", "--count", "2"], "only 1 more"),
-        (&["cart", "add", "1", "3"], "names its price"),
+        (&["cart", "add", "1", "2", "--count", "2"], "Only 1 more"),
+        (&["cart", "add", "1", "3"], "price must be chosen"),
         (&["cart", "add", "1", "3", "--price", "4.99"], "below"),
-        (&["cart", "add", "1", "1", "--price", "1"], "own price"),
-        (&["cart", "add", "1", "5", "--var", "1=Evening"], "select a server"),
-        (&["cart", "add", "1", "5", "--server", "2", "--var", "1=Evening"], "server 2"),
-        (&["cart", "add", "1", "5", "--server", "1"], "variable 1 is missing"),
-        (&["cart", "add", "1", "5", "--server", "1", "--var", "1=Noon"], "one of Morning, Evening"),
+        (&["cart", "add", "1", "1", "--price", "1"], "cannot be chosen"),
+        (&["cart", "add", "1", "5", "--var", "1=Evening"], "server must be selected"),
+        (&["cart", "add", "1", "5", "--server", "2", "--var", "1=Evening"], "selected server"),
+        (&["cart", "add", "1", "5", "--server", "1"], "\"When\" is missing"),
+        (&["cart", "add", "1", "5", "--server", "1", "--var", "1=Noon"], "one of: Morning, Evening"),
         (&["cart", "add", "1", "5", "--server", "1", "--var", "1=Morning", "--var", "2=x"], "no variable 2"),
         (&["cart", "add", "1", "5", "--server", "1", "--var", "1=Morning", "--var", "1=Evening"], "twice"),
-        (&["cart", "add", "1", "1", "--type", "subscription"], "no subscription"),
-        (&["cart", "add", "1", "11"], "only one"),
+        (&["cart", "add", "1", "1", "--type", "subscription"], "not a subscription"),
+        (&["cart", "add", "1", "11"], "Only one"),
         (&["cart", "add", "9", "1"], "no user"),
     ] {
         let failure = bench.fails(arguments).await;
         assert_eq!(failure.exit, Exit::Refused, "{arguments:?}");
         assert!(failure.what.contains(word), "{arguments:?}: {failure}");
+    }
+    for (arguments, option) in [
+        (&["cart", "add", "1", "3"][..], "--price P"),
+        (&["cart", "add", "1", "3", "--price", "4.99"], "--price 5.00 or more"),
+        (&["cart", "add", "1", "5", "--var", "1=Evening"], "--server ID"),
+        (&["cart", "add", "1", "5", "--server", "1"], "--var 1=VALUE"),
+    ] {
+        let failure = bench.fails(arguments).await;
+        assert!(failure.next.contains(option) && !failure.what.contains("--"), "{arguments:?}: {failure}");
     }
     assert_eq!(bench.rows().await, before);
 }
@@ -118,8 +127,8 @@ async fn what_was_bought_counts_against_the_limits() {
     let owned: Vec<&str> = order.into_iter().chain(["--owner", "1"]).collect();
     bench.ok(&owned).await;
     let failure = bench.fails(&["cart", "add", "1", "2"]).await;
-    assert!(failure.what.contains("only 0 more"), "{failure}");
-    assert!(bench.fails(&["cart", "add", "1", "11"]).await.what.contains("owns it"));
+    assert!(failure.what.contains("No more can be bought. The limit is per buyer."), "{failure}");
+    assert!(bench.fails(&["cart", "add", "1", "11"]).await.what.contains("owned already"));
     let high = bench.ok(&["cart", "add", "1", "12"]).await;
     assert_eq!(high["price"], 4, "the buyer pays the difference");
 }
@@ -158,5 +167,5 @@ async fn what_a_buyer_owns_does_not_keep_them_from_giving_it() {
     assert_eq!(bench.ok(&["cart", "add", "1", "11", "--type", "gift"]).await["price"], 5);
     assert_eq!(bench.ok(&["cart", "add", "1", "2", "--type", "gift"]).await["price"], 6);
     let last = bench.fails(&["cart", "add", "1", "2", "--type", "gift"]).await;
-    assert!(last.what.contains("only 0 more can be bought in all"), "{last}");
+    assert!(last.what.contains("No more can be bought."), "{last}");
 }

@@ -1,6 +1,7 @@
 //! A publish that changes the currency: other digits are refused, another code is asked for by name.
 
 use crate::bench::Bench;
+use shared::store::published::read_active_version;
 use storectl::console::Console;
 use storectl::error::Exit;
 
@@ -41,7 +42,7 @@ async fn a_rollback_to_other_digits_is_refused_unless_the_orders_have_them() {
     bench.ok(&["user", "add", "Newt"]).await;
     let failure = bench.fails(&["rollback", &first, "--yes"]).await;
     assert!(failure.exit == Exit::Refused && failure.what.contains("digits"), "{failure}");
-    assert_eq!(publish::read_active_version(&bench.db).await.unwrap().unwrap().version, second);
+    assert_eq!(read_active_version(&bench.db).await.unwrap().unwrap().version, second);
 }
 
 #[tokio::test]

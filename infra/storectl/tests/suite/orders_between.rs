@@ -4,8 +4,9 @@ use crate::orders_sums::{Facts, assert_codes, assert_sums, shown};
 use crate::orders_support::{FIVE, PLAIN, Shop, code, delete, id, paid};
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::model::{Donations, Money, OrderStatus, UserId};
+use shared::store::orders::get as show;
 use shared::store::{Db, codec, keys, statistics};
-use storectl::orders::{NewOrder, RecordError, Refusal, Statistics, erase_names, record, set_status, show};
+use shared::usecases::orders::{NewOrder, OrderRefusal, RecordError, Statistics, erase_names, record, set_status};
 use tests::TestClock;
 
 const BUYER: UserId = UserId::new(1);
@@ -87,7 +88,7 @@ async fn a_coupons_limit_per_user_that_changes_in_between_holds() {
         update.expression_attribute_values(":one", AttributeValue::N("1".to_owned())).send().await.unwrap();
     });
     let recorded = record(&db, &shop.clock, order("b")).await;
-    assert!(matches!(recorded, Err(RecordError::Refused(Refusal::CouponUsedUpByUser))), "{recorded:?}");
+    assert!(matches!(recorded, Err(RecordError::Refused(OrderRefusal::CouponUsedUpByUser))), "{recorded:?}");
     assert_codes(&shop).await;
 }
 

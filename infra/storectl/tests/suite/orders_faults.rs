@@ -2,13 +2,13 @@
 
 use crate::orders_sums::{Facts, assert_codes, assert_sums};
 use crate::orders_support::{BALANCE, FIVE, PLAIN, Sabotage, Shop, TWO_EACH, code, id, paid};
-use shared::model::{Money, OrderStatus};
+use shared::model::{GiftCardPayment, Money, OrderStatus};
 use shared::store::Db;
+use shared::store::orders::get as show;
+use shared::usecases::orders::{NewOrder, RecordError, SetStatusError, Statistics, record, set_status};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use storectl::orders::{
-    GiftPart, NewOrder, RecordError, SetStatusError, Statistics, finish_statistics, record, set_status, show,
-};
+use storectl::orders::finish_statistics;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -20,7 +20,7 @@ enum Step {
 fn order(status: OrderStatus) -> NewOrder {
     let mut order = NewOrder { status, ..paid("a", Some(1), &[(FIVE, 5, 950), (TWO_EACH, 2, 50), (PLAIN, 1, 10)]) };
     order.coupon = Some(code("once"));
-    order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(BALANCE) });
+    order.gift_card = Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(BALANCE) });
     order
 }
 
@@ -138,11 +138,11 @@ async fn whoever_keeps_colliding_is_told_and_nothing_is_written() {
     let shop = Shop::open().await;
     let (db, sent) = colliding(&shop, usize::MAX);
     let recorded = record(&db, &shop.clock, order(OrderStatus::Paid)).await;
-    assert!(matches!(recorded, Err(RecordError::Busy)), "{recorded:?}");
+    assert!(matches!(recorded, Err(RecordError::Conflict)), "{recorded:?}");
     assert_eq!(sent.load(Ordering::SeqCst), 4);
     assert_eq!(show(&shop.db, &id("a")).await.unwrap(), None);
     prepare(&shop, Step::Pay).await;
     let paid = set_status(&db, &id("a"), OrderStatus::Paid).await;
-    assert!(matches!(paid, Err(SetStatusError::Busy)), "{paid:?}");
+    assert!(matches!(paid, Err(SetStatusError::Conflict)), "{paid:?}");
     assert_eq!((shop.sold(FIVE).await, shop.balance().await), (0, BALANCE));
 }

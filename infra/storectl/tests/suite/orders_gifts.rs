@@ -6,8 +6,8 @@ use crate::orders_support::{BOTH, PLAIN, Shop, TWO_EACH, id, paid};
 use serde_json::json;
 use shared::model::{ItemId, OrderStatus, UserId};
 use shared::store::keys;
+use shared::usecases::orders::{NewOrder, OrderRefusal, RecordError, record, set_status};
 use storectl::error::Exit;
-use storectl::orders::{NewOrder, RecordError, Refusal, record, set_status};
 
 /// A paid order of user 1 in which every line is a gift for `recipient`.
 fn given(text: &str, recipient: u64, lines: &[(u64, u32, i64)]) -> NewOrder {
@@ -37,7 +37,7 @@ async fn a_gift_counts_against_the_recipients_limit_and_not_the_buyers() {
     record(&shop.db, &shop.clock, paid("own", Some(1), &[(BOTH, 1, 10)])).await.unwrap();
     record(&shop.db, &shop.clock, given("first", 2, &[(BOTH, 1, 10)])).await.unwrap();
     let again = record(&shop.db, &shop.clock, given("again", 2, &[(BOTH, 1, 10)])).await;
-    let limit = Refusal::UserLimit { item: ItemId::new(BOTH), limit: 1 };
+    let limit = OrderRefusal::UserLimit { item: ItemId::new(BOTH), limit: 1 };
     assert!(matches!(again, Err(RecordError::Refused(refusal)) if refusal == limit), "{again:?}");
     record(&shop.db, &shop.clock, given("other", 3, &[(BOTH, 1, 10)])).await.unwrap();
     assert_eq!(shop.sold(BOTH).await, 3, "gifts are sold units too");
@@ -78,7 +78,7 @@ async fn a_gift_is_typed_with_its_recipient_and_raises_their_rank_only() {
     );
     assert_eq!(bench.ok(&order).await["already"], true);
     assert!(bench.run(&["order", "show", "g"]).await.unwrap().text().contains("gift for user 2"));
-    assert!(bench.fails(&["cart", "add", "Eft", "101"]).await.what.contains("owns it"));
+    assert!(bench.fails(&["cart", "add", "Eft", "101"]).await.what.contains("owned already"));
     assert_eq!(bench.ok(&["cart", "add", "Newt", "102"]).await["price"], 9.99);
     assert_eq!(bench.ok(&["cart", "add", "Eft", "102"]).await["price"], 5, "the gift is paid towards the next step");
     let unknown = ["order", "record", "--owner", "Newt", "--gateway", "g", "--line", "101@Nobody"];

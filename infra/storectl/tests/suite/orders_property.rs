@@ -3,8 +3,9 @@
 use crate::orders_sums::{Facts, assert_codes, assert_sums};
 use crate::orders_support::{BOTH, DAY, FIVE, GONE, PLAIN, Sabotage, Shop, TWO_EACH, code, id, paid};
 use proptest::prelude::*;
-use shared::model::{Money, OrderStatus, UserId};
-use storectl::orders::{GiftPart, NewOrder, RecordError, SetStatusError, finish_statistics, record, set_status};
+use shared::model::{GiftCardPayment, Money, OrderStatus, UserId};
+use shared::usecases::orders::{NewOrder, RecordError, SetStatusError, record, set_status};
+use storectl::orders::finish_statistics;
 use tests::NOW;
 
 #[derive(Debug, Clone)]
@@ -37,7 +38,7 @@ prop_compose! {
         order.coupon = coupon.map(code);
         let part = gift.map(|amount| Money::from_minor(amount).min(order.lines.iter().map(|line| line.total).sum()));
         let part = part.filter(|amount| *amount > Money::ZERO);
-        order.gift_card = part.map(|amount| GiftPart { code: code("card"), amount });
+        order.gift_card = part.map(|amount| GiftCardPayment { code: code("card"), amount });
         order
     }
 }

@@ -3,18 +3,18 @@
 use crate::orders_sums::{Facts, assert_codes, assert_sums};
 use crate::orders_support::{BALANCE, BOTH, DAY, FIVE, GONE, PLAIN, Shop, TWO_EACH, code, id, paid};
 use futures_util::future::join_all;
-use shared::model::{ItemId, Money, OrderLine, OrderStatus, PaymentType, UserId};
+use shared::model::{GiftCardPayment, ItemId, Money, OrderLine, OrderStatus, PaymentType, UserId};
 use shared::store::keys;
-use storectl::orders::{
-    GiftPart, NewOrder, RecordError, Recorded, Refusal, Statistics, finish_statistics, record, set_status, show,
-};
+use shared::store::orders::get as show;
+use shared::usecases::orders::{NewOrder, OrderRefusal, RecordError, Recorded, Statistics, record, set_status};
+use storectl::orders::finish_statistics;
 use tests::NOW;
 
 async fn recorded(shop: &Shop, order: NewOrder) -> Recorded {
     record(&shop.db, &shop.clock, order).await.unwrap()
 }
 
-async fn refused(shop: &Shop, order: NewOrder) -> Refusal {
+async fn refused(shop: &Shop, order: NewOrder) -> OrderRefusal {
     match record(&shop.db, &shop.clock, order).await {
         Err(RecordError::Refused(refusal)) => refusal,
         other => panic!("{other:?}"),
@@ -48,7 +48,7 @@ async fn a_paid_order_takes_everything_at_once() {
     let shop = Shop::open().await;
     let mut order = paid("a", Some(1), &[(PLAIN, 2, 180), (FIVE, 1, 90), (FIVE, 2, 200), (TWO_EACH, 1, 50)]);
     order.coupon = Some(code("few"));
-    order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(400) });
+    order.gift_card = Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(400) });
     let done = recorded(&shop, order).await;
     assert!(!done.already && done.unguarded.is_empty());
     assert_eq!(done.statistics, Statistics::Current);
@@ -115,7 +115,7 @@ async fn only_a_paid_order_takes_anything() {
     for status in OrderStatus::ALL.into_iter().filter(|status| *status != OrderStatus::Paid) {
         let mut order = NewOrder { status, ..paid(status.as_str(), Some(1), &[(FIVE, 5, BALANCE)]) };
         order.coupon = Some(code("once"));
-        order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(BALANCE) });
+        order.gift_card = Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(BALANCE) });
         recorded(&shop, order).await;
     }
     assert_eq!((shop.sold(FIVE).await, shop.held(1, FIVE).await), (0, 0));
@@ -126,20 +126,20 @@ async fn only_a_paid_order_takes_anything() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_refusal_names_its_reason_and_leaves_nothing_behind() {
     let shop = Shop::open().await;
-    let global = |item, limit| Refusal::GlobalLimit { item: ItemId::new(item), limit };
-    let user = |item, limit| Refusal::UserLimit { item: ItemId::new(item), limit };
+    let global = |item, limit| OrderRefusal::GlobalLimit { item: ItemId::new(item), limit };
+    let user = |item, limit| OrderRefusal::UserLimit { item: ItemId::new(item), limit };
     let coupon = |text: &str, owner| NewOrder { coupon: Some(code(text)), ..paid("x", owner, &[(PLAIN, 1, 10)]) };
     let gift = |text: &str, amount| {
-        let part = GiftPart { code: code(text), amount: Money::from_minor(amount) };
+        let part = GiftCardPayment { code: code(text), amount: Money::from_minor(amount) };
         NewOrder { gift_card: Some(part), ..paid("x", None, &[(PLAIN, 1, amount)]) }
     };
     assert_eq!(refused(&shop, paid("x", None, &[(FIVE, 6, 10)])).await, global(FIVE, 5));
     assert_eq!(refused(&shop, paid("x", None, &[(FIVE, 3, 10), (FIVE, 3, 10)])).await, global(FIVE, 5));
     assert_eq!(refused(&shop, paid("x", Some(1), &[(TWO_EACH, 3, 10)])).await, user(TWO_EACH, 2));
-    assert_eq!(refused(&shop, coupon("nothing", None)).await, Refusal::UnknownCoupon);
-    assert_eq!(refused(&shop, coupon("card", None)).await, Refusal::UnknownCoupon);
-    assert_eq!(refused(&shop, gift("free", 1)).await, Refusal::UnknownGiftCard);
-    assert_eq!(refused(&shop, gift("card", BALANCE + 1)).await, Refusal::GiftCardBalance);
+    assert_eq!(refused(&shop, coupon("nothing", None)).await, OrderRefusal::UnknownCoupon);
+    assert_eq!(refused(&shop, coupon("card", None)).await, OrderRefusal::UnknownCoupon);
+    assert_eq!(refused(&shop, gift("free", 1)).await, OrderRefusal::UnknownGiftCard);
+    assert_eq!(refused(&shop, gift("card", BALANCE + 1)).await, OrderRefusal::GiftCardBalance);
     let mut all = paid("a", Some(1), &[(FIVE, 4, 10), (TWO_EACH, 1, 10), (BOTH, 1, 10)]);
     all.coupon = Some(code("once"));
     recorded(&shop, all).await;
@@ -147,8 +147,8 @@ async fn every_refusal_names_its_reason_and_leaves_nothing_behind() {
     assert_eq!(refused(&shop, paid("x", Some(2), &[(FIVE, 2, 10)])).await, global(FIVE, 5));
     assert_eq!(refused(&shop, paid("x", Some(1), &[(PLAIN, 1, 1), (TWO_EACH, 2, 10)])).await, user(TWO_EACH, 2));
     assert_eq!(refused(&shop, paid("x", Some(1), &[(BOTH, 1, 10)])).await, user(BOTH, 1));
-    assert_eq!(refused(&shop, coupon("once", Some(2))).await, Refusal::CouponUsedUp);
-    assert_eq!(refused(&shop, coupon("each", Some(1))).await, Refusal::CouponUsedUpByUser);
+    assert_eq!(refused(&shop, coupon("once", Some(2))).await, OrderRefusal::CouponUsedUp);
+    assert_eq!(refused(&shop, coupon("each", Some(1))).await, OrderRefusal::CouponUsedUpByUser);
     assert_eq!(show(&shop.db, &id("x")).await.unwrap(), None);
     assert_sums(&shop.db, &Facts::of_fixture()).await;
     assert_codes(&shop).await;
@@ -159,7 +159,7 @@ async fn nonsense_is_refused_before_the_table_is_touched() {
     let shop = Shop::open().await;
     let order = || paid("x", Some(1), &[(PLAIN, 1, 10)]);
     let line = || OrderLine::new(ItemId::new(PLAIN), 1, Money::from_minor(10));
-    let part = |text, amount| Some(GiftPart { code: code(text), amount: Money::from_minor(amount) });
+    let part = |text, amount| Some(GiftCardPayment { code: code(text), amount: Money::from_minor(amount) });
     let cases = [
         ("internal id", NewOrder { internal_id: Some(id("  ")), ..order() }),
         ("internal id", NewOrder { internal_id: Some(id(&"x".repeat(256))), ..order() }),
@@ -227,7 +227,7 @@ async fn fifty_lines_with_both_limits_fit_into_one_transaction() {
     let lines: Vec<(u64, u32, i64)> = ids.iter().map(|id| (*id, 9, 1_000_000_000)).collect();
     let mut order = paid("a", Some(1), &lines);
     order.coupon = Some(code("few"));
-    order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(1) });
+    order.gift_card = Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(1) });
     recorded(&shop, order).await;
     assert_eq!(shop.held(1, ids[49]).await, 9);
     assert_eq!(shop.sold(ids[0]).await, 9);
@@ -280,7 +280,7 @@ async fn a_coupon_with_one_use_per_user_is_used_once_by_a_user_who_tries_twenty_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gift_cards_balance_never_falls_below_nothing() {
     let shop = Shop::open().await;
-    let part = || Some(GiftPart { code: code("card"), amount: Money::from_minor(300) });
+    let part = || Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(300) });
     let order = |n: u64| NewOrder { gift_card: part(), ..paid(&format!("o{n}"), Some(n), &[(PLAIN, 1, 300)]) };
     assert_eq!(race(&shop, twenty(order)).await, (3, 0));
     assert_eq!(shop.balance().await, 100);
@@ -291,6 +291,6 @@ async fn one_order_recorded_twenty_times_at_once_is_recorded_once() {
     let shop = Shop::open().await;
     let mut order = paid("a", Some(1), &[(FIVE, 5, BALANCE), (TWO_EACH, 2, 1)]);
     order.coupon = Some(code("once"));
-    order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(BALANCE) });
+    order.gift_card = Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(BALANCE) });
     assert_eq!(race(&shop, twenty(|_| order.clone())).await, (1, 19));
 }

@@ -3,10 +3,11 @@
 use crate::orders_sums::{Facts, assert_sums, shown};
 use crate::orders_support::{DAY, PLAIN, Sabotage, Shop, id, paid};
 use futures_util::future::join_all;
-use publish::live::month;
 use shared::model::{Donations, Money, OrderStatus, UserId};
+use shared::store::orders::get as show;
 use shared::store::{keys, statistics};
-use storectl::orders::{NewOrder, Statistics, erase_names, finish_statistics, record, set_status, show};
+use shared::usecases::orders::{NewOrder, Statistics, erase_names, record, set_status};
+use storectl::orders::finish_statistics;
 use tests::NOW;
 
 /// A paid order of `amount` by `owner`, made `age` days ago.
@@ -47,13 +48,13 @@ async fn a_refund_finds_the_next_of_the_top_and_of_the_recent() {
 async fn a_newer_month_replaces_the_top_and_an_older_one_does_not_touch_it() {
     let shop = Shop::open().await;
     give(&shop, gift("last month", 1, 900, 30)).await;
-    assert_eq!((shown(&shop.db).await.month, top(&shop).await), (month(NOW - 30 * DAY), vec![(1, 900)]));
+    assert_eq!((shown(&shop.db).await.month, top(&shop).await), (Donations::month_of(NOW - 30 * DAY), vec![(1, 900)]));
     give(&shop, gift("now", 2, 50, 0)).await;
     give(&shop, gift("older", 3, 700, 60)).await;
-    assert_eq!((shown(&shop.db).await.month, top(&shop).await), (month(NOW), vec![(2, 50)]));
+    assert_eq!((shown(&shop.db).await.month, top(&shop).await), (Donations::month_of(NOW), vec![(2, 50)]));
     refund(&shop, "last month").await;
     refund(&shop, "now").await;
-    assert_eq!((shown(&shop.db).await.month, top(&shop).await), (month(NOW), vec![]));
+    assert_eq!((shown(&shop.db).await.month, top(&shop).await), (Donations::month_of(NOW), vec![]));
     assert_sums(&shop.db, &Facts::of_fixture()).await;
 }
 

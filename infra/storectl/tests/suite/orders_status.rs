@@ -3,18 +3,17 @@
 use crate::orders_sums::{Facts, assert_codes, assert_sums, orders};
 use crate::orders_support::{BALANCE, BOTH, FIVE, PLAIN, Shop, TWO_EACH, code, id, paid};
 use futures_util::future::join_all;
-use shared::model::{Money, OrderStatus, UserId};
+use shared::model::{GiftCardPayment, Money, OrderStatus, UserId};
 use shared::rules::order::may_become;
 use shared::store::keys;
-use storectl::orders::{
-    GiftPart, NewOrder, RecordError, Refusal, SetStatusError, Statistics, finish_statistics, record, set_status,
-};
+use shared::usecases::orders::{NewOrder, OrderRefusal, RecordError, SetStatusError, Statistics, record, set_status};
+use storectl::orders::finish_statistics;
 use tests::TestStore;
 
 fn full(text: &str, status: OrderStatus) -> NewOrder {
     let mut order = NewOrder { status, ..paid(text, Some(1), &[(FIVE, 2, 200), (TWO_EACH, 1, 50), (PLAIN, 1, 10)]) };
     order.coupon = Some(code("few"));
-    order.gift_card = Some(GiftPart { code: code("card"), amount: Money::from_minor(60) });
+    order.gift_card = Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(60) });
     order
 }
 
@@ -86,7 +85,7 @@ async fn twenty_pending_orders_that_are_paid_at_once_stay_within_the_limit() {
     let ids: Vec<_> = (1..=20).map(|n| id(&format!("o{n}"))).collect();
     let outcomes = join_all(ids.iter().map(|id| set_status(&shop.db, id, OrderStatus::Paid))).await;
     let refused = |outcome: &Result<_, SetStatusError>| {
-        matches!(outcome, Err(SetStatusError::Refused(Refusal::GlobalLimit { limit: 3, .. })))
+        matches!(outcome, Err(SetStatusError::Refused(OrderRefusal::GlobalLimit { limit: 3, .. })))
     };
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 3);
     assert_eq!(outcomes.iter().filter(|outcome| refused(outcome)).count(), 17);
@@ -116,7 +115,7 @@ async fn a_limit_that_is_published_after_a_sale_counts_what_was_sold_before() {
     let put = shop.db.client().put_item().table_name(shop.db.table()).set_item(Some(row.unwrap()));
     put.send().await.unwrap();
     let recorded = record(&shop.db, &shop.clock, paid("b", Some(2), &[(PLAIN, 2, 10)])).await;
-    let limit = Refusal::GlobalLimit { item: shared::model::ItemId::new(PLAIN), limit: 3 };
+    let limit = OrderRefusal::GlobalLimit { item: shared::model::ItemId::new(PLAIN), limit: 3 };
     assert!(matches!(recorded, Err(RecordError::Refused(refusal)) if refusal == limit), "{recorded:?}");
     record(&shop.db, &shop.clock, paid("c", Some(2), &[(PLAIN, 1, 10)])).await.unwrap();
     set_status(&shop.db, &id("a"), OrderStatus::Refunded).await.unwrap();

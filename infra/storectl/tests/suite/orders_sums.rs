@@ -1,12 +1,12 @@
 //! What is in the table against what its orders add up to, by the one function that says so.
 
 use crate::orders_support::Shop;
-use publish::live::{derive, month};
 use shared::model::{Donations, Donor, Goal, Holding, ItemId, Money, Order, OrderStatus, Patron, User, UserId};
 use shared::rules::patrons::largest;
+use shared::rules::statistics::derive;
+use shared::store::orders::{StoredOrder, get as show};
 use shared::store::{Db, codec, keys, ledgers, statistics};
 use std::collections::{BTreeMap, BTreeSet};
-use storectl::orders::{Stored, show};
 use tests::NOW;
 
 /// What the sums depend on beside the orders.
@@ -24,7 +24,7 @@ impl Facts {
 }
 
 /// Every order of a table.
-pub async fn orders(db: &Db) -> Vec<Stored> {
+pub async fn orders(db: &Db) -> Vec<StoredOrder> {
     let (mut orders, mut start) = (Vec::new(), None);
     loop {
         let scan = db.client().scan().table_name(db.table()).filter_expression("attribute_exists(internal_id)");
@@ -47,7 +47,8 @@ pub async fn assert_sums(db: &Db, facts: &Facts) {
     let orders: Vec<Order> = stored.iter().map(|stored| stored.order.clone()).collect();
     let users: BTreeMap<UserId, &User> = facts.users.iter().map(|user| (user.id, user)).collect();
     let shown = statistics::donations(db).await.unwrap();
-    let at = (0..4_000).map(|days| NOW - days * 86_400).find(|at| month(*at) == shown.month).unwrap_or(NOW);
+    let at =
+        (0..4_000).map(|days| NOW - days * 86_400).find(|at| Donations::month_of(*at) == shown.month).unwrap_or(NOW);
     let sums = derive(&orders, &users, &facts.goals, at);
     for user in users.keys() {
         let key = keys::ledger(*user);
@@ -85,11 +86,11 @@ async fn assert_patrons(db: &Db, expected: Vec<Donor>) {
 /// Fails unless uses and balance of the fixture's codes are what its paid orders took.
 pub async fn assert_codes(shop: &Shop) {
     use crate::orders_support::{BALANCE, code};
-    let paid: Vec<Stored> = orders(&shop.db).await;
-    let paid: Vec<&Stored> = paid.iter().filter(|stored| stored.order.status == OrderStatus::Paid).collect();
+    let paid: Vec<StoredOrder> = orders(&shop.db).await;
+    let paid: Vec<&StoredOrder> = paid.iter().filter(|stored| stored.order.status == OrderStatus::Paid).collect();
     for text in ["once", "each", "free", "few"] {
-        let of = |stored: &&&Stored| stored.trace.coupon == Some(code(text));
-        let used: Vec<&&Stored> = paid.iter().filter(of).collect();
+        let of = |stored: &&&StoredOrder| stored.effects.coupon == Some(code(text));
+        let used: Vec<&&StoredOrder> = paid.iter().filter(of).collect();
         assert_eq!(shop.uses(text).await, i64::try_from(used.len()).unwrap(), "{text}");
         for number in 1..5 {
             let buyer = UserId::new(number);
@@ -98,7 +99,7 @@ pub async fn assert_codes(shop: &Shop) {
             assert_eq!(row, i64::try_from(by_user).unwrap(), "{text} by {buyer}");
         }
     }
-    let taken: i64 = paid.iter().filter_map(|stored| Some(stored.trace.gift_card.as_ref()?.amount.minor())).sum();
+    let taken: i64 = paid.iter().filter_map(|stored| Some(stored.effects.gift_card.as_ref()?.amount.minor())).sum();
     assert_eq!(shop.balance().await, BALANCE - taken);
 }
 

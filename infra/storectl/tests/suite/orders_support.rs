@@ -15,8 +15,8 @@ use shared::model::{
     StoreConfig, User, UserId,
 };
 use shared::store::{Db, codec, keys};
+use shared::usecases::orders::NewOrder;
 use std::sync::{Arc, Mutex};
-use storectl::orders::NewOrder;
 use tests::{NOW, TestClock, template};
 
 pub const DAY: i64 = 86_400;

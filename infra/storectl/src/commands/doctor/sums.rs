@@ -2,11 +2,12 @@
 
 use super::finding::Finding;
 use crate::error::Failure;
-use crate::orders::{Audit, Difference, audit, repair};
+use crate::orders::{audit, repair};
 use crate::target::Target;
 use shared::model::Settings;
-use shared::store::codec::decode_published;
-use shared::store::keys;
+use shared::store::published::read_active_version;
+use shared::store::{keys, read_published};
+use shared::usecases::orders::{Audit, Difference};
 
 const CHECK: &str = "sums of orders";
 /// How many differences are named.
@@ -25,26 +26,23 @@ pub(super) async fn check(target: &Target, repairs: bool) -> Vec<Finding> {
         repaired(target, &audit).await.unwrap_or_else(|failure| Finding::failed(CHECK, failure))
     } else {
         let next = "run `storectl doctor --repair`: it sets them to what the orders add up to";
-        Finding::bad(CHECK, shown(&audit), next)
+        Finding::bad(CHECK, description(&audit), next)
     };
     vec![sums, digits(target, &audit).await]
 }
 
 async fn repaired(target: &Target, audit: &Audit) -> Result<Finding, Failure> {
-    let version = publish::read_active_version(&target.db).await?.unwrap_or_default().version;
-    let key = keys::settings(&version);
-    let settings =
-        target.db.get(&key, true).await?.map(|item| decode_published::<Settings>(&key, &item)).transpose()?;
-    let goals = settings.map(|(settings, _)| settings.goals).unwrap_or_default();
-    let left = repair(&target.db, audit, &goals).await?;
-    let said = format!("{}; set to what the orders add up to", shown(audit));
+    let version = read_active_version(&target.db).await?.unwrap_or_default().version;
+    let settings: Option<Settings> = read_published(&target.db, &keys::settings(&version)).await?;
+    let left = repair(&target.db, audit, &settings.unwrap_or_default().goals).await?;
+    let done = format!("{}; set to what the orders add up to", description(audit));
     Ok(match left {
-        0 => Finding::ok(CHECK, said),
-        left => Finding::bad(CHECK, format!("{said}, but {left} rows changed in the meantime"), "run it again"),
+        0 => Finding::ok(CHECK, done),
+        left => Finding::bad(CHECK, format!("{done}, but {left} rows were changed by other writes"), "run it again"),
     })
 }
 
-fn shown(audit: &Audit) -> String {
+fn description(audit: &Audit) -> String {
     let mut parts: Vec<String> = audit.differences.iter().take(NAMED).map(one).collect();
     if audit.differences.len() > NAMED {
         parts.push(format!("and {} more", audit.differences.len() - NAMED));
@@ -65,7 +63,7 @@ fn one(difference: &Difference) -> String {
 
 async fn digits(target: &Target, audit: &Audit) -> Finding {
     const CHECK: &str = "currency digits";
-    let published = match publish::read_active_version(&target.db).await {
+    let published = match read_active_version(&target.db).await {
         Ok(active) => active.unwrap_or_default().config.digits,
         Err(error) => return Finding::failed(CHECK, error.into()),
     };

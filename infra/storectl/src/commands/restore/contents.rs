@@ -4,7 +4,7 @@ use crate::archive;
 use sha2::{Digest, Sha256};
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, TTL, prefix};
-use shared::store::sequence::{CODES, ORDERS, USERS};
+use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
 use shared::store::{StoreError, codec};
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Contents {
         let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
         for kind in KINDS {
             if *key == keys::sequence(kind) {
-                self.next.extend(number("next").map(|next| (kind, next)));
+                self.next.extend(number(NEXT).map(|next| (kind, next)));
             }
         }
         let after = |text: &str, prefix: &str| text.strip_prefix(prefix)?.parse::<u64>().ok();
@@ -76,5 +76,5 @@ impl Contents {
 
 /// The write that moves a sequence to the first id that is free.
 pub(super) fn sequence(kind: &str, next: u64) -> Result<Item, StoreError> {
-    codec::encode_live(&keys::sequence(kind), &BTreeMap::from([("next", next)]))
+    codec::encode_live(&keys::sequence(kind), &BTreeMap::from([(NEXT, next)]))
 }

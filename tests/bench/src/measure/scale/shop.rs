@@ -62,8 +62,12 @@ fn compiled(items: u64) -> Result<Compiled, shared::model::ParseSlugError> {
 }
 
 fn published(shelf: &CategoryWithItems) -> impl Iterator<Item = PublishedItem> {
-    let publish =
-        |item: &Item| PublishedItem { item: item.clone(), category: shelf.head.id, parent: None, ladder: Vec::new() };
+    let publish = |item: &Item| PublishedItem {
+        item: item.clone(),
+        category: shelf.head.id,
+        parent: None,
+        price_tiers: Vec::new(),
+    };
     shelf.items.iter().map(publish)
 }
 
@@ -118,7 +122,7 @@ fn live_data(items: u64, now: i64) -> Live {
         orders.extend(numbers.map(|number| order(&format!("order-{number}"), number, Some(buyer.id()), items, now)));
     }
     let by_id: BTreeMap<UserId, &User> = users.iter().map(|user| (user.id, user)).collect();
-    let derived = live::derive(&orders, &by_id, &[], now);
+    let derived = shared::rules::statistics::derive(&orders, &by_id, &[], now);
     let carts = Buyer::ALL.map(|buyer| cart(buyer, items)).into();
     let codes = COUPONS.iter().zip(1..).filter_map(|(text, id)| coupon(text, id)).collect();
     Live { users, carts, codes, orders, derived, ..Live::default() }

@@ -1,12 +1,11 @@
 //! What the lines of an order cost if their totals are not given: what the owner's cart would charge for them.
 
-use super::inputs::active_version;
-use super::record::NewLine;
-use super::stored::Stored;
-use shared::model::{Code, CodeText, ItemId, Items, Ledger, Line, LineId, Money, OrderLine, PaymentType, Sold, UserId};
-use shared::rules::cart::{PricedLine, price_lines};
-use shared::rules::code::{self, judge, taken_off};
-use shared::store::{Db, StoreError, codes, keys, ledgers};
+use super::active_version;
+use crate::model::{Code, CodeText, ItemId, Items, Ledger, Line, LineId, Money, OrderLine, PaymentType, Sold, UserId};
+use crate::rules::cart::{PricedLine, price_lines};
+use crate::rules::code::{self, judge, taken_off};
+use crate::store::orders::StoredOrder;
+use crate::store::{Db, StoreError, codes, keys, ledgers};
 use std::sync::Arc;
 
 /// A line to be recorded.
@@ -16,14 +15,14 @@ pub struct LineRequest {
     pub item: ItemId,
     /// Units.
     pub count: u32,
-    /// The line's total after coupon, in the store's currency; `None` if it is to be found.
+    /// The line's total after coupon, in the store's currency; `None` if it is to be priced.
     pub total: Option<Money>,
     /// The user a gift is for.
     pub recipient: Option<UserId>,
 }
 
 impl LineRequest {
-    fn with_total(&self, total: Money) -> NewLine {
+    fn with_total(&self, total: Money) -> OrderLine {
         let line = OrderLine::new(self.item, self.count, total);
         match self.recipient {
             Some(recipient) => line.gift_for(recipient),
@@ -35,10 +34,10 @@ impl LineRequest {
 /// Why the total of a line is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
-    /// The item has no price now.
+    /// The item is not published, so that it has no price.
     #[error("item {0} is not published")]
     NotPublished(ItemId),
-    /// The buyer names the price.
+    /// The buyer chooses the price.
     #[error("the buyer names the price of item {0}")]
     AnyPrice(ItemId),
     /// A cart would show the line unavailable.
@@ -49,32 +48,32 @@ pub enum PriceError {
     /// More than one unit of an item of a cumulative category.
     #[error("only one of item {0} can be bought")]
     OnlyOne(ItemId),
-    /// A coupon beside totals that it is already taken off.
+    /// A coupon and some totals, from which it is already taken off.
     #[error("a coupon is used and only some of the lines have a total")]
     SomeWithCoupon,
     /// The coupon would not be applied.
     #[error("the coupon does not apply now: {0}")]
-    Coupon(code::Refusal),
+    Coupon(code::CodeRefusal),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Gives every line its total. If the order is recorded already, what is left out is what was recorded: the same
-/// command again means the same order, whatever prices, ledgers and codes are by now. Limits are left to the write
-/// that guards them. `at` is the second the coupon is judged for.
+/// Gives every line its total. If the order is recorded already, a missing total is the one that was recorded, whatever
+/// prices, ledgers and codes are now. Limits are not checked: the write guards them. `at` is the second for which the
+/// coupon is checked.
 ///
 /// # Errors
 /// [`PriceError`] if a total is neither given nor known.
 pub async fn price(
     db: &Db,
-    recorded: Option<&Stored>,
+    recorded: Option<&StoredOrder>,
     owner: Option<UserId>,
     lines: &[LineRequest],
     coupon: Option<&CodeText>,
     at: i64,
-) -> Result<Vec<NewLine>, PriceError> {
-    let given: Option<Vec<NewLine>> = lines.iter().map(|line| Some(line.with_total(line.total?))).collect();
+) -> Result<Vec<OrderLine>, PriceError> {
+    let given: Option<Vec<OrderLine>> = lines.iter().map(|line| Some(line.with_total(line.total?))).collect();
     if let Some(given) = given {
         return Ok(given);
     }
@@ -85,14 +84,14 @@ pub async fn price(
         return Err(PriceError::SomeWithCoupon);
     }
     let cart: Vec<Line> = (1..).zip(lines).map(|(id, line)| cart_line(id, line)).collect();
-    let basis = Basis::read(db, owner, &cart, coupon).await?;
-    let missing = lines.iter().find(|line| line.total.is_none() && !basis.items.contains_key(&line.item));
+    let inputs = PriceInputs::read(db, owner, &cart, coupon).await?;
+    let missing = lines.iter().find(|line| line.total.is_none() && !inputs.items.contains_key(&line.item));
     if let Some(missing) = missing {
         return Err(PriceError::NotPublished(missing.item));
     }
-    let priced = price_lines(&cart, &basis.items, &Sold::new(), &basis.ledger);
+    let priced = price_lines(&cart, &inputs.items, &Sold::new(), &inputs.ledger);
     let off = match coupon {
-        Some(_) => basis.taken_off(&priced, at)?,
+        Some(_) => inputs.taken_off(&priced, at)?,
         None => vec![Money::ZERO; priced.len()],
     };
     let find = |id: LineId| priced.iter().zip(&off).find(|(line, _)| line.line.id == id);
@@ -104,8 +103,8 @@ pub async fn price(
     lines.iter().zip(&cart).map(total).collect()
 }
 
-/// A line that differs from what was recorded costs nothing here: recording the order then names the difference.
-fn as_recorded(lines: &[LineRequest], recorded: &[OrderLine]) -> Vec<NewLine> {
+/// A line that differs from the recorded one gets a total of zero: recording the order then names the difference.
+fn as_recorded(lines: &[LineRequest], recorded: &[OrderLine]) -> Vec<OrderLine> {
     let total = |(place, line): (usize, &LineRequest)| {
         let same = |old: &&OrderLine| (old.item, old.count, old.recipient) == (line.item, line.count, line.recipient);
         let old = recorded.get(place).filter(same).map(|old| old.total);
@@ -127,7 +126,7 @@ fn cart_line(id: u64, line: &LineRequest) -> Line {
     }
 }
 
-/// What one line costs in money.
+/// The total of one line in money.
 fn total_of(line: &PricedLine<'_>, off: Money) -> Result<Money, PriceError> {
     let item = line.item();
     if item.any_price {
@@ -136,21 +135,21 @@ fn total_of(line: &PricedLine<'_>, off: Money) -> Result<Money, PriceError> {
     if line.count != line.line.count {
         return Err(PriceError::OnlyOne(item.id));
     }
-    if line.standing.unavailable && !line.standing.limits.reached() {
+    if line.availability.unavailable && !line.availability.limits.reached() {
         return Err(PriceError::Unavailable(item.id));
     }
     Ok(if item.virtual_only { Money::ZERO } else { line.total().less(off) })
 }
 
-/// What the prices depend on.
-struct Basis {
+/// Everything that the prices depend on.
+struct PriceInputs {
     items: Items,
     ledger: Ledger,
     code: Option<Code>,
     uses: u32,
 }
 
-impl Basis {
+impl PriceInputs {
     async fn read(
         db: &Db,
         owner: Option<UserId>,
@@ -186,7 +185,7 @@ impl Basis {
         let applied = judge(self.code.as_ref(), self.uses, lines, at).map_err(PriceError::Coupon)?;
         Ok(match applied.code {
             Code::Coupon(coupon) => taken_off(coupon, lines),
-            // Recording refuses it: a gift card is not a coupon.
+            // Recording the order refuses a gift card as its coupon.
             Code::Gift(_) => vec![Money::ZERO; lines.len()],
         })
     }

@@ -1,8 +1,8 @@
 //! What orders add up to, by example and by property.
 
 use super::*;
+use crate::model::{InternalId, OrderLine, OrderNumber};
 use proptest::prelude::*;
-use shared::model::{InternalId, OrderLine, OrderNumber};
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -48,7 +48,7 @@ fn only_paid_orders_count() {
 }
 
 #[test]
-fn a_guests_order_counts_for_goals_and_limits_alone() {
+fn a_guests_order_counts_for_goals_and_limits_only() {
     let sums = sums(&[order(1, OrderStatus::Paid, None, NOW, &[(7, 2, 300)])], NOW);
     assert_eq!(sums.donations.goals["2"], Money::from_minor(300));
     assert_eq!(sums.sold[&ItemId::new(7)], 2);
@@ -94,7 +94,7 @@ fn the_last_ten_donations_are_shown_newest_first() {
 }
 
 #[test]
-fn whoever_gave_nothing_is_no_donor() {
+fn a_user_who_gave_nothing_is_not_a_donor() {
     let sums = sums(&[order(1, OrderStatus::Paid, Some(5), NOW, &[(7, 1, 0)])], NOW);
     assert!(sums.patrons.is_empty() && sums.donations.top.is_empty());
     assert_eq!(sums.ledgers[&UserId::new(5)].of(ItemId::new(7)).units, 1);

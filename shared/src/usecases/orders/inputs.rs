@@ -1,43 +1,40 @@
-//! What an order is decided by: read at once, strongly consistent, and never from a cache.
+//! Everything that decides about an order, read together.
 
-use super::stored::Stored;
-use shared::model::{ActiveVersion, Code, ItemId, PublishedItem, UserId};
-use shared::store::{Db, StoreError, codes, keys};
+use super::active_version;
+use crate::model::{Code, ItemId, PublishedItem, UserId};
+use crate::rules::order::users;
+use crate::store::orders::StoredOrder;
+use crate::store::{Db, StoreError, codes, keys};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is published now; an empty active version in an empty table.
-pub(super) async fn active_version(db: &Db) -> Result<ActiveVersion, StoreError> {
-    Ok(publish::read_active_version(db).await?.unwrap_or_default())
-}
-
-/// What an order is decided by.
+/// Everything that decides about an order.
 #[derive(Debug)]
 pub(super) struct OrderInputs {
-    /// The order as it stands in the table.
-    pub(super) stored: Option<Stored>,
+    /// The order as it is in the table.
+    pub(super) stored: Option<StoredOrder>,
     /// The order's users, owner and recipients, who have an account.
     pub(super) users: BTreeSet<UserId>,
-    /// Those of the order's users who have a ledger.
+    /// The order's users who have a ledger.
     pub(super) ledgers: BTreeSet<UserId>,
-    /// The published items among the order's.
+    /// The order's items that are published.
     pub(super) items: BTreeMap<ItemId, PublishedItem>,
     /// The order's items that have a counter.
     pub(super) counted: BTreeSet<ItemId>,
-    /// The coupon's code.
+    /// The code of the coupon.
     pub(super) coupon: Option<Code>,
     /// Whether the owner has used the coupon.
     pub(super) has_use: bool,
-    /// The gift card's code.
+    /// The code of the gift card.
     pub(super) gift_card: Option<Code>,
 }
 
 impl OrderInputs {
-    /// Reads what `order` is decided by.
-    pub(super) async fn read(db: &Db, order: &Stored) -> Result<Self, StoreError> {
+    /// Reads everything that decides about `order`.
+    pub(super) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
         let version = active_version(db).await?.version;
         let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
-        let (own, owner, of_order) = (order.key(), order.order.owner, order.users());
-        let (coupon, gift) = (order.trace.coupon.as_ref(), order.trace.gift_card.as_ref());
+        let (own, owner, of_order) = (order.key(), order.order.owner, users(&order.order));
+        let (coupon, gift) = (order.effects.coupon.as_ref(), order.effects.gift_card.as_ref());
         let mut wanted = vec![own.clone()];
         wanted.extend(ids.iter().flat_map(|id| [keys::item(&version, *id), keys::count(*id)]));
         wanted.extend(of_order.iter().flat_map(|user| [keys::user(*user), keys::ledger(*user)]));
@@ -64,7 +61,7 @@ impl OrderInputs {
         Ok(Self {
             users: with(keys::user),
             ledgers: with(keys::ledger),
-            stored: rows.take(&own).map(|row| Stored::decode(&own, row)).transpose()?,
+            stored: rows.take(&own).map(|row| StoredOrder::decode(&own, row)).transpose()?,
             items,
             counted,
             has_use: uses > 0,

@@ -1,44 +1,41 @@
-//! The arithmetic of the statistics: pure, on what was read.
+//! How one order changes the statistics: goals, the month's top, the recent donations.
 
-use shared::model::{Donations, Donor, Money, MonthSum, User, UserId};
+use crate::model::{Donations, Donor, Money, MonthSum, UserId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Whether an order comes to the statistics or leaves them.
+/// Whether an order is added to the statistics or removed from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Adjustment {
     /// It is counted from now on.
-    Comes,
+    Add,
     /// It is no longer counted.
-    Leaves,
+    Remove,
 }
 
-impl Step {
-    /// A sum after an order of `total` came or left; never below nothing.
-    pub(super) fn apply(self, sum: Money, total: Money) -> Money {
+impl Adjustment {
+    /// A sum after an order of `total` was added or removed; never negative.
+    #[must_use]
+    pub fn apply(self, sum: Money, total: Money) -> Money {
         match self {
-            Self::Comes => sum + total,
-            Self::Leaves => sum.less(total),
+            Self::Add => sum + total,
+            Self::Remove => sum.less(total),
         }
     }
 }
 
-/// Applies an order of `total` to some goals.
-pub(super) fn apply_to_goals(sums: &mut BTreeMap<String, Money>, goals: &[String], step: Step, total: Money) {
+/// Adds an order of `total` to some goals, or removes it.
+pub fn apply_to_goals(sums: &mut BTreeMap<String, Money>, goals: &[String], adjustment: Adjustment, total: Money) {
     for goal in goals {
         let sum = sums.entry(goal.clone()).or_default();
-        *sum = step.apply(*sum, total);
+        *sum = adjustment.apply(*sum, total);
     }
 }
 
-/// A user with a sum, as the statistics show them.
-pub(super) fn donor(user: &User, amount: Money) -> Donor {
-    Donor { user: user.id, username: user.username.clone(), avatar: user.avatar.clone(), amount }
-}
-
-/// Puts a user with a new sum into its place among the top. Says `false` where somebody may stand outside of them
-/// who comes next now, so that they have to be found again.
-pub(super) fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
+/// Gives a user a new sum in the top. Returns `false` if a user who is not in the top may belong in it now, so that it
+/// has to be found again.
+#[must_use]
+pub fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
     let before = top.iter().position(|donor| donor.user == changed.user).map(|place| top.remove(place));
     let was_full = top.len() + usize::from(before.is_some()) >= Donations::TOP;
     let sank = before.is_some_and(|before| before.amount > changed.amount);
@@ -51,7 +48,8 @@ pub(super) fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
 }
 
 /// A month's users by their sums, largest first and then by id, with one sum replaced.
-pub(super) fn ranking(sums: Vec<MonthSum>, changed: MonthSum) -> Vec<MonthSum> {
+#[must_use]
+pub fn ranking(sums: Vec<MonthSum>, changed: MonthSum) -> Vec<MonthSum> {
     let others = sums.into_iter().filter(|sum| sum.user != changed.user);
     let given = others.chain([changed]).filter(|sum| sum.amount > Money::ZERO);
     let mut given: Vec<MonthSum> = given.collect();
@@ -59,8 +57,8 @@ pub(super) fn ranking(sums: Vec<MonthSum>, changed: MonthSum) -> Vec<MonthSum> {
     given
 }
 
-/// Takes a user out of what is shown. Says whether they stood there.
-pub(super) fn forget(donations: &mut Donations, user: UserId) -> bool {
+/// Removes a user from what is shown. Returns whether the user was shown.
+pub fn forget(donations: &mut Donations, user: UserId) -> bool {
     let shown = donations.top.len() + donations.recent.len();
     donations.top.retain(|donor| donor.user != user);
     donations.recent.retain(|donation| donation.user != user);
@@ -103,9 +101,9 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_never_falls_below_nothing() {
+    fn a_goal_is_never_negative() {
         let mut sums = BTreeMap::from([("1".to_owned(), Money::from_minor(5))]);
-        apply_to_goals(&mut sums, &["1".to_owned()], Step::Leaves, Money::from_minor(7));
+        apply_to_goals(&mut sums, &["1".to_owned()], Adjustment::Remove, Money::from_minor(7));
         assert_eq!(sums["1"], Money::ZERO);
     }
 }

@@ -1,20 +1,22 @@
 //! Cancelled transactions by example: the engine of the other tests never reports contention or throttling.
 
 use super::*;
+use crate::store::transaction::{Cancelled, judge};
 use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::CancellationReason;
 
 const LEDGER: ItemId = ItemId::new(7);
 
-fn roles() -> Vec<Role> {
+fn guards() -> Vec<Option<Limit>> {
     let limits =
         vec![UserLimit { item: ItemId::new(6), count: 1, limit: 9 }, UserLimit { item: LEDGER, count: 2, limit: 3 }];
     vec![
-        Role::Basis,
-        Role::Ledger(limits),
-        Role::Count { item: ItemId::new(5), limit: 4 },
-        Role::Coupon,
-        Role::Use,
-        Role::GiftCard { amount: Money::from_minor(300) },
+        None,
+        Some(Limit::Ledger(limits)),
+        Some(Limit::Sold { item: ItemId::new(5), limit: 4 }),
+        Some(Limit::CouponUses),
+        Some(Limit::UserUses),
+        Some(Limit::Balance { amount: Money::from_minor(300) }),
     ]
 }
 
@@ -52,12 +54,12 @@ fn gift(balance: i64) -> Vec<(&'static str, AttributeValue)> {
 }
 
 /// Reasons by position; all others had none.
-fn judged(reasons: &[(usize, CancellationReason)]) -> Cancelled {
-    let roles = roles();
+fn judged(reasons: &[(usize, CancellationReason)]) -> Cancelled<OrderRefusal> {
+    let guards = guards();
     let at = |place: usize| reasons.iter().find(|(other, _)| *other == place).map(|(_, reason)| reason.clone());
     let all: Vec<CancellationReason> =
-        (0..roles.len()).map(|place| at(place).unwrap_or_else(|| reason("None", &[]))).collect();
-    judge(&roles, &all)
+        (0..guards.len()).map(|place| at(place).unwrap_or_else(|| reason("None", &[]))).collect();
+    judge(&guards, &all)
 }
 
 const FAILED: &str = "ConditionalCheckFailed";
@@ -65,31 +67,31 @@ const FAILED: &str = "ConditionalCheckFailed";
 #[test]
 fn each_position_has_its_own_refusal() {
     let refused = |place, old: &[(&str, AttributeValue)]| judged(&[(place, reason(FAILED, old))]);
-    let global = Refusal::GlobalLimit { item: ItemId::new(5), limit: 4 };
-    let user = Refusal::UserLimit { item: LEDGER, limit: 3 };
-    assert_eq!(refused(0, &[]), Cancelled::Again);
+    let global = OrderRefusal::GlobalLimit { item: ItemId::new(5), limit: 4 };
+    let user = OrderRefusal::UserLimit { item: LEDGER, limit: 3 };
+    assert_eq!(refused(0, &[]), Cancelled::Conflict);
     assert_eq!(refused(1, &[("u7", number(2)), ("p7", number(500))]), Cancelled::Refused(user));
     assert_eq!(refused(2, &[("sold", number(4))]), Cancelled::Refused(global));
-    assert_eq!(refused(3, &coupon(3, 3)), Cancelled::Refused(Refusal::CouponUsedUp));
-    assert_eq!(refused(4, &[("uses", number(1))]), Cancelled::Refused(Refusal::CouponUsedUpByUser));
-    assert_eq!(refused(5, &gift(299)), Cancelled::Refused(Refusal::GiftCardBalance));
+    assert_eq!(refused(3, &coupon(3, 3)), Cancelled::Refused(OrderRefusal::CouponUsedUp));
+    assert_eq!(refused(4, &[("uses", number(1))]), Cancelled::Refused(OrderRefusal::CouponUsedUpByUser));
+    assert_eq!(refused(5, &gift(299)), Cancelled::Refused(OrderRefusal::GiftCardBalance));
 }
 
 #[test]
-fn a_condition_that_holds_by_now_is_decided_anew() {
+fn a_condition_that_holds_by_now_is_decided_again() {
     let refused = |place, old: &[(&str, AttributeValue)]| judged(&[(place, reason(FAILED, old))]);
-    assert_eq!(refused(1, &[("u7", number(1))]), Cancelled::Again);
-    assert_eq!(refused(3, &coupon(2, 3)), Cancelled::Again);
-    assert_eq!(refused(3, &gift(500)), Cancelled::Again);
-    assert_eq!(refused(3, &[]), Cancelled::Again);
-    assert_eq!(refused(5, &gift(300)), Cancelled::Again);
-    assert_eq!(refused(5, &[]), Cancelled::Again);
+    assert_eq!(refused(1, &[("u7", number(1))]), Cancelled::Conflict);
+    assert_eq!(refused(3, &coupon(2, 3)), Cancelled::Conflict);
+    assert_eq!(refused(3, &gift(500)), Cancelled::Conflict);
+    assert_eq!(refused(3, &[]), Cancelled::Conflict);
+    assert_eq!(refused(5, &gift(300)), Cancelled::Conflict);
+    assert_eq!(refused(5, &[]), Cancelled::Conflict);
 }
 
 #[test]
-fn an_order_that_moved_comes_before_what_it_took_itself() {
+fn an_order_that_moved_comes_before_what_it_took() {
     let cases = [(0, reason(FAILED, &[])), (2, reason(FAILED, &[("sold", number(4))]))];
-    assert_eq!(judged(&cases), Cancelled::Again);
+    assert_eq!(judged(&cases), Cancelled::Conflict);
 }
 
 #[test]
@@ -98,22 +100,22 @@ fn a_refusal_comes_before_contention_and_contention_before_a_fault() {
     let conflict = (1, reason("TransactionConflict", &[]));
     let throttled = (2, reason("ThrottlingError", &[]));
     let broken = (3, reason("ValidationError", &[]));
-    let used_up = Cancelled::Refused(Refusal::CouponUsedUpByUser);
+    let used_up = Cancelled::Refused(OrderRefusal::CouponUsedUpByUser);
     let all = [refusal, conflict.clone(), throttled.clone(), broken.clone()];
     assert_eq!(judged(&all), used_up);
-    assert_eq!(judged(&[conflict, throttled.clone(), broken.clone()]), Cancelled::Again);
+    assert_eq!(judged(&[conflict, throttled.clone(), broken.clone()]), Cancelled::Conflict);
     assert_eq!(judged(&[throttled, broken.clone()]), Cancelled::Throttled);
-    assert_eq!(judged(&[broken]), Cancelled::Broken);
+    assert_eq!(judged(&[broken]), Cancelled::Invalid);
     assert_eq!(judged(&[(0, reason("ProvisionedThroughputExceeded", &[]))]), Cancelled::Throttled);
 }
 
 #[test]
 fn of_two_refusals_the_first_by_position_is_named() {
     let two = [(5, reason(FAILED, &gift(0))), (3, reason(FAILED, &coupon(3, 3)))];
-    assert_eq!(judged(&two), Cancelled::Refused(Refusal::CouponUsedUp));
+    assert_eq!(judged(&two), Cancelled::Refused(OrderRefusal::CouponUsedUp));
 }
 
 #[test]
 fn a_cancellation_without_reasons_is_a_fault() {
-    assert_eq!(judge(&roles(), &[]), Cancelled::Broken);
+    assert_eq!(judge(&guards(), &[]), Cancelled::Invalid);
 }

@@ -1,13 +1,12 @@
-//! What orders add up to. One pure function; only paid orders count, refunded ones count for nothing.
+//! What orders add up to. Only paid orders count; a refunded order does not.
 
-use super::when::month;
-use shared::model::{
+use crate::model::{
     Donations, Donor, Goal, Holding, ItemId, Ledger, Money, Order, OrderStatus, RecentDonation, User, UserId,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Everything that follows from the orders.
+/// Everything that the orders add up to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Derived {
     /// What every user owns: what they bought for themselves, and what others gave them.
@@ -16,21 +15,21 @@ pub struct Derived {
     pub sold: BTreeMap<ItemId, u64>,
     /// Goals, the month's top donators, recent donators.
     pub donations: Donations,
-    /// Every user's all-time sum in the store's currency, if it is not nothing.
+    /// Every user's all-time sum in the store's currency, if it is not zero.
     pub patrons: Vec<Donor>,
 }
 
-/// Adds up orders. `users` gives owners their names, and `now` (seconds since 1970 UTC) says which month the top
-/// donators are of.
+/// Adds up orders. `users` has the owners' names. The top donators are those of the month of `now`, in seconds since
+/// 1970 UTC.
 #[must_use]
 pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal], now: i64) -> Derived {
     let paid: Vec<&Order> = orders.iter().filter(|order| order.status == OrderStatus::Paid).collect();
-    let this_month = month(now);
-    let of_month = paid.iter().copied().filter(|order| month(order.created_at) == this_month);
+    let this_month = Donations::month_of(now);
+    let of_month = paid.iter().copied().filter(|order| Donations::month_of(order.created_at) == this_month);
     let mut top = donors(of_month, users);
     top.sort_by_key(|donor| (Reverse(donor.amount), donor.user));
     top.truncate(Donations::TOP);
-    let given: Money = paid.iter().map(|order| total(order)).sum();
+    let given: Money = paid.iter().map(|order| order.total()).sum();
     Derived {
         ledgers: ledgers(&paid),
         sold: sold(&paid),
@@ -42,11 +41,6 @@ pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal],
         },
         patrons: donors(paid.iter().copied(), users),
     }
-}
-
-/// What an order's lines come to in the store's currency.
-fn total(order: &Order) -> Money {
-    order.lines.iter().map(|line| line.total).sum()
 }
 
 fn ledgers(paid: &[&Order]) -> BTreeMap<UserId, Ledger> {
@@ -70,13 +64,13 @@ fn sold(paid: &[&Order]) -> BTreeMap<ItemId, u64> {
     sold
 }
 
-/// The owners of these orders with what they gave, by user; those who gave nothing are left out.
+/// The owners of these orders with their sums, by user. Owners with a sum of zero are left out.
 fn donors<'a>(orders: impl Iterator<Item = &'a Order>, users: &BTreeMap<UserId, &User>) -> Vec<Donor> {
     let mut sums: BTreeMap<UserId, Money> = BTreeMap::new();
     for order in orders {
         if let Some(owner) = order.owner {
             let sum = sums.entry(owner).or_default();
-            *sum = *sum + total(order);
+            *sum = *sum + order.total();
         }
     }
     let given = sums.into_iter().filter(|(_, amount)| *amount > Money::ZERO);
@@ -107,11 +101,11 @@ fn recent(paid: &[&Order], users: &BTreeMap<UserId, &User>) -> Vec<RecentDonatio
     owned.into_iter().map(donation).collect()
 }
 
-/// A user's name and image; both empty for an unknown user.
+/// A user's name and image; both are empty for an unknown user.
 fn face(id: UserId, users: &BTreeMap<UserId, &User>) -> (String, String) {
     users.get(&id).map(|user| (user.username.clone(), user.avatar.clone())).unwrap_or_default()
 }
 
 #[cfg(test)]
-#[path = "derive_tests.rs"]
+#[path = "statistics_tests.rs"]
 mod tests;

@@ -1,0 +1,293 @@
+//! Transactions: writes with their conditions, sent together. A cancelled transaction is read by position in one pure
+//! function, [`judge`].
+
+use super::client::Db;
+use super::codec::{Item, key_attributes};
+use super::error::StoreError;
+use super::keys::{Key, PK};
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, CancellationReason, ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem, Update,
+};
+use std::collections::HashMap;
+use std::fmt::Display;
+
+const OPERATION: &str = "TransactWriteItems";
+
+/// A limit in the condition of a write. If the condition fails, the guard says which refusal that is.
+pub trait Guard: Clone {
+    /// Why the transaction is refused.
+    type Refusal;
+
+    /// The refusal, decided from the item as it was. `None` if the limit is not exceeded, so that something else has
+    /// changed since it was read.
+    fn refusal(&self, old: Option<&Item>) -> Option<Self::Refusal>;
+}
+
+/// The guard of a transaction that has no limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unguarded {}
+
+impl Guard for Unguarded {
+    type Refusal = Self;
+
+    fn refusal(&self, _: Option<&Item>) -> Option<Self> {
+        match *self {}
+    }
+}
+
+/// What a write does to its item.
+#[derive(Debug, Clone)]
+enum Change {
+    Put(Item),
+    Update(String),
+    Delete,
+    Check,
+}
+
+/// A write of a transaction. Without a guard its condition holds what was read: if it fails, the decision has to be made
+/// again.
+#[derive(Debug, Clone)]
+pub struct Write<G> {
+    guard: Option<G>,
+    key: Key,
+    change: Change,
+    condition: Option<String>,
+    names: HashMap<String, String>,
+    values: HashMap<String, AttributeValue>,
+}
+
+impl<G> Write<G> {
+    fn new(key: Key, change: Change) -> Self {
+        Self { guard: None, key, change, condition: None, names: HashMap::new(), values: HashMap::new() }
+    }
+
+    /// Replaces the item with this key; `item` includes the key.
+    #[must_use]
+    pub fn put(key: Key, item: Item) -> Self {
+        Self::new(key, Change::Put(item))
+    }
+
+    /// Changes attributes by an update expression.
+    #[must_use]
+    pub fn update(key: Key, expression: impl Into<String>) -> Self {
+        Self::new(key, Change::Update(expression.into()))
+    }
+
+    /// Adds to one number of the item, which `#added` names in a condition.
+    #[must_use]
+    pub fn add(key: Key, attribute: &str, number: impl Display) -> Self {
+        Self::update(key, "ADD #added :added").name("#added", attribute).number(":added", number)
+    }
+
+    /// Sets numbers of the item, on the condition that each is still what was found.
+    #[must_use]
+    pub fn set_numbers(key: Key, numbers: &[NumberChange]) -> Self {
+        let (mut sets, mut conditions) = (Vec::new(), Vec::new());
+        for (place, number) in numbers.iter().enumerate() {
+            sets.push(format!("#a{place} = :e{place}"));
+            conditions.push(match number.found {
+                Some(_) => format!("#a{place} = :f{place}"),
+                None => format!("attribute_not_exists(#a{place})"),
+            });
+        }
+        let write = Self::update(key, format!("SET {}", sets.join(", "))).only_if(conditions.join(" AND "));
+        numbers.iter().enumerate().fold(write, |write, (place, number)| {
+            let write = write.name(format!("#a{place}"), number.attribute.clone());
+            let write = write.number(format!(":e{place}"), number.expected);
+            match number.found {
+                Some(found) => write.number(format!(":f{place}"), found),
+                None => write,
+            }
+        })
+    }
+
+    /// Removes the item.
+    #[must_use]
+    pub fn delete(key: Key) -> Self {
+        Self::new(key, Change::Delete)
+    }
+
+    /// Changes nothing; only the condition counts.
+    #[must_use]
+    pub fn check(key: Key) -> Self {
+        Self::new(key, Change::Check)
+    }
+
+    /// The limit that the condition guards.
+    #[must_use]
+    pub fn guarded_by(mut self, guard: G) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// Sets the condition.
+    #[must_use]
+    pub fn only_if(mut self, condition: impl Into<String>) -> Self {
+        self.condition = Some(condition.into());
+        self
+    }
+
+    /// On the condition that the item exists.
+    #[must_use]
+    pub fn only_if_present(self) -> Self {
+        self.only_if("attribute_exists(#pk)").name("#pk", PK)
+    }
+
+    /// On the condition that the item does not exist.
+    #[must_use]
+    pub fn only_if_absent(self) -> Self {
+        self.only_if("attribute_not_exists(#pk)").name("#pk", PK)
+    }
+
+    /// On the condition that a number of the item is the one that was read.
+    #[must_use]
+    pub fn only_if_equal(self, attribute: &str, number: impl Display) -> Self {
+        self.only_if("#read = :read").name("#read", attribute).number(":read", number)
+    }
+
+    /// Names an attribute in the expressions.
+    #[must_use]
+    pub fn name(mut self, placeholder: impl Into<String>, name: impl Into<String>) -> Self {
+        self.names.insert(placeholder.into(), name.into());
+        self
+    }
+
+    /// Adds a value to the expressions.
+    #[must_use]
+    pub fn value(mut self, placeholder: impl Into<String>, value: AttributeValue) -> Self {
+        self.values.insert(placeholder.into(), value);
+        self
+    }
+
+    /// Adds a number to the expressions.
+    #[must_use]
+    pub fn number(self, placeholder: impl Into<String>, number: impl Display) -> Self {
+        self.value(placeholder, AttributeValue::N(number.to_string()))
+    }
+
+    /// Adds a text to the expressions.
+    #[must_use]
+    pub fn text(self, placeholder: impl Into<String>, text: &str) -> Self {
+        self.value(placeholder, AttributeValue::S(text.to_owned()))
+    }
+
+    fn into_item(self, table: &str) -> Result<TransactWriteItem, BuildError> {
+        // The database refuses an empty map.
+        let names = (!self.names.is_empty()).then_some(self.names);
+        let values = (!self.values.is_empty()).then_some(self.values);
+        let old = ReturnValuesOnConditionCheckFailure::AllOld;
+        let key = Some(key_attributes(&self.key));
+        let item = TransactWriteItem::builder();
+        macro_rules! finish {
+            ($builder:expr) => {
+                $builder
+                    .table_name(table)
+                    .set_condition_expression(self.condition)
+                    .set_expression_attribute_names(names)
+                    .set_expression_attribute_values(values)
+                    .return_values_on_condition_check_failure(old)
+                    .build()?
+            };
+        }
+        Ok(match self.change {
+            Change::Put(attributes) => item.put(finish!(Put::builder().set_item(Some(attributes)))),
+            Change::Update(text) => item.update(finish!(Update::builder().set_key(key).update_expression(text))),
+            Change::Delete => item.delete(finish!(Delete::builder().set_key(key))),
+            Change::Check => item.condition_check(finish!(ConditionCheck::builder().set_key(key))),
+        }
+        .build())
+    }
+}
+
+/// A number of an item that is to be corrected.
+#[derive(Debug, Clone)]
+pub struct NumberChange {
+    /// The attribute.
+    pub attribute: String,
+    /// The number that was read; `None` if the attribute is missing.
+    pub found: Option<i64>,
+    /// The number to be written.
+    pub expected: i64,
+}
+
+/// The result of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Sent<R> {
+    /// All of it is in the table.
+    Written,
+    /// Nothing was written: what was read has changed, or another transaction holds one of the items. Read again and
+    /// try again.
+    Conflict,
+    /// Nothing was written: a limit does not allow it.
+    Refused(R),
+}
+
+/// Sends writes as one transaction. The SDK adds a token, so that its own retries have no second effect.
+///
+/// # Errors
+/// [`StoreError`] if the database is unavailable, throttles or refuses the transaction as invalid. It is never half
+/// written; without a response it is not known whether it was written.
+pub async fn send<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<Sent<G::Refusal>, StoreError> {
+    let guards: Vec<Option<G>> = writes.iter().map(|write| write.guard.clone()).collect();
+    let items: Result<Vec<TransactWriteItem>, BuildError> =
+        writes.into_iter().map(|write| write.into_item(db.table())).collect();
+    let items = items.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
+    let Err(error) = db.transact_write(items).await else { return Ok(Sent::Written) };
+    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
+        return Err(StoreError::from_sdk(OPERATION, error));
+    };
+    match judge(&guards, cancelled.cancellation_reasons()) {
+        Cancelled::Conflict => Ok(Sent::Conflict),
+        Cancelled::Refused(refusal) => Ok(Sent::Refused(refusal)),
+        Cancelled::Throttled => Err(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) }),
+        Cancelled::Invalid => Err(StoreError::Refused { operation: OPERATION, source: Box::new(error) }),
+    }
+}
+
+/// Why a transaction was cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelled<R> {
+    /// What was read has changed, or another transaction is on the same items: read again and try again.
+    Conflict,
+    /// A limit does not allow it.
+    Refused(R),
+    /// The database has too little capacity.
+    Throttled,
+    /// The database refuses the transaction as invalid: a bug.
+    Invalid,
+}
+
+/// Reads a cancelled transaction whose writes had these guards. The order is:
+///
+/// 1. What was read has changed. This comes first because no other reason can be trusted then: the very same order may
+///    have taken the last unit when it was recorded a moment ago.
+/// 2. A refusal, the first by position.
+/// 3. Contention.
+/// 4. A fault: first too little capacity, then every other reason.
+#[must_use]
+pub fn judge<G: Guard>(guards: &[Option<G>], reasons: &[CancellationReason]) -> Cancelled<G::Refusal> {
+    let has_code = |reason: &CancellationReason, code: &str| reason.code() == Some(code);
+    let failed = guards.iter().zip(reasons).filter(|(_, reason)| has_code(reason, "ConditionalCheckFailed"));
+    let mut first = None;
+    for (guard, reason) in failed {
+        match guard.as_ref().and_then(|guard| guard.refusal(reason.item())) {
+            Some(refusal) => first = first.or(Some(refusal)),
+            None => return Cancelled::Conflict,
+        }
+    }
+    if let Some(refusal) = first {
+        return Cancelled::Refused(refusal);
+    }
+    if reasons.iter().any(|reason| has_code(reason, "TransactionConflict")) {
+        return Cancelled::Conflict;
+    }
+    let throttled = ["ProvisionedThroughputExceeded", "ThrottlingError", "RequestLimitExceeded"];
+    if reasons.iter().any(|reason| throttled.iter().any(|code| has_code(reason, code))) {
+        return Cancelled::Throttled;
+    }
+    Cancelled::Invalid
+}

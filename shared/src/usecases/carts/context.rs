@@ -1,0 +1,119 @@
+//! A user's cart with their ledger, read together, and the items of its lines, which may be cached.
+
+use crate::clock::Clock;
+use crate::model::{ActiveVersion, Cart, ItemId, Items, Ledger, Sold, UserId};
+use crate::rules::cart::{PricedLine, price_lines};
+use crate::store::counters::Counters;
+use crate::store::items::ItemCache;
+use crate::store::keys::{self, Key};
+use crate::store::{Db, Rows, StoreError, carts, ledgers, published};
+use std::sync::Arc;
+
+/// What carts are read from.
+#[derive(Debug, Clone, Copy)]
+pub struct CartSources<'a> {
+    /// The table.
+    pub db: &'a Db,
+    /// Published items.
+    pub items: &'a ItemCache,
+    /// Units sold.
+    pub counters: &'a Counters,
+    /// The time, by which counters are trusted.
+    pub clock: &'a dyn Clock,
+}
+
+/// A user's cart and ledger, as they are in the table now.
+#[derive(Debug)]
+pub struct CartContext {
+    /// The user.
+    pub user: UserId,
+    /// The active version.
+    pub active: Arc<ActiveVersion>,
+    /// The user's cart.
+    pub cart: Cart,
+    /// What the user bought.
+    pub ledger: Ledger,
+    /// The other rows that were read with them.
+    pub rows: Rows,
+}
+
+/// The items of a cart's lines.
+#[derive(Debug)]
+pub struct CartItems {
+    /// The items that are published.
+    pub items: Items,
+    /// Units sold of those with a global limit.
+    pub sold: Sold,
+    /// The other rows that were read with them.
+    pub rows: Rows,
+}
+
+impl CartItems {
+    /// Prices the lines of a cart.
+    #[must_use]
+    pub fn price<'a>(&'a self, cart: &'a Cart, ledger: &Ledger) -> Vec<PricedLine<'a>> {
+        price_lines(&cart.lines, &self.items, &self.sold, ledger)
+    }
+}
+
+impl CartContext {
+    /// The keys of a user's cart and ledger.
+    #[must_use]
+    pub fn keys(user: UserId) -> [Key; 2] {
+        [keys::cart(user), keys::ledger(user)]
+    }
+
+    /// Takes a user's cart and ledger out of what was read.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if one of them does not decode.
+    pub fn take(user: UserId, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
+        let cart = carts::take(&mut rows, user)?;
+        let ledger = ledgers::take(&mut rows, user)?;
+        Ok(Self { user, active, cart, ledger, rows })
+    }
+
+    /// Reads the items of the cart and `also`, their counters and the items under `more`, all at once. Reads nothing if
+    /// everything is cached and `more` is empty.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they can be neither read nor decoded.
+    pub async fn load_items(
+        &self,
+        sources: &CartSources<'_>,
+        also: Option<ItemId>,
+        more: impl IntoIterator<Item = Key>,
+    ) -> Result<CartItems, StoreError> {
+        let ids = || self.cart.lines.iter().map(|line| line.item).chain(also);
+        let items = sources.items.plan(&self.active.version, ids());
+        let limited = |id: &ItemId| items.known(*id).is_none_or(|published| published.item.global_limit.is_some());
+        let counters = sources.counters.plan(ids().filter(limited), sources.clock.millis());
+        let mut keys: Vec<Key> = items.keys().chain(counters.keys()).collect();
+        keys.extend(more);
+        let mut rows = if keys.is_empty() { Rows::default() } else { sources.db.batch_get(keys).await? };
+        let items = sources.items.complete(items, &mut rows)?;
+        let sold = sources.counters.complete(counters, &mut rows)?;
+        Ok(CartItems { items, sold, rows })
+    }
+}
+
+/// Removes the lines whose item is no longer published from a cart that is about to be written (rules.md, "Carts").
+/// What is cached may be stale, and during a restore no version is published: a line is removed only if the active
+/// version and the absence of its item are read here. Reads nothing if no item is known to be missing.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn drop_unpublished(sources: &CartSources<'_>, version: &str, cart: &mut Cart) -> Result<(), StoreError> {
+    let mut missing = sources.items.known_missing(version, cart.lines.iter().map(|line| line.item));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let items = missing.iter().map(|id| keys::item(version, *id)).collect();
+    let (current, rows) = tokio::join!(published::read_active_version(sources.db), sources.db.batch_get(items));
+    let mut rows = rows?;
+    if current?.is_some_and(|current| !current.is_empty() && current.version == version) {
+        missing.retain(|id| rows.take(&keys::item(version, *id)).is_none());
+        cart.lines.retain(|line| !missing.contains(&line.item));
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Changing a cart without losing another request's change (rules.md, "Writing a cart").
+
+use crate::store::carts::{Edit, Saved, save};
+use crate::store::{Db, RETRIES, StoreError, backoff};
+use crate::telemetry;
+
+/// The result of an attempt to change a cart.
+#[derive(Debug)]
+pub enum Attempt<R> {
+    /// A reply; nothing is to be written.
+    Done(R),
+    /// An edit to be written, and the reply once it is.
+    Write(Box<Edit>, R),
+}
+
+/// Why a cart was not changed.
+#[derive(Debug)]
+pub enum EditError<E> {
+    /// The attempt failed or was refused; nothing was written.
+    Attempt(E),
+    /// The write failed; it is not known whether it was written.
+    Write(StoreError),
+    /// Other requests kept changing the cart; nothing was written.
+    Conflict,
+}
+
+/// Runs `attempt` (read and decide) and writes its result, on the condition that the cart did not change in between. If
+/// it did, reads and decides again.
+///
+/// # Errors
+/// [`EditError`].
+pub async fn edit<R, E, F>(db: &Db, attempt: impl Fn() -> F) -> Result<R, EditError<E>>
+where
+    F: Future<Output = Result<Attempt<R>, E>>,
+{
+    for round in 0..=RETRIES {
+        match attempt().await.map_err(EditError::Attempt)? {
+            Attempt::Done(reply) => return Ok(reply),
+            Attempt::Write(edit, reply) => match save(db, &edit).await.map_err(EditError::Write)? {
+                Saved::Written => return Ok(reply),
+                Saved::Conflict => telemetry::conflict(),
+            },
+        }
+        if round < RETRIES {
+            tokio::time::sleep(backoff(round)).await;
+        }
+    }
+    Err(EditError::Conflict)
+}

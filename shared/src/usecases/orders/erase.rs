@@ -1,0 +1,57 @@
+//! What erasing a user does to the statistics. Orders keep their owner's id: no token matches it, and ids are never
+//! used again.
+
+use super::refusal::Write;
+use super::{STATISTICS_ROUNDS, patrons, pause_before};
+use crate::model::{Money, MonthSum, UserId};
+use crate::rules::donations::{forget, ranking};
+use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors};
+use crate::store::transaction::{Sent, send};
+use crate::store::{Db, StoreError, keys};
+
+/// What was erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Erased {
+    /// Whether the user's name was among the top or recent donators.
+    pub was_shown: bool,
+    /// Whether the user was a patron.
+    pub was_patron: bool,
+}
+
+/// Removes a user's name from the statistics: top, recent donations, patrons, the month's sums. Goals keep the sum. The
+/// user's own item must be removed before: then no write that is under way brings the name back. Erasing again changes
+/// nothing.
+///
+/// # Errors
+/// [`StoreError`] if the database is unavailable or other writes kept conflicting. The names are never half erased.
+pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
+    for round in 0..STATISTICS_ROUNDS {
+        pause_before(round).await;
+        let mut shown = VersionedDonations::read(db).await?;
+        let patron = patrons::forget(db, user).await?;
+        let was_patron = patron.is_some();
+        let month = shown.donations.month.clone();
+        let sums = if month.is_empty() { Vec::new() } else { month_sums(db, &month).await? };
+        let gave = sums.iter().any(|sum| sum.user == user);
+        let was_shown = forget(&mut shown.donations, user);
+        let erased = Erased { was_shown, was_patron };
+        if !(was_shown || was_patron || gave) {
+            return Ok(erased);
+        }
+        let mut writes = patron.unwrap_or_default();
+        if gave {
+            writes.push(Write::delete(keys::month_sum(&month, user)));
+        }
+        if was_shown {
+            let removed = MonthSum { user, amount: Money::ZERO };
+            let recent = newest(db, &shown.donations.recent, |row| row.user == user).await?;
+            shown.donations.recent = recent.into_iter().map(|(_, donation)| donation).collect();
+            shown.donations.top = top_donors(db, &ranking(sums, removed)).await?;
+        }
+        writes.push(shown.write()?);
+        if send(db, writes).await? == Sent::Written {
+            return Ok(erased);
+        }
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}

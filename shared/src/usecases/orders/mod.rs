@@ -1,0 +1,71 @@
+//! Orders: recording them, changing their status, and the statistics that follow from them.
+//!
+//! An order and everything it takes (counters, ledger, uses, balance) is one transaction. The statistics follow in a
+//! second one, guarded by a mark on the order, so that each order is counted once and a busy statistics item never
+//! blocks an order. [`catch_up`] lets the statistics follow if the second transaction failed.
+//!
+//! Everything that decides about an order is read strongly consistent, never from a cache.
+
+mod audit;
+mod effects;
+mod erase;
+mod inputs;
+mod patrons;
+mod price;
+mod record;
+mod refusal;
+mod set_status;
+mod statistics;
+
+pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
+pub use erase::{Erased, erase_names};
+pub use patrons::repair as repair_patrons;
+pub use price::{LineRequest, PriceError, price};
+pub use record::{NewOrder, RecordError, Recorded, record};
+pub use refusal::OrderRefusal;
+pub use set_status::{Changed, SetStatusError, set_status};
+pub use statistics::{CatchUp, Statistics, catch_up};
+
+use crate::model::{ActiveVersion, InternalId, OrderNumber};
+use crate::store::{Db, StoreError, backoff, published, sequences};
+
+/// How often a transaction of the statistics is tried: all orders write the same item, and in each round one of them
+/// succeeds. If all rounds fail, the order's mark shows that the statistics are behind.
+const STATISTICS_ROUNDS: u32 = 8;
+
+/// A new random internal id; `None` if the system has no random numbers.
+#[must_use]
+pub fn new_internal_id() -> Option<InternalId> {
+    let mut bits = [0_u8; 10];
+    getrandom::fill(&mut bits).ok()?;
+    Some(InternalId::from_bits(bits))
+}
+
+/// Reserves the next running number of an order. A number that is then not used remains a gap.
+async fn next_number(db: &Db) -> Result<OrderNumber, StoreError> {
+    sequences::reserve(db, sequences::ORDERS, 1).await.map(OrderNumber::new)
+}
+
+/// The active version; an empty one in an empty table.
+async fn active_version(db: &Db) -> Result<ActiveVersion, StoreError> {
+    Ok(published::read_active_version(db).await?.unwrap_or_default())
+}
+
+/// Waits before every round but the first.
+async fn pause_before(round: u32) {
+    if let Some(earlier) = round.checked_sub(1) {
+        tokio::time::sleep(backoff(earlier)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_ids_are_alike() {
+        let ids: BTreeSet<String> = (0..1_000).map(|_| new_internal_id().unwrap().as_str().to_owned()).collect();
+        assert_eq!(ids.len(), 1_000);
+    }
+}

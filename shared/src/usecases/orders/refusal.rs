@@ -1,0 +1,111 @@
+//! Why an order is refused, and how that is read from the item that a failed condition returns.
+
+use crate::model::{Code, ItemId, Money};
+use crate::store::codec::Item;
+use crate::store::transaction::{self, Guard};
+use crate::store::{codes, ledgers};
+
+/// A write of an order's transaction.
+pub(super) type Write = transaction::Write<Limit>;
+
+/// Why an order cannot be paid: a limit, a code or a balance does not allow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OrderRefusal {
+    /// More units than may be sold in all.
+    #[error("item {item} may be sold {limit} times in all, and not as many are left")]
+    GlobalLimit {
+        /// The item.
+        item: ItemId,
+        /// Its limit.
+        limit: u32,
+    },
+    /// More units than one user may buy.
+    #[error("item {item} may be bought {limit} times by one user, and this one bought too many already")]
+    UserLimit {
+        /// The item.
+        item: ItemId,
+        /// Its limit.
+        limit: u32,
+    },
+    /// No such coupon.
+    #[error("there is no coupon with this code")]
+    UnknownCoupon,
+    /// No such gift card.
+    #[error("there is no gift card with this code")]
+    UnknownGiftCard,
+    /// No uses left.
+    #[error("the coupon is used up")]
+    CouponUsedUp,
+    /// No uses left for this user.
+    #[error("the coupon is used up for this user")]
+    CouponUsedUpByUser,
+    /// The balance is below the payment.
+    #[error("the gift card's balance is below the amount to be taken")]
+    GiftCardBalance,
+}
+
+/// A user's limit on an item, and the number of units in an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UserLimit {
+    /// The item.
+    pub(super) item: ItemId,
+    /// Units in this order.
+    pub(super) count: u64,
+    /// Units that one user may buy.
+    pub(super) limit: u32,
+}
+
+/// The limit that the condition of a write guards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// A user's limits, in the user's ledger.
+    Ledger(Vec<UserLimit>),
+    /// An item's global limit, in its counter.
+    Sold {
+        /// The item.
+        item: ItemId,
+        /// Units that may be sold in all.
+        limit: u32,
+    },
+    /// A coupon's uses in all.
+    CouponUses,
+    /// A coupon's uses by the buyer.
+    UserUses,
+    /// A gift card's balance.
+    Balance {
+        /// The amount to be taken.
+        amount: Money,
+    },
+}
+
+impl Guard for Limit {
+    type Refusal = OrderRefusal;
+
+    fn refusal(&self, old: Option<&Item>) -> Option<OrderRefusal> {
+        match self {
+            Self::Ledger(limits) => {
+                let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item));
+                let exceeded =
+                    |limit: &&UserLimit| held(limit.item) + i128::from(limit.count) > i128::from(limit.limit);
+                let limit = limits.iter().find(exceeded)?;
+                Some(OrderRefusal::UserLimit { item: limit.item, limit: limit.limit })
+            }
+            Self::Sold { item, limit } => Some(OrderRefusal::GlobalLimit { item: *item, limit: *limit }),
+            Self::CouponUses => match codes::decode_old(old)? {
+                Code::Coupon(coupon) if coupon.max_uses.is_some_and(|most| coupon.uses >= most) => {
+                    Some(OrderRefusal::CouponUsedUp)
+                }
+                _ => None,
+            },
+            Self::UserUses => Some(OrderRefusal::CouponUsedUpByUser),
+            Self::Balance { amount } => match codes::decode_old(old)? {
+                Code::Gift(gift) if gift.balance < *amount => Some(OrderRefusal::GiftCardBalance),
+                _ => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "refusal_tests.rs"]
+mod tests;

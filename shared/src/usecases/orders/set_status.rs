@@ -1,0 +1,94 @@
+//! Changing an order's status, with everything it takes or gives back, in one transaction.
+
+use super::effects::{give_back, take};
+use super::inputs::OrderInputs;
+use super::pause_before;
+use super::refusal::{OrderRefusal, Write};
+use super::statistics::{Statistics, follow};
+use crate::model::{InternalId, ItemId, OrderStatus};
+use crate::rules::order::may_become;
+use crate::store::orders::{self, StoredOrder};
+use crate::store::transaction::{Sent, send};
+use crate::store::{Db, RETRIES, StoreError};
+
+/// The result of [`set_status`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The order as it is in the table.
+    pub stored: StoredOrder,
+    /// The status before; the same if nothing had to be changed.
+    pub from: OrderStatus,
+    /// Items that are no longer published: counted, but not guarded by a limit.
+    pub unguarded: Vec<ItemId>,
+    /// Whether the statistics show it.
+    pub statistics: Statistics,
+}
+
+/// Why a status was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SetStatusError {
+    /// There is no such order.
+    #[error("there is no order {0}")]
+    Unknown(InternalId),
+    /// An order with the one status cannot change to the other.
+    #[error("an order that is {} cannot become {}", from.as_str(), to.as_str())]
+    Forbidden {
+        /// Its status.
+        from: OrderStatus,
+        /// The status asked for.
+        to: OrderStatus,
+    },
+    /// A limit, a code or a balance does not allow it.
+    #[error(transparent)]
+    Refused(#[from] OrderRefusal),
+    /// Other writes kept conflicting with this one.
+    #[error("other writes kept changing the same items; nothing was changed")]
+    Conflict,
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Changes an order's status. A payment takes what the order takes, and a refund gives it back, each once: the write is
+/// conditional on the status that was read. Setting the status that the order has changes nothing.
+///
+/// # Errors
+/// [`SetStatusError`]; nothing is changed then, unless the database did not respond.
+pub async fn set_status(db: &Db, id: &InternalId, to: OrderStatus) -> Result<Changed, SetStatusError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
+        let from = before.order.status;
+        if from == to {
+            let statistics = follow(db, id).await;
+            return Ok(Changed { stored: before, from, unguarded: Vec::new(), statistics });
+        }
+        if !may_become(from, to) {
+            return Err(SetStatusError::Forbidden { from, to });
+        }
+        let (writes, unguarded) = plan(db, &before, to).await?;
+        match send(db, writes).await? {
+            Sent::Written => {
+                let statistics = follow(db, id).await;
+                let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
+                return Ok(Changed { stored, from, unguarded, statistics });
+            }
+            Sent::Refused(refusal) => return Err(refusal.into()),
+            Sent::Conflict => {}
+        }
+    }
+    Err(SetStatusError::Conflict)
+}
+
+/// The writes of a change, the order's own first, and the items whose limits are not known.
+async fn plan(db: &Db, before: &StoredOrder, to: OrderStatus) -> Result<(Vec<Write>, Vec<ItemId>), SetStatusError> {
+    let (mut unguarded, mut writes) = (Vec::new(), Vec::new());
+    if to == OrderStatus::Paid {
+        let taken = take(before, &OrderInputs::read(db, before).await?)?;
+        (writes, unguarded) = (taken.writes, taken.unguarded);
+    } else if before.order.status == OrderStatus::Paid {
+        writes = give_back(before, &OrderInputs::read(db, before).await?);
+    }
+    writes.insert(0, before.set_status(to));
+    Ok((writes, unguarded))
+}
