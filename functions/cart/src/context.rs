@@ -1,16 +1,15 @@
-//! What every cart endpoint reads first: the caller, their cart and what they bought, in one round trip; then, if they
-//! are not cached, the items of the cart in a second.
+//! What every cart endpoint reads first: the caller, their cart and their ledger, in one round trip; then the items of
+//! the cart, in a second one if they are not cached.
 
 use crate::State;
-use crate::write::Failure;
 use shared::endpoint::Error;
 use shared::model::{ActiveVersion, Cart, ItemId, Items, Ledger, Sold, UserId};
 use shared::store::keys::{self, Key};
-use shared::store::{Rows, carts, ledgers, published, users};
+use shared::store::{Rows, StoreError, carts, ledgers, published, users};
 use shared::token::Claim;
 use std::sync::Arc;
 
-/// A caller with their cart, as they are in the table now.
+/// A caller with their cart, read from the table.
 pub struct CartContext {
     /// The caller.
     pub user: UserId,
@@ -18,20 +17,44 @@ pub struct CartContext {
     pub active: Arc<ActiveVersion>,
     /// The caller's cart.
     pub cart: Cart,
-    /// What the caller bought.
+    /// What the caller has bought.
     pub ledger: Ledger,
-    /// What else was read with them.
+    /// The other rows that were read with them.
     pub rows: Rows,
 }
 
-/// The items that the lines of a cart are for.
+/// The published items of a cart's lines.
 pub struct CartItems {
-    /// The items that are published.
+    /// The published items, by id.
     pub items: Items,
-    /// Units sold of those with a global limit.
+    /// Units sold of the items with a global limit.
     pub sold: Sold,
-    /// What else was read with them.
+    /// The other rows that were read with them.
     pub rows: Rows,
+}
+
+/// Why a context could not be loaded: what every endpoint's [`Error`] has, without a refusal of its own.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The account does not accept the token.
+    Unauthorized,
+    /// The database failed.
+    Store(StoreError),
+}
+
+impl From<StoreError> for LoadError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl<R> From<LoadError> for Error<R> {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Unauthorized => Self::Unauthorized,
+            LoadError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 /// The keys of a caller, their cart and their ledger.
@@ -40,25 +63,29 @@ pub fn own_keys(user: UserId) -> Vec<Key> {
 }
 
 impl CartContext {
-    /// Takes the caller, their cart and their ledger out of what was read, if the token is still good.
-    pub fn authenticate(claim: Claim, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, Failure> {
-        let user = users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?.id;
+    /// Takes the caller, their cart and their ledger from the rows, if the account accepts the token.
+    pub fn authenticate(claim: Claim, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, LoadError> {
+        let user = users::admit(&mut rows, claim)?.ok_or(LoadError::Unauthorized)?.id;
         let cart = carts::take(&mut rows, user)?;
         let ledger = ledgers::take(&mut rows, user)?;
         Ok(Self { user, active, cart, ledger, rows })
     }
 
-    /// Reads the caller, their cart, their ledger and what is under `more`, all at once.
-    pub async fn load(state: &State, claim: Claim, more: impl IntoIterator<Item = Key>) -> Result<Self, Failure> {
+    /// Reads the caller, their cart, their ledger and the rows of `more` in one call.
+    pub async fn load(state: &State, claim: Claim, more: impl IntoIterator<Item = Key>) -> Result<Self, LoadError> {
         let mut keys = own_keys(claim.user);
         keys.extend(more);
         let (active, rows) = tokio::join!(state.base.published.active_version(), state.base.db.batch_get(keys));
         Self::authenticate(claim, active?, rows?)
     }
 
-    /// Reads the items of the cart, their counters and what is under `more`, all at once; nothing if all is cached and
-    /// `more` is empty.
-    pub async fn load_items(&self, state: &State, more: impl IntoIterator<Item = Key>) -> Result<CartItems, Failure> {
+    /// Reads the items of the cart, their counters and the rows of `more` in one call. Makes no call if everything is
+    /// cached and `more` is empty.
+    pub async fn load_items(
+        &self,
+        state: &State,
+        more: impl IntoIterator<Item = Key>,
+    ) -> Result<CartItems, StoreError> {
         let ids = || self.cart.lines.iter().map(|line| line.item);
         let items = state.items.plan(&self.active.version, ids());
         let limited = |id: &ItemId| items.known(*id).is_none_or(|published| published.item.global_limit.is_some());
@@ -72,10 +99,10 @@ impl CartContext {
     }
 }
 
-/// Takes the lines whose item is no longer published out of a cart that is about to be written (rules.md, "Carts").
-/// What is cached may be stale, and during a restore no version is published: a line is removed only if the active
-/// version and the absence of its item are read here. Reads nothing while no item is known to be missing.
-pub async fn drop_unpublished(state: &State, version: &str, cart: &mut Cart) -> Result<(), Failure> {
+/// Removes the lines whose item is no longer published from a cart that is about to be written (rules.md, "Carts").
+/// The cache may be stale, and during a restore no version is published: a line is removed only if the active version and
+/// the absence of its item are read here. Reads nothing unless an item is known to be missing.
+pub async fn drop_unpublished(state: &State, version: &str, cart: &mut Cart) -> Result<(), StoreError> {
     let mut missing = state.items.known_missing(version, cart.lines.iter().map(|line| line.item));
     if missing.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Changing a cart without losing another request's change.
+//! Conditional writes of carts: no request loses another's change.
 
 use crate::State;
 use lambda_http::http::StatusCode;
@@ -6,10 +6,10 @@ use shared::endpoint::{Error, Refusal};
 use shared::store::carts::{self, Edit, Saved};
 use shared::telemetry;
 
-/// How often a write that lost against another is tried again.
+/// Retries of a write after a conflict.
 const RETRIES: u32 = 3;
 
-/// Other requests kept changing the cart in between.
+/// Every attempt found the cart changed by another request.
 #[derive(Debug, thiserror::Error)]
 #[error("The cart was changed by another request at the same time. Please try again.")]
 pub struct Contention;
@@ -19,21 +19,25 @@ impl Refusal for Contention {
     fn status(&self) -> StatusCode {
         StatusCode::OK
     }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![("Other requests kept changing the cart", Self)]
+    }
 }
 
-/// Why a cart endpoint did not respond as usual.
+/// The error of an endpoint that writes a cart.
 pub type Failure = Error<Contention>;
 
-/// What an attempt results in.
+/// The result of an attempt.
 pub enum Attempt<R> {
-    /// A reply; nothing is to be written.
+    /// A reply without a write.
     Done(R),
-    /// An edit to be written, and the reply once it is.
+    /// An edit, and the reply after it has been written.
     Write(Box<Edit>, R),
 }
 
-/// Runs `attempt` (read and decide) and writes what it results in, on the condition that the cart did not change in
-/// between; reads and decides again if it did.
+/// Runs `attempt` (read and decide) and writes its edit on the condition that the cart has not changed since it was read.
+/// After a conflict, reads and decides again.
 pub async fn with_retries<R, F>(state: &State, attempt: impl Fn() -> F) -> Result<R, Failure>
 where
     F: Future<Output = Result<Attempt<R>, Failure>>,

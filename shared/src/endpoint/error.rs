@@ -13,14 +13,21 @@ use std::convert::Infallible;
 use std::fmt;
 
 /// A refusal that only one endpoint (or function) knows. Its [`fmt::Display`] is the text that the caller reads.
-pub trait Refusal: fmt::Display + fmt::Debug + Send {
+pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
     /// The HTTP status.
     fn status(&self) -> StatusCode;
+
+    /// Every refusal after the condition for it, for the documentation.
+    fn documented() -> Vec<(&'static str, Self)>;
 }
 
 impl Refusal for Infallible {
     fn status(&self) -> StatusCode {
         match *self {}
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        Vec::new()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an endpoint declares, and the one way in which every endpoint runs.
+//! The declaration of an endpoint, and the wrapper that runs every endpoint.
 //!
 //! An endpoint is a type in a file of its own: constants and types say what it is ([`Endpoint`]), and `handle` is what
 //! it does. A function lists its endpoints ([`Route`]) and passes every request to [`handle`]. Routing, rate limits,
@@ -6,12 +6,16 @@
 //! and so do the tests and the tables of the documentation that hold for every endpoint.
 
 mod caller;
+#[cfg(feature = "schema")]
+mod describe;
 mod error;
 mod input;
 mod reply;
 mod run;
 
 pub use caller::{Access, Caller, Visitor};
+#[cfg(feature = "schema")]
+pub use describe::{Content, Description, OtherResponse, Schemas};
 pub use error::{Error, ErrorBody, Refusal, failed};
 pub use input::{Input, InputKind, JsonBody, PathParameter};
 pub use reply::{Json, Reply};
@@ -25,6 +29,18 @@ use lambda_http::{Request, Response};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
+
+/// A type that the documentation can describe. Without the feature `schema` that is every type.
+#[cfg(feature = "schema")]
+pub trait Described: schemars::JsonSchema {}
+#[cfg(feature = "schema")]
+impl<T: schemars::JsonSchema> Described for T {}
+
+/// A type that the documentation can describe. Without the feature `schema` that is every type.
+#[cfg(not(feature = "schema"))]
+pub trait Described {}
+#[cfg(not(feature = "schema"))]
+impl<T> Described for T {}
 
 /// An endpoint: what it declares, and its handler.
 pub trait Endpoint: Sized + 'static {
@@ -44,7 +60,7 @@ pub trait Endpoint: Sized + 'static {
     /// The gateway's route keys that lead here. A scheduled event is sent with a route key of its own, whose method is
     /// `SCHEDULE`, so that no request from outside can match it.
     const ROUTES: &'static [&'static str];
-    /// What it does, in a few words, for the tables of the documentation.
+    /// A short description for the documentation: a phrase that begins with a verb.
     const SUMMARY: &'static str;
     /// Its place among the sixteen documented endpoints; `None` if it is beyond them.
     const NUMBER: Option<u8>;
@@ -53,6 +69,8 @@ pub trait Endpoint: Sized + 'static {
     const ROUND_TRIPS: RoundTrips;
     /// The shape of its error bodies.
     const ERRORS: ErrorBody = ErrorBody::Message;
+    /// The condition under which its handler responds 401 although a token is optional; for the documentation.
+    const UNAUTHORIZED: Option<&'static str> = None;
     /// Whether the caller's account is read: if not, a token is good for as long as its signature is.
     const CHECKS_ACCOUNT: bool = true;
     /// Whether caches may keep its response to GET.
@@ -120,6 +138,9 @@ pub struct Declaration {
     pub deadline: Duration,
     /// [`Endpoint::ROUND_TRIPS`].
     pub round_trips: RoundTrips,
+    /// Describes what the endpoint reads and returns.
+    #[cfg(feature = "schema")]
+    pub describe: fn(&mut Schemas) -> Description,
 }
 
 impl Declaration {
@@ -138,6 +159,8 @@ impl Declaration {
             body_limit: E::BODY_LIMIT,
             deadline: E::DEADLINE,
             round_trips: E::ROUND_TRIPS,
+            #[cfg(feature = "schema")]
+            describe: describe::describe::<E>,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Ordinary responses.
 
-use super::Cache;
+use super::{Cache, Described};
 use crate::http::reply::{self, Rendered};
 use lambda_http::http::Method;
 use lambda_http::{Body, Request, Response};
@@ -12,6 +12,10 @@ use std::sync::Arc;
 pub trait Reply: Send {
     /// The response to `request`.
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body>;
+
+    /// The body, for the documentation.
+    #[cfg(feature = "schema")]
+    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content;
 }
 
 /// 200 with a JSON body of type `T`. It is rendered where it is made, so that it may borrow what it is made of; `T`
@@ -44,7 +48,7 @@ impl<T> Json<T> {
     }
 }
 
-impl<T> Reply for Json<T> {
+impl<T: Described> Reply for Json<T> {
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body> {
         match self.body {
             Rendering::Once(body) => reply::text(body),
@@ -53,5 +57,10 @@ impl<T> Reply for Json<T> {
             }
             Rendering::Kept(body) => reply::text(body.body().to_owned()),
         }
+    }
+
+    #[cfg(feature = "schema")]
+    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content {
+        super::Content { media_type: "application/json", schema: generator.subschema_for::<T>() }
     }
 }

@@ -213,6 +213,26 @@ where
     if text.trim().is_empty() { Err(de::Error::custom(REQUIRED)) } else { Ok(text.as_str().into()) }
 }
 
+/// The schema of a text that [`text`] reads.
+#[cfg(feature = "schema")]
+#[derive(Debug)]
+pub struct Text<const LONGEST: usize>;
+
+#[cfg(feature = "schema")]
+impl<const LONGEST: usize> schemars::JsonSchema for Text<LONGEST> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("Text{LONGEST}").into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": LONGEST })
+    }
+}
+
 /// As [`text`], for a coupon, gift card or referral code.
 ///
 /// # Errors

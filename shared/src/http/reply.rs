@@ -33,12 +33,13 @@ pub struct Unauthorized<'a> {
     pub message: &'a str,
 }
 
-/// The body of an outcome told by the flag `success`.
+/// The outcome: success, or a refusal with its reason.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome<'a> {
-    /// Whether it worked.
+    /// Whether the request succeeded.
     pub success: bool,
-    /// The text.
+    /// The outcome, as a text for people.
     pub message: &'a str,
 }
 

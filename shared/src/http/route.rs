@@ -42,13 +42,19 @@ fn captured<'r>(path: &str, request: &'r Request) -> Option<&'r str> {
     (is_whole && !rest.is_empty()).then_some(rest)
 }
 
+/// The name of the parameter of a path or a route key, if it has one.
+#[must_use]
+pub fn parameter_name(path: &str) -> Option<&str> {
+    Some(path.split_once('{')?.1.trim_end_matches(['+', '}']))
+}
+
 /// The parameter of the route among `keys` by which the request came, percent-decoded. The gateway hands it over
 /// decoded; it is decoded once more only if a `%` is left. `None` if that is not UTF-8.
 #[must_use]
 pub fn parameter(request: &Request, keys: &[&str]) -> Option<String> {
     let parameters = request.path_parameters();
     let path = keys.iter().find_map(|key| path_of(key, request).filter(|path| path.contains('{')))?;
-    let name = path.split_once('{')?.1.trim_end_matches(['+', '}']);
+    let name = parameter_name(path)?;
     let sent = parameters.first(name).or_else(|| captured(path, request))?;
     if !sent.contains('%') {
         return Some(sent.to_owned());

@@ -72,6 +72,20 @@ impl Decimal {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Decimal {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Decimal".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "number",
+            "description": "A decimal number. Money is in major units and has at most the currency's number of digits."
+        })
+    }
+}
+
 impl Serialize for Decimal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let scale = self.scale();

@@ -40,6 +40,7 @@ impl fmt::Display for InternalId {
 
 /// The state of an order (rules.md, "Who may see an order").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum OrderStatus {
     /// The gateway has not answered yet.
