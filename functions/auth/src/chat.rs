@@ -12,7 +12,7 @@ use shared::model::ChatLogin;
 const NONCE: usize = 16;
 
 /// The reason if the owner's authorize endpoint cannot be parsed.
-const NO_URL: &str = "the authorize endpoint is no URL";
+const NO_URL: &str = "the authorize endpoint is not a valid URL";
 
 /// GET /auth/chat.
 pub struct Chat;
@@ -94,7 +94,7 @@ fn new_state(state: &State) -> Result<String, String> {
 /// The authorization-code URL of the store's client.
 fn authorization_url(chat: &ChatLogin, state: String) -> Result<String, String> {
     let authorize = AuthUrl::new(chat.authorize_url.clone()).map_err(|_| NO_URL)?;
-    let redirect = RedirectUrl::new(chat.redirect_url.clone()).map_err(|_| "the redirect URL is no URL")?;
+    let redirect = RedirectUrl::new(chat.redirect_url.clone()).map_err(|_| "the redirect URL is not valid")?;
     let client =
         BasicClient::new(ClientId::new(chat.client_id.clone())).set_auth_uri(authorize).set_redirect_uri(redirect);
     let scopes = chat.scopes.iter().cloned().map(Scope::new);

@@ -69,7 +69,7 @@ impl Endpoint for GetPromoted {
     }
 }
 
-/// The published promotions and how much was sold of those with a global limit.
+/// The published promotions, and the units sold of those with a global limit.
 async fn promotions(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Promotions>, Sold), StoreError> {
     let key = keys::promotions(&active.version);
     let promotions = state.promotions.get(&state.base.db, &key).await?.unwrap_or_default();

@@ -52,7 +52,7 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     let decide = |on_cart| referral::set(found.as_ref(), on_cart, context.user, switched_on);
     let mut decision = decide(context.cart.referral.as_ref());
     if let (Decision::AnotherIsSet, Some(on_cart)) = (decision, &context.cart.referral) {
-        // One that is disabled or gone does not block another (rules.md, "Referral codes").
+        // A code that is disabled or no longer exists does not block another one (rules.md, "Referral codes").
         let mut rows = state.base.db.batch_get(vec![keys::referral(on_cart)]).await?;
         let other = codes::take_referral(&mut rows, on_cart)?;
         decision = decide(referral::in_force(other.as_ref(), switched_on).map(|_| on_cart));

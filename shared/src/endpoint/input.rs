@@ -1,4 +1,4 @@
-//! What handlers read of a request, as types.
+//! The input of handlers, as types.
 
 use super::Described;
 use crate::http::body::{self, BodyFault};
@@ -7,29 +7,29 @@ use lambda_http::Request;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
 
-/// What is read of a request.
+/// The part of a request that an endpoint reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputKind {
-    /// Nothing; a body is only measured.
+    /// Nothing. Only the size of a body is checked.
     Nothing,
     /// A JSON object.
     JsonBody,
-    /// The parameter of the path.
+    /// The path parameter.
     PathParameter,
 }
 
-/// What a handler reads of a request.
+/// The input of a handler.
 pub trait Input: Sized + Send {
-    /// What is read.
+    /// The part of the request that is read.
     const KIND: InputKind;
 
-    /// Reads the request, which came in by a route of `routes`. Its body is not too large.
+    /// Reads a request that matched one of `routes`. The size of its body has been checked.
     ///
     /// # Errors
     /// [`BodyFault`], which names the field that is wrong.
     fn read(request: &Request, routes: &[&str]) -> Result<Self, BodyFault>;
 
-    /// The schema of what is read; `None` if nothing is.
+    /// The schema of the input; `None` if the endpoint reads nothing.
     #[cfg(feature = "schema")]
     fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema>;
 }
@@ -47,7 +47,7 @@ impl Input for () {
     }
 }
 
-/// A JSON object, read into a struct. Unknown fields are ignored.
+/// A JSON object, parsed into a struct. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonBody<T>(pub T);
 
@@ -64,8 +64,8 @@ impl<T: DeserializeOwned + Described + Send> Input for JsonBody<T> {
     }
 }
 
-/// The parameter of the path, percent-decoded and parsed; `None` if it is not UTF-8 or does not parse. What that means is
-/// for the handler to say, since a token comes before it (rules.md, "Order of refusals").
+/// The path parameter, percent-decoded and parsed; `None` if it is not UTF-8 or cannot be parsed. The handler decides
+/// what that means, because the token is checked first (rules.md, "Order of refusals").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathParameter<T>(pub Option<T>);
 

@@ -18,8 +18,8 @@ pub trait Reply: Send {
     fn content(generator: &mut schemars::SchemaGenerator) -> super::Content;
 }
 
-/// 200 with a JSON body of type `T`. It is rendered where it is made, so that it may borrow what it is made of; `T`
-/// names the type with its lifetimes `'static`.
+/// 200 with a JSON body of type `T`. It is rendered on construction, so that the body can borrow its data; `T` is the
+/// type with `'static` lifetimes.
 #[derive(Debug, Clone)]
 pub struct Json<T> {
     body: Rendering,
@@ -28,9 +28,9 @@ pub struct Json<T> {
 
 #[derive(Debug, Clone)]
 enum Rendering {
-    /// For this response only.
+    /// For one response.
     Once(String),
-    /// Kept, with its tag, for as long as nothing in it changes.
+    /// Cached with its entity tag for as long as its data does not change.
     Kept(Arc<Rendered>),
 }
 
@@ -41,7 +41,7 @@ impl<T> Json<T> {
         Self { body: Rendering::Once(reply::render(body)), shape: PhantomData }
     }
 
-    /// A body that was rendered before.
+    /// A body that was rendered earlier.
     #[must_use]
     pub const fn kept(body: Arc<Rendered>) -> Self {
         Self { body: Rendering::Kept(body), shape: PhantomData }

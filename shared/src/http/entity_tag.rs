@@ -5,10 +5,10 @@ use lambda_http::http::header::IF_NONE_MATCH;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
-/// Bytes of the hash that stand in a tag.
+/// Bytes of the hash in a tag.
 const BYTES: usize = 16;
 
-/// The strong tag of a body, quotes included.
+/// The strong tag of a body, including the quotes.
 #[must_use]
 pub fn of(body: &str) -> String {
     let mut tag = String::with_capacity(2 * BYTES + 2);
@@ -21,7 +21,7 @@ pub fn of(body: &str) -> String {
     tag
 }
 
-/// Whether the caller has the body with this tag already (RFC 9110, 13.1.2: weak comparison).
+/// Whether the caller already has the body with this tag (RFC 9110, 13.1.2: weak comparison).
 #[must_use]
 pub fn matches(headers: &HeaderMap, tag: &str) -> bool {
     let values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
