@@ -130,7 +130,7 @@ fn conditions(code: &Code) -> usize {
 impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "The store is ready at {}", self.base_url)?;
-        writeln!(f, "Database: {} (table {})\n", self.dynamodb_endpoint, self.table)?;
+        writeln!(f, "The database is at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
         writeln!(f, "Tokens, valid for a week:")?;
         for (name, token) in &self.tokens {
             let remark = if self.revoked.contains(name) { " (revoked: 401)" } else { "" };
@@ -146,6 +146,6 @@ impl fmt::Display for Ready {
             let body = serde_json::json!({ "order_id": order.id });
             writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
         }
-        write!(f, "\nRequests are printed to standard error (--quiet: not). Ctrl-C stops the server.")
+        write!(f, "\nRequests are printed to standard error (--quiet turns this off). Ctrl-C stops the server.")
     }
 }
