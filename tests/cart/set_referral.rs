@@ -83,7 +83,7 @@ async fn no_code_is_accepted_while_referrals_are_off() {
     let unknown = unwritten(&store, NEW, "no-such-code", false).await;
     republish(&store, |compiled| compiled.config.is_ref = false).await;
     assert_eq!(unwritten(&store, NEW, "lantern", false).await, unknown);
-    assert_eq!(unwritten(&store, RICH, "lantern", false).await, unknown, "also where it is set already");
+    assert_eq!(unwritten(&store, RICH, "lantern", false).await, unknown, "also if it is already set");
 }
 
 #[tokio::test]

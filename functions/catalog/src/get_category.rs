@@ -65,9 +65,9 @@ struct CategoryBody<'a> {
     comparison: &'a [Comparison],
     /// The category's full path, such as `/ranks/vip`.
     url: &'a str,
-    /// The category's description.
+    /// The category's description. Null if it has none.
     description: Option<&'a str>,
-    /// The URL of the category's image.
+    /// The URL of the category's image. Null if it has none.
     img: Option<&'a str>,
     /// True if the category has comparison rows. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]

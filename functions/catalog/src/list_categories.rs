@@ -36,7 +36,7 @@ struct SubcategoryEntry<'a> {
     description: &'a str,
     /// The category's full path, with a leading slash.
     url: &'a str,
-    /// The URL of the category's image.
+    /// The URL of the category's image. Null if it has none.
     img: Option<&'a str>,
 }
 

@@ -78,3 +78,18 @@ fn every_number_names_its_unit() {
         assert!(units.iter().any(|unit| description(schema).starts_with(unit)), "{name}: {}", description(schema));
     }
 }
+
+#[test]
+fn every_nullable_field_says_when_it_is_null() {
+    fn is_nullable(schema: &Value) -> bool {
+        let alternatives = schema["anyOf"].as_array();
+        schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
+            || alternatives.is_some_and(|schemas| schemas.iter().any(|schema| schema["type"] == "null"))
+    }
+    let reference = Reference::of_all_functions();
+    let nullable: Vec<_> = fields(&reference.replies).into_iter().filter(|(_, schema)| is_nullable(schema)).collect();
+    assert!(nullable.len() > 10, "only {} nullable fields were found", nullable.len());
+    for (name, schema) in nullable {
+        assert!(description(schema).contains("Null "), "{name}: {}", description(schema));
+    }
+}
