@@ -35,6 +35,7 @@ pub struct Account<'a> {
     updated_at: String,
     /// Virtual currency: the balance. Absent unless the store uses virtual currency.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Decimal"))]
     virtual_currency: Option<Decimal>,
 }
 

@@ -1,6 +1,8 @@
 //! The schemas are true: every body that the black-box tests pin fits the schema of its endpoint, without a field that
 //! the schema does not have.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
+
 use reference::{Documented, Reference};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -111,8 +113,8 @@ fn snapshots() -> Vec<(String, String, PathBuf, Value)> {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let mut parts = name.split("__").skip(1);
             let (function, test) = (parts.next().unwrap().to_owned(), parts.next().unwrap().to_owned());
-            let text = std::fs::read_to_string(&path).unwrap();
-            let body = text.splitn(3, "---\n").nth(2).unwrap();
+            let content = std::fs::read_to_string(&path).unwrap();
+            let body = content.splitn(3, "---\n").nth(2).unwrap();
             found.push((function, test, path, serde_json::from_str(body).unwrap()));
         }
     }
@@ -122,8 +124,8 @@ fn snapshots() -> Vec<(String, String, PathBuf, Value)> {
 /// The sample event of an endpoint, which has the name of its test file.
 fn sample(function: &str, test: &str) -> Value {
     let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../events");
-    let text = std::fs::read_to_string(events.join(function).join(format!("{test}.json"))).unwrap();
-    serde_json::from_str(&text).unwrap()
+    let content = std::fs::read_to_string(events.join(function).join(format!("{test}.json"))).unwrap();
+    serde_json::from_str(&content).unwrap()
 }
 
 /// Whether a test file is that of an endpoint.
