@@ -1,4 +1,4 @@
-//! Who is let in where: every endpoint with every kind of `Authorization` header (rules.md, "Tokens").
+//! Access control: every endpoint with every kind of `Authorization` header (rules.md, "Tokens").
 
 use crate::support::{assert_unauthorized, fields};
 use base64::Engine as _;
@@ -11,35 +11,35 @@ use shared::model::UserId;
 use shared::store::keys;
 use tests::{Call, Endpoint, NOW, Reply, TestStore, endpoints, repository};
 
-/// Endpoints that look at a token.
+/// Endpoints that check a token.
 fn readers() -> impl Iterator<Item = Endpoint> {
     endpoints().into_iter().filter(|endpoint| endpoint.declaration.access != Access::Ignored)
 }
 
-/// Whether a caller without a valid token is refused, whatever is asked for.
+/// Whether an endpoint refuses a caller without a valid token, for any data.
 fn refuses(endpoint: &Endpoint) -> bool {
     matches!(endpoint.declaration.access, Access::Required | Access::RequiredOrGuest)
 }
 
-/// What a header comes to.
+/// The kind of caller that a header makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// No token, or one that is not ours or no longer.
+    /// No token, or one that is not valid.
     Refused,
-    /// A sound token without an account: no such user, revoked, or older than the account.
+    /// A verified token without an account that accepts it: no such user, revoked, or older than the account.
     Gone,
     /// Thornwick's token.
     Accepted,
 }
 
-/// A header by what it is about; `None` where none is sent.
+/// A header with a description; `None` if none is sent.
 type Case = (&'static str, Kind, Option<String>);
 
 fn bearer(what: &'static str, kind: Kind, token: &str) -> Case {
     (what, kind, Some(format!("Bearer {token}")))
 }
 
-/// The first key that tokens are signed with, and its kid.
+/// The first signing key, and its kid.
 fn first_key() -> (String, String) {
     let text = std::fs::read_to_string(repository().join("events/token-keys.json")).unwrap_or_default();
     let keys: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -61,7 +61,7 @@ fn sign_384(text: &str, secret: &str) -> String {
     format!("{text}.{}", mac.map(|code| BASE64_URL_SAFE_NO_PAD.encode(code.into_bytes())).unwrap_or_default())
 }
 
-/// The claims of a sound token of Thornwick's, with some of them set otherwise; null leaves one out.
+/// The claims of a valid token of Thornwick's, with some of them changed; null removes one.
 fn claims(changed: &[(&str, Value)]) -> Value {
     let mut claims = json!({"sub": "1", "iat": NOW - 60, "exp": NOW + 3_600, "iss": "storefront"});
     for (name, value) in changed {
@@ -73,21 +73,21 @@ fn claims(changed: &[(&str, Value)]) -> Value {
     claims
 }
 
-/// A sound token with a character of its signature exchanged.
+/// A valid token with one character of its signature changed.
 fn with_another_signature(token: &str) -> String {
     let start = token.rfind('.').map_or(0, |dot| dot + 1);
     let other = if token[start..].starts_with('A') { "B" } else { "A" };
     format!("{}{other}{}", &token[..start], &token[start + 1..])
 }
 
-/// Headers without a token, or with something that is none.
+/// Headers without a token, or with one that is malformed.
 fn without_a_token(store: &TestStore) -> Vec<Case> {
     let as_sent = |what, header: &str| (what, Kind::Refused, Some(header.to_owned()));
     let token = store.token("Thornwick");
     vec![
         ("no header", Kind::Refused, None),
         as_sent("an empty header", ""),
-        as_sent("Bearer alone", "Bearer"),
+        as_sent("Bearer without a token", "Bearer"),
         as_sent("Bearer and a space", "Bearer "),
         as_sent("Bearer undefined", "Bearer undefined"),
         as_sent("Bearer null", "Bearer null"),
@@ -96,12 +96,12 @@ fn without_a_token(store: &TestStore) -> Vec<Case> {
         as_sent("a token without a scheme", &token),
         as_sent("two tokens", &format!("Bearer {token}, Bearer {token}")),
         as_sent("no JWT", "Bearer a.b.c"),
-        as_sent("bytes that are no ASCII", "Bearer é💎\t"),
+        as_sent("bytes that are not ASCII", "Bearer é💎\t"),
         as_sent("a token cut short", &format!("Bearer {}", &token[..token.len() - 20])),
     ]
 }
 
-/// Tokens that somebody made who is not us, or that are over.
+/// Tokens of other issuers, and expired ones.
 fn forged() -> Vec<Case> {
     let (kid, secret) = first_key();
     let head = part(&json!({"alg": "HS256", "typ": "JWT", "kid": kid}));
@@ -124,12 +124,12 @@ fn forged() -> Vec<Case> {
         refused("a foreign key", sign(&sound, "0123456789abcdef0123456789abcdef")),
         refused("no key at all", sign(&sound, "")),
         refused("no exp", ours(&[("exp", Value::Null)])),
-        refused("an exp that is no number", ours(&[("exp", json!("never"))])),
+        refused("an exp that is not a number", ours(&[("exp", json!("never"))])),
         refused("expired beyond the leeway", ours(&[("exp", json!(NOW - 61))])),
-        refused("another iss", ours(&[("iss", json!("somebody"))])),
+        refused("another iss", ours(&[("iss", json!("another-service"))])),
         refused("no iss", ours(&[("iss", Value::Null)])),
         refused("no sub", ours(&[("sub", Value::Null)])),
-        refused("a sub that is no id", ours(&[("sub", json!("1 or 2"))])),
+        refused("a sub that is not an id", ours(&[("sub", json!("1 or 2"))])),
         refused("no iat", ours(&[("iat", Value::Null)])),
         refused("overlong", ours(&[("pad", padding)])),
         bearer("expired within the leeway", Kind::Accepted, &ours(&[("exp", json!(NOW - 59))])),
@@ -137,7 +137,7 @@ fn forged() -> Vec<Case> {
     ]
 }
 
-/// Every header, and what it comes to.
+/// Every header, with the kind of caller that it makes.
 fn cases(store: &TestStore) -> Vec<Case> {
     let state = store.keys.sign_state("0123", NOW).unwrap_or_default();
     let thornwick = TestStore::sample().live.users.iter().find(|user| user.username == "Thornwick");
@@ -158,7 +158,7 @@ fn cases(store: &TestStore) -> Vec<Case> {
 }
 
 fn with(call: Call, case: &Case, place: usize) -> Call {
-    // Every case comes from an address of its own, so that none meets the limit of another.
+    // Every case has its own address, so that none reaches the rate limit of another.
     let call = call.from_ip(&format!("203.0.113.{place}"));
     case.2.iter().fold(call, |call, header| call.header("authorization", header))
 }
@@ -180,7 +180,7 @@ fn assert_refused(endpoint: &Endpoint, case: &Case, reply: &Reply, logged_out: &
 }
 
 #[tokio::test]
-async fn every_endpoint_that_reads_a_token_refuses_all_that_is_not_one_and_writes_nothing() {
+async fn every_endpoint_that_reads_a_token_refuses_every_invalid_one_and_writes_nothing() {
     for endpoint in readers() {
         let store = TestStore::open().await;
         let cart = keys::cart(UserId::new(1));
@@ -210,13 +210,13 @@ async fn every_endpoint_that_reads_a_token_accepts_a_valid_one() {
 }
 
 #[tokio::test]
-async fn endpoints_that_read_no_token_respond_alike_with_any_header() {
+async fn endpoints_that_read_no_token_respond_the_same_with_any_header() {
     let store = TestStore::open().await;
     for endpoint in endpoints().iter().filter(|endpoint| endpoint.declaration.access == Access::Ignored) {
         let seen = |reply: &Reply| {
             let mut body = reply.json();
             if let Some(url) = body["url"].as_str() {
-                // The state of a chat login is another one every time.
+                // The state of a chat login is different every time.
                 body["url"] =
                     json!(url.split(['?', '&']).filter(|pair| !pair.starts_with("state=")).collect::<Vec<_>>());
             }
@@ -266,9 +266,9 @@ async fn a_token_issued_at_or_before_the_revocation_is_refused() {
     assert_eq!(store.send(Call::post("/user").token(&issued(NOW + 1))).await.status, 200);
 }
 
-/// What a caller without a valid token may look up (rules.md, "Who may see an order").
+/// Lookups by a caller without a valid token (rules.md, "Who may see an order").
 #[tokio::test]
-async fn an_order_without_an_owner_is_shown_to_everybody() {
+async fn an_order_without_an_owner_is_shown_to_every_caller() {
     let store = TestStore::open().await;
     for (place, case) in cases(&store).iter().enumerate() {
         let ask = |order: &str| Call::post("/payments/checkStatus").json(&json!({ "order_id": order }));

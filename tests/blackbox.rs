@@ -1,4 +1,4 @@
-//! Black-box tests by function and endpoint, and what spans all of them.
+//! Black-box tests by function and endpoint, and tests of all endpoints.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Request bodies that nobody means well with, for every endpoint that reads one (rules.md, "Request bodies").
+//! Malformed and unusual request bodies, for every endpoint that reads one (rules.md, "Request bodies").
 
 #![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
 
@@ -9,24 +9,24 @@ use tests::{Call, Reply, TestStore, endpoints};
 /// The largest body in bytes.
 const LARGEST: usize = 16 * 1024;
 
-/// An endpoint that reads one required text from its body.
+/// An endpoint that reads one required string from its body.
 pub struct Reader {
     /// The endpoint's path.
     pub path: &'static str,
     /// The required field.
     pub field: &'static str,
-    /// A value that it accepts.
+    /// A valid value.
     pub good: &'static str,
-    /// Characters that the value may have.
+    /// The longest value in characters.
     pub longest: usize,
-    /// The endpoint's own shape of a refused body, but for its message.
+    /// The endpoint's error body, without its message.
     pub refused: Value,
-    /// Puts a token on a call, or whatever else makes it pass.
+    /// Adds a token, or anything else that the call needs.
     pub admit: fn(&TestStore, Call) -> Call,
 }
 
 impl Reader {
-    /// Sends a body as it is, from an address of its own so that no limit is met.
+    /// Sends a body unchanged, from its own address so that no rate limit is reached.
     pub async fn send(&self, store: &TestStore, number: usize, body: impl Into<Vec<u8>>) -> Reply {
         let call = Call::post(self.path).header("content-type", "application/json").bytes(body);
         let address = format!("203.0.{}.{}", number / 250, number % 250);
@@ -77,7 +77,7 @@ impl Reader {
         bodies
     }
 
-    /// Texts that are odd but are texts: no code and no order has them.
+    /// Strings that are unusual but valid. No code and no order has them.
     fn odd_texts(&self) -> Vec<String> {
         let long = |c: char| c.to_string().repeat(self.longest);
         let short =
@@ -87,14 +87,14 @@ impl Reader {
         texts
     }
 
-    /// A body of exactly `bytes` bytes with the good value in it.
+    /// A body of exactly `bytes` bytes with the valid value in it.
     fn sized(&self, bytes: usize) -> String {
         let frame = json!({ self.field: self.good, "padding": "" }).to_string();
         json!({ self.field: self.good, "padding": "x".repeat(bytes - frame.len()) }).to_string()
     }
 
-    /// Every malformed body gets the 400 in the endpoint's own shape, and nothing is written but what is
-    /// written for every request.
+    /// Every malformed body is a 400 with the endpoint's own error body, and only what is written for every request is
+    /// written.
     pub async fn refuses_malformed_bodies(&self, store: &TestStore, writes_per_request: usize) {
         for (number, body) in self.malformed().into_iter().enumerate() {
             let text = String::from_utf8_lossy(&body).chars().take(60).collect::<String>();
@@ -115,7 +115,7 @@ impl Reader {
         }
     }
 
-    /// Every odd text is an ordinary miss, which `is_miss` recognises.
+    /// Every unusual string is an ordinary miss, which `is_miss` recognises.
     pub async fn takes_odd_texts_for_what_they_are(&self, store: &TestStore, is_miss: fn(&Value) -> bool) {
         for (number, text) in self.odd_texts().into_iter().enumerate() {
             let reply = self.send(store, number, json!({ self.field: text }).to_string()).await;
@@ -124,7 +124,7 @@ impl Reader {
         }
     }
 
-    /// Unknown fields, duplicates, any Content-Type and any way of sending the bytes: all read like the plain body.
+    /// Unknown fields, duplicates, any Content-Type and any encoding of the body: the result is that of the plain body.
     pub async fn reads_whatever_is_json(&self, store: &TestStore, is_hit: fn(&Value) -> bool) {
         let (field, good) = (self.field, self.good);
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
@@ -148,7 +148,7 @@ impl Reader {
         }
     }
 
-    /// What stands in a field that nobody reads is not looked at, also where no program could hold the number.
+    /// The value of an unknown field is ignored, also a number that no program can represent.
     pub async fn ignores_numbers_that_nobody_reads(&self, store: &TestStore, is_hit: fn(&Value) -> bool) {
         for number in ["1e999", "-1e999"] {
             let body = format!("{{\"{}\":\"{}\",\"number\":{number}}}", self.field, self.good);
@@ -157,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// 16 KiB pass, see [`Self::reads_whatever_is_json`]; one byte more does not.
+    /// 16 KiB are accepted, see [`Self::reads_whatever_is_json`]; one byte more is not.
     pub async fn refuses_one_byte_more_than_16_kib(&self, store: &TestStore) -> Reply {
         let reply = self.send(store, 0, self.sized(LARGEST + 1)).await;
         assert_eq!(reply.status, 413);
@@ -168,7 +168,7 @@ impl Reader {
     }
 }
 
-/// The shape of an endpoint's error bodies, but for the text.
+/// The endpoint's error body, without its text.
 fn shape(errors: ErrorBody) -> Value {
     match errors {
         ErrorBody::Message => json!({}),
@@ -189,7 +189,7 @@ async fn every_endpoint_refuses_a_body_over_its_limit() {
 }
 
 #[tokio::test]
-async fn a_body_is_read_where_an_endpoint_says_so_and_nowhere_else() {
+async fn a_body_is_read_exactly_if_the_endpoint_declares_it() {
     for endpoint in endpoints() {
         let store = TestStore::open().await;
         for body in ["[]", "{\"a\":", "\u{1}", "{}"] {

@@ -1,11 +1,12 @@
-//! The budget of round trips to the database, endpoint by endpoint: warm (active version fresh, page in the cache) and
-//! cold (a sandbox that has cached nothing but the active version read during init). Calls side by side count once.
+//! The budget of round trips to the database, endpoint by endpoint: warm (the active version is fresh and the page is
+//! cached) and cold (a sandbox that has cached only the active version, which it read during init). Concurrent calls
+//! count once.
 
 use serde_json::json;
 use std::time::Duration;
 use tests::{Call, TestStore, endpoints};
 
-/// A request, what it may cost warm and cold, and whether it writes.
+/// A request, its most round trips warm and cold, and whether it writes.
 struct Row {
     what: &'static str,
     call: fn(&TestStore) -> Call,
@@ -29,7 +30,7 @@ fn referral(store: &TestStore, user: &str, code: &str) -> Call {
     post("/cart/setReferral", store, user).json(&json!({ "ref_code": code }))
 }
 
-/// See rules.md, "Round trips". Nothing here writes, so that every row can be sent again warm.
+/// See rules.md, "Round trips". Nothing here writes, so that every row can be sent again on a warm function.
 const READS: &[Row] = &[
     row("settings/get", |_| Call::get("/settings/get"), 0, 1),
     row("staff", |_| Call::get("/staff"), 0, 1),
@@ -52,8 +53,8 @@ const READS: &[Row] = &[
     row("acceptCoupon, expired", |s| coupon(s, "Thornwick", "midwinter"), 1, 1),
     row("acceptCoupon, on the cart already", |s| coupon(s, "Thornwick", "hearth10"), 1, 2),
     row("acceptCoupon, empty cart", |s| coupon(s, "Pebble", "hearth10"), 1, 1),
-    row("setReferral, unknown", |s| referral(s, "Thornwick", "nobody"), 1, 1),
-    // The second reads the code that is set: one that is disabled or gone blocks nothing.
+    row("setReferral, unknown", |s| referral(s, "Thornwick", "unknown"), 1, 1),
+    // The second reads the code that is set: a code that is disabled or deleted does not block.
     row("setReferral, another is set", |s| referral(s, "Thornwick", "toadmail"), 2, 2),
     row("removeReferral, none set", |s| post("/cart/removeReferral", s, "Pebble"), 1, 1),
     row("an unknown category", |s| post("/categories/get/nowhere", s, "Thornwick"), 1, 1),
@@ -82,7 +83,7 @@ async fn measure(store: &TestStore, row: &Row) -> (usize, Vec<String>) {
 }
 
 #[tokio::test]
-async fn every_event_stays_inside_what_its_endpoint_declares() {
+async fn every_event_stays_within_the_round_trips_of_its_endpoint() {
     for endpoint in endpoints() {
         let declared = endpoint.declaration.round_trips;
         for name in endpoint.events() {
@@ -103,11 +104,11 @@ async fn every_event_stays_inside_what_its_endpoint_declares() {
 }
 
 #[tokio::test]
-async fn every_read_stays_inside_its_budget_cold_and_warm() {
+async fn every_read_stays_within_its_budget_cold_and_warm() {
     for row in READS {
         let store = TestStore::open().await;
         warm_up(&store).await;
-        // Live values are counted like a cache that has run out: what was read during the warm-up is stale.
+        // Live values count as an expired cache: what was read during the warm-up is stale.
         store.clock.advance(Duration::from_secs(6));
         let (cold, operations) = measure(&store, row).await;
         assert!(cold <= row.cold, "{} cold: {cold} round trips, {} allowed: {operations:?}", row.what, row.cold);
@@ -118,7 +119,7 @@ async fn every_read_stays_inside_its_budget_cold_and_warm() {
 }
 
 #[tokio::test]
-async fn a_stale_pointer_is_read_side_by_side_with_the_rest() {
+async fn a_stale_pointer_is_read_concurrently_with_the_rest() {
     for row in READS {
         let store = TestStore::open().await;
         warm_up(&store).await;
@@ -131,7 +132,7 @@ async fn a_stale_pointer_is_read_side_by_side_with_the_rest() {
 }
 
 #[tokio::test]
-async fn writes_to_a_cart_stay_inside_their_budget() {
+async fn writes_to_a_cart_stay_within_their_budget() {
     let store = TestStore::open().await;
     let cold = row("acceptCoupon, cold", |s| coupon(s, "Thornwick", "threeback"), 3, 3);
     let warm = [
@@ -139,7 +140,7 @@ async fn writes_to_a_cart_stay_inside_their_budget() {
         row("acceptCoupon, a gift card", |s| coupon(s, "Thornwick", "GLOW-7QXM-2K4D"), 2, 2),
         row("removeReferral", |s| post("/cart/removeReferral", s, "Thornwick"), 2, 2),
         row("setReferral", |s| referral(s, "Thornwick", "toadmail"), 2, 2),
-        row("setReferral of somebody without a cart", |s| referral(s, "Pebble", "toadmail"), 2, 2),
+        row("setReferral without a cart", |s| referral(s, "Pebble", "toadmail"), 2, 2),
     ];
     warm_up(&store).await;
     for row in std::iter::once(&cold).chain(&warm) {
@@ -159,7 +160,7 @@ async fn the_state_of_a_payment_costs_one_round_trip_and_two_for_the_first_of_a_
     assert!(first <= row.cold, "{first}: {operations:?}");
     let (next, operations) = measure(&store, &row).await;
     assert!(next <= row.warm, "{next}: {operations:?}");
-    // Refusing costs no more than answering.
+    // A refusal costs no more than a success.
     for _ in 2..18 {
         measure(&store, &row).await;
     }
@@ -169,7 +170,7 @@ async fn the_state_of_a_payment_costs_one_round_trip_and_two_for_the_first_of_a_
 }
 
 #[tokio::test]
-async fn a_moved_pointer_costs_one_read_of_the_page_more_and_no_more() {
+async fn a_moved_pointer_costs_exactly_one_more_read_of_the_page() {
     let store = TestStore::open().await;
     assert_eq!(store.send(Call::get("/staff")).await.status, 200);
     let mut changed =

@@ -1,11 +1,11 @@
-//! What browsers and networks in between may keep (rules.md, "Caching"): four GETs, and nothing else.
+//! Caching by browsers and proxies (rules.md, "Caching"): only four GET endpoints can be cached.
 
 use crate::support::{STALE, category, republish};
 use http::Method;
 use shared::endpoint::Cache;
 use tests::{Call, Endpoint, Fault, Reply, TestStore, endpoints};
 
-/// The paths of the GETs that caches may keep.
+/// The paths of the GET endpoints that can be cached.
 fn cached() -> Vec<&'static str> {
     let public = endpoints().into_iter().filter(|endpoint| endpoint.declaration.cache == Cache::Public);
     public.filter_map(|endpoint| endpoint.route.strip_prefix("GET ")).collect()
@@ -16,7 +16,7 @@ async fn get(store: &TestStore, path: &str, if_none_match: &str) -> Reply {
 }
 
 #[track_caller]
-fn assert_may_be_kept(reply: &Reply) {
+fn assert_cacheable(reply: &Reply) {
     assert_eq!(reply.header("cache-control"), "public, max-age=30, stale-while-revalidate=60");
     assert_eq!(reply.header("vary"), "Origin");
     let tag = reply.header("etag");
@@ -24,13 +24,13 @@ fn assert_may_be_kept(reply: &Reply) {
 }
 
 #[tokio::test]
-async fn the_cached_gets_carry_a_strong_tag_that_stays() {
+async fn the_cached_gets_have_a_strong_tag_that_does_not_change() {
     let store = TestStore::open().await;
     for path in cached() {
         let first = store.send(Call::get(path)).await;
         assert_eq!(first.status, 200);
         assert_eq!(first.header("content-type"), "application/json");
-        assert_may_be_kept(&first);
+        assert_cacheable(&first);
         store.clock.advance(STALE);
         let second = store.send(Call::get(path)).await;
         assert_eq!((first.header("etag"), &first.text), (second.header("etag"), &second.text), "{path}");
@@ -38,7 +38,7 @@ async fn the_cached_gets_carry_a_strong_tag_that_stays() {
 }
 
 #[tokio::test]
-async fn whoever_has_the_body_already_is_told_so() {
+async fn a_caller_who_already_has_the_body_gets_a_304() {
     let store = TestStore::open().await;
     for path in cached() {
         let tag = store.send(Call::get(path)).await.header("etag").to_owned();
@@ -46,7 +46,7 @@ async fn whoever_has_the_body_already_is_told_so() {
         for known in [tag.clone(), format!("W/{tag}"), "*".to_owned()].iter().chain(&lists) {
             let reply = get(&store, path, known).await;
             assert_eq!((reply.status.as_u16(), reply.text.as_str()), (304, ""), "{path}: {known}");
-            assert_may_be_kept(&reply);
+            assert_cacheable(&reply);
             assert_eq!(reply.header("etag"), tag);
         }
         let twice = Call::get(path).header("if-none-match", "\"other\"").header("if-none-match", &tag);
@@ -54,7 +54,7 @@ async fn whoever_has_the_body_already_is_told_so() {
         for unknown in ["\"other\"", "", "W/", "\"\"", tag.trim_matches('"'), &tag[..tag.len() - 1]] {
             let reply = get(&store, path, unknown).await;
             assert_eq!(reply.status, 200, "{path}: {unknown}");
-            assert_may_be_kept(&reply);
+            assert_cacheable(&reply);
         }
     }
 }
@@ -85,7 +85,7 @@ async fn a_publish_changes_the_tag_of_what_it_changed() {
 }
 
 #[tokio::test]
-async fn what_is_donated_changes_the_tag_without_a_publish() {
+async fn a_donation_changes_the_tag_without_a_publish() {
     let store = TestStore::open().await;
     let tag = store.send(Call::get("/settings/get")).await.header("etag").to_owned();
     let donations = shared::model::Donations::default();
@@ -96,7 +96,7 @@ async fn what_is_donated_changes_the_tag_without_a_publish() {
 }
 
 #[tokio::test]
-async fn no_cache_keeps_anything_else() {
+async fn nothing_else_is_cacheable() {
     let store = TestStore::open().await;
     let is_kept =
         |endpoint: &Endpoint| endpoint.route.strip_prefix("GET ").is_some_and(|path| cached().contains(&path));
@@ -117,7 +117,7 @@ async fn no_cache_keeps_anything_else() {
 }
 
 #[tokio::test]
-async fn the_cached_gets_keep_no_failure() {
+async fn failures_of_the_cached_gets_are_not_cacheable() {
     for path in cached() {
         let store = TestStore::open().await;
         store.faults.inject(|_| Some(Fault::Away));
@@ -129,7 +129,7 @@ async fn the_cached_gets_keep_no_failure() {
 }
 
 #[tokio::test]
-async fn the_cached_gets_do_not_look_at_a_body_or_a_query() {
+async fn the_cached_gets_ignore_body_and_query() {
     let store = TestStore::open().await;
     for path in cached() {
         let plain = store.send(Call::get(path)).await;

@@ -1,5 +1,5 @@
-//! Comments cite rules and endpoints by the headings of `infra/docs/rules.md` and `infra/docs/api.md`, and nothing that
-//! is not in the repository.
+//! Comments cite rules and endpoints by the headings of `infra/docs/rules.md` and `infra/docs/api.md`, and cite only
+//! what is in the repository.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use tests::repository;
 
 /// The pages whose headings are cited.
 const PAGES: [&str; 2] = ["rules.md", "api.md"];
-/// Folders that are not the project's own.
+/// Folders that are not part of the project.
 const SKIPPED: [&str; 3] = ["target", "node_modules", ".git"];
-/// Endings of the files that may cite.
+/// Extensions of the files that may cite.
 const READ: [&str; 4] = ["rs", "yaml", "md", "py"];
-/// This file, which has examples of what is not allowed.
+/// This file, which has examples of forbidden citations.
 const THIS: &str = "tests/citations.rs";
 
 /// Collects the files that may cite, below `folder`.
@@ -29,7 +29,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Path in the repository and text of every file that may cite.
+/// The path in the repository and the text of every file that may cite.
 fn texts() -> Vec<(String, String)> {
     let root = repository();
     let mut paths = Vec::new();
@@ -54,7 +54,7 @@ fn cited(text: &str, page: &str) -> Vec<String> {
     text.split(before.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Whether a line cites a description that is not in the repository.
+/// Whether a line cites a document that is not in the repository.
 fn cites_something_else(line: &str) -> bool {
     let line = line.to_lowercase();
     let is_numbered =
@@ -97,7 +97,7 @@ fn nothing_is_cited_that_is_not_in_the_repository() {
 }
 
 #[test]
-fn a_citation_is_told_from_prose() {
+fn a_citation_is_distinguished_from_prose() {
     for line in
         ["(contract 3; ruling 9)", "rulings 6 and 8", "Ruling 12: a", "(contract, Limits)", "Design, section 2.1"]
     {

@@ -1,4 +1,4 @@
-//! Connections to the database that die or lose a response, with production's timeouts and pacing.
+//! Connections to the database that break or lose a response, with the timeouts and pacing of production.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -23,17 +23,17 @@ fn look_up() -> Call {
     Call::post("/payments/checkStatus").json(&json!({ "order_id": "ska237syhxydekce" }))
 }
 
-/// A sandbox that was frozen may find every connection gone.
+/// After a sandbox was frozen, every connection may be dead.
 #[tokio::test]
 async fn connections_that_died_during_a_pause_cost_less_than_a_second() {
     let (store, proxy) = TestStore::open_as_deployed().await;
     for number in 0..calls(&store).len() {
-        // Leaves a dozen connections or so.
+        // Leaves about a dozen connections.
         for reply in join_all(calls(&store).into_iter().map(|call| store.send(call))).await {
             assert_eq!(reply.status, 200, "{}", reply.text);
         }
         proxy.kill_connections();
-        // What is trusted for five seconds has to be read again.
+        // The active version, trusted for five seconds, has to be read again.
         store.clock.advance(Duration::from_mins(10));
         let started = Instant::now();
         let reply = store.send(calls(&store).remove(number)).await;

@@ -1,4 +1,4 @@
-//! What is written down in more than one place agrees with what the endpoints declare, and every route has a handler,
+//! Facts that are stated in several places agree with the declarations of the endpoints, and every route has a handler,
 //! an event file, and a test of its success with a pinned body.
 
 use serde_json::Value;
@@ -6,7 +6,7 @@ use shared::endpoint::Access;
 use std::collections::BTreeSet;
 use tests::{Endpoint, TestStore, endpoints, event, event_names, repository, template};
 
-/// Whose success body holds something random, so that its test takes it apart instead of pinning it.
+/// Endpoints with random values in their success body; their tests check its parts instead of pinning it.
 const NOT_PINNED: &[&str] = &["auth/chat"];
 
 fn read(path: &str) -> String {
@@ -20,7 +20,7 @@ fn method_and_path(endpoint: &Endpoint) -> (&'static str, String) {
     (method, path.replace("+}", "}"))
 }
 
-/// The rows of a page's tables that have this many columns and a path in column `path`.
+/// The rows of a page's tables with this many columns and a path in column `path`.
 fn rows(page: &str, columns: usize, path: usize) -> Vec<String> {
     let text = read(page);
     let rows = text.lines().filter(|line| line.starts_with("| ") && line.split('|').count() == columns + 2);

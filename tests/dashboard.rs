@@ -1,4 +1,4 @@
-//! Alarms and dashboard (infra/monitoring.yaml) use metrics that exist: those of the functions are in
+//! Alarms and dashboard (infra/monitoring.yaml) use only metrics that are emitted: those of the functions are in
 //! `telemetry::METRICS`, those of AWS in the list below.
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use template::Template;
 use tests::repository;
 
-/// Metrics of AWS, as its documentation lists them: namespace, name, dimensions.
+/// Metrics of AWS, from its documentation: namespace, name, dimensions.
 const OF_AWS: &[(&str, &str, &[&str])] = &[
     ("AWS/ApiGateway", "4xx", &["ApiId"]),
     ("AWS/ApiGateway", "5xx", &["ApiId"]),
@@ -24,7 +24,7 @@ const OF_AWS: &[(&str, &str, &[&str])] = &[
     ("AWS/Lambda", "Throttles", &["FunctionName"]),
     ("AWS/Logs", "IncomingBytes", &["LogGroupName"]),
 ];
-/// Parameters of the template that have no default: the stack above fills them in.
+/// Parameters of the template without a default. The parent stack passes them.
 const FILLED_IN: &[&str] = &[
     "Stack",
     "Api",
@@ -126,7 +126,7 @@ fn is_known(metric: &MetricUse) -> bool {
 }
 
 #[test]
-fn nothing_looks_at_a_metric_that_is_never_emitted() {
+fn no_alarm_or_graph_uses_a_metric_that_is_never_emitted() {
     for metric in used() {
         assert!(is_known(&metric), "{metric:?} is never emitted");
     }

@@ -1,4 +1,4 @@
-//! Every file in events/: what comes of it, on a fresh sample store, and that it needs no gateway in front.
+//! Every file in events/: its response on a fresh sample store. The events work without a gateway.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tests::{Reply, TestStore, event, event_names};
 
-/// A file, the status of its answer, and a value in it: a JSON pointer and what it leads to. A text that begins with
-/// `~` is part of the text that stands there; a pointer that is empty is the whole body.
+/// A file, the status of its response, and a value in it: a JSON pointer and the value. A text that begins with `~` is
+/// part of the value; an empty pointer is the whole body.
 type Row = (&'static str, u16, &'static str, &'static str);
 
 const AUTH: &[Row] = &[
@@ -98,7 +98,7 @@ const PAYMENTS: &[Row] = &[
     ("payments/check_status.refunded", 200, "/order_data/status", "\"REFUNDED\""),
 ];
 
-/// Sends an event to a store: the limited one after as many as pass.
+/// Sends an event to a store; the one for the rate limit after as many requests as pass.
 async fn invoke(store: &TestStore, name: &str, event: &Value) -> Reply {
     let function = name.split('/').next().unwrap();
     if name.ends_with(".limited") {
@@ -109,7 +109,7 @@ async fn invoke(store: &TestStore, name: &str, event: &Value) -> Reply {
     store.invoke(function, event).await
 }
 
-/// The event as cargo lambda sends it, which knows no routes.
+/// The event as cargo lambda sends it, without a route key.
 fn without_route(mut event: Value) -> Value {
     event["routeKey"] = json!("$default");
     event["requestContext"]["routeKey"] = json!("$default");
@@ -117,7 +117,7 @@ fn without_route(mut event: Value) -> Value {
     event
 }
 
-/// The body without what differs from request to request: the state of a chat login.
+/// The body without what differs between requests: the state of a chat login.
 fn body(reply: &Reply) -> Value {
     if reply.text.is_empty() {
         return Value::Null;
@@ -151,7 +151,7 @@ async fn check(rows: &[Row]) {
         let event = event(row.0);
         let reply = invoke(&store, row.0, &event).await;
         assert_expected(row, &reply);
-        // What changed the store is sent to another one.
+        // An event that has changed the store is sent to another one.
         let again = if store.calls.writes() == 0 { store } else { TestStore::open().await };
         let routeless = invoke(&again, row.0, &without_route(event)).await;
         assert_eq!((routeless.status, body(&routeless)), (reply.status, body(&reply)), "{} without a route", row.0);

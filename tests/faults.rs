@@ -1,5 +1,5 @@
-//! A database that throttles, hangs, is away or refuses: the responses of rules.md, "Statuses and error bodies", and
-//! nothing half written.
+//! A database that throttles, hangs, is unreachable or refuses: the responses of rules.md, "Statuses and error bodies",
+//! without partial writes.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tests::{Call, Fault, Reply, TestStore, endpoints};
 
-/// One request per route, each of which has to ask the database.
+/// One request per route, each of which needs the database.
 fn requests() -> Vec<(&'static str, Call)> {
     endpoints().iter().map(|endpoint| (endpoint.route, endpoint.call())).collect()
 }
@@ -42,22 +42,22 @@ fn is_busy(what: &str, reply: &Reply) {
 }
 
 #[tokio::test]
-async fn a_throttling_database_is_answered_503() {
+async fn a_throttling_database_is_a_503() {
     every_endpoint_under(Fault::Throttled, is_busy).await;
 }
 
 #[tokio::test]
-async fn a_database_that_is_away_is_answered_503() {
+async fn a_database_that_is_unreachable_is_a_503() {
     every_endpoint_under(Fault::Away, is_busy).await;
 }
 
 #[tokio::test]
-async fn a_database_that_fails_is_answered_503() {
+async fn a_database_that_fails_is_a_503() {
     every_endpoint_under(Fault::Internal, is_busy).await;
 }
 
 #[tokio::test]
-async fn a_missing_table_is_a_500_that_names_the_request_and_nothing_of_the_inside() {
+async fn a_missing_table_is_a_500_that_names_the_request_and_no_internals() {
     every_endpoint_under(Fault::NoTable, |what, reply| {
         assert_eq!(reply.status, 500, "{what}: {}", reply.text);
         let message = reply.json()["message"].as_str().unwrap().to_owned();
@@ -70,14 +70,14 @@ async fn a_missing_table_is_a_500_that_names_the_request_and_nothing_of_the_insi
 }
 
 #[tokio::test]
-async fn a_database_that_hangs_is_given_up() {
+async fn a_database_that_hangs_is_abandoned() {
     let store = TestStore::open().await;
     store.faults.inject(|_| Some(Fault::Hanging));
     is_busy("user", &store.send(Call::post("/user").token(&store.token("Thornwick"))).await);
 }
 
 #[tokio::test]
-async fn throttling_that_passes_is_not_noticed() {
+async fn brief_throttling_is_retried() {
     let store = TestStore::open().await;
     for (what, call) in requests() {
         let failures = AtomicUsize::new(0);
@@ -87,7 +87,7 @@ async fn throttling_that_passes_is_not_noticed() {
 }
 
 #[tokio::test]
-async fn unprocessed_keys_are_asked_for_again_and_then_given_up() {
+async fn unprocessed_keys_are_retried_and_then_abandoned() {
     let store = TestStore::open().await;
     let user = || Call::post("/user").token(&store.token("Thornwick"));
     let batches = AtomicUsize::new(0);
@@ -121,7 +121,7 @@ async fn a_write_that_keeps_colliding_asks_the_buyer_to_try_again() {
 }
 
 #[tokio::test]
-async fn a_write_that_collides_three_times_still_lands() {
+async fn a_write_that_collides_three_times_still_succeeds() {
     let store = TestStore::open().await;
     let collisions = AtomicUsize::new(0);
     store.faults.inject(move |operation| {
@@ -135,7 +135,7 @@ async fn a_write_that_collides_three_times_still_lands() {
 }
 
 #[tokio::test]
-async fn a_limiter_that_finds_no_way_in_answers_503() {
+async fn a_rate_limiter_that_keeps_colliding_is_a_503() {
     let store = TestStore::open().await;
     store.faults.inject(|operation| (operation == "UpdateItem").then_some(Fault::ConditionFailed));
     let call = Call::post("/payments/checkStatus").json(&json!({ "order_id": "ska237syhxydekce" }));
@@ -145,7 +145,7 @@ async fn a_limiter_that_finds_no_way_in_answers_503() {
 }
 
 #[tokio::test]
-async fn a_failed_lookup_still_says_where_the_address_stands() {
+async fn a_failed_lookup_still_has_the_rate_limit_headers() {
     let store = TestStore::open().await;
     store.faults.inject(|operation| (operation == "BatchGetItem").then_some(Fault::Throttled));
     let call = Call::post("/payments/checkStatus").json(&json!({ "order_id": "ska237syhxydekce" }));
@@ -155,7 +155,7 @@ async fn a_failed_lookup_still_says_where_the_address_stands() {
 }
 
 #[tokio::test]
-async fn an_unreadable_item_is_a_500_and_leaves_the_rest_alone() {
+async fn an_unreadable_item_is_a_500_and_does_not_affect_the_rest() {
     let store = TestStore::open().await;
     let mut user = store.db.get(&keys::user(UserId::new(1)), true).await.unwrap().unwrap();
     user.insert("created_at".to_owned(), AttributeValue::S("yesterday".to_owned()));
@@ -175,7 +175,7 @@ async fn a_category_of_more_than_one_page_is_read_whole() {
     let store = TestStore::open().await;
     let active = read_active_version(&store.db).await.unwrap().unwrap();
     let slug = Slug::parse("/large").unwrap();
-    // A query answers with one megabyte at a time.
+    // A query returns one megabyte at a time.
     for place in 0..5_usize {
         let id = 10_000 + place as u64;
         let description = Some("x".repeat(300_000));
@@ -190,9 +190,9 @@ async fn a_category_of_more_than_one_page_is_read_whole() {
             description: None,
             image: None,
         };
-        let shelf = CategoryWithItems { head, comparison: Vec::new(), cumulative: false, items: vec![item] };
+        let category = CategoryWithItems { head, comparison: Vec::new(), cumulative: false, items: vec![item] };
         let key = keys::category_shelf(&active.version, &CategoryPath::Slug(slug.clone()), place);
-        put(&store, codec::encode_published(&key, &shelf).unwrap()).await;
+        put(&store, codec::encode_published(&key, &category).unwrap()).await;
     }
     let reply = store.send(Call::post("/categories/get/large").token(&store.token("Pebble"))).await;
     assert_eq!(reply.status, 200);

@@ -1,11 +1,11 @@
-//! What stands in front of the functions: routes, the gateway's own answers, browsers (rules.md, "Browsers and CORS").
+//! API Gateway's part: routes, its own responses, browsers (rules.md, "Browsers and CORS").
 
 use crate::support::assert_message;
 use http::Method;
 use serde_json::{Value, json};
 use tests::{Call, Reply, TestStore, event};
 
-/// An answer that the gateway makes itself: `{message}` and none of our headers.
+/// The gateway's own response: `{message}`, without the headers of the functions.
 #[track_caller]
 fn assert_own(reply: &Reply, status: u16, message: &str) {
     assert_eq!(reply.status.as_u16(), status, "{}", reply.text);
@@ -71,7 +71,7 @@ async fn unknown_routes_and_wrong_methods_are_not_found() {
 }
 
 #[tokio::test]
-async fn a_path_that_climbs_out_of_its_route_stays_in_it() {
+async fn a_path_with_parent_segments_stays_in_its_route() {
     let store = TestStore::open().await;
     let token = store.token("Thornwick");
     for climb in ["../../pages/get", "%2e%2e/%2e%2e/pages/get", "%2E%2E%2F..%2Fpages/get", "..%5C..", "../get"] {
@@ -83,7 +83,7 @@ async fn a_path_that_climbs_out_of_its_route_stays_in_it() {
 }
 
 #[tokio::test]
-async fn a_query_is_no_part_of_the_path() {
+async fn a_query_is_not_part_of_the_path() {
     let store = TestStore::open().await;
     assert_eq!(store.send(Call::get("/staff?a=1&a=2&%00=%ff")).await.status, 200);
     let ranks = store.send(Call::post("/categories/get/ranks?url=crates").token(&store.token("Pebble"))).await;
@@ -91,7 +91,7 @@ async fn a_query_is_no_part_of_the_path() {
 }
 
 #[tokio::test]
-async fn what_no_url_can_be_made_of_is_a_bad_request() {
+async fn a_request_that_is_not_a_url_is_a_bad_request() {
     let store = TestStore::open().await;
     for target in ["/%ff", "/categories/get/%c3%28", "/user%80"] {
         assert_own(&store.send(Call::post(target)).await, 400, "Bad Request");
@@ -124,7 +124,7 @@ async fn duplicate_headers_are_joined() {
 }
 
 #[tokio::test]
-async fn odd_headers_harm_nobody() {
+async fn odd_headers_do_no_harm() {
     let store = TestStore::open().await;
     for (name, value) in [
         ("cookie", "chat_id=1; ; =; chat_linked"),
@@ -148,7 +148,7 @@ fn preflight(path: &str, origin: &str) -> Call {
 const HEADERS: &str = "authorization,content-type,cache-control,pragma,expires,if-none-match";
 const EXPOSED: &str = "etag,retry-after,ratelimit-limit,ratelimit-remaining,ratelimit-reset";
 
-/// The CORS headers of an answer: origin, credentials, methods, headers, max-age, exposed.
+/// The CORS headers of a response: origin, credentials, methods, headers, max-age, exposed.
 fn cors(reply: &Reply) -> [&str; 6] {
     ["allow-origin", "allow-credentials", "allow-methods", "allow-headers", "max-age", "expose-headers"]
         .map(|name| reply.headers.get(format!("access-control-{name}")).map_or("", |v| v.to_str().unwrap_or("?")))
@@ -160,30 +160,30 @@ async fn by_default_pages_of_any_origin_may_call_without_credentials() {
     let reply = store.send(preflight("/cart/get", "https://shop.example")).await;
     assert_eq!((reply.status.as_u16(), reply.text.as_str()), (204, ""));
     assert_eq!(cors(&reply), ["*", "", "GET,POST", HEADERS, "86400", ""]);
-    let answer = store.send(Call::get("/staff").header("origin", "https://shop.example")).await;
-    assert_eq!(cors(&answer), ["*", "", "", "", "", EXPOSED]);
-    assert_eq!(answer.header("vary"), "Origin");
+    let reply = store.send(Call::get("/staff").header("origin", "https://shop.example")).await;
+    assert_eq!(cors(&reply), ["*", "", "", "", "", EXPOSED]);
+    assert_eq!(reply.header("vary"), "Origin");
     assert_eq!(cors(&store.send(Call::get("/staff")).await), [""; 6], "no browser, no headers");
     let refused = store.send(Call::post("/user").header("origin", "https://shop.example")).await;
     assert_eq!((refused.status.as_u16(), cors(&refused)[0]), (401, "*"), "a page can read why");
 }
 
 #[tokio::test]
-async fn named_origins_alone_may_call_and_with_credentials() {
+async fn only_named_origins_may_call_and_with_credentials() {
     let store = TestStore::open_with(&[("AllowedOrigins", "https://a.example,https://b.example")]).await;
     for origin in ["https://a.example", "https://b.example"] {
         let reply = store.send(preflight("/user", origin)).await;
         assert_eq!(reply.status, 204);
         assert_eq!(cors(&reply), [origin, "true", "GET,POST", HEADERS, "86400", ""]);
-        let answer = store.send(Call::get("/settings/get").header("origin", origin)).await;
-        assert_eq!(cors(&answer), [origin, "true", "", "", "", EXPOSED]);
+        let reply = store.send(Call::get("/settings/get").header("origin", origin)).await;
+        assert_eq!(cors(&reply), [origin, "true", "", "", "", EXPOSED]);
     }
     let others =
         ["https://c.example", "http://a.example", "https://a.example:8443", "https://a.example.evil.example", "null"];
     for origin in others {
         assert_eq!(cors(&store.send(preflight("/user", origin)).await), [""; 6], "{origin}");
-        let answer = store.send(Call::get("/settings/get").header("origin", origin)).await;
-        assert_eq!((answer.status.as_u16(), cors(&answer)), (200, [""; 6]), "{origin}");
+        let reply = store.send(Call::get("/settings/get").header("origin", origin)).await;
+        assert_eq!((reply.status.as_u16(), cors(&reply)), (200, [""; 6]), "{origin}");
     }
 }
 
@@ -198,7 +198,7 @@ async fn options_never_reaches_a_function() {
     assert!(store.calls.operations().is_empty());
 }
 
-/// A sample event sent by another route.
+/// A sample event with another route.
 fn rerouted(name: &str, method: &str, path: &str, key: &str) -> Value {
     let mut event = event(name);
     event["routeKey"] = json!(key);
@@ -210,7 +210,7 @@ fn rerouted(name: &str, method: &str, path: &str, key: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_function_answers_not_found_to_a_route_that_is_not_its_own() {
+async fn a_function_responds_not_found_to_a_route_that_is_not_its_own() {
     let store = TestStore::open().await;
     for (function, sample) in [
         ("catalog", "catalog/list_categories"),

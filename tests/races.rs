@@ -1,4 +1,4 @@
-//! Many at once: every limit holds, and nobody's change is lost.
+//! Concurrent requests: every limit holds, and no change is lost.
 
 use futures_util::future::join_all;
 use serde_json::json;

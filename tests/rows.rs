@@ -1,4 +1,4 @@
-//! Functions read rows straight into structs, tools through the SDK's own maps: the same comes of both.
+//! Functions parse rows directly into structs, tools read them through the SDK's maps. Both give the same result.
 
 use shared::model::{CodeText, User, UserId};
 use shared::store::keys::{self, Key};
@@ -6,7 +6,7 @@ use shared::store::{Rows, carts, codes, ledgers, orders};
 use tests::TestStore;
 
 #[tokio::test]
-async fn a_row_reads_the_same_whichever_way_it_came() {
+async fn a_row_is_read_the_same_by_functions_and_tools() {
     let store = TestStore::open().await;
     let live = &TestStore::sample().live;
     let mut compared = 0;

@@ -1,4 +1,4 @@
-//! What many tests do: publish the sample store with something changed in it, and look into answers.
+//! Steps of many tests: publish the sample store with a change, and inspect responses.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper that fails fails its test")]
 
@@ -12,10 +12,10 @@ use shared::store::{codec, keys};
 use std::time::Duration;
 use tests::{Reply, TestStore, repository};
 
-/// Longer than any cache trusts what it read.
+/// Longer than any cache trusts its data.
 pub const STALE: Duration = Duration::from_secs(6);
 
-/// Publishes the sample store with something changed in its files, and waits until nobody has the old one any more.
+/// Publishes the sample store with a change in its files, and waits until every cache has expired.
 pub async fn republish(store: &TestStore, change: impl FnOnce(&mut StoreFiles)) {
     let mut files = publish::read(&repository().join("infra/sample-store")).expect("the sample store is sound");
     change(&mut files);
@@ -24,7 +24,7 @@ pub async fn republish(store: &TestStore, change: impl FnOnce(&mut StoreFiles)) 
     store.clock.advance(STALE);
 }
 
-/// Changes the configuration of what is published, past every check that publishing makes.
+/// Changes the configuration of the active version, without the checks of a publish.
 pub async fn configure(store: &TestStore, change: impl FnOnce(&mut StoreConfig)) {
     let read = read_active_version(&store.db).await.expect("a readable active version");
     let mut active: ActiveVersion = read.expect("something is published");
@@ -67,7 +67,7 @@ pub async fn fill_cart(store: &TestStore, user: u64, items: &[u64]) {
 /// The top category with this id in the store's files.
 pub fn category(files: &mut StoreFiles, id: u64) -> &mut CategoryFile {
     let mut categories = files.categories.iter_mut().map(|source| &mut source.content);
-    categories.find(|category| category.id.value == id).unwrap_or_else(|| panic!("there is no category {id}"))
+    categories.find(|category| category.id.value == id).unwrap_or_else(|| panic!("no category {id}"))
 }
 
 /// The item with this id in the store's files.
@@ -75,27 +75,27 @@ pub fn item(files: &mut StoreFiles, id: u64) -> &mut ItemFile {
     let categories = files.categories.iter_mut().map(|source| &mut source.content);
     let mut items =
         categories.flat_map(|top| top.items.iter_mut().chain(top.subcategories.iter_mut().flat_map(|c| &mut c.items)));
-    items.find(|item| item.id.value == id).unwrap_or_else(|| panic!("there is no item {id}"))
+    items.find(|item| item.id.value == id).unwrap_or_else(|| panic!("no item {id}"))
 }
 
-/// The names of an object's fields, in the order in which they were sent.
+/// The names of an object's fields, in order.
 pub fn fields(object: &Value) -> Vec<&str> {
-    object.as_object().unwrap_or_else(|| panic!("{object} is no object")).keys().map(String::as_str).collect()
+    object.as_object().unwrap_or_else(|| panic!("{object} is not an object")).keys().map(String::as_str).collect()
 }
 
-/// The element of an array whose `id` this is.
+/// The element of an array with this `id`.
 pub fn by_id(array: &Value, id: u64) -> &Value {
-    let mut elements = array.as_array().unwrap_or_else(|| panic!("{array} is no array")).iter();
+    let mut elements = array.as_array().unwrap_or_else(|| panic!("{array} is not an array")).iter();
     elements.find(|element| element["id"] == id).unwrap_or_else(|| panic!("{id} is not in {array}"))
 }
 
 /// The values of one field of every element of an array.
 pub fn all<'a>(array: &'a Value, field: &str) -> Vec<&'a Value> {
-    let elements = array.as_array().unwrap_or_else(|| panic!("{array} is no array"));
+    let elements = array.as_array().unwrap_or_else(|| panic!("{array} is not an array"));
     elements.iter().map(|element| &element[field]).collect()
 }
 
-/// Whether an answer is `{message}` alone, with this status, kept by nobody.
+/// Whether a response is `{message}` with this status and cannot be cached.
 #[track_caller]
 pub fn assert_message(reply: &Reply, status: u16) -> String {
     assert_eq!(reply.status, StatusCode::from_u16(status).expect("a status"), "{}", reply.text);
@@ -105,7 +105,7 @@ pub fn assert_message(reply: &Reply, status: u16) -> String {
     body["message"].as_str().expect("a text").to_owned()
 }
 
-/// Whether an answer is the 401 of every endpoint but checkStatus (rules.md, "Statuses and error bodies").
+/// Whether a response is the 401 of every endpoint except checkStatus (rules.md, "Statuses and error bodies").
 #[track_caller]
 pub fn assert_unauthorized(reply: &Reply) {
     assert_eq!(reply.status, 401, "{}", reply.text);

@@ -1,12 +1,12 @@
-//! What a function does before its first request: it reads, writes nothing, fails nothing, and the first answer is no
-//! other for it.
+//! The warm-up of a function before its first request: it reads, writes nothing, ignores failures, and does not change
+//! the first response.
 
 use tests::{Fault, TestStore};
 
 const WARM: [&str; 2] = ["content/get_settings", "catalog/list_categories"];
 
 #[tokio::test]
-async fn a_visit_that_begins_on_a_warm_function_reads_nothing() {
+async fn the_first_requests_of_a_visit_read_nothing_on_a_warm_function() {
     let store = TestStore::open().await;
     store.warm_up().await;
     assert_eq!(store.calls.writes(), 0, "{:?}", store.calls.operations());
@@ -20,7 +20,7 @@ async fn a_visit_that_begins_on_a_warm_function_reads_nothing() {
 }
 
 #[tokio::test]
-async fn a_database_that_fails_meanwhile_fails_nothing() {
+async fn a_database_failure_during_warm_up_is_ignored() {
     for fault in [Fault::Throttled, Fault::NoTable] {
         let store = TestStore::open().await;
         store.faults.inject(move |_| Some(fault));
@@ -33,7 +33,7 @@ async fn a_database_that_fails_meanwhile_fails_nothing() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_not_published_yet_fails_nothing() {
+async fn a_store_that_is_not_published_yet_does_not_fail_the_warm_up() {
     let store = TestStore::empty().await;
     store.warm_up().await;
     assert_eq!(store.calls.writes(), 0);

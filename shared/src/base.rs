@@ -1,4 +1,4 @@
-//! What every function holds for as long as its process lives.
+//! The state that every function holds for as long as its process lives.
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
@@ -13,18 +13,17 @@ use std::time::Duration;
 pub struct Base {
     /// The table.
     pub db: Db,
-    /// What the environment says.
+    /// The configuration from the environment.
     pub config: Config,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// What is published.
+    /// The published version.
     pub published: Published,
-    /// Whether the database knows this process: with credentials, as it always does on Lambda.
+    /// Whether the client has credentials, as it always does on Lambda.
     is_known: bool,
 }
 
-/// How long a sandbox waits for the database before it takes requests: far less than the ten seconds that Lambda gives
-/// it.
+/// How long init waits for the database: well below the ten seconds that Lambda allows.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 impl AsRef<Self> for Base {
@@ -34,17 +33,17 @@ impl AsRef<Self> for Base {
 }
 
 impl Base {
-    /// A base on a table that is reached already.
+    /// A base on a connected table.
     #[must_use]
     pub fn new(db: Db, config: Config, clock: Arc<dyn Clock>) -> Self {
         let published = Published::new(db.clone(), Arc::clone(&clock), config.cache);
         Self { db, config, clock, published, is_known: true }
     }
 
-    /// A base as the process's environment says. Nothing is read yet.
+    /// A base from the process's environment. Reads nothing yet.
     ///
     /// # Errors
-    /// [`ConfigError`] where the environment is incomplete.
+    /// [`ConfigError`] if the environment is incomplete.
     pub fn from_env() -> Result<Self, ConfigError> {
         let config = Config::from_env()?;
         let access = Access::from_env()?;
@@ -53,10 +52,10 @@ impl Base {
         Ok(Self { is_known, ..base })
     }
 
-    /// What is better done while the sandbox starts than in the first request: opens the two connections that most
-    /// requests use, reads the active version, and concurrently `first_page`, which most visits begin with (see "What a
-    /// function does before its first request" in `infra/docs/decisions.md`). A failed read fails nothing; the first
-    /// request tries again. Without credentials nothing is done.
+    /// Prepares the process for its first request: opens the two connections that most requests use, reads the active
+    /// version, and concurrently runs `first_page`, which most visits begin with (see "What a function does before its
+    /// first request" in `infra/docs/decisions.md`). A failed read is ignored; the first request tries again. Without
+    /// credentials it does nothing.
     pub async fn warm_up<T>(&self, first_page: impl Future<Output = Result<T, StoreError>>) {
         if !self.is_known {
             return;
@@ -73,7 +72,7 @@ impl Base {
         }
     }
 
-    /// [`Self::warm_up`] of a function that has no first page.
+    /// [`Self::warm_up`] of a function without a first page.
     pub async fn connect(&self) {
         self.warm_up(std::future::ready(Ok(()))).await;
     }

@@ -1,8 +1,8 @@
-//! The only place that asks what time it is.
+//! The only place that reads the current time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A source of the current time; functions take it as an argument, so that tests choose it.
+/// A source of the current time. It is passed as an argument, so that tests can set it.
 pub trait Clock: std::fmt::Debug + Send + Sync {
     /// Time since 1970 UTC.
     fn now(&self) -> Duration;
@@ -25,7 +25,7 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that may ask")]
     fn now(&self) -> Duration {
-        // A clock before 1970 reads as 1970: every token is then not yet expired, and the owner has other trouble.
+        // A clock before 1970 reads as 1970: no token has expired then, and the machine has other problems.
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 }

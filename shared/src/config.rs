@@ -1,10 +1,10 @@
-//! What a function is told by its environment (template.yaml, `Environment`).
+//! The configuration of a function from its environment (template.yaml, `Environment`).
 
 use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;
 use std::time::Duration;
 
-/// How long an active version is trusted where `CACHE_SECONDS` is not set (rules.md, "Caches in a function").
+/// How long an active version is trusted if `CACHE_SECONDS` is not set (rules.md, "Caches in a function").
 const CACHE_SECONDS: u64 = 5;
 
 /// A function's configuration.
@@ -12,27 +12,27 @@ const CACHE_SECONDS: u64 = 5;
 pub struct Config {
     /// Name of the table (`TABLE_NAME`).
     pub table: String,
-    /// How long the active version and what is counted live are trusted before they are read again (`CACHE_SECONDS`).
+    /// How long the active version and live counts are trusted before they are read again (`CACHE_SECONDS`).
     pub cache: Duration,
     /// The keys that tokens are verified with (`TOKEN_KEYS`).
     pub keys: TokenKeys,
-    /// Networks whose `X-Forwarded-For` is believed (`TRUSTED_PROXIES`, CIDRs joined by commas;
+    /// Networks whose `X-Forwarded-For` is trusted (`TRUSTED_PROXIES`, CIDRs separated by commas;
     /// rules.md, "Client address").
     pub trusted_proxies: Vec<IpNet>,
 }
 
-/// An environment that a function cannot start with.
+/// An environment with which a function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A variable is missing or empty.
     #[error("the environment variable {0} is not set")]
     Missing(&'static str),
-    /// A variable does not read as what it should be.
+    /// A variable has a value that it cannot have.
     #[error("the environment variable {name} is {problem}")]
     Invalid {
         /// The variable.
         name: &'static str,
-        /// What is wrong with it; never its value.
+        /// The problem, without the value.
         problem: String,
     },
     /// The token keys cannot be used.
@@ -49,7 +49,7 @@ impl Config {
         Self::from_vars(|name| std::env::var(name).ok())
     }
 
-    /// Reads variables through `var`, as they stand in template.yaml.
+    /// Reads variables through `var`. Their names are those of template.yaml.
     ///
     /// # Errors
     /// [`ConfigError`] for the first variable that is missing or wrong.

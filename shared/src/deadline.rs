@@ -1,23 +1,23 @@
-//! The time that a request has for everything it asks of others, such as the database.
+//! The time that a request has for all of its calls to other services, such as the database.
 
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// What a request has unless its endpoint gives it another time by a [`scope`] of its own. Lambda ends a function after
-/// ten seconds (`Timeout` in template.yaml): a write must not be cut off there, and the caller must get a response.
+/// The time of a request, unless its endpoint sets another one by its own [`scope`]. Lambda ends a function after ten
+/// seconds (`Timeout` in template.yaml); that must not cut off a write, and the caller must get a response.
 pub const PER_REQUEST: Duration = Duration::from_secs(8);
 
 tokio::task_local! {
     static DEADLINE: Instant;
 }
 
-/// Runs `work`, whose calls have `time` together from now on. Inside another scope, this one counts.
+/// Runs `work`; all of its calls together have `time` from now on. Inside another scope, the inner one applies.
 pub fn scope<T>(time: Duration, work: impl Future<Output = T>) -> impl Future<Output = T> {
     DEADLINE.scope(Instant::now() + time, work)
 }
 
-/// Runs a call to another service. `None` when the time is up: the call is then not begun, or given up. Outside of any
-/// scope there is no limit.
+/// Runs a call to another service. Returns `None` if the time is up: the call is then not started, or abandoned.
+/// Outside of any scope the time is not limited.
 pub async fn within<T>(call: impl Future<Output = T>) -> Option<T> {
     match DEADLINE.try_with(|deadline| *deadline) {
         Err(_) => Some(call.await),
@@ -33,7 +33,7 @@ mod tests {
     use std::future::{pending, ready};
 
     #[tokio::test]
-    async fn a_call_is_given_up_when_the_time_is_up_and_no_other_is_begun() {
+    async fn a_call_is_abandoned_when_the_time_is_up_and_no_other_is_started() {
         let begun = Cell::new(false);
         scope(Duration::from_millis(20), async {
             assert_eq!(within(ready(1)).await, Some(1));

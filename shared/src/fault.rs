@@ -1,4 +1,4 @@
-//! What a failure was caused by, for logs and for people.
+//! The causes of a failure, for logs and error messages.
 
 use std::any::Any;
 use std::error::Error;
@@ -10,7 +10,7 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text")
 }
 
-/// Everything that an error was caused by, the nearest first, in one line; empty where nothing else is to blame.
+/// All causes of an error in one line, the nearest first; empty if it has none.
 #[must_use]
 pub fn causes(error: &dyn Error) -> String {
     let mut causes = Vec::new();
@@ -22,7 +22,7 @@ pub fn causes(error: &dyn Error) -> String {
     causes.join(": ")
 }
 
-/// An error with everything it was caused by, in one line.
+/// An error with all of its causes, in one line.
 #[must_use]
 pub fn chain(error: &dyn Error) -> String {
     let causes = causes(error);

@@ -1,7 +1,7 @@
-//! What more than one function of the storefront needs.
+//! Code that more than one function of the storefront needs.
 //!
-//! Dependencies go one way: functions and tools → [`usecases`] → [`store`] and [`rules`] → [`model`]. `rules` knows
-//! neither table nor HTTP nor time.
+//! Dependencies go one way: functions and tools → [`usecases`] → [`store`] and [`rules`] → [`model`]. `rules` depends on
+//! neither the table nor HTTP nor the clock.
 
 pub mod base;
 pub mod clock;

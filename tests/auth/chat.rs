@@ -22,7 +22,7 @@ async fn login(store: &TestStore) -> Url {
     let body = reply.json();
     assert_eq!(fields(&body), ["success", "url"]);
     assert_eq!(body["success"], true);
-    Url::parse(body["url"].as_str().unwrap_or_default()).expect("the answer is a URL")
+    Url::parse(body["url"].as_str().unwrap_or_default()).expect("the response has a URL")
 }
 
 fn state(url: &Url) -> String {
@@ -36,7 +36,7 @@ async fn the_url_asks_the_platform_for_an_authorization_code() {
     assert_eq!(url.as_str().split('?').next(), Some("https://chat.example/oauth2/authorize"));
     let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
     let query: BTreeMap<&str, &str> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    assert_eq!(query.len(), pairs.len(), "every parameter stands once: {url}");
+    assert_eq!(query.len(), pairs.len(), "every parameter occurs once: {url}");
     let expected = BTreeMap::from([
         ("response_type", "code"),
         ("client_id", "418203377561042001"),
@@ -49,7 +49,7 @@ async fn the_url_asks_the_platform_for_an_authorization_code() {
 }
 
 #[tokio::test]
-async fn the_state_is_signed_fresh_every_time_and_expires_after_ten_minutes() {
+async fn the_state_is_new_every_time_and_expires_after_ten_minutes() {
     let store = TestStore::open().await;
     let now = tests::NOW;
     let states = [state(&login(&store).await), state(&login(&store).await)];
@@ -66,7 +66,7 @@ async fn the_state_is_signed_fresh_every_time_and_expires_after_ten_minutes() {
 }
 
 #[tokio::test]
-async fn a_state_is_no_token_and_a_token_no_state() {
+async fn a_state_is_not_a_token_and_a_token_is_not_a_state() {
     let store = TestStore::open().await;
     let state = state(&login(&store).await);
     assert!(store.keys.verify(&state, tests::NOW).is_err());
@@ -75,7 +75,7 @@ async fn a_state_is_no_token_and_a_token_no_state() {
 }
 
 #[tokio::test]
-async fn no_secret_stands_in_the_url() {
+async fn no_secret_is_in_the_url() {
     let store = TestStore::open().await;
     let reply = store.send(call()).await;
     let keys = std::fs::read_to_string(repository().join("events/token-keys.json")).unwrap();

@@ -33,7 +33,7 @@ async fn times_are_iso_8601_in_utc_with_z() {
 }
 
 #[tokio::test]
-async fn the_balance_is_there_exactly_when_the_store_uses_virtual_currency() {
+async fn the_balance_is_present_exactly_if_the_store_uses_virtual_currency() {
     let store = TestStore::open().await;
     assert_eq!(user(&store, "Thornwick").await["virtual_currency"], 1250);
     assert_eq!(user(&store, "Pebble").await["virtual_currency"], 0);
@@ -44,7 +44,7 @@ async fn the_balance_is_there_exactly_when_the_store_uses_virtual_currency() {
 }
 
 #[tokio::test]
-async fn a_body_is_not_read_but_never_larger_than_sixteen_kibibytes() {
+async fn a_body_is_not_read_but_its_size_is_limited_to_sixteen_kibibytes() {
     let store = TestStore::open().await;
     let call = |body: &str| Call::post("/user").token(&store.token("Pebble")).bytes(body);
     for body in ["", "{", "[]", "\0", "{\"id\":1}"] {

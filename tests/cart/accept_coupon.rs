@@ -20,7 +20,7 @@ fn on_cart(cart: &Cart) -> Option<&str> {
     cart.code.as_ref().map(|code| code.code.as_str())
 }
 
-/// Refused with `success` and `message` alone, nothing written; the message.
+/// Expects a refusal with only `success` and `message`, and no write; returns the message.
 async fn refusal(store: &TestStore, name: &str, code: &str) -> String {
     let before = stored(store, name).await;
     store.calls.clear();
@@ -88,7 +88,7 @@ async fn a_second_code_replaces_the_first_and_the_message_says_so() {
 }
 
 #[tokio::test]
-async fn a_code_that_was_issued_anew_is_another_code() {
+async fn a_code_that_was_issued_again_is_another_code() {
     let store = TestStore::open().await;
     let Code::Coupon(old) = sample_code("HEARTH10") else { unreachable!("a coupon") };
     let new = Code::Coupon(Coupon { id: shared::model::CodeId::new(77), ..old });
@@ -120,7 +120,7 @@ async fn every_refusal_has_a_message_of_its_own() {
 }
 
 #[tokio::test]
-async fn codes_that_are_not_valid_now_are_refused_alike() {
+async fn codes_that_are_not_valid_now_are_refused_with_one_message() {
     let store = TestStore::open().await;
     let message = refusal(&store, RICH, "MIDWINTER").await;
     for code in ["MIDSUMMER", "STAFFONLY", "DUST-6MWK-1RQX", "SOOT-8VBN-3FDJ"] {
@@ -143,36 +143,36 @@ async fn a_code_begins_with_its_first_second_and_ends_before_its_last() {
 }
 
 #[tokio::test]
-async fn the_reasons_are_looked_for_in_their_order() {
+async fn the_reasons_are_checked_in_their_order() {
     let store = TestStore::open().await;
     let mut messages = Vec::new();
     for (name, code) in [(RICH, "MIDWINTER"), (RICH, "ONCEONLY"), (RICH, "COLD-5HJP-9ZLB"), (NEW, "HEARTH10")] {
         messages.push(refusal(&store, name, code).await);
     }
     let nothing_eligible = refusal(&store, WORN, "RANKUP").await;
-    // From the worst coupon to the best: each has every fault that is looked for later.
+    // From the worst coupon to the best: each also has every fault that is checked later.
     let mut worst = Coupon { active: false, max_uses: Some(1), uses: 1, ..coupon("worst", percent(100)) };
     worst.minimum = Money::from_minor(99_900);
     worst.scope.items.push(ItemId::new(1));
     let empty_card = GiftCard { active: false, ..gift("card", 0) };
     put_cart(&store, &cart_of(NEW, &[])).await;
-    let mut told = Vec::new();
+    let mut refusals = Vec::new();
     put_code(&store, &Code::Coupon(worst.clone())).await;
-    told.push(refusal(&store, NEW, "worst").await);
+    refusals.push(refusal(&store, NEW, "worst").await);
     put_code(&store, &Code::Gift(empty_card.clone())).await;
     assert_eq!(refusal(&store, NEW, "card").await, messages[0]);
     put_code(&store, &Code::Coupon(Coupon { active: true, ..worst.clone() })).await;
-    told.push(refusal(&store, NEW, "worst").await);
+    refusals.push(refusal(&store, NEW, "worst").await);
     put_code(&store, &Code::Gift(GiftCard { active: true, ..empty_card })).await;
-    told.push(refusal(&store, NEW, "card").await);
+    refusals.push(refusal(&store, NEW, "card").await);
     let unused = Coupon { active: true, uses: 0, ..worst };
     put_code(&store, &Code::Coupon(unused.clone())).await;
-    told.push(refusal(&store, NEW, "worst").await);
-    assert_eq!(told, messages);
+    refusals.push(refusal(&store, NEW, "worst").await);
+    assert_eq!(refusals, messages);
     put_cart(&store, &cart_of(NEW, &[(302, 1)])).await;
     let below_minimum = refusal(&store, NEW, "worst").await;
     assert!(below_minimum.contains("999"), "{below_minimum}");
-    // Also where the code is on the cart already.
+    // Also if the code is already on the cart.
     let unscoped = Code::Coupon(Coupon { minimum: Money::ZERO, ..unused });
     put_code(&store, &unscoped).await;
     put_cart(&store, &with_code(cart_of(NEW, &[(302, 1)]), &unscoped)).await;
@@ -183,7 +183,7 @@ async fn the_reasons_are_looked_for_in_their_order() {
 async fn only_available_lines_paid_in_money_count_for_a_code() {
     let store = TestStore::open().await;
     let nothing_eligible = refusal(&store, WORN, "RANKUP").await;
-    // Virtual currency alone; sold out; owned.
+    // For virtual currency only; sold out; owned.
     for item in [511, 204, 101] {
         put_cart(&store, &cart_of(RICH, &[(item, 1)])).await;
         assert_eq!(refusal(&store, RICH, "HEARTH10").await, nothing_eligible, "{item}");
@@ -191,7 +191,7 @@ async fn only_available_lines_paid_in_money_count_for_a_code() {
     }
     put_cart(&store, &cart_of(RICH, &[(801, 1)])).await;
     let empty = refusal(&store, RICH, "HEARTH10").await;
-    assert_eq!(empty, refusal(&store, NEW, "HEARTH10").await, "a cart of lines that are gone is empty");
+    assert_eq!(empty, refusal(&store, NEW, "HEARTH10").await, "a cart of unpublished lines is empty");
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn the_minimum_is_met_by_a_cart_that_costs_exactly_that() {
 }
 
 #[tokio::test]
-async fn a_coupon_for_a_category_covers_its_subcategories_and_nothing_else() {
+async fn a_coupon_for_a_category_covers_its_subcategories_and_no_other_category() {
     let store = TestStore::open().await;
     let mut scoped = coupon("companions", percent(5_000));
     scoped.scope.categories.push(CategoryId::new(3));
@@ -244,14 +244,14 @@ async fn a_code_has_at_most_forty_characters_as_sent() {
 }
 
 #[tokio::test]
-async fn lines_that_are_no_longer_published_go_with_the_write_and_the_others_stay() {
+async fn lines_that_are_no_longer_published_are_removed_by_the_write_and_the_others_stay() {
     let store = TestStore::open().await;
     let before = stored(&store, WORN).await.unwrap();
     assert!(outcome(&accept(&store, WORN, "HEARTH10").await).0);
     let after = stored(&store, WORN).await.unwrap();
     let kept: Vec<_> = before.lines.into_iter().filter(|line| line.item != ItemId::new(801)).collect();
     assert_eq!(after.lines, kept);
-    assert_eq!(after.next_line, before.next_line, "no line ever gets the id of one that is gone");
+    assert_eq!(after.next_line, before.next_line, "no line gets the id of a removed one");
 }
 
 #[tokio::test]
@@ -315,7 +315,7 @@ async fn a_body_of_more_than_16_kib_is_refused() {
 }
 
 #[tokio::test]
-async fn the_token_is_looked_at_before_the_body() {
+async fn the_token_is_checked_before_the_body() {
     let store = TestStore::open().await;
     for body in ["{", "{}", &"x".repeat(17 * 1024)] {
         let call = || Call::post(PATH).bytes(body);
@@ -325,7 +325,7 @@ async fn the_token_is_looked_at_before_the_body() {
 }
 
 #[tokio::test]
-async fn a_token_without_a_user_behind_it_is_refused_before_the_body_is_looked_at() {
+async fn a_token_without_a_user_is_refused_before_the_body_is_checked() {
     let store = TestStore::open().await;
     for token in [store.token("Grimble"), store.token_of(UserId::new(9_999))] {
         for body in ["{", "{}", &"x".repeat(17 * 1024)] {

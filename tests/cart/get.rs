@@ -10,7 +10,7 @@ use shared::store::keys;
 use std::time::Duration;
 use tests::{Call, NOW, TestStore};
 
-/// What every cart adds up to, whatever is in it.
+/// The sums that hold for every cart.
 fn assert_adds_up(view: &Value) {
     let (cart, lines) = (&view["cart"], view["items"].as_array().unwrap());
     let counted = || lines.iter().filter(|line| line["is_unavailable"] == false);
@@ -49,7 +49,7 @@ async fn a_cart_with_lines_that_cannot_be_bought_is_shown_with_a_gift_card() {
 }
 
 #[tokio::test]
-async fn a_user_without_a_cart_sees_an_empty_one_and_none_is_made() {
+async fn a_user_without_a_cart_sees_an_empty_one_and_none_is_created() {
     let store = TestStore::open().await;
     insta::assert_json_snapshot!(view(&store, NEW).await);
     assert_eq!(store.calls.writes(), 0);
@@ -123,7 +123,7 @@ async fn a_cumulative_line_counts_once_at_the_difference() {
     let view = view(&store, RICH).await;
     let line = line_of(&view, 103);
     assert_eq!([&line["count"], &line["price"]], [&json!(1), &json!(10)]);
-    // The guild's ladder is another one, of which nothing is owned.
+    // The guild is another cumulative category, of which nothing is owned.
     assert_eq!(line_of(&view, 112)["price"], 14.5);
     assert_eq!(view["cart"]["items"], 2);
     assert_eq!(view["cart"]["clear_price"], 24.5);
@@ -132,7 +132,7 @@ async fn a_cumulative_line_counts_once_at_the_difference() {
 #[tokio::test]
 async fn of_two_steps_of_a_category_the_lower_one_is_unavailable_and_counts_in_no_sum() {
     let store = TestStore::open().await;
-    // The highest of what can be bought, wherever it is in the cart; a gift is a step of somebody else.
+    // The highest step that can be bought counts, at any place in the cart; a gift is another user's step.
     let mut cart = cart_of(NEW, &[(102, 1), (103, 1), (101, 1), (101, 1), (302, 1)]);
     cart.lines[3].payment_type = shared::model::PaymentType::Gift;
     put_cart(&store, &cart).await;
@@ -146,9 +146,9 @@ async fn of_two_steps_of_a_category_the_lower_one_is_unavailable_and_counts_in_n
 }
 
 #[tokio::test]
-async fn a_gift_costs_the_sale_price_and_has_no_limit_of_the_buyers() {
+async fn a_gift_costs_the_sale_price_and_ignores_the_buyers_limits() {
     let store = TestStore::open().await;
-    // The rank is owned, and the buyer's limit on the other is reached.
+    // The rank is owned, and the buyer's limit of the other one is reached.
     let mut cart = cart_of(RICH, &[(101, 1), (303, 1)]);
     for line in &mut cart.lines {
         line.payment_type = shared::model::PaymentType::Gift;
@@ -164,7 +164,7 @@ async fn a_gift_costs_the_sale_price_and_has_no_limit_of_the_buyers() {
 }
 
 #[tokio::test]
-async fn an_any_price_line_has_the_buyers_price_and_never_less_than_the_least() {
+async fn an_any_price_line_has_the_buyers_price_but_at_least_the_minimum() {
     let store = TestStore::open().await;
     for (named, shown) in [(Some(350), json!(3.5)), (Some(1), json!(1)), (None, json!(5))] {
         let mut cart = cart_of(RICH, &[(601, 2)]);
@@ -177,7 +177,7 @@ async fn an_any_price_line_has_the_buyers_price_and_never_less_than_the_least() 
 }
 
 #[tokio::test]
-async fn a_named_price_means_nothing_where_the_price_is_fixed() {
+async fn a_buyers_price_is_ignored_if_the_price_is_fixed() {
     let store = TestStore::open().await;
     let mut cart = cart_of(RICH, &[(301, 1)]);
     cart.lines[0].price = Some(Money::from_minor(1));
@@ -198,7 +198,7 @@ async fn a_promoted_line_keeps_its_price_while_the_promotion_is_published() {
 }
 
 #[tokio::test]
-async fn a_line_that_was_not_added_from_the_promotion_costs_what_the_catalog_says() {
+async fn a_line_that_was_not_added_from_the_promotion_has_the_catalogs_price() {
     let store = TestStore::open().await;
     put_cart(&store, &cart_of(RICH, &[(212, 1)])).await;
     assert_eq!(line_of(&view(&store, RICH).await, 212)["price"], 1.99);
@@ -245,7 +245,7 @@ async fn a_code_that_can_no_longer_be_used_counts_as_not_applied() {
         Coupon { max_uses: Some(3), uses: 3, ..plain() },
         Coupon { minimum: Money::from_minor(301), ..plain() },
         Coupon { scope: shared::model::Scope { items: vec![ItemId::new(301)], categories: Vec::new() }, ..plain() },
-        // Issued anew under the same text: another code.
+        // Issued again under the same text: another code.
         Coupon { id: CodeId::new(77), ..plain() },
     ];
     put_cart(&store, &with_code(cart_of(RICH, &[(302, 1)]), &good)).await;
@@ -312,7 +312,7 @@ async fn a_server_that_the_item_no_longer_has_is_not_selected() {
 }
 
 #[tokio::test]
-async fn the_cart_is_read_as_it_was_just_written() {
+async fn the_cart_is_read_strongly_consistent() {
     let store = TestStore::open().await;
     put_cart(&store, &Cart { referral: Some(text("toadmail")), ..cart_of(NEW, &[(302, 1)]) }).await;
     assert_eq!(view(&store, NEW).await["cart"]["referral"], "Grimble");

@@ -30,7 +30,7 @@ async fn a_user_without_a_cart_is_offered_all_of_them() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_cart_is_not_offered() {
+async fn an_item_in_the_cart_is_not_offered() {
     let store = TestStore::open().await;
     assert_eq!(offered(&store, WORN).await, [404, 302], "212 is in the cart");
     put_cart(&store, &cart_of(NEW, &[(404, 1), (302, 1), (212, 1)])).await;
@@ -38,9 +38,9 @@ async fn what_is_in_the_cart_is_not_offered() {
 }
 
 #[tokio::test]
-async fn what_the_caller_cannot_buy_is_not_offered() {
+async fn an_item_that_the_caller_cannot_buy_is_not_offered() {
     let store = TestStore::open().await;
-    // The rich user bought two of these and is at a limit of two; a newcomer is not.
+    // The rich user has bought two of these and is at a limit of two; a new user is not.
     republish(&store, |compiled| {
         for entry in compiled.promotions.0.iter_mut().filter(|entry| entry.item.id == ItemId::new(404)) {
             entry.item.user_limit = Some(2);
@@ -55,7 +55,7 @@ async fn what_the_caller_cannot_buy_is_not_offered() {
 }
 
 #[tokio::test]
-async fn what_is_sold_out_is_offered_to_nobody() {
+async fn a_sold_out_item_is_not_offered() {
     let store = TestStore::open().await;
     republish(&store, |compiled| {
         let sold_out = compiled.items.iter().find(|entry| entry.item.id == ItemId::new(204)).unwrap().clone();

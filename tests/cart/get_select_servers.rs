@@ -20,13 +20,13 @@ async fn the_servers_of_items_that_let_the_buyer_select_one_are_shown() {
 async fn a_cart_without_such_items_is_an_empty_object() {
     let store = TestStore::open().await;
     assert_eq!(ask(&store, PATH, NEW).await.text, "{}");
-    // Selectable but delivered everywhere; delivered to one server that nobody selects; not published.
+    // Selectable but delivered everywhere; delivered to one server without a selection; not published.
     put_cart(&store, &cart_of(RICH, &[(403, 1), (405, 1), (801, 1)])).await;
     assert_eq!(ask(&store, PATH, RICH).await.text, "{}");
 }
 
 #[tokio::test]
-async fn the_servers_are_told_in_the_words_of_the_cart() {
+async fn the_servers_have_the_field_names_of_the_cart() {
     let store = TestStore::open().await;
     let servers = ask(&store, PATH, WORN).await.json();
     let lines = view(&store, WORN).await;
@@ -35,7 +35,7 @@ async fn the_servers_are_told_in_the_words_of_the_cart() {
 }
 
 #[tokio::test]
-async fn an_item_that_stands_on_two_lines_is_shown_once() {
+async fn an_item_on_two_lines_is_shown_once() {
     let store = TestStore::open().await;
     put_cart(&store, &cart_of(RICH, &[(401, 1), (401, 2), (402, 1)])).await;
     let servers = ask(&store, PATH, RICH).await.json();
@@ -43,7 +43,7 @@ async fn an_item_that_stands_on_two_lines_is_shown_once() {
 }
 
 #[tokio::test]
-async fn what_the_owner_changes_is_seen() {
+async fn a_change_by_the_owner_is_shown() {
     let store = TestStore::open().await;
     assert_ne!(ask(&store, PATH, RICH).await.json(), Value::Object(serde_json::Map::new()));
     republish(&store, |compiled| {

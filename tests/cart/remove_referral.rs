@@ -21,7 +21,7 @@ async fn the_code_is_removed() {
 }
 
 #[tokio::test]
-async fn where_none_is_set_the_message_says_so_and_nothing_is_written() {
+async fn if_none_is_set_the_message_says_so_and_nothing_is_written() {
     let store = TestStore::open().await;
     for name in [WORN, NEW] {
         let reply = ask(&store, PATH, name).await;
@@ -32,7 +32,7 @@ async fn where_none_is_set_the_message_says_so_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn it_is_removed_once_and_another_can_be_set_then() {
+async fn it_is_removed_once_and_then_another_can_be_set() {
     let store = TestStore::open().await;
     assert!(outcome(&ask(&store, PATH, RICH).await).0);
     assert!(!outcome(&ask(&store, PATH, RICH).await).0);
@@ -50,7 +50,7 @@ async fn a_code_that_is_no_longer_in_force_can_still_be_removed() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_known_to_be_unpublished_goes_with_the_write() {
+async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_write() {
     let store = TestStore::open().await;
     assert!(outcome(&tell(&store, "/cart/setReferral", WORN, "ref_code", "toadmail").await).0);
     view(&store, WORN).await;

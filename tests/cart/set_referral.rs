@@ -15,7 +15,7 @@ async fn set(store: &TestStore, name: &str, code: &str) -> Reply {
     tell(store, PATH, name, "ref_code", code).await
 }
 
-/// Answered with `success` as said and nothing written; the message.
+/// Expects `success` and no write; returns the message.
 async fn unwritten(store: &TestStore, name: &str, code: &str, expected: bool) -> String {
     let before = stored(store, name).await;
     store.calls.clear();
@@ -58,7 +58,7 @@ async fn the_same_code_again_succeeds_and_writes_nothing() {
 async fn every_outcome_has_a_message_of_its_own() {
     let store = TestStore::open().await;
     let mut messages = BTreeSet::new();
-    messages.insert(unwritten(&store, NEW, "nobody", false).await);
+    messages.insert(unwritten(&store, NEW, "no-such-code", false).await);
     messages.insert(unwritten(&store, WORN, "lantern", false).await);
     messages.insert(unwritten(&store, RICH, "lantern", true).await);
     let another = unwritten(&store, RICH, "toadmail", false).await;
@@ -71,29 +71,29 @@ async fn every_outcome_has_a_message_of_its_own() {
 #[tokio::test]
 async fn a_disabled_code_is_refused_like_an_unknown_one() {
     let store = TestStore::open().await;
-    let unknown = unwritten(&store, NEW, "nobody", false).await;
+    let unknown = unwritten(&store, NEW, "no-such-code", false).await;
     assert_eq!(unwritten(&store, NEW, "oldroad", false).await, unknown);
-    // A coupon is no referral code.
+    // A coupon is not a referral code.
     assert_eq!(unwritten(&store, NEW, "HEARTH10", false).await, unknown);
 }
 
 #[tokio::test]
-async fn no_code_is_taken_while_referrals_are_switched_off() {
+async fn no_code_is_accepted_while_referrals_are_off() {
     let store = TestStore::open().await;
-    let unknown = unwritten(&store, NEW, "nobody", false).await;
+    let unknown = unwritten(&store, NEW, "no-such-code", false).await;
     republish(&store, |compiled| compiled.config.is_ref = false).await;
     assert_eq!(unwritten(&store, NEW, "lantern", false).await, unknown);
-    assert_eq!(unwritten(&store, RICH, "lantern", false).await, unknown, "also where it is set already");
+    assert_eq!(unwritten(&store, RICH, "lantern", false).await, unknown, "also if it is already set");
 }
 
 #[tokio::test]
-async fn the_reasons_are_looked_for_in_their_order() {
+async fn the_reasons_are_checked_in_their_order() {
     let store = TestStore::open().await;
-    let unknown = unwritten(&store, NEW, "nobody", false).await;
+    let unknown = unwritten(&store, NEW, "no-such-code", false).await;
     let own = unwritten(&store, WORN, "lantern", false).await;
-    // Quillfeather's own code that is switched off; unknown and own with another one set.
+    // Quillfeather's own code, which is off; unknown and own codes with another one set.
     assert_eq!(unwritten(&store, WORN, "oldroad", false).await, unknown);
-    assert_eq!(unwritten(&store, RICH, "nobody", false).await, unknown);
+    assert_eq!(unwritten(&store, RICH, "no-such-code", false).await, unknown);
     assert_eq!(unwritten(&store, RICH, "thornwick", false).await, own);
 }
 
@@ -103,7 +103,7 @@ async fn codes_are_trimmed_and_lower_cased_and_never_upper_cased() {
     let owner = user(RICH);
     let referral = Referral { code: text("gruß"), owner, owner_name: RICH.to_owned(), active: true };
     put_referral(&store, &referral).await;
-    let unknown = unwritten(&store, NEW, "nobody", false).await;
+    let unknown = unwritten(&store, NEW, "no-such-code", false).await;
     assert_eq!(unwritten(&store, NEW, "gruss", false).await, unknown);
     assert!(outcome(&set(&store, NEW, "\tGRUẞ ").await).0);
 }
@@ -122,7 +122,7 @@ async fn a_code_has_at_most_255_characters_as_sent() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_known_to_be_unpublished_goes_with_the_write() {
+async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_write() {
     let store = TestStore::open().await;
     view(&store, WORN).await;
     assert!(outcome(&set(&store, WORN, "toadmail").await).0);
@@ -132,7 +132,7 @@ async fn a_line_that_is_known_to_be_unpublished_goes_with_the_write() {
 }
 
 #[tokio::test]
-async fn a_code_that_is_disabled_or_gone_does_not_block_another() {
+async fn a_code_that_is_disabled_or_deleted_does_not_block_another() {
     let store = TestStore::open().await;
     put_referral(&store, &Referral { active: false, ..sample_referral("lantern") }).await;
     assert_eq!(view(&store, RICH).await["cart"]["referral"], Value::Null);
@@ -148,7 +148,7 @@ async fn a_code_that_is_disabled_or_gone_does_not_block_another() {
 }
 
 #[tokio::test]
-async fn all_else_on_the_cart_stays_as_it_was() {
+async fn the_rest_of_the_cart_does_not_change() {
     let store = TestStore::open().await;
     let before = stored(&store, WORN).await.unwrap();
     set(&store, WORN, "toadmail").await;
@@ -190,7 +190,7 @@ async fn odd_texts_are_unknown_codes() {
 async fn any_json_with_a_code_is_read() {
     let store = TestStore::open().await;
     reader().reads_whatever_is_json(&store, is_set).await;
-    assert_eq!(store.calls.writes(), 1, "the first sets it, the others find it set");
+    assert_eq!(store.calls.writes(), 1, "the first sets it, the others read it");
 }
 
 #[tokio::test]

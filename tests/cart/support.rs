@@ -1,4 +1,4 @@
-//! What the cart's tests do with a store, in the words of a buyer or an owner.
+//! Steps of the cart's tests, named after what a buyer or an owner does.
 
 use publish::Compiled;
 use serde_json::{Value, json};
@@ -11,11 +11,11 @@ use shared::store::keys;
 use std::time::Duration;
 use tests::{Call, NOW, Reply, TestStore};
 
-/// A user with a full cart: ten euros of rank, a coupon, a referral code.
+/// A user with a full cart: a rank for ten euros, a coupon, a referral code.
 pub const RICH: &str = "Thornwick";
 /// A user whose cart has lines that cannot be bought, a gift card and no referral code.
 pub const WORN: &str = "Quillfeather";
-/// A user who never had a cart.
+/// A user without a cart.
 pub const NEW: &str = "Pebble";
 
 pub fn user(name: &str) -> UserId {
@@ -34,14 +34,14 @@ pub async fn tell(store: &TestStore, path: &str, name: &str, field: &str, value:
     store.send(call.json(&json!({ field: value }))).await
 }
 
-/// What cart/get says.
+/// The response of cart/get.
 pub async fn view(store: &TestStore, name: &str) -> Value {
     let reply = ask(store, "/cart/get", name).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
     reply.json()
 }
 
-/// The line of an item in what cart/get says.
+/// The line of an item in a response of cart/get.
 pub fn line_of(view: &Value, item: u64) -> &Value {
     let mut lines = view["items"].as_array().expect("lines").iter();
     lines.find(|line| line["id"] == item).expect("a line of that item")
@@ -54,7 +54,7 @@ pub fn cents(amount: &Value) -> i64 {
     format!("{whole}{part:0<2}").parse().expect("an amount with two digits")
 }
 
-/// Where a success with a message ends: whether it is one, and the message.
+/// A response with `success` and `message`.
 pub fn outcome(reply: &Reply) -> (bool, String) {
     assert_eq!(reply.status, 200, "{}", reply.text);
     let body = reply.json();
@@ -78,14 +78,14 @@ pub async fn put_referral(store: &TestStore, referral: &Referral) {
     put(store, encode_live(&keys::referral(&referral.code), referral).unwrap()).await;
 }
 
-/// The cart as it stands in the table.
+/// The cart in the table.
 pub async fn stored(store: &TestStore, name: &str) -> Option<Cart> {
     let key = keys::cart(user(name));
     let item = store.db.get(&key, true).await.unwrap();
     item.map(|item| decode_live(&key, item).unwrap())
 }
 
-/// A cart of lines, each an item and how often.
+/// A cart of lines, each an item with its count.
 pub fn cart_of(name: &str, lines: &[(u64, u32)]) -> Cart {
     let line = |(place, (item, count)): (usize, &(u64, u32))| Line {
         id: LineId::new(place as u64 + 1),
@@ -101,7 +101,7 @@ pub fn cart_of(name: &str, lines: &[(u64, u32)]) -> Cart {
     Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user(name)) }
 }
 
-/// The same with a code on it.
+/// The same cart with a code on it.
 pub fn with_code(cart: Cart, code: &Code) -> Cart {
     Cart { code: Some(AppliedCode { code: code.text().clone(), id: code.id(), kind: code.kind() }), ..cart }
 }
@@ -110,7 +110,7 @@ pub fn text(code: &str) -> CodeText {
     CodeText::parse(code).unwrap()
 }
 
-/// A coupon that applies to everything, for ever.
+/// A coupon that applies to everything and never ends.
 pub fn coupon(code: &str, discount: Discount) -> Coupon {
     Coupon {
         id: CodeId::new(900),
@@ -151,7 +151,7 @@ pub fn sample_referral(code: &str) -> Referral {
     referrals.iter().find(|known| known.code == text(code)).expect("a sample referral code").clone()
 }
 
-/// The sample store published again with a change in it, and the caches out of date.
+/// Publishes the sample store again with a change, and lets the caches expire.
 pub async fn republish(store: &TestStore, change: impl FnOnce(&mut Compiled)) {
     let mut compiled = TestStore::sample().compiled.clone();
     change(&mut compiled);

@@ -1,4 +1,4 @@
-//! What every write to a cart has in common: a lost response, and lines whose item is no longer published.
+//! Every write to a cart: a lost response, and lines whose item is no longer published.
 
 use super::support::{NEW, RICH, WORN, ask, cart_of, outcome, put_cart, stored, tell, user, view};
 use shared::model::{ItemId, Line};
@@ -11,7 +11,7 @@ use tests::{Fault, NOW, Reply, TestStore};
 
 const UNPUBLISHED: ItemId = ItemId::new(801);
 
-/// The first write arrives, and its response does not.
+/// The first write is done, and its response is lost.
 fn lose_the_first_response(store: &TestStore) {
     let writes = AtomicUsize::new(0);
     store.faults.inject(move |operation| {
@@ -20,7 +20,7 @@ fn lose_the_first_response(store: &TestStore) {
     });
 }
 
-/// Sends every request that writes, each to a cart that it changes; the first time with its response or without.
+/// Sends every request that writes, each to a cart that it changes; the first response is received or lost.
 async fn write_each(is_lost: bool) -> Vec<(Reply, Item)> {
     let mut written = Vec::new();
     for (path, name, field, value) in [
@@ -45,7 +45,7 @@ async fn write_each(is_lost: bool) -> Vec<(Reply, Item)> {
 }
 
 #[tokio::test]
-async fn a_write_whose_response_is_lost_is_written_once_and_told_as_it_was() {
+async fn a_write_whose_response_is_lost_is_written_once_and_reported_the_same() {
     let (plain, lost) = (Box::pin(write_each(false)).await, Box::pin(write_each(true)).await);
     for ((plain, cart), (lost, cart_after_loss)) in plain.iter().zip(&lost) {
         assert!(outcome(plain).0, "{}", plain.text);
@@ -59,14 +59,14 @@ async fn lines(store: &TestStore, name: &str) -> Vec<ItemId> {
     lines.iter().map(|line| line.item).collect()
 }
 
-/// Every kind of write, after the function has found out which items it takes for unpublished.
-async fn write_after_a_look(store: &TestStore) {
+/// Every kind of write, after the function has found out which items are not published.
+async fn write_after_a_read(store: &TestStore) {
     view(store, WORN).await;
     assert!(outcome(&tell(store, "/cart/setReferral", WORN, "ref_code", "toadmail").await).0);
     assert!(outcome(&ask(store, "/cart/removeReferral", WORN).await).0);
 }
 
-/// Publishes the same under another version, without telling the functions.
+/// Publishes the same store under another version, unknown to the functions.
 async fn publish_again(store: &TestStore) {
     let mut compiled = TestStore::sample().compiled.clone();
     compiled.version = format!("{}again", compiled.version);
@@ -91,10 +91,10 @@ async fn a_pointer_that_is_stale_removes_no_line() {
     assert!(before.contains(&UNPUBLISHED));
     view(&store, WORN).await;
     publish_again(&store).await;
-    write_after_a_look(&store).await;
+    write_after_a_read(&store).await;
     assert_eq!(lines(&store, WORN).await, before);
     store.clock.advance(Duration::from_secs(6));
-    write_after_a_look(&store).await;
+    write_after_a_read(&store).await;
     assert!(!lines(&store, WORN).await.contains(&UNPUBLISHED), "the active version was read again");
 }
 
@@ -109,7 +109,7 @@ async fn a_coupon_that_is_accepted_on_a_stale_pointer_removes_no_line() {
 }
 
 #[tokio::test]
-async fn an_item_that_was_missing_and_is_there_again_keeps_its_line() {
+async fn an_item_that_was_missing_and_is_published_again_keeps_its_line() {
     let store = TestStore::open().await;
     let before = lines(&store, WORN).await;
     view(&store, WORN).await;
@@ -117,6 +117,6 @@ async fn an_item_that_was_missing_and_is_there_again_keeps_its_line() {
     let mut item = store.db.get(&keys::item(&version, ItemId::new(301)), true).await.unwrap().unwrap();
     item.extend(codec::key_attributes(&keys::item(&version, UNPUBLISHED)));
     store.db.client().put_item().table_name(store.db.table()).set_item(Some(item)).send().await.unwrap();
-    write_after_a_look(&store).await;
+    write_after_a_read(&store).await;
     assert_eq!(lines(&store, WORN).await, before);
 }

@@ -1,5 +1,4 @@
-//! POST /categories/get/{url}: what it says of items, and what they cost. How a category is found stands in
-//! `get_category_lookup`.
+//! POST /categories/get/{url}: the items and their prices. `get_category_lookup` tests how a category is found.
 
 use crate::support::{
     STALE, all, assert_message, assert_unauthorized, by_id, fields, fill_cart, item, open_to_guests, republish,
@@ -29,11 +28,11 @@ async fn every_visible_category_is_shown_in_full() {
             detail(&store, "Thornwick", url).await
         );
     }
-    insta::assert_json_snapshot!("ranks_for_somebody_new", detail(&store, "Pebble", "ranks").await);
+    insta::assert_json_snapshot!("ranks_for_a_new_user", detail(&store, "Pebble", "ranks").await);
 }
 
 #[tokio::test]
-async fn every_documented_field_is_there_and_only_the_listed_ones_are_added() {
+async fn every_documented_field_is_present_and_only_the_listed_ones_are_added() {
     let store = TestStore::open().await;
     let body = detail(&store, "Thornwick", "ranks").await;
     assert_eq!(fields(&body), ["category", "items", "subcategories"]);
@@ -85,7 +84,7 @@ fn offer(item: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_buyer_pays_the_difference_to_what_they_own_on_the_ladder() {
+async fn a_buyer_pays_the_difference_to_what_they_own_in_a_cumulative_category() {
     let store = TestStore::open().await;
     // Paid 4.99 for the first rank and 5.00 for the second.
     let owner = detail(&store, "Thornwick", "ranks/player").await;
@@ -106,12 +105,12 @@ async fn a_buyer_pays_the_difference_to_what_they_own_on_the_ladder() {
 }
 
 #[tokio::test]
-async fn a_ladder_counts_what_was_paid_in_its_own_category_alone() {
+async fn a_cumulative_category_counts_only_what_was_paid_in_it() {
     let store = TestStore::open().await;
     let owner = detail(&store, "Quillfeather", "ranks/guild").await;
     let offers: Vec<Value> = owner["items"].as_array().unwrap().iter().map(offer).collect();
     assert_eq!(offers, [json!([0, 7.5, 7.5, true]), json!([7, 7.5, 14.5, false]), json!([22, 7.5, 29.5, false])]);
-    // The ladder of the category above has nothing to do with it, read on its own or together with it.
+    // The parent category has no effect on it, read alone or together.
     let above = detail(&store, "Thornwick", "ranks").await;
     assert_eq!(all(&above["subcategories"][1]["items"], "price"), [7.5, 14.5, 29.5]);
     assert_eq!(by_id(&detail(&store, "Quillfeather", "ranks/player").await["items"], 101)["price"], 4.99);
@@ -127,7 +126,7 @@ async fn a_rank_below_one_that_is_owned_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_subscription_stands_beside_the_ladder() {
+async fn a_subscription_is_never_cumulative() {
     let store = TestStore::open().await;
     republish(&store, |files| item(files, 105).subscription = true).await;
     let ranks = detail(&store, "Thornwick", "ranks/player").await;
@@ -147,7 +146,7 @@ fn limits(item: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn limits_are_null_where_they_are_unset_and_current_values_are_what_was_bought() {
+async fn limits_are_null_if_they_are_not_set_and_current_values_are_what_was_bought() {
     let store = TestStore::open().await;
     let crates = detail(&store, "Thornwick", "crates").await;
     assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 201)), json!([null, null, null, null, false]));
@@ -181,7 +180,7 @@ async fn a_guest_sees_regular_prices_and_no_limits_of_users() {
 }
 
 #[tokio::test]
-async fn guest_mode_lets_no_token_in_and_no_rejected_one() {
+async fn guest_mode_admits_callers_without_a_token_but_not_with_a_rejected_one() {
     let store = TestStore::open().await;
     let call = || Call::post("/categories/get/ranks");
     assert_unauthorized(&store.send(call()).await);
@@ -207,7 +206,7 @@ async fn inactive_items_are_not_listed() {
 }
 
 #[tokio::test]
-async fn a_rank_that_is_no_longer_on_sale_still_counts_on_the_ladder() {
+async fn a_rank_that_is_no_longer_on_sale_still_counts_in_its_cumulative_category() {
     let store = TestStore::open().await;
     republish(&store, |files| item(files, 102).active = false).await;
     let ranks = detail(&store, "Thornwick", "ranks/player").await;
@@ -216,7 +215,7 @@ async fn a_rank_that_is_no_longer_on_sale_still_counts_on_the_ladder() {
 }
 
 #[tokio::test]
-async fn comparison_rows_stand_in_the_order_of_their_sorting_and_cells_name_them() {
+async fn comparison_rows_are_in_the_order_of_their_sorting_and_cells_name_them() {
     let store = TestStore::open().await;
     let ranks = detail(&store, "Pebble", "ranks/player").await;
     let rows = &ranks["category"]["comparison"];
@@ -230,7 +229,7 @@ async fn comparison_rows_stand_in_the_order_of_their_sorting_and_cells_name_them
     assert_eq!(detail(&store, "Pebble", "crates").await["category"]["comparison"], json!([]));
 }
 
-/// All else has the same price, to the cent (rules.md, "Cumulative categories").
+/// Prices are the same, to the cent (rules.md, "Cumulative categories").
 #[tokio::test]
 async fn category_deals_and_cart_agree_on_every_price() {
     const FEATURED: [(u64, &str); 6] = [
@@ -254,8 +253,8 @@ async fn category_deals_and_cart_agree_on_every_price() {
         let cart = store.send(Call::post("/cart/get").token(&token)).await.json();
         let deals = store.send(Call::post("/items/getFeaturedDeals").token(&token)).await.json();
         for (item, url) in FEATURED {
-            let shelf = detail(&store, user, url).await;
-            let (shown, deal, line) = (by_id(&shelf["items"], item), by_id(&deals, item), by_id(&cart["items"], item));
+            let page = detail(&store, user, url).await;
+            let (shown, deal, line) = (by_id(&page["items"], item), by_id(&deals, item), by_id(&cart["items"], item));
             assert_eq!(offer(shown), offer(deal), "{user}, {item}");
             assert_eq!(limits(shown), limits(deal), "{user}, {item}");
             assert_eq!(limits(shown), limits(line), "{user}, {item}");
@@ -265,7 +264,7 @@ async fn category_deals_and_cart_agree_on_every_price() {
 }
 
 #[tokio::test]
-async fn what_was_bought_since_is_seen_at_once_by_the_buyer() {
+async fn a_buyer_sees_their_own_purchase_at_once() {
     let store = TestStore::open().await;
     assert_eq!(by_id(&detail(&store, "Pebble", "ranks/player").await["items"], 101)["is_unavailable"], false);
     let ledger = shared::store::keys::ledger(shared::model::UserId::new(3));
@@ -280,19 +279,19 @@ async fn what_was_bought_since_is_seen_at_once_by_the_buyer() {
 }
 
 #[tokio::test]
-async fn nobody_is_shown_what_was_rendered_for_somebody_else() {
+async fn no_caller_is_shown_a_page_that_was_rendered_for_another() {
     let store = open_to_guests().await;
-    let alone = |user: &'static str| async move { detail(&TestStore::open().await, user, "crates").await };
+    let on_a_fresh_store = |user: &'static str| async move { detail(&TestStore::open().await, user, "crates").await };
     let guest = || async { store.send(Call::post("/categories/get/crates")).await.json() };
     let first = guest().await;
     for user in ["Pebble", "Thornwick", "Quillfeather", "Pebble"] {
-        assert_eq!(detail(&store, user, "crates").await, alone(user).await, "{user}");
+        assert_eq!(detail(&store, user, "crates").await, on_a_fresh_store(user).await, "{user}");
         assert_eq!(guest().await, first, "after {user}");
     }
 }
 
 #[tokio::test]
-async fn a_page_that_was_rendered_shows_what_was_sold_since() {
+async fn a_rendered_page_shows_later_sales() {
     let store = TestStore::open().await;
     let shown = || async { limits(by_id(&detail(&store, "Pebble", "crates").await["subcategories"][1]["items"], 211)) };
     assert_eq!(shown().await, json!([200, 4, 20, 0, false]));
@@ -305,7 +304,7 @@ async fn a_page_that_was_rendered_shows_what_was_sold_since() {
 }
 
 #[tokio::test]
-async fn a_body_is_not_needed_and_not_read_but_never_larger_than_sixteen_kibibytes() {
+async fn a_body_is_optional_and_not_read_but_its_size_is_limited_to_sixteen_kibibytes() {
     let store = TestStore::open().await;
     let call = || Call::post("/categories/get/ranks").token(&store.token("Pebble"));
     let plain = store.send(call()).await;

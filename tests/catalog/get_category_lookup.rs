@@ -1,4 +1,4 @@
-//! POST /categories/get/{url}: which texts find a category (rules.md, "Category urls").
+//! POST /categories/get/{url}: the urls that find a category (rules.md, "Category urls").
 
 use crate::support::{assert_message, assert_unauthorized, open_to_guests};
 use tests::{Call, Reply, TestStore};
@@ -58,7 +58,7 @@ async fn hidden_and_unknown_categories_are_not_found_by_url_or_by_id() {
 }
 
 #[tokio::test]
-async fn what_can_be_no_category_is_not_found_without_a_read() {
+async fn a_url_that_cannot_name_a_category_is_not_found_without_a_read() {
     let overlong = format!("ranks/{}", "a".repeat(250));
     let long_in_bytes = "%C3%A9".repeat(128);
     let slashes = "/".repeat(256);
@@ -108,7 +108,7 @@ async fn what_can_be_no_category_is_not_found_without_a_read() {
             store.calls.clear();
             let reply = store.send(Call::post(&format!("/categories/get/{url}")).token(&token)).await;
             if url.contains("%ff") {
-                // No UTF-8: the gateway itself refuses it.
+                // Not UTF-8: the gateway itself refuses it.
                 assert_eq!(reply.status, 400, "{url}");
             } else {
                 assert_message(&reply, 404);
@@ -124,12 +124,12 @@ async fn the_longest_url_has_255_characters() {
     let padded = |slashes: usize| format!("{}ranks", "/".repeat(slashes));
     assert_eq!(look_up(&store, &padded(250)).await.status, 200);
     assert_message(&look_up(&store, &padded(251)).await, 404);
-    // Counted as characters, not as what they are encoded to.
+    // Counted in characters, not in encoded bytes.
     assert_eq!(look_up(&store, &format!("{}ranks", "%2F".repeat(250))).await.status, 200);
 }
 
 #[tokio::test]
-async fn whoever_asks_for_nonsense_without_a_token_learns_nothing() {
+async fn a_malformed_url_without_a_token_is_unauthorized() {
     let store = TestStore::open().await;
     for url in ["..", "nowhere", "ranks"] {
         let call = Call::post(&format!("/categories/get/{url}"));

@@ -67,7 +67,7 @@ async fn only_featured_items_on_sale_in_visible_categories_are_deals() {
 }
 
 #[tokio::test]
-async fn a_rank_costs_its_owner_the_difference_and_what_is_owned_cannot_be_had() {
+async fn a_rank_costs_its_owner_the_difference_and_an_owned_one_is_unavailable() {
     let store = TestStore::open().await;
     republish(&store, |files| {
         item(files, 101).featured = true;
@@ -89,7 +89,7 @@ async fn a_rank_costs_its_owner_the_difference_and_what_is_owned_cannot_be_had()
 }
 
 #[tokio::test]
-async fn limits_of_the_user_are_shown_to_the_user_alone() {
+async fn limits_of_a_user_are_shown_only_to_that_user() {
     let store = TestStore::open().await;
     republish(&store, |files| {
         for id in [203, 204, 303] {
@@ -128,7 +128,7 @@ async fn a_bad_expired_or_revoked_token_means_logged_out() {
 }
 
 #[tokio::test]
-async fn a_deal_says_whether_it_lies_in_the_callers_cart() {
+async fn a_deal_says_whether_it_is_in_the_callers_cart() {
     let store = TestStore::open().await;
     assert_eq!(all(&of(&store, "Thornwick").await, "in_cart"), [false; 4]);
     fill_cart(&store, 1, &[503, 104]).await;
@@ -145,7 +145,7 @@ async fn an_empty_store_has_no_deals() {
 }
 
 #[tokio::test]
-async fn a_body_is_not_read_but_never_larger_than_sixteen_kibibytes() {
+async fn a_body_is_not_read_but_its_size_is_limited_to_sixteen_kibibytes() {
     let store = TestStore::open().await;
     assert_eq!(deals(&store, call().bytes("{")).await, deals(&store, call()).await);
     assert_message(&store.send(call().bytes("x".repeat(16 * 1024 + 1))).await, 413);

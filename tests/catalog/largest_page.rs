@@ -1,4 +1,4 @@
-//! The largest category page that `check` lets through, and how it is served.
+//! The largest category page that `check` accepts, and its response.
 
 use crate::support::{category, item, republish};
 use publish::LARGEST_PAGE;
@@ -7,11 +7,12 @@ use serde_json::json;
 use shared::model::Item;
 use tests::{Call, TestStore};
 
-/// What Lambda returns at the most, in bytes; the body is text inside JSON there.
+/// The largest response of Lambda, in bytes. The body is a string in JSON there.
 const LARGEST_RESPONSE: usize = 6 * 1024 * 1024;
 
-/// A subcategory with as many of the smallest items as there can be: their responses are largest for what is stored.
-fn shelf(like: &ItemFile, id: u64, items: u64) -> CategoryFile {
+/// A subcategory with as many of the smallest items as possible: their responses are the largest relative to what is
+/// stored.
+fn subcategory(like: &ItemFile, id: u64, items: u64) -> CategoryFile {
     let item = |place: u64| ItemFile { id: (id * 10_000 + place).into(), ..like.clone() };
     CategoryFile {
         id: id.into(),
@@ -36,14 +37,15 @@ async fn a_page_of_the_largest_size_is_read_once_and_fits_into_a_response() {
         let smallest = ItemFile { name: "I".to_owned(), image: String::new(), ..item(files, 501).clone() };
         let stored: Item =
             serde_json::from_value(json!({"id": 6_001_000, "name": "I", "price": 499, "active": true})).unwrap();
-        // With the comma behind it.
+        // With the comma after it.
         let stored = serde_json::to_string(&stored).unwrap().len() + 1;
         let support = category(files, 6);
         support.items.clear();
-        let per_shelf = 1_000;
+        let per_subcategory = 1_000;
         let items = u64::try_from((LARGEST_PAGE - 10_000) / stored).unwrap();
-        support.subcategories =
-            (0..=items / per_shelf).map(|n| shelf(&smallest, 600 + n, per_shelf.min(items - n * per_shelf))).collect();
+        support.subcategories = (0..=items / per_subcategory)
+            .map(|n| subcategory(&smallest, 600 + n, per_subcategory.min(items - n * per_subcategory)))
+            .collect();
     })
     .await;
     let call = || Call::post("/categories/get/support").token(&store.token("Pebble"));

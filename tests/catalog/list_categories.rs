@@ -24,7 +24,7 @@ async fn the_list_shows_every_visible_category_in_two_levels() {
 }
 
 #[tokio::test]
-async fn hidden_and_deleted_categories_and_what_lies_in_them_are_absent() {
+async fn hidden_and_deleted_categories_and_their_subcategories_are_absent() {
     let store = TestStore::open().await;
     let list = list(&store).await;
     assert_eq!(all(&list, "idx"), [1, 2, 3, 4, 5, 6]);
@@ -35,7 +35,7 @@ async fn hidden_and_deleted_categories_and_what_lies_in_them_are_absent() {
 }
 
 #[tokio::test]
-async fn categories_of_the_same_sorting_stand_in_the_order_of_their_ids() {
+async fn categories_of_the_same_sorting_are_in_the_order_of_their_ids() {
     let store = TestStore::open().await;
     republish(&store, |files| {
         files.categories.reverse();
@@ -49,7 +49,7 @@ async fn categories_of_the_same_sorting_stand_in_the_order_of_their_ids() {
 }
 
 #[tokio::test]
-async fn a_category_that_is_switched_off_goes_with_its_subcategories() {
+async fn a_category_that_is_disabled_is_hidden_with_its_subcategories() {
     let store = TestStore::open().await;
     assert!(list(&store).await.to_string().contains("/companions/mounts"));
     republish(&store, |files| category(files, 3).enabled = false).await;
@@ -68,7 +68,7 @@ async fn post(store: &TestStore) -> Reply {
 }
 
 #[tokio::test]
-async fn post_answers_with_the_body_of_get() {
+async fn post_responds_with_the_body_of_get() {
     let store = TestStore::open().await;
     let reply = post(&store).await;
     assert_eq!(reply.status, 200);
@@ -77,9 +77,9 @@ async fn post_answers_with_the_body_of_get() {
     assert_eq!((with_body.status, with_body.text), (reply.status, reply.text));
 }
 
-/// The GET is cached; everything else is not (rules.md, "Caching").
+/// Only GET is cached (rules.md, "Caching").
 #[tokio::test]
-async fn post_is_kept_by_nobody_and_never_answered_304() {
+async fn post_is_not_cacheable_and_never_a_304() {
     let store = TestStore::open().await;
     assert_eq!(post(&store).await.header("cache-control"), "no-store");
     assert_eq!(post(&store).await.header("etag"), "");

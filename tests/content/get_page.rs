@@ -34,7 +34,7 @@ async fn every_page_is_shown_in_full() {
 }
 
 #[tokio::test]
-async fn a_url_is_taken_with_and_without_its_leading_slash() {
+async fn a_url_is_accepted_with_and_without_its_leading_slash() {
     let store = TestStore::open().await;
     for (url, other) in [("/rules", "rules"), ("refunds", "/refunds"), ("/help/linking", "help/linking")] {
         assert_eq!(page(&store, url).await, page(&store, other).await);
@@ -43,7 +43,7 @@ async fn a_url_is_taken_with_and_without_its_leading_slash() {
 }
 
 #[tokio::test]
-async fn a_page_that_does_not_exist_is_no_error() {
+async fn a_page_that_does_not_exist_is_not_an_error() {
     let store = TestStore::open().await;
     insta::assert_json_snapshot!("not_found", page(&store, "nowhere").await);
     let odd = [
@@ -87,7 +87,7 @@ async fn a_missing_url_is_said_to_be_required() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_object_with_a_url_is_refused() {
+async fn a_body_that_is_not_an_object_with_a_url_is_refused() {
     let store = TestStore::open().await;
     let bodies: [&[u8]; 16] = [
         b"",
@@ -110,13 +110,13 @@ async fn a_body_that_is_no_object_with_a_url_is_refused() {
     for body in bodies {
         let reply = ask(&store, Call::post("/pages/get").bytes(body)).await;
         let text = assert_message(&reply, 400);
-        // Nothing of what was sent comes back.
+        // The message never repeats what was sent.
         assert!(!text.contains("rules"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn unknown_fields_are_ignored_whatever_stands_in_them() {
+async fn unknown_fields_are_ignored_with_any_value() {
     let store = TestStore::open().await;
     let expected = page(&store, "rules").await;
     let deep = format!("{{\"x\":{}1{},\"url\":\"rules\"}}", "[".repeat(5_000), "]".repeat(5_000));
@@ -180,7 +180,7 @@ async fn a_token_whose_user_is_unknown_or_revoked_reads_pages() {
 }
 
 #[tokio::test]
-async fn guest_mode_lets_no_token_in_and_no_rejected_one() {
+async fn guest_mode_admits_callers_without_a_token_but_not_with_a_rejected_one() {
     let store = open_to_guests().await;
     let expected = page(&store, "rules").await;
     for logged_out in ["", "Bearer", "Bearer undefined", "Bearer null"] {
@@ -197,7 +197,7 @@ async fn guest_mode_lets_no_token_in_and_no_rejected_one() {
 }
 
 #[tokio::test]
-async fn a_published_change_is_seen_and_a_removed_page_is_gone() {
+async fn a_published_change_is_shown_and_a_removed_page_is_not_found() {
     let store = TestStore::open().await;
     assert_eq!(page(&store, "rules").await["page"]["title"], "House rules");
     republish(&store, |files| {

@@ -55,14 +55,14 @@ async fn the_settings_are_shown_in_full() {
 }
 
 #[tokio::test]
-async fn an_empty_store_has_every_key_with_nothing_in_it() {
+async fn an_empty_store_has_every_key_with_an_empty_value() {
     let settings = settings(&TestStore::empty().await).await;
     assert_eq!(fields(&settings), KEYS);
     insta::assert_json_snapshot!("empty", settings);
 }
 
 #[tokio::test]
-async fn the_least_a_store_can_be_has_every_key_too() {
+async fn the_smallest_possible_store_has_every_key() {
     let store = TestStore::open().await;
     republish(&store, |files| {
         let currency = files.store.content.currency.clone();
@@ -109,7 +109,7 @@ async fn the_value_of_a_currency_is_how_many_units_one_us_dollar_buys() {
 async fn every_paid_order_counts_towards_every_goal() {
     let store = TestStore::open().await;
     let settings = settings(&store).await;
-    // The sum of the lines of every paid order in live/orders.yaml, guests' included.
+    // The sum of the lines of every paid order in live/orders.yaml, including those of guests.
     assert_eq!(all(&settings["goals"], "current_amount"), [311.79, 311.79]);
     assert_eq!(all(&settings["goals"], "goal_amount"), [750, 120]);
 }
@@ -131,11 +131,11 @@ async fn the_last_ten_paid_orders_with_an_owner_are_shown_newest_first() {
 }
 
 #[tokio::test]
-async fn the_top_donator_is_the_months_and_the_next_month_begins_without_one() {
+async fn the_top_donator_is_that_of_the_month_and_a_new_month_begins_without_one() {
     let store = TestStore::open().await;
     let top = settings(&store).await["top"].clone();
     assert_eq!(top, json!({"avatar": "/img/avatars/thornwick.png", "username": "Thornwick"}));
-    // Noon of the 15th of June to the last second of the 30th, in UTC.
+    // Noon of 15 June to the last second of 30 June, in UTC.
     store.clock.advance(Duration::from_secs(15 * 86_400 + 43_199));
     assert_eq!(settings(&store).await["top"], top);
     store.clock.advance(Duration::from_secs(1));

@@ -17,7 +17,7 @@ async fn patrons(store: &TestStore) -> Value {
     reply.json()
 }
 
-/// Lists the sample store's patrons and these, as if their orders had been counted.
+/// Adds patrons to those of the sample store, as if their orders had been counted.
 async fn list(store: &TestStore, patrons: impl Iterator<Item = (u64, String, i64)>) {
     let patron =
         |(user, username, cents)| Patron { user: UserId::new(user), username, amount: Money::from_minor(cents) };
@@ -66,7 +66,7 @@ async fn a_threshold_is_reached_by_exactly_its_sum() {
 }
 
 #[tokio::test]
-async fn the_ten_largest_stand_at_the_top_and_whoever_gave_nothing_nowhere() {
+async fn the_ten_largest_are_at_the_top_and_users_who_gave_nothing_are_not_listed() {
     let store = TestStore::open().await;
     let given = (10..22).map(|user| (user, 20_000 + i64::try_from(user).unwrap())).chain([(30, 0), (31, -500)]);
     list(&store, given.map(|(user, cents)| (user, format!("patron{user}"), cents))).await;
@@ -79,7 +79,7 @@ async fn the_ten_largest_stand_at_the_top_and_whoever_gave_nothing_nowhere() {
 }
 
 #[tokio::test]
-async fn patrons_of_the_same_sum_stand_by_name() {
+async fn patrons_of_the_same_sum_are_sorted_by_name() {
     let store = TestStore::open().await;
     list(&store, [12, 10, 11].into_iter().map(|user| (user, format!("patron{user}"), 99_900))).await;
     assert_eq!(all(&patrons(&store).await["top_patrons"], "username")[..3], ["patron10", "patron11", "patron12"]);
@@ -112,17 +112,12 @@ async fn while_patrons_are_off_nothing_is_read_for_them() {
     for expected in [1, 0] {
         store.calls.clear();
         assert_eq!(patrons(&store).await["success"], false);
-        assert_eq!(
-            store.calls.operations().len(),
-            expected,
-            "the active version alone: {:?}",
-            store.calls.operations()
-        );
+        assert_eq!(store.calls.operations().len(), expected, "only the active version: {:?}", store.calls.operations());
     }
 }
 
 #[tokio::test]
-async fn however_many_patrons_there_are_one_row_is_read_for_them() {
+async fn one_row_is_read_for_any_number_of_patrons() {
     let store = TestStore::open().await;
     patrons(&store).await;
     for user in 1_000..1_400 {
@@ -150,7 +145,7 @@ async fn each_threshold_lists_the_thousand_highest_at_most() {
 }
 
 #[tokio::test]
-async fn a_pointer_of_before_that_does_not_say_whether_patrons_are_shown_leaves_it_to_what_is_published() {
+async fn with_an_older_pointer_the_published_version_says_whether_patrons_are_shown() {
     for enabled in [true, false] {
         let store = TestStore::open().await;
         republish(&store, |files| files.store.content.patrons.enabled = enabled).await;

@@ -21,7 +21,7 @@ async fn the_staff_is_shown_by_group_in_the_order_of_sorting() {
 }
 
 #[tokio::test]
-async fn members_of_the_same_sorting_stand_by_name() {
+async fn members_of_the_same_sorting_are_sorted_by_name() {
     let store = TestStore::open().await;
     republish(&store, |files| {
         let member =

@@ -1,4 +1,4 @@
-//! A tap on the SDK: which operations were called, and how many round trips they make.
+//! A recorder of the SDK's calls: the operations, and their round trips.
 
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_sdk_dynamodb::config::interceptors::{BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef};
@@ -8,10 +8,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// Operations that change nothing.
+/// Operations that do not write.
 const READS: [&str; 6] = ["GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", "DescribeTimeToLive"];
 
-/// The operation that a request asks for.
+/// The operation of a request.
 #[must_use]
 pub fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
@@ -54,12 +54,12 @@ impl Calls {
         self.0.lock().expect("no test panics here").push(entry);
     }
 
-    /// Forgets what was called so far.
+    /// Removes the recorded calls.
     pub fn clear(&self) {
         self.0.lock().expect("no test panics here").clear();
     }
 
-    /// The operations, in the order in which they were sent; one that is tried again stands twice.
+    /// The operations, in the order in which they were sent. A retry is listed again.
     #[must_use]
     pub fn operations(&self) -> Vec<String> {
         let entries = self.0.lock().expect("no test panics here");
@@ -81,14 +81,14 @@ impl Calls {
         needed.flatten().map(|action| format!("dynamodb:{action}")).collect()
     }
 
-    /// How many of the operations write.
+    /// The number of operations that write.
     #[must_use]
     pub fn writes(&self) -> usize {
         self.operations().iter().filter(|operation| writes(operation)).count()
     }
 
-    /// Round trips, one after the other: calls side by side count once. A new round begins with the first call that is
-    /// sent after one of the round before has come back.
+    /// The number of sequential round trips: concurrent calls count once. A new round trip begins with the first call
+    /// that is sent after a response of the one before.
     #[must_use]
     pub fn round_trips(&self) -> usize {
         let (mut rounds, mut one_came_back) = (0, true);

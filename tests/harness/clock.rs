@@ -1,24 +1,24 @@
-//! A clock that moves when a test says so.
+//! A clock that tests set.
 
 use shared::clock::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// When every test begins: 15 June 2026, noon UTC, in seconds since 1970.
+/// The start time of every test: 15 June 2026, noon UTC, in seconds since 1970.
 pub const NOW: i64 = 1_781_524_800;
 
-/// A clock that stands still until it is moved.
+/// A clock that changes only when it is advanced.
 #[derive(Debug)]
 pub struct TestClock(AtomicU64);
 
 impl TestClock {
-    /// A clock that stands at [`NOW`].
+    /// A clock at [`NOW`].
     #[must_use]
     pub fn new() -> Self {
         Self(AtomicU64::new(NOW.unsigned_abs() * 1_000))
     }
 
-    /// Moves the clock on.
+    /// Advances the clock.
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(u64::try_from(by.as_millis()).expect("a short time"), Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! A line to the database that breaks.
+//! A connection to the database that fails.
 
 use crate::calls::{operation, writes};
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::error::BoxError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Lets some writes through and fails every later one before it leaves. Reads pass.
+/// Passes some writes and fails every later one before it is sent. Reads pass.
 #[derive(Debug, Clone)]
 pub struct Cut {
     let_through: usize,
@@ -15,19 +15,19 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// A line that breaks after so many writes.
+    /// A connection that fails after this many writes.
     #[must_use]
     pub fn after(let_through: usize) -> Self {
         Self { let_through, seen: Arc::default() }
     }
 
-    /// A line that holds, and counts.
+    /// A connection that never fails and only counts.
     #[must_use]
     pub fn never() -> Self {
         Self::after(usize::MAX)
     }
 
-    /// How many writes were tried so far.
+    /// The number of writes that were tried.
     #[must_use]
     pub fn writes(&self) -> usize {
         self.seen.load(Ordering::SeqCst)

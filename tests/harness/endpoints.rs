@@ -1,5 +1,4 @@
-//! Every route with what its endpoint declares and with its sample event, so that tests which hold for all endpoints
-//! keep no list of their own.
+//! Every route with its declaration and its sample event, so that tests of all endpoints need no list of their own.
 
 use crate::request::{Call, event, event_names};
 use http::Method;
@@ -10,9 +9,9 @@ use shared::endpoint::Declaration;
 /// A route.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// The function behind it.
+    /// The function of the route.
     pub function: &'static str,
-    /// What the endpoint declares.
+    /// The declaration of its endpoint.
     pub declaration: &'static Declaration,
     /// The route key, one of the declared ones: `POST /cart/get`.
     pub route: &'static str,
@@ -20,7 +19,7 @@ pub struct Endpoint {
     pub event: String,
 }
 
-/// Every route that is declared, but for scheduled events.
+/// Every declared route, except scheduled events.
 #[must_use]
 pub fn endpoints() -> Vec<Endpoint> {
     let routes = Functions::declarations().into_iter().flat_map(|(function, declaration)| {
@@ -29,7 +28,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     routes.filter(|endpoint| !endpoint.route.starts_with("SCHEDULE ")).collect()
 }
 
-/// The sample event of a route: the one with the shortest name, as outcomes are added to it.
+/// The sample event of a route: the one with the shortest name, because outcomes are appended to it.
 fn event_of(route: &str) -> String {
     let mut names: Vec<String> = event_names().into_iter().filter(|name| event(name)["routeKey"] == route).collect();
     names.sort_by_key(String::len);
@@ -62,7 +61,7 @@ impl Endpoint {
         event["headers"]["content-type"].as_str().into_iter().fold(call, |call, kind| call.header("content-type", kind))
     }
 
-    /// How often a request is counted in the database: by a rate limit, twice if it opens a window.
+    /// The number of writes that count a request: one for a rate limit, two if it opens a window.
     #[must_use]
     pub const fn counting_writes(&self) -> usize {
         if self.declaration.rate_limit.is_some() { 2 } else { 0 }

@@ -1,4 +1,4 @@
-//! A database that misbehaves: calls are sent elsewhere before they reach the engine, so that nothing is half done.
+//! A database with faults: calls are diverted before they reach the engine, so that nothing is half done.
 
 use crate::calls::operation;
 use aws_sdk_dynamodb::config::interceptors::{
@@ -19,30 +19,30 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 
-/// What goes wrong.
+/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The database throttles.
     Throttled,
-    /// Nobody listens.
+    /// The database is unreachable.
     Away,
-    /// Nobody answers before the client's timeout.
+    /// The database does not respond before the client's timeout.
     Hanging,
     /// The database's own 500.
     Internal,
-    /// A batch comes back with nothing done.
+    /// A batch is returned unprocessed.
     Unprocessed,
-    /// The table is not there.
+    /// The table does not exist.
     NoTable,
     /// Another transaction holds the item.
     TransactionConflict,
-    /// The condition of a write fails, whatever it says.
+    /// The condition of a write fails.
     ConditionFailed,
-    /// The call is carried out, and its response is lost.
+    /// The call is done, and its response is lost.
     ResponseLost,
 }
 
-/// What goes wrong with the present attempt of a call.
+/// The fault of the current attempt of a call.
 #[derive(Debug)]
 struct Injected(Option<Fault>);
 
@@ -52,7 +52,7 @@ impl Storable for Injected {
 
 type Rule = Box<dyn FnMut(&str) -> Option<Fault> + Send>;
 
-/// Decides call by call what goes wrong.
+/// Chooses the fault of each call.
 #[derive(Clone)]
 pub struct Faults {
     rule: Arc<Mutex<Option<Rule>>>,
@@ -77,12 +77,12 @@ impl Faults {
         Self { rule: Arc::default(), broken, closed }
     }
 
-    /// From now on `rule` says, from the name of each operation, whether and how it fails.
+    /// From now on `rule` returns the fault of an operation by its name, if it has one.
     pub fn inject(&self, rule: impl FnMut(&str) -> Option<Fault> + Send + 'static) {
         *self.rule.lock().expect("no rule panics") = Some(Box::new(rule));
     }
 
-    /// From now on all is well.
+    /// From now on no call fails.
     pub fn clear(&self) {
         *self.rule.lock().expect("no rule panics") = None;
     }
@@ -127,12 +127,12 @@ impl Intercept for Faults {
 
 async fn serve(listener: TcpListener) {
     while let Ok((stream, _)) = listener.accept().await {
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(respond));
         tokio::spawn(async move { _ = connection.await });
     }
 }
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     #[expect(clippy::disallowed_methods, reason = "the path is one of ours")]
     let fault = request.uri().path().trim_start_matches('/').to_owned();
     let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
@@ -149,7 +149,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     Ok(reply(status, &json!({ "__type": kind, "message": "injected" })))
 }
 
-/// Every key of a batch, asked for and not processed.
+/// Every key of a batch, as unprocessed.
 fn unprocessed(body: &[u8]) -> Value {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     json!({ "Responses": {}, "UnprocessedKeys": request["RequestItems"] })

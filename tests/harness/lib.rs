@@ -1,5 +1,5 @@
-//! A store to test against: the sample store in a fresh table of an engine in the test's own process, the five
-//! functions behind the routes of template.yaml, a clock that stands still, and a tap on every call to the database.
+//! A store to test: the sample store in a fresh table of an engine in the test's own process, the five functions behind
+//! the routes of template.yaml, a clock that tests set, and a recorder of every call to the database.
 
 #![expect(
     clippy::expect_used,

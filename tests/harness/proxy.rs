@@ -1,4 +1,4 @@
-//! A proxy before the database, whose connections die without a word or lose a response.
+//! A proxy in front of the database, whose connections break silently or lose a response.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How a request for a write names itself in its head.
+/// The part of a request's head that identifies a write.
 const WRITE: &[u8] = b"DynamoDB_20120810.UpdateItem";
 
-/// The proxy. It ends with the runtime it runs on.
+/// The proxy. It ends with its runtime.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     address: SocketAddr,
@@ -19,9 +19,9 @@ pub struct Proxy {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How often all connections have died. One from before the last time forwards nothing any more.
+    /// How often all connections have been broken. A connection from before the last time forwards nothing.
     deaths: AtomicUsize,
-    /// How many responses to writes are still to be lost.
+    /// The number of responses to writes that are still to be lost.
     losses: AtomicUsize,
 }
 
@@ -46,7 +46,7 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// Every open connection stays open and forwards nothing from now on, as after a pause; new ones work.
+    /// Every open connection stays open and forwards nothing from now on, as after a freeze; new ones work.
     pub fn kill_connections(&self) {
         self.state.deaths.fetch_add(1, Ordering::SeqCst);
     }
@@ -70,11 +70,11 @@ async fn connect(client: TcpStream, database: SocketAddr, state: Arc<State>) {
         Some(!is_dead())
     });
     let responses = forward(from_server, to_client, |_| (!loses.load(Ordering::SeqCst)).then(|| !is_dead()));
-    // Whichever ends first closes both sides.
+    // The first direction that ends closes both.
     tokio::select! { () = requests => {}, () = responses => {} }
 }
 
-/// Forwards what `passes`; ends when it is `None`, and stands still from the first time it is false.
+/// Forwards while `passes` returns true. Ends if it returns `None`, and stops forwarding after it first returns false.
 async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, passes: impl Fn(&[u8]) -> Option<bool>) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {

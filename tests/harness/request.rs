@@ -1,4 +1,4 @@
-//! Requests as a client makes them, the event files, and answers to look into.
+//! Requests as a client sends them, the event files, and responses.
 
 use crate::store::repository;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -21,7 +21,7 @@ impl Call {
         Self { method, target: target.to_owned(), headers, body: Vec::new(), source_ip: "198.51.100.7".to_owned() }
     }
 
-    /// GET `target`: the path as sent, with a query where there is one.
+    /// GET `target`: the path as sent, with a query if there is one.
     #[must_use]
     pub fn get(target: &str) -> Self {
         Self::new(Method::GET, target)
@@ -75,7 +75,7 @@ impl Call {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Reply {
     /// Its status.
@@ -103,7 +103,7 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
     }
 
-    /// A header's text, empty where it is missing.
+    /// A header's value; empty if it is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().expect("a header of text"))

@@ -24,7 +24,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use template::Template;
 
-/// The name of every test's table; each has an engine of its own.
+/// The name of every test's table. Each test has its own engine.
 const TABLE: &str = "storefront";
 
 /// The repository's root.
@@ -51,22 +51,22 @@ static KEYS: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string(repository().join("events/token-keys.json")).expect("events/token-keys.json is there")
 });
 
-/// The sample store as its files have it, read once.
+/// The sample store from its files, read once.
 static SAMPLE: LazyLock<Store> =
     LazyLock::new(|| Store::read(&repository().join("infra/sample-store"), NOW).expect("the sample store is sound"));
 
-/// A store with everything that a test looks into.
+/// A store with everything that a test inspects.
 #[derive(Debug)]
 pub struct TestStore {
-    /// The database, past the tap: what a test reads and writes here is not counted and does not fail.
+    /// The database without the recorder: a test's own reads and writes are not counted and do not fail.
     pub db: Db,
     /// Every call of the functions to the database.
     pub calls: Calls,
-    /// What goes wrong with them.
+    /// The faults of these calls.
     pub faults: Faults,
-    /// The time.
+    /// The clock.
     pub clock: Arc<TestClock>,
-    /// The keys that tokens are signed with.
+    /// The signing keys.
     pub keys: TokenKeys,
     gateway: Gateway,
     functions: Functions,
@@ -85,8 +85,7 @@ impl TestStore {
         Self::empty_with(parameters).await.filled().await
     }
 
-    /// The sample store in a fresh table, reached through a proxy with the connector, timeouts and pacing of
-    /// production.
+    /// The sample store in a fresh table behind a proxy, with the connector, timeouts and pacing of production.
     pub async fn open_as_deployed() -> (Self, Proxy) {
         let engine = Engine::start(None).await.expect("an engine in memory");
         let proxy = Proxy::start(engine.endpoint()).await;
@@ -109,14 +108,14 @@ impl TestStore {
 
     async fn empty_with(parameters: &[(&str, &str)]) -> Self {
         let engine = Engine::start(None).await.expect("an engine in memory");
-        // As in production, but quicker to give up.
+        // Like production, but with shorter timeouts.
         let mut access = engine.access();
         access.retries = access.retries.with_initial_backoff(Duration::from_millis(5));
         access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1)).build();
         Self::on(&engine, access, parameters).await
     }
 
-    /// A fresh table in an engine, which the functions reach by `access`.
+    /// A fresh table in an engine, with the access of the functions.
     async fn on(engine: &Engine, mut access: Access, parameters: &[(&str, &str)]) -> Self {
         let template = with_parameters(parameters);
         let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
@@ -133,13 +132,13 @@ impl TestStore {
         Self { db, calls, faults, clock, keys, gateway, functions, tapped, template }
     }
 
-    /// The sample store's files, as they were read.
+    /// The sample store's files.
     #[must_use]
     pub fn sample() -> &'static Store {
         &SAMPLE
     }
 
-    /// Forgets every cache, as a sandbox does that starts anew; the table stays.
+    /// Empties every cache, like a new sandbox; the table is kept.
     pub fn restart(&mut self) {
         self.functions = functions(&self.template, &self.tapped, &self.clock);
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
@@ -147,12 +146,12 @@ impl TestStore {
         self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
     }
 
-    /// Does what every function does before its first request.
+    /// Runs the warm-up of every function.
     pub async fn warm_up(&self) {
         self.functions.warm_up().await;
     }
 
-    /// The table as functions reach it.
+    /// The table through the functions' client.
     #[must_use]
     pub const fn functions_db(&self) -> &Db {
         &self.tapped
@@ -161,8 +160,8 @@ impl TestStore {
     /// Sends a request through the gateway.
     pub async fn send(&self, call: Call) -> Reply {
         let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
-        let answer = self.gateway.respond(&call.method, (path, query), &call.headers, &call.body, &call.source_ip);
-        Reply::of(answer.await)
+        let response = self.gateway.respond(&call.method, (path, query), &call.headers, &call.body, &call.source_ip);
+        Reply::of(response.await)
     }
 
     /// Passes an event to a function, as Lambda does.
@@ -171,20 +170,20 @@ impl TestStore {
         Reply::of(self.functions.call(function, request).await.expect("a function of that name"))
     }
 
-    /// Passes the event file `events/<name>.json` to the function it is for.
+    /// Passes the event file `events/<name>.json` to its function.
     pub async fn invoke_file(&self, name: &str) -> Reply {
         let function = name.split('/').next().unwrap_or_default();
         self.invoke(function, &crate::request::event(name)).await
     }
 
-    /// A token of the sample user with this name, good for an hour.
+    /// A token of the sample user with this name, valid for an hour.
     #[must_use]
     pub fn token(&self, username: &str) -> String {
         let user = SAMPLE.live.users.iter().find(|user| user.username == username);
-        self.token_of(user.unwrap_or_else(|| panic!("there is no user {username}")).id)
+        self.token_of(user.unwrap_or_else(|| panic!("no user {username}")).id)
     }
 
-    /// A token of any user, whether there is one or not, good for an hour.
+    /// A token of any user, also one that does not exist, valid for an hour.
     #[must_use]
     pub fn token_of(&self, user: UserId) -> String {
         self.keys.sign(user, self.clock.seconds(), 3_600).expect("a usable key")

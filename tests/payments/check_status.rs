@@ -1,4 +1,4 @@
-//! POST /payments/checkStatus: what becomes of an order's id. Its limit is tested in [`super::rate_limit`].
+//! POST /payments/checkStatus: the response for an order's id. [`super::rate_limit`] tests its rate limit.
 
 use crate::bodies::Reader;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use tests::{Call, NOW, Reply, TestStore};
 
 const PATH: &str = "/payments/checkStatus";
 
-/// Asks for an order, with a value of the `Authorization` header where there is one.
+/// Looks up an order, with a value of the `Authorization` header if there is one.
 async fn check(store: &TestStore, order: &str, authorization: Option<&str>) -> Reply {
     let call = Call::post(PATH).json(&json!({ "order_id": order }));
     let call = authorization.into_iter().fold(call, |call, value| call.header("authorization", value));
@@ -51,14 +51,14 @@ async fn an_owner_sees_their_order() {
 }
 
 #[tokio::test]
-async fn what_was_charged_is_told_in_the_currency_it_was_charged_in() {
+async fn the_charge_is_shown_in_the_currency_of_the_charge() {
     let store = TestStore::open().await;
     let reply = check(&store, "636zwpeyszz6c5xt", Some(&bearer(&store, "Quillfeather"))).await;
     insta::assert_json_snapshot!(reply.json());
 }
 
 #[tokio::test]
-async fn every_status_is_told_with_a_message_of_its_own() {
+async fn every_status_has_a_message_of_its_own() {
     let store = TestStore::open().await;
     let mut messages = BTreeSet::new();
     for status in OrderStatus::ALL {
@@ -133,7 +133,7 @@ async fn a_revoked_owner_does_not_see_their_order() {
 }
 
 #[tokio::test]
-async fn somebody_else_is_told_that_it_is_not_theirs_and_nothing_of_it() {
+async fn another_user_is_forbidden_and_sees_nothing_of_the_order() {
     let store = TestStore::open().await;
     let reply = check(&store, owned(), Some(&bearer(&store, "Pebble"))).await;
     assert_eq!(reply.status, 200);
@@ -142,12 +142,12 @@ async fn somebody_else_is_told_that_it_is_not_theirs_and_nothing_of_it() {
     assert_eq!(body.as_object().unwrap().keys().collect::<Vec<_>>(), ["status", "message"]);
     for name in ["Thornwick", "Pebble"] {
         let reply = check(&store, unowned(), Some(&bearer(&store, name))).await;
-        assert_eq!(reply.json()["status"], "success", "an order without an owner is everybody's");
+        assert_eq!(reply.json()["status"], "success", "any caller may see an order without an owner");
     }
 }
 
 #[tokio::test]
-async fn an_order_that_does_not_exist_is_not_found_by_anybody() {
+async fn an_order_that_does_not_exist_is_not_found_for_every_caller() {
     let store = TestStore::open().await;
     for name in ["Thornwick", "Pebble"] {
         let reply = check(&store, "nosuchorder", Some(&bearer(&store, name))).await;
@@ -196,9 +196,9 @@ fn is_found(body: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn malformed_bodies_are_refused_and_nothing_but_the_count_is_written() {
+async fn malformed_bodies_are_refused_and_only_the_count_is_written() {
     let store = TestStore::open().await;
-    // Of a window's first request, one write finds no window and one opens it.
+    // The first request of a window makes two writes: one finds no window, and one opens it.
     reader().refuses_malformed_bodies(&store, 2).await;
 }
 

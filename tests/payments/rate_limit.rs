@@ -1,4 +1,4 @@
-//! POST /payments/checkStatus: 18 requests a minute and address (rules.md, "Rate limits").
+//! POST /payments/checkStatus: 18 requests per minute and address (rules.md, "Rate limits").
 
 use serde_json::json;
 use shared::store::codec::Item;
@@ -35,7 +35,7 @@ async fn remaining(store: &TestStore, call: Call) -> String {
 }
 
 #[tokio::test]
-async fn eighteen_requests_pass_and_the_next_is_told_to_come_back() {
+async fn eighteen_requests_pass_and_the_next_has_to_wait() {
     let store = TestStore::open().await;
     for left in (0..18).rev() {
         let reply = store.send(call()).await;
@@ -91,7 +91,7 @@ async fn a_counter_that_time_to_live_has_not_cleaned_up_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn every_request_counts_whatever_becomes_of_it() {
+async fn every_request_counts_with_any_outcome() {
     let store = TestStore::open().await;
     let owned = || Call::post("/payments/checkStatus").json(&json!({ "order_id": "4mjyi2i34hbzt6b6" }));
     let calls = [
@@ -112,7 +112,7 @@ async fn every_request_counts_whatever_becomes_of_it() {
         assert_eq!(limits(&reply), ["18", &left.to_string(), "60", ""], "{status}");
     }
     times(&store, left, call).await;
-    // Over the limit nothing else is looked at: neither body nor token.
+    // Over the limit, neither body nor token is checked.
     for call in [call().bytes("{"), call().bytes("x".repeat(16 * 1024 + 1)), owned(), owned().token("forged")] {
         let reply = store.send(call).await;
         assert_eq!(reply.status, 429);
@@ -121,7 +121,7 @@ async fn every_request_counts_whatever_becomes_of_it() {
 }
 
 #[tokio::test]
-async fn what_is_not_for_the_function_does_not_count() {
+async fn a_request_for_another_route_does_not_count() {
     let store = TestStore::open().await;
     assert_eq!(store.send(Call::get("/payments/checkStatus")).await.status, 404);
     assert_eq!(store.send(Call::post("/payments/checkStatus/")).await.status, 404);
@@ -139,7 +139,7 @@ async fn instances_count_together() {
 }
 
 #[tokio::test]
-async fn addresses_are_counted_apart_and_tokens_are_not() {
+async fn addresses_are_counted_separately_and_tokens_are_not() {
     let store = TestStore::open().await;
     times(&store, 18, call).await;
     assert_eq!(store.send(call().token(&store.token("Thornwick"))).await.status, 429);
@@ -147,7 +147,7 @@ async fn addresses_are_counted_apart_and_tokens_are_not() {
 }
 
 #[tokio::test]
-async fn an_ipv6_caller_is_counted_by_their_64() {
+async fn an_ipv6_caller_is_counted_by_the_64() {
     let store = TestStore::open().await;
     for (number, address) in ["2001:db8:1:2::1", "2001:db8:1:2:ffff::", "2001:DB8:1:2:0:0:0:9"].into_iter().enumerate()
     {
@@ -160,7 +160,7 @@ async fn an_ipv6_caller_is_counted_by_their_64() {
 }
 
 #[tokio::test]
-async fn nobody_chooses_their_own_address() {
+async fn a_caller_cannot_choose_their_address() {
     let store = TestStore::open().await;
     times(&store, 17, call).await;
     assert_eq!(remaining(&store, forwarded("203.0.113.1")).await, "0");
@@ -172,7 +172,7 @@ async fn nobody_chooses_their_own_address() {
 }
 
 #[tokio::test]
-async fn behind_a_trusted_proxy_the_right_most_stranger_is_the_client() {
+async fn behind_a_trusted_proxy_the_right_most_untrusted_address_is_the_client() {
     let store = TestStore::open_with(&[("TrustedProxies", "10.0.0.0/8")]).await;
     let through = |value: &str| forwarded(value).from_ip("10.0.0.1");
     let same = [
@@ -195,7 +195,7 @@ async fn behind_a_trusted_proxy_the_right_most_stranger_is_the_client() {
 }
 
 #[tokio::test]
-async fn what_is_no_address_ends_the_walk_at_the_last_address_known() {
+async fn an_entry_that_is_not_an_address_ends_the_search_at_the_last_known_address() {
     let store = TestStore::open_with(&[("TrustedProxies", "10.0.0.0/8")]).await;
     let through = |value: &str| forwarded(value).from_ip("10.0.0.1");
     for (number, value) in ["", "unknown", "203.0.113.9, ", "203.0.113.9,,", "203.0.113.999"].into_iter().enumerate() {
@@ -208,7 +208,7 @@ async fn what_is_no_address_ends_the_walk_at_the_last_address_known() {
 }
 
 #[tokio::test]
-async fn a_stranger_is_not_believed_behind_whom_a_proxy_is_named() {
+async fn an_untrusted_address_that_names_a_proxy_is_not_believed() {
     let store = TestStore::open_with(&[("TrustedProxies", "10.0.0.0/8")]).await;
     assert_eq!(remaining(&store, forwarded("10.0.0.2, 203.0.113.9")).await, "17");
     assert!(counter(&store, HOME).await.is_some());

@@ -12,13 +12,14 @@ pub struct CheckAccessibility;
 
 /// Whether the storefront may be shown to the visitor. Always 200: the storefront reads every response as JSON.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Accessibility<'a> {
-    /// Whether it may.
+    /// Whether the storefront may be shown.
     success: bool,
-    /// Why it may not: `maintenance`, `banned` or `invalid_token`; missing if it may.
+    /// The first reason that applies: `maintenance`, `banned` or `invalid_token`. Absent if `success` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
-    /// The reason in words; missing if it may.
+    /// The reason, as a text for people. Absent if `success` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
 }
@@ -32,7 +33,7 @@ impl Endpoint for CheckAccessibility {
 
     const NAME: &'static str = "checkAccessibility";
     const ROUTES: &'static [&'static str] = &["GET /checkAccessibility"];
-    const SUMMARY: &'static str = "whether the storefront may be shown to the visitor";
+    const SUMMARY: &'static str = "returns whether the storefront may be shown to the visitor";
     const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
 

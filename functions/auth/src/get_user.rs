@@ -15,17 +15,27 @@ pub struct GetUser;
 
 /// The account.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account<'a> {
+    /// The user's id.
     id: UserId,
+    /// The name in the game.
     username: &'a str,
+    /// The URL of the user's image. Empty if there is none.
     avatar: &'a str,
+    /// The game system that the account belongs to.
     system: &'a str,
+    /// The account's identifier in that system.
     identificator: &'a str,
+    /// The account's UUID.
     uuid: &'a str,
+    /// The time of creation: ISO 8601 in UTC, such as `2026-06-15T09:00:00Z`.
     created_at: String,
+    /// The time of the last change: ISO 8601 in UTC.
     updated_at: String,
-    /// Present exactly when the store uses virtual currency (rules.md, "Settings").
+    /// Virtual currency: the balance. Absent unless the store uses virtual currency.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Decimal"))]
     virtual_currency: Option<Decimal>,
 }
 
@@ -38,7 +48,7 @@ impl Endpoint for GetUser {
 
     const NAME: &'static str = "user";
     const ROUTES: &'static [&'static str] = &["POST /user"];
-    const SUMMARY: &'static str = "the caller's account";
+    const SUMMARY: &'static str = "returns the caller's account";
     const NUMBER: Option<u8> = Some(12);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
 

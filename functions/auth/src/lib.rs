@@ -19,7 +19,7 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<check_accessibility::CheckAccessibility>(),
 ];
 
-/// What the function holds for as long as its process lives.
+/// The state of the function, which lives as long as its process.
 #[derive(Debug)]
 pub struct State {
     base: Base,
@@ -32,7 +32,7 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A function that has cached nothing yet.
+    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         Self { base }
@@ -44,7 +44,7 @@ pub async fn warm_up(state: &State) {
     state.base.connect().await;
 }
 
-/// Responds to one request. Never panics and never fails: every fault becomes a response.
+/// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
     endpoint::handle(ENDPOINTS, state, request).await
 }

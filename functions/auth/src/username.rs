@@ -22,8 +22,10 @@ pub struct Login;
 
 /// Who logs in.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Credentials {
-    /// The player's name in the game.
+    /// The player's name in the game: one of `*`, `_`, `B`, `P`, `.` or nothing, then 3 to 24 ASCII letters, digits or `_`,
+    /// then possibly `-` and 1 to 24 of the same. Not digits only.
     username: String,
 }
 
@@ -49,6 +51,14 @@ impl Refusal for LoginRefusal {
             Self::Unsigned => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![
+            ("`username` is not a player's name", Self::Incorrect),
+            ("The name is banned", Self::Banned),
+            ("The store logs players in from within the game (`auth_type` is `ingame`)", Self::InGame),
+        ]
+    }
 }
 
 impl Endpoint for Login {
@@ -61,7 +71,8 @@ impl Endpoint for Login {
 
     const NAME: &'static str = "auth/username";
     const ROUTES: &'static [&'static str] = &["POST /auth/username"];
-    const SUMMARY: &'static str = "a token for the player with a name, 20 attempts a minute per address";
+    const SUMMARY: &'static str =
+        "returns a token for the player with a name, at most 20 attempts a minute per address";
     const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "login", requests: 20, seconds: 60 });

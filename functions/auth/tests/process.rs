@@ -1,4 +1,4 @@
-//! The function's process against a Runtime API of the test's own.
+//! The function's process, against a Runtime API in the test.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -13,20 +13,21 @@ use std::time::{Duration, Instant};
 const EVENT: &str = include_str!("../../../events/auth/user.json");
 const TOKEN_KEYS: &str = include_str!("../../../events/token-keys.json");
 
-/// A server that answers every request by `answer`, which gets its first line and its body, with a status and a body.
-fn serve(answer: impl Fn(&str, String) -> (u16, String) + Clone + Send + 'static) -> SocketAddr {
+/// A server that responds to every request by `respond`, which takes the request line and the body and returns a status
+/// and a body.
+fn serve(respond: impl Fn(&str, String) -> (u16, String) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let answer = answer.clone();
-            std::thread::spawn(move || serve_connection(BufReader::new(stream), answer));
+            let respond = respond.clone();
+            std::thread::spawn(move || serve_connection(BufReader::new(stream), respond));
         }
     });
     address
 }
 
-fn serve_connection(mut stream: BufReader<TcpStream>, answer: impl Fn(&str, String) -> (u16, String)) -> Option<()> {
+fn serve_connection(mut stream: BufReader<TcpStream>, respond: impl Fn(&str, String) -> (u16, String)) -> Option<()> {
     loop {
         let (mut first, mut length) = (String::new(), 0);
         stream.read_line(&mut first).ok().filter(|bytes| *bytes > 0)?;
@@ -40,7 +41,7 @@ fn serve_connection(mut stream: BufReader<TcpStream>, answer: impl Fn(&str, Stri
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body).ok()?;
-        let (status, body) = answer(&first, String::from_utf8(body).unwrap());
+        let (status, body) = respond(&first, String::from_utf8(body).unwrap());
         let arn = "arn:aws:lambda:eu-central-1:123456789012:function:auth";
         let invocation = format!(
             "lambda-runtime-aws-request-id: r\r\nlambda-runtime-deadline-ms: 9999999999999\r\n\
@@ -52,7 +53,7 @@ fn serve_connection(mut stream: BufReader<TcpStream>, answer: impl Fn(&str, Stri
 }
 
 #[test]
-fn expired_credentials_are_answered_503_and_end_the_process() {
+fn expired_credentials_are_a_503_and_end_the_process() {
     let database = serve(|_, _| (400, r#"{"__type":"com.amazon.coral.service#ExpiredTokenException"}"#.to_owned()));
     let (sender, sent) = channel();
     let taken = Arc::new(AtomicBool::new(false));
@@ -81,7 +82,7 @@ fn expired_credentials_are_answered_503_and_end_the_process() {
             ended => break ended,
         }
     };
-    // Fails when it has ended, as it should have.
+    // Fails if the process has ended, as it should have.
     _ = function.kill();
     assert_eq!(status.and_then(|status| status.code()), Some(1));
     let (first, body) = sent.try_recv().unwrap();

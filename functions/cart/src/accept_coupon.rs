@@ -1,4 +1,4 @@
-//! POST /cart/acceptCoupon: puts a coupon or gift card on the cart (rules.md, "Coupons and gift cards"). Reserves
+//! POST /cart/acceptCoupon: applies a coupon or gift card to the cart (rules.md, "Coupons and gift cards"). Reserves
 //! nothing: uses and balance are taken when the order is paid.
 
 use crate::State;
@@ -19,29 +19,40 @@ use shared::usecases::carts::{Attempt, drop_unpublished};
 /// POST /cart/acceptCoupon.
 pub struct AcceptCoupon;
 
-/// Which code.
 #[derive(Deserialize)]
-pub struct Offered {
-    /// A coupon or gift card.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CouponRequest {
+    /// The code of a coupon or gift card. Case and surrounding whitespace are ignored.
+    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ CodeText::LONGEST_COUPON }>"))]
     #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST_COUPON }, _>")]
     coupon: CodeText,
 }
 
-/// Whether the code is on the cart now, and the amount that it takes off.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-pub enum Reply {
+pub enum AcceptCouponReply {
+    /// The code is on the cart.
     Applied {
+        /// Always true.
         success: bool,
+        /// The outcome, as a text for people: the code was applied, replaced another one, or was already on the cart.
         message: &'static str,
+        /// Percentage: the coupon's, 12.5 for 12.5 %. 0 for a coupon of an amount and for a gift card.
         percent: Decimal,
+        /// Money: what the coupon takes off this cart. 0 for a gift card.
         amount: Decimal,
+        /// Money: what the gift card pays of this cart. 0 for a coupon.
         sum: Decimal,
+        /// The kind of code.
         #[serde(rename = "type")]
-        kind: &'static str,
+        kind: CodeKind,
     },
+    /// The code is refused.
     Refused {
+        /// Always false.
         success: bool,
+        /// The reason, as a text for people.
         message: String,
     },
 }
@@ -49,24 +60,24 @@ pub enum Reply {
 impl Endpoint for AcceptCoupon {
     type State = State;
     type Caller = Claim;
-    type Input = JsonBody<Offered>;
-    type Reply = Json<Reply>;
+    type Input = JsonBody<CouponRequest>;
+    type Reply = Json<AcceptCouponReply>;
     type Refusal = Contention;
 
     const NAME: &'static str = "cart/acceptCoupon";
     const ROUTES: &'static [&'static str] = &["POST /cart/acceptCoupon"];
-    const SUMMARY: &'static str = "puts a coupon or gift card on the cart";
+    const SUMMARY: &'static str = "applies a coupon or gift card to the cart";
     const NUMBER: Option<u8> = Some(3);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, JsonBody(offered): JsonBody<Offered>) -> Result<Self::Reply, Failure> {
-        let reply = write::with_retries(state, || attempt(state, claim, &offered.coupon)).await?;
+    async fn handle(state: &State, claim: Claim, JsonBody(body): Self::Input) -> Result<Self::Reply, Failure> {
+        let reply = write::with_retries(state, || attempt(state, claim, &body.coupon)).await?;
         Ok(Json::of(&reply))
     }
 }
 
-async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Reply>, Failure> {
+async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<AcceptCouponReply>, Failure> {
     let now = state.base.clock.seconds();
     let code_keys = [keys::code(text), keys::code_use(text, claim.user)];
     let mut context = context::load(state, claim, code_keys).await?;
@@ -100,23 +111,20 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     Ok(Attempt::Write(Box::new(edit), reply))
 }
 
-fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) -> Reply {
+fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) -> AcceptCouponReply {
     let (kind, taken) = (applied.code.kind(), wire.money(applied.sum));
     let percent = match applied.code {
         Code::Coupon(Coupon { discount: Discount::Percentage(percent), .. }) => wire::percent(*percent),
         Code::Coupon(_) | Code::Gift(_) => wire::ZERO,
     };
-    match kind {
-        CodeKind::Coupon => {
-            Reply::Applied { success: true, message, percent, amount: taken, sum: wire::ZERO, kind: "coupon" }
-        }
-        CodeKind::Gift => {
-            Reply::Applied { success: true, message, percent, amount: wire::ZERO, sum: taken, kind: "gift" }
-        }
-    }
+    let (amount, sum) = match kind {
+        CodeKind::Coupon => (taken, wire::ZERO),
+        CodeKind::Gift => (wire::ZERO, taken),
+    };
+    AcceptCouponReply::Applied { success: true, message, percent, amount, sum, kind }
 }
 
-fn refused(refusal: CodeRefusal, wire: CurrencyFormat) -> Reply {
+fn refused(refusal: CodeRefusal, wire: CurrencyFormat) -> AcceptCouponReply {
     telemetry::code_refused(refusal.kind());
     let message = match refusal {
         CodeRefusal::Unknown => "This code does not exist.".to_owned(),
@@ -129,5 +137,5 @@ fn refused(refusal: CodeRefusal, wire: CurrencyFormat) -> Reply {
         }
         CodeRefusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
     };
-    Reply::Refused { success: false, message }
+    AcceptCouponReply::Refused { success: false, message }
 }

@@ -1,7 +1,6 @@
 //! What every cart endpoint reads first: the caller, their cart and what they bought, in one round trip.
 
 use crate::State;
-use crate::write::Failure;
 use shared::endpoint::Error;
 use shared::model::{ActiveVersion, UserId};
 use shared::store::keys::{self, Key};
@@ -15,14 +14,18 @@ pub fn own_keys(user: UserId) -> Vec<Key> {
     [keys::user(user)].into_iter().chain(CartContext::keys(user)).collect()
 }
 
-/// Takes the caller, their cart and their ledger out of what was read, if the account accepts the token.
-pub fn authenticate(claim: Claim, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<CartContext, Failure> {
+/// Takes the caller, their cart and their ledger from the rows, if the account accepts the token.
+pub fn authenticate<R>(claim: Claim, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<CartContext, Error<R>> {
     let user = users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?.id;
     Ok(CartContext::take(user, active, rows)?)
 }
 
-/// Reads the caller, their cart, their ledger and the items under `more`, all at once.
-pub async fn load(state: &State, claim: Claim, more: impl IntoIterator<Item = Key>) -> Result<CartContext, Failure> {
+/// Reads the caller, their cart, their ledger and the rows of `more` in one call.
+pub async fn load<R>(
+    state: &State,
+    claim: Claim,
+    more: impl IntoIterator<Item = Key>,
+) -> Result<CartContext, Error<R>> {
     let mut keys = own_keys(claim.user);
     keys.extend(more);
     let (active, rows) = tokio::join!(state.base.published.active_version(), state.base.db.batch_get(keys));

@@ -1,11 +1,10 @@
-//! POST /cart/get: the cart with what it costs now (rules.md, "Carts").
+//! POST /cart/get: the cart at current prices (rules.md, "Carts").
 
 use crate::State;
 use crate::context;
 use crate::servers::{self, ServerBody};
-use crate::write::{Contention, Failure};
 use serde::Serialize;
-use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{Code, CodeId, CodeKind, Discount, ItemId, LineId, Money, Referral, ServerId, UserId};
 use shared::rules::cart::{PricedLine, Sums, sums};
@@ -13,66 +12,111 @@ use shared::rules::code::Applied;
 use shared::rules::pricing::Limits;
 use shared::token::Claim;
 use shared::usecases::carts::LoadedCart;
+use std::convert::Infallible;
 
 /// POST /cart/get.
 pub struct GetCart;
 
-/// The cart with its lines.
+/// The cart, also an empty one.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CartView<'a> {
+    /// The cart's sums and codes.
     cart: CartBody<'a>,
-    items: Vec<ItemBody<'a>>,
+    /// The cart's lines, in the order in which they were added.
+    items: Vec<CartItemBody<'a>>,
 }
 
 /// The cart; `items`, `clear_price`, `virtual_price` and `price` are additions (api.md, "Added fields").
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CartBody<'a> {
+    /// The user's id.
     id: UserId,
+    /// The user's id.
     user_id: UserId,
+    /// The id of the gift card on the cart. Null if there is none.
     gift_id: Option<CodeId>,
+    /// Money: what the gift card pays.
     gift_sum: Decimal,
+    /// The id of the coupon on the cart. Null if there is none.
     coupon_id: Option<CodeId>,
+    /// Money: what the coupon takes off.
     coupon_sum: Decimal,
+    /// The name of the referral code's owner. Null if no code is set.
     referral: Option<&'a str>,
+    /// The gift card's code. Empty if there is none.
     gift_code: &'a str,
+    /// The coupon's code. Empty if there is none.
     coupon_code: &'a str,
+    /// `percentage` or `amount`. Empty if there is no coupon.
     coupon_type: &'static str,
+    /// Percentage or money, by `coupon_type`. 0 if there is no coupon.
     coupon_value: Decimal,
+    /// The referral code. Empty if none is set.
     referral_code: &'a str,
+    /// Number of units in the available lines.
     items: u64,
+    /// Money: the available lines that are paid in money, before codes.
     clear_price: Decimal,
+    /// Virtual currency: the available lines that are sold for virtual currency only.
     virtual_price: Decimal,
+    /// Money: the amount to pay, `clear_price` − `coupon_sum` − `gift_sum`.
     price: Decimal,
 }
 
 /// A line of the cart.
 #[derive(Serialize)]
-struct ItemBody<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct CartItemBody<'a> {
+    /// The catalog item's id.
     id: ItemId,
+    /// The line's id, unique in the cart.
     cid: LineId,
+    /// The item's name.
     name: &'a str,
+    /// The item's image path. Empty if it has none.
     image: &'a str,
+    /// Money: the current price of one unit of this line.
     price: Decimal,
+    /// Whether the item is a subscription.
     is_subs: bool,
+    /// Virtual currency: the price of one unit.
     virtual_price: Decimal,
+    /// Whether the item is sold for virtual currency only.
     is_virtual_currency_only: bool,
+    /// The variables that the buyer has chosen.
     vars: Vec<VariableBody<'a>>,
+    /// Number of units. Always 1 in a cumulative category.
     count: u32,
     #[serde(flatten)]
     limits: Limits,
+    /// Whether the line cannot be bought now. If so, no sum includes it.
     is_unavailable: bool,
+    /// 0 for a one-off purchase, 1 for a subscription, 2 for a gift.
+    #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
     payment_type: u8,
+    /// Whether the buyer chooses the price.
     is_any_price: bool,
+    /// Money: the lowest price that a buyer may choose. 0 if the price is fixed.
     min_price: Decimal,
+    /// Whether the buyer selects a server.
     allow_select_server: bool,
+    /// The servers to select from.
     allowed_servers: Vec<ServerBody<'a>>,
+    /// The id of the selected server. Null if none is selected or the item no longer has it.
     selected_server: Option<ServerId>,
 }
 
+/// A variable that the buyer has chosen.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct VariableBody<'a> {
+    /// The variable's id, unique in the item.
     id: u64,
+    /// The variable's name.
     name: &'a str,
+    /// The value that the buyer chose or entered.
     value: &'a str,
 }
 
@@ -81,16 +125,16 @@ impl Endpoint for GetCart {
     type Caller = Claim;
     type Input = ();
     type Reply = Json<CartView<'static>>;
-    type Refusal = Contention;
+    type Refusal = Infallible;
 
     const NAME: &'static str = "cart/get";
     const ROUTES: &'static [&'static str] = &["POST /cart/get"];
-    const SUMMARY: &'static str = "the cart with what it costs now";
+    const SUMMARY: &'static str = "returns the cart at current prices";
     const NUMBER: Option<u8> = Some(9);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 2 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {
         let context = context::load(state, claim, []).await?;
         let loaded = LoadedCart::load(&state.sources(), context, None).await?;
         let lines = loaded.lines();
@@ -146,13 +190,13 @@ fn coupon_terms(code: &Code, wire: CurrencyFormat) -> (&'static str, Decimal) {
     }
 }
 
-fn item_body<'a>(line: &PricedLine<'a>, wire: CurrencyFormat) -> ItemBody<'a> {
+fn item_body<'a>(line: &PricedLine<'a>, wire: CurrencyFormat) -> CartItemBody<'a> {
     let item = &line.published.item;
     let name =
         |id: u64| item.variables.iter().find(|variable| variable.id == id).map(|variable| variable.name.as_str());
     let chosen = line.line.variables.iter();
     let selectable = |id: &ServerId| item.allow_select_server && item.servers.iter().any(|server| server.id == *id);
-    ItemBody {
+    CartItemBody {
         id: item.id,
         cid: line.line.id,
         name: &item.name,

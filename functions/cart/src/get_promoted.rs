@@ -1,34 +1,44 @@
-//! POST /cart/getPromoted: what the store offers inside the cart (rules.md, "Promotions").
+//! POST /cart/getPromoted: the items that the store promotes in the cart (rules.md, "Promotions").
 
 use crate::State;
 use crate::context;
-use crate::write::{Contention, Failure};
 use serde::Serialize;
-use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{ActiveVersion, ItemId, Promotions, Sold};
 use shared::rules::pricing::Limits;
 use shared::rules::promotion::{Offer, offers};
 use shared::store::{StoreError, keys};
 use shared::token::Claim;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// POST /cart/getPromoted.
 pub struct GetPromoted;
 
-/// An offer.
+/// A promoted item.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfferBody<'a> {
+    /// The item's id.
     id: ItemId,
+    /// The item's name.
     name: &'a str,
+    /// The item's image path. Empty if it has none.
     image: &'a str,
+    /// Money: the regular price.
     original_price: Decimal,
+    /// Money: the promoted price.
     price: Decimal,
+    /// Whether the item is a subscription.
     is_subs: bool,
     #[serde(flatten)]
     limits: Limits,
+    /// Always false: items that the caller cannot buy are not listed.
     is_unavailable: bool,
+    /// Whether the item is sold for virtual currency only.
     is_virtual_currency_only: bool,
+    /// Virtual currency: the price of one unit.
     virtual_price: Decimal,
 }
 
@@ -37,16 +47,16 @@ impl Endpoint for GetPromoted {
     type Caller = Claim;
     type Input = ();
     type Reply = Json<Vec<OfferBody<'static>>>;
-    type Refusal = Contention;
+    type Refusal = Infallible;
 
     const NAME: &'static str = "cart/getPromoted";
     const ROUTES: &'static [&'static str] = &["POST /cart/getPromoted"];
-    const SUMMARY: &'static str = "what the store offers inside the cart";
+    const SUMMARY: &'static str = "lists the items that the store promotes in the cart";
     const NUMBER: Option<u8> = Some(10);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {
         let published = state.base.published.at_current(|active| promotions(state, active));
         let rows = state.base.db.batch_get(context::own_keys(claim.user));
         let (published, rows) = tokio::join!(published, rows);
@@ -59,7 +69,7 @@ impl Endpoint for GetPromoted {
     }
 }
 
-/// The published promotions and how much was sold of those with a global limit.
+/// The published promotions, and the units sold of those with a global limit.
 async fn promotions(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Promotions>, Sold), StoreError> {
     let key = keys::promotions(&active.version);
     let promotions = state.promotions.get(&state.base.db, &key).await?.unwrap_or_default();

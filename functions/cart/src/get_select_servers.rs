@@ -3,38 +3,42 @@
 use crate::State;
 use crate::context;
 use crate::servers::{self, ServerBody};
-use crate::write::{Contention, Failure};
-use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
+use serde::Serialize;
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::ItemType;
 use shared::token::Claim;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 /// POST /cart/getSelectServers.
 pub struct GetSelectServers;
 
-/// The servers by item id.
-type Reply<'a> = BTreeMap<String, Vec<ServerBody<'a>>>;
+/// The servers of each item, by the item's id.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct ServersByItem<'a>(BTreeMap<String, Vec<ServerBody<'a>>>);
 
 impl Endpoint for GetSelectServers {
     type State = State;
     type Caller = Claim;
     type Input = ();
-    type Reply = Json<Reply<'static>>;
-    type Refusal = Contention;
+    type Reply = Json<ServersByItem<'static>>;
+    type Refusal = Infallible;
 
     const NAME: &'static str = "cart/getSelectServers";
     const ROUTES: &'static [&'static str] = &["POST /cart/getSelectServers"];
-    const SUMMARY: &'static str = "servers that can be selected for items in the cart";
+    const SUMMARY: &'static str = "lists the servers that can be selected for items in the cart";
     const NUMBER: Option<u8> = Some(11);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {
         let context = context::load(state, claim, []).await?;
         let found = context.load_items(&state.sources(), None, []).await?;
         let items = found.items.values().map(|published| &published.item);
         let selectable = items.filter(|item| item.allow_select_server && item.kind == ItemType::CmdServer);
-        let servers: Reply<'_> = selectable.map(|item| (item.id.to_string(), servers::bodies(&item.servers))).collect();
-        Ok(Json::of(&servers))
+        let servers = selectable.map(|item| (item.id.to_string(), servers::bodies(&item.servers))).collect();
+        Ok(Json::of(&ServersByItem(servers)))
     }
 }

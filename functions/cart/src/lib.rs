@@ -1,6 +1,6 @@
 //! The cart function: cart/get, acceptCoupon, setReferral, removeReferral, getPromoted, getSelectServers.
 //!
-//! May read the catalog, users, ledgers, codes and referrals. May write only carts.
+//! May read the catalog, users, ledgers, codes and referrals; may only write carts.
 
 mod accept_coupon;
 mod context;
@@ -31,7 +31,7 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_select_servers::GetSelectServers>(),
 ];
 
-/// What the function holds for as long as its process lives.
+/// The state of the function, which lives as long as its process.
 #[derive(Debug)]
 pub struct State {
     base: Base,
@@ -47,7 +47,7 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A function that has cached nothing yet.
+    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);
@@ -66,7 +66,7 @@ pub async fn warm_up(state: &State) {
     state.base.connect().await;
 }
 
-/// Responds to one request. Never panics and never fails: every fault becomes a response.
+/// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
     endpoint::handle(ENDPOINTS, state, request).await
 }

@@ -1,4 +1,4 @@
-//! POST /cart/removeReferral: takes the referral code off the cart (rules.md, "Referral codes").
+//! POST /cart/removeReferral: removes the referral code from the cart (rules.md, "Referral codes").
 
 use crate::State;
 use crate::context;
@@ -21,7 +21,7 @@ impl Endpoint for RemoveReferral {
 
     const NAME: &'static str = "cart/removeReferral";
     const ROUTES: &'static [&'static str] = &["POST /cart/removeReferral"];
-    const SUMMARY: &'static str = "takes the referral code off the cart";
+    const SUMMARY: &'static str = "removes the referral code from the cart";
     const NUMBER: Option<u8> = Some(5);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;

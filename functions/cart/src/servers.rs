@@ -1,12 +1,15 @@
-//! Servers in the words of the cart, which differ from those of the catalog (rules.md, "Server selection").
+//! Servers as the cart endpoints name their fields, which differ from the catalog's (rules.md, "Server selection").
 
 use serde::Serialize;
 use shared::model::{Server, ServerId};
 
 /// A server that can be selected.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerBody<'a> {
+    /// The server's id.
     server_id: ServerId,
+    /// The server's name, as buyers see it.
     server_name: &'a str,
 }
 

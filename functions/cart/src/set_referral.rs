@@ -1,4 +1,4 @@
-//! POST /cart/setReferral: puts a referral code on the cart (rules.md, "Referral codes").
+//! POST /cart/setReferral: applies a referral code to the cart (rules.md, "Referral codes").
 
 use crate::State;
 use crate::context;
@@ -17,10 +17,11 @@ use shared::usecases::carts::{Attempt, drop_unpublished};
 /// POST /cart/setReferral.
 pub struct SetReferral;
 
-/// Which code.
 #[derive(Deserialize)]
-pub struct Offered {
-    /// A referral code.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReferralRequest {
+    /// The referral code. Case and surrounding whitespace are ignored.
+    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ CodeText::LONGEST }>"))]
     #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST }, _>")]
     ref_code: CodeText,
 }
@@ -28,19 +29,19 @@ pub struct Offered {
 impl Endpoint for SetReferral {
     type State = State;
     type Caller = Claim;
-    type Input = JsonBody<Offered>;
+    type Input = JsonBody<ReferralRequest>;
     type Reply = Json<Outcome<'static>>;
     type Refusal = Contention;
 
     const NAME: &'static str = "cart/setReferral";
     const ROUTES: &'static [&'static str] = &["POST /cart/setReferral"];
-    const SUMMARY: &'static str = "puts a referral code on the cart";
+    const SUMMARY: &'static str = "applies a referral code to the cart";
     const NUMBER: Option<u8> = Some(4);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, JsonBody(offered): JsonBody<Offered>) -> Result<Self::Reply, Failure> {
-        let outcome = write::with_retries(state, || attempt(state, claim, &offered.ref_code)).await?;
+    async fn handle(state: &State, claim: Claim, JsonBody(body): Self::Input) -> Result<Self::Reply, Failure> {
+        let outcome = write::with_retries(state, || attempt(state, claim, &body.ref_code)).await?;
         Ok(Json::of(&outcome))
     }
 }
@@ -52,7 +53,7 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     let decide = |on_cart| referral::set(found.as_ref(), on_cart, context.user, switched_on);
     let mut decision = decide(context.cart.referral.as_ref());
     if let (Decision::AnotherIsSet, Some(on_cart)) = (decision, &context.cart.referral) {
-        // One that is disabled or gone does not block another (rules.md, "Referral codes").
+        // A code that is disabled or no longer exists does not block another one (rules.md, "Referral codes").
         let mut rows = state.base.db.batch_get(vec![keys::referral(on_cart)]).await?;
         let other = codes::take_referral(&mut rows, on_cart)?;
         decision = decide(referral::in_force(other.as_ref(), switched_on).map(|_| on_cart));

@@ -5,7 +5,7 @@ use lambda_http::http::StatusCode;
 use shared::endpoint::{Error, Refusal};
 use shared::usecases::carts::{self, Attempt, EditError};
 
-/// Other requests kept changing the cart in between.
+/// Every attempt found the cart changed by another request.
 #[derive(Debug, thiserror::Error)]
 #[error("The cart was changed by another request at the same time. Please try again.")]
 pub struct Contention;
@@ -15,9 +15,13 @@ impl Refusal for Contention {
     fn status(&self) -> StatusCode {
         StatusCode::OK
     }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![("Other requests kept changing the cart", Self)]
+    }
 }
 
-/// Why a cart endpoint did not respond as usual.
+/// The error of an endpoint that writes a cart.
 pub type Failure = Error<Contention>;
 
 /// Runs `attempt` and writes its result, see [`carts::edit`].

@@ -9,81 +9,128 @@ use shared::http::reply::RenderedOnce;
 use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{
     ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId, Ledger,
-    Server, Sold,
+    ParseSlugError, Server, Sold,
 };
 use shared::rules::pricing::{Availability, Limits, UpgradeCredit, availability_with_credit};
 use shared::store::categories::CategoryPage;
 use shared::store::{StoreError, keys, ledgers, users};
 use shared::token::Claim;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// POST /categories/get/{url}.
 pub struct GetCategory;
 
-/// The category with what is in it; `items` is an addition (api.md, "Added fields").
-#[derive(Serialize)]
-pub struct Detail<'a> {
-    #[serde(flatten)]
-    own: ShelfBody<'a>,
-    subcategories: Vec<ShelfBody<'a>>,
+/// The category's url, such as `/ranks/vip`, with or without outer slashes; or its id in decimal.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CategoryUrl(#[cfg_attr(feature = "schema", schemars(with = "String"))] CategoryPath);
+
+impl FromStr for CategoryUrl {
+    type Err = ParseSlugError;
+
+    fn from_str(text: &str) -> Result<Self, ParseSlugError> {
+        CategoryPath::parse(text).map(Self)
+    }
 }
 
+/// The category.
 #[derive(Serialize)]
-struct ShelfBody<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Detail<'a> {
+    #[serde(flatten)]
+    own: SectionBody<'a>,
+    /// The category's subcategories, in order. A subcategory has none of its own.
+    subcategories: Vec<SectionBody<'a>>,
+}
+
+/// A category with its items; `items` is an addition (api.md, "Added fields").
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SectionBody<'a> {
+    /// The category.
     category: CategoryBody<'a>,
-    items: Vec<ItemBody<'a>>,
+    /// The category's own active items, by `sorting`.
+    items: Vec<CatalogItemBody<'a>>,
 }
 
 /// A category; `url`, `description`, `img` and `is_comparison` are additions (api.md, "Added fields").
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CategoryBody<'a> {
+    /// The category's id.
     id: CategoryId,
+    /// The category's name.
     name: &'a str,
+    /// The rows of the category's comparison table, by `sorting`. Empty if it has none.
     comparison: &'a [Comparison],
+    /// The category's full path, such as `/ranks/vip`.
     url: &'a str,
+    /// The category's description. Null if it has none.
     description: Option<&'a str>,
+    /// The URL of the category's image. Null if it has none.
     img: Option<&'a str>,
+    /// True if the category has comparison rows. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     is_comparison: Option<bool>,
 }
 
 /// A catalog item; `description` and `original_price` are additions (api.md, "Added fields").
 #[derive(Serialize)]
-pub struct ItemBody<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CatalogItemBody<'a> {
+    /// The item's id.
     id: ItemId,
+    /// The item's name.
     name: &'a str,
+    /// The item's description. Empty if it has none.
     description: &'a str,
+    /// Money: what one unit costs the caller now.
     price: Decimal,
+    /// Money: the regular price, `price` + `discount`.
     original_price: Decimal,
+    /// Money: the amount taken off, by a sale and by what the caller owns.
     discount: Decimal,
+    /// Always true: inactive items are not listed.
     active: bool,
+    /// Whether the item is a subscription.
     is_subs: bool,
+    /// Whether the buyer chooses the price.
     custom_price: bool,
+    /// Money: the lowest price that a buyer may choose. 0 if the price is fixed.
     min_price: Decimal,
     #[serde(flatten)]
     limits: Limits,
+    /// Whether the caller cannot buy the item now.
     is_unavailable: bool,
+    /// Whether the buyer selects a server.
     allow_select_server: bool,
+    /// The servers to select from.
     allowed_servers: &'a [Server],
+    /// Virtual currency: the price of one unit.
     virtual_price: Decimal,
+    /// Whether the item is sold for virtual currency only.
     is_virtual_currency_only: bool,
+    /// The item's image path. Empty if it has none.
     image: &'a str,
+    /// Whether the item is a featured deal.
     featured: bool,
+    /// The item's cells in the comparison table.
     comparison: &'a [ComparisonValue],
 }
 
-/// A category page, and how much was sold of its items with a global limit; `None` where there is no such category.
+/// A category page, and the units sold of its items with a global limit; `None` if there is no such category.
 type Page = Option<(Arc<CategoryPage<Rendered>>, Sold)>;
 
-/// What a page looks like to everybody who bought nothing of it, which is most callers: rendered again only when
-/// something else was sold.
+/// A page rendered for callers who have bought nothing on it, which is most callers. It is rendered again only when the
+/// units sold change.
 #[derive(Debug, Default)]
 pub struct Rendered {
     to_buyers: RenderedOnce<(Sold, CurrencyFormat)>,
     to_guests: RenderedOnce<(Sold, CurrencyFormat)>,
 }
 
-/// There is no such category, or it is hidden.
+/// The category does not exist or is hidden.
 #[derive(Debug, thiserror::Error)]
 #[error("This category does not exist.")]
 pub struct UnknownCategory;
@@ -92,6 +139,10 @@ impl Refusal for UnknownCategory {
     fn status(&self) -> StatusCode {
         StatusCode::NOT_FOUND
     }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![("The category does not exist or is hidden", Self)]
+    }
 }
 
 type Failure = Error<UnknownCategory>;
@@ -99,18 +150,18 @@ type Failure = Error<UnknownCategory>;
 impl Endpoint for GetCategory {
     type State = State;
     type Caller = Visitor;
-    type Input = PathParameter;
+    type Input = PathParameter<CategoryUrl>;
     type Reply = Json<Detail<'static>>;
     type Refusal = UnknownCategory;
 
     const NAME: &'static str = "categories/get/{url}";
     const ROUTES: &'static [&'static str] = &["POST /categories/get/{url+}"];
-    const SUMMARY: &'static str = "a category with items and subcategories, at the caller's prices";
+    const SUMMARY: &'static str = "returns a category with its items and subcategories, at the caller's prices";
     const NUMBER: Option<u8> = Some(7);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
 
-    async fn handle(state: &State, caller: Visitor, PathParameter(url): PathParameter) -> Result<Self::Reply, Failure> {
-        let path = url.and_then(|url| CategoryPath::parse(&url).ok());
+    async fn handle(state: &State, caller: Visitor, PathParameter(url): Self::Input) -> Result<Self::Reply, Failure> {
+        let path = url.map(|CategoryUrl(path)| path);
         let (active, page, ledger) = match caller {
             Visitor::Guest => {
                 let guest = state.base.published.at_current_for_guest(|active| load(state, active, path.as_ref()));
@@ -126,10 +177,10 @@ impl Endpoint for GetCategory {
         let (page, sold) = page.ok_or(Error::Refused(UnknownCategory))?;
         let wire = CurrencyFormat::new(active.config.digits);
         let (own, subcategories) = page.shelves.split_first().ok_or(Error::Refused(UnknownCategory))?;
-        let body = |shelf| shelf_body(shelf, &sold, ledger.as_ref(), wire);
+        let body = |category| section_body(category, &sold, ledger.as_ref(), wire);
         let render = || Detail { own: body(own), subcategories: subcategories.iter().map(body).collect() };
         let rendered = match &ledger {
-            Some(ledger) if bought_of(&page.shelves, ledger) => return Ok(Json::of(&render())),
+            Some(ledger) if has_bought(&page.shelves, ledger) => return Ok(Json::of(&render())),
             Some(_) => &page.beside.to_buyers,
             None => &page.beside.to_guests,
         };
@@ -137,13 +188,13 @@ impl Endpoint for GetCategory {
     }
 }
 
-/// Whether anything of a page was ever bought: else the ledger says as much of it as an empty one.
-fn bought_of(shelves: &[CategoryWithItems], ledger: &Ledger) -> bool {
-    let lies_here = |id: ItemId| shelves.iter().flat_map(|shelf| &shelf.items).any(|item| item.id == id);
-    ledger.iter().any(|(id, _)| lies_here(id))
+/// Whether the ledger has any item of a page. If not, the page is the same as with an empty ledger.
+fn has_bought(categories: &[CategoryWithItems], ledger: &Ledger) -> bool {
+    let is_on_page = |id: ItemId| categories.iter().flat_map(|category| &category.items).any(|item| item.id == id);
+    ledger.iter().any(|(id, _)| is_on_page(id))
 }
 
-/// The page for a caller with a token: user and ledger are read side by side with it.
+/// The page for a caller with a token; user and ledger are read concurrently with it.
 async fn load_for(
     state: &State,
     claim: Claim,
@@ -168,31 +219,31 @@ async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryP
     Ok(Some((page, sold)))
 }
 
-fn shelf_body<'a>(
-    shelf: &'a CategoryWithItems,
+fn section_body<'a>(
+    category: &'a CategoryWithItems,
     sold: &Sold,
     buyer: Option<&Ledger>,
     wire: CurrencyFormat,
-) -> ShelfBody<'a> {
-    let credit = UpgradeCredit::of(&shelf.price_tiers(), buyer);
-    let active = shelf.items.iter().filter(|item| item.active);
-    ShelfBody {
+) -> SectionBody<'a> {
+    let credit = UpgradeCredit::of(&category.price_tiers(), buyer);
+    let active = category.items.iter().filter(|item| item.active);
+    SectionBody {
         category: CategoryBody {
-            id: shelf.head.id,
-            name: &shelf.head.name,
-            comparison: &shelf.comparison,
-            url: shelf.head.slug.as_str(),
-            description: shelf.head.description.as_deref(),
-            img: shelf.head.image.as_deref(),
-            is_comparison: (!shelf.comparison.is_empty()).then_some(true),
+            id: category.head.id,
+            name: &category.head.name,
+            comparison: &category.comparison,
+            url: category.head.slug.as_str(),
+            description: category.head.description.as_deref(),
+            img: category.head.image.as_deref(),
+            is_comparison: (!category.comparison.is_empty()).then_some(true),
         },
         items: active.map(|item| item_body(item, availability_with_credit(item, credit, sold, buyer), wire)).collect(),
     }
 }
 
 /// An item at the caller's price.
-pub fn item_body(item: &Item, availability: Availability, wire: CurrencyFormat) -> ItemBody<'_> {
-    ItemBody {
+pub fn item_body(item: &Item, availability: Availability, wire: CurrencyFormat) -> CatalogItemBody<'_> {
+    CatalogItemBody {
         id: item.id,
         name: &item.name,
         description: item.description.as_deref().unwrap_or_default(),

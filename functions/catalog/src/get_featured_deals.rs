@@ -1,5 +1,5 @@
-//! POST /items/getFeaturedDeals: the featured deals, at the caller's prices where one is logged in
-//! (api.md, "POST /items/getFeaturedDeals"). A bad token means logged out here, not 401 (rules.md, "Tokens").
+//! POST /items/getFeaturedDeals: the featured deals, at the caller's prices if they are logged in
+//! (api.md, "POST /items/getFeaturedDeals"). A token that is not valid counts as none (rules.md, "Tokens").
 
 use crate::State;
 use crate::buyer::Buyer;
@@ -18,21 +18,35 @@ pub struct GetFeaturedDeals;
 
 /// A featured deal.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deal<'a> {
+    /// The item's id.
     id: ItemId,
+    /// The item's name.
     name: &'a str,
+    /// Always true: inactive items are not listed.
     active: bool,
+    /// Whether the item is a subscription.
     is_subs: bool,
+    /// Money: the regular price, `price` + `discount`.
     original_price: Decimal,
+    /// Money: what one unit costs the caller now.
     price: Decimal,
+    /// Money: the amount taken off, by a sale and by what the caller owns.
     discount: Decimal,
     #[serde(flatten)]
     limits: Limits,
+    /// The item's image path. Empty if it has none.
     image: &'a str,
+    /// Virtual currency: the price of one unit.
     virtual_price: Decimal,
+    /// Whether the item is sold for virtual currency only.
     is_virtual_currency_only: bool,
+    /// The item's description. Empty if it has none.
     description: &'a str,
+    /// Whether the caller cannot buy the item now.
     is_unavailable: bool,
+    /// Whether the item is in the caller's cart. False if the caller is not logged in.
     in_cart: bool,
 }
 
@@ -45,7 +59,7 @@ impl Endpoint for GetFeaturedDeals {
 
     const NAME: &'static str = "items/getFeaturedDeals";
     const ROUTES: &'static [&'static str] = &["POST /items/getFeaturedDeals"];
-    const SUMMARY: &'static str = "the featured deals";
+    const SUMMARY: &'static str = "lists the featured deals";
     const NUMBER: Option<u8> = Some(8);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
 

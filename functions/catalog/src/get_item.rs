@@ -1,10 +1,10 @@
 //! POST /items/get/{id}: one item, at the caller's price (api.md, "POST /items/get/{id}").
 
 use crate::State;
-use crate::get_category::{ItemBody, item_body};
+use crate::get_category::{CatalogItemBody, item_body};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
-use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips, Visitor};
+use shared::endpoint::{Endpoint, Error, Json, PathId, Refusal, RoundTrips, Visitor};
 use shared::http::wire::CurrencyFormat;
 use shared::model::{ActiveVersion, ItemId, PublishedItem, Sold};
 use shared::rules::pricing::availability;
@@ -16,12 +16,13 @@ pub struct GetItem;
 
 /// A catalog item with what its page needs.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reply<'a> {
     #[serde(flatten)]
-    item: ItemBody<'a>,
-    /// Whether it can be bought as a gift for another player.
+    item: CatalogItemBody<'a>,
+    /// Whether the item can be bought as a gift for another player.
     gifting: bool,
-    /// Whether it is sold as a subscription only; the same as `is_subs`.
+    /// Whether the item is sold as a subscription only; the same as `is_subs`.
     is_subs_only: bool,
     /// Whether the caller's cart holds it; false without a token.
     in_cart: bool,
@@ -36,27 +37,32 @@ impl Refusal for UnknownItem {
     fn status(&self) -> StatusCode {
         StatusCode::NOT_FOUND
     }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![("There is no such item, or `{id}` is not a decimal number", Self)]
+    }
 }
 
 impl Endpoint for GetItem {
     type State = State;
     type Caller = Visitor;
-    type Input = PathParameter;
+    type Input = PathId<ItemId>;
     type Reply = Json<Reply<'static>>;
     type Refusal = UnknownItem;
 
     const NAME: &'static str = "items/get/{id}";
     const ROUTES: &'static [&'static str] = &["POST /items/get/{id}"];
-    const SUMMARY: &'static str = "an item at the caller's price";
+    const SUMMARY: &'static str = "returns an item at the caller's price";
     const NUMBER: Option<u8> = None;
+    const UNAUTHORIZED: Option<&'static str> =
+        Some("A token that is not valid; no token, unless guest mode is on or the item is a featured deal");
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
 
     async fn handle(
         state: &State,
         visitor: Visitor,
-        PathParameter(id): PathParameter,
+        PathId(id): PathId<ItemId>,
     ) -> Result<Self::Reply, Error<UnknownItem>> {
-        let id: Option<ItemId> = id.and_then(|id| id.trim().parse().ok());
         let published = state.base.published.at_current(|active| load(state, active, id));
         let buyer = async {
             match visitor {

@@ -25,7 +25,7 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_item::GetItem>(),
 ];
 
-/// What the function holds for as long as its process lives.
+/// The state of the function, which lives as long as its process.
 #[derive(Debug)]
 pub struct State {
     base: Base,
@@ -44,7 +44,7 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A function that has cached nothing yet.
+    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);
@@ -65,7 +65,7 @@ pub async fn warm_up(state: &State) {
     state.base.warm_up(list_categories::read(state)).await;
 }
 
-/// Responds to one request. Never panics and never fails: every fault becomes a response.
+/// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
     endpoint::handle(ENDPOINTS, state, request).await
 }

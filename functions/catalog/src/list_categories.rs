@@ -1,5 +1,5 @@
-//! GET and POST /categories/get: the category list (api.md, "GET /categories/get"). Only the answer to GET may be kept
-//! (rules.md, "Caching").
+//! GET and POST /categories/get: the category list (api.md, "GET /categories/get"). Only the response to GET may be
+//! cached (rules.md, "Caching").
 
 use crate::State;
 use serde::Serialize;
@@ -12,21 +12,31 @@ use std::sync::Arc;
 /// GET and POST /categories/get.
 pub struct ListCategories;
 
-/// An entry of the list.
+/// A category of the list.
 #[derive(Serialize)]
-pub struct Entry<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CategoryEntry<'a> {
     #[serde(flatten)]
-    head: HeadBody<'a>,
-    subcategories: Vec<HeadBody<'a>>,
+    head: SubcategoryEntry<'a>,
+    /// The category's subcategories, in order.
+    subcategories: Vec<SubcategoryEntry<'a>>,
 }
 
+/// A category without its subcategories.
 #[derive(Serialize)]
-struct HeadBody<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SubcategoryEntry<'a> {
+    /// The category's id.
     idx: CategoryId,
+    /// The category's name.
     name: &'a str,
+    /// Always true: hidden categories are not listed.
     active: bool,
+    /// The category's description. Empty if it has none.
     description: &'a str,
+    /// The category's full path, with a leading slash.
     url: &'a str,
+    /// The URL of the category's image. Null if it has none.
     img: Option<&'a str>,
 }
 
@@ -34,12 +44,12 @@ impl Endpoint for ListCategories {
     type State = State;
     type Caller = ();
     type Input = ();
-    type Reply = Json<Vec<Entry<'static>>>;
+    type Reply = Json<Vec<CategoryEntry<'static>>>;
     type Refusal = Infallible;
 
     const NAME: &'static str = "categories/get";
     const ROUTES: &'static [&'static str] = &["GET /categories/get", "POST /categories/get"];
-    const SUMMARY: &'static str = "the category list";
+    const SUMMARY: &'static str = "lists the categories";
     const NUMBER: Option<u8> = Some(13);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
     const CACHE: Cache = Cache::Public;
@@ -47,7 +57,7 @@ impl Endpoint for ListCategories {
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
         let (version, tree) = read(state).await?;
         let tree = tree.unwrap_or_default();
-        let render = || -> Vec<Entry<'_>> { tree.0.iter().map(entry).collect() };
+        let render = || -> Vec<CategoryEntry<'_>> { tree.0.iter().map(entry).collect() };
         Ok(Json::kept(state.category_list.get(version.version.clone(), render)))
     }
 }
@@ -60,13 +70,13 @@ pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Option<Arc<Tree>
     state.base.published.at_current(load).await
 }
 
-fn entry(node: &TreeNode) -> Entry<'_> {
-    Entry { head: head(&node.head), subcategories: node.subcategories.iter().map(head).collect() }
+fn entry(node: &TreeNode) -> CategoryEntry<'_> {
+    CategoryEntry { head: head(&node.head), subcategories: node.subcategories.iter().map(head).collect() }
 }
 
 /// Only active categories are published, so `active` is always true here.
-fn head(head: &CategoryHead) -> HeadBody<'_> {
-    HeadBody {
+fn head(head: &CategoryHead) -> SubcategoryEntry<'_> {
+    SubcategoryEntry {
         idx: head.id,
         name: &head.name,
         active: true,

@@ -1,5 +1,5 @@
-//! POST /pages/get: a page by its url (rules.md, "Pages"). Needs a token, but no user: signature, issuer and
-//! expiry are all that is checked.
+//! POST /pages/get: a page by its url (rules.md, "Pages"). Needs a token, but does not read the account: only
+//! signature, issuer and expiry are checked.
 
 use crate::State;
 use serde::{Deserialize, Serialize};
@@ -13,42 +13,46 @@ use std::sync::Arc;
 /// POST /pages/get.
 pub struct GetPage;
 
-/// Which page.
 #[derive(Deserialize)]
-pub struct Wanted {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PageRequest {
     /// The page's url, with or without a leading slash.
+    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ PageUrl::LONGEST }>"))]
     #[serde(deserialize_with = "body::text::<{ PageUrl::LONGEST }, _, _>")]
     url: PageUrl,
 }
 
-/// The page, or null if there is none at this url.
+/// The page, or null if there is none at the url.
 #[derive(Serialize)]
-pub struct Reply<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PageReply<'a> {
+    /// Whether the page was found.
     success: bool,
+    /// The page. Null if it was not found.
     page: Option<&'a Page>,
 }
 
 impl Endpoint for GetPage {
     type State = State;
     type Caller = Visitor;
-    type Input = JsonBody<Wanted>;
-    type Reply = Json<Reply<'static>>;
+    type Input = JsonBody<PageRequest>;
+    type Reply = Json<PageReply<'static>>;
     type Refusal = Infallible;
 
     const NAME: &'static str = "pages/get";
     const ROUTES: &'static [&'static str] = &["POST /pages/get"];
-    const SUMMARY: &'static str = "a page by its url";
+    const SUMMARY: &'static str = "returns a page by its url";
     const NUMBER: Option<u8> = Some(1);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
     const CHECKS_ACCOUNT: bool = false;
 
-    async fn handle(state: &State, caller: Visitor, JsonBody(wanted): JsonBody<Wanted>) -> Result<Self::Reply, Error> {
-        let load = |version| load(state, version, &wanted.url);
+    async fn handle(state: &State, caller: Visitor, JsonBody(body): Self::Input) -> Result<Self::Reply, Error> {
+        let load = |version| load(state, version, &body.url);
         let (_, page) = match caller {
             Visitor::User(_) => state.base.published.at_current(load).await?,
             Visitor::Guest => state.base.published.at_current_for_guest(load).await?.ok_or(Error::Unauthorized)?,
         };
-        Ok(Json::of(&Reply { success: page.is_some(), page: page.as_deref() }))
+        Ok(Json::of(&PageReply { success: page.is_some(), page: page.as_deref() }))
     }
 }
 

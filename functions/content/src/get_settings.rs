@@ -1,5 +1,5 @@
-//! GET /settings/get: the site's configuration with what was donated so far (rules.md, "Settings"). Every key is
-//! always there: an empty store answers with empty strings, arrays and objects.
+//! GET /settings/get: the site's configuration and its donations so far (rules.md, "Settings"). Every field is always
+//! present: an empty store has empty strings, arrays and objects.
 
 use crate::State;
 use jiff::Timestamp;
@@ -19,60 +19,107 @@ pub struct GetSettings;
 
 /// The settings record; `is_patrons_enabled` and `guest_mode_enabled` are additions (api.md, "Added fields").
 #[derive(Serialize)]
-pub struct Reply<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SettingsReply<'a> {
+    /// How buyers log in.
     auth_type: AuthType,
+    /// The links of the header.
     header: &'a [Link],
+    /// The links of the footer.
     footer: &'a [Link],
+    /// The site's name.
     website_name: &'a str,
+    /// The site's description.
     website_description: &'a str,
+    /// The game server to monitor.
     server: &'a GameServer,
+    /// Whether there is a featured deal.
     #[serde(rename = "is_featuredDeal")]
     is_featured_deal: bool,
+    /// Whether the checkout asks for the buyer's details.
     details: bool,
+    /// The donation goals.
     goals: Vec<GoalBody<'a>>,
+    /// The current month's largest donator (UTC). Its fields are empty if there is none.
     top: TopBody<'a>,
+    /// The last 10 paid orders with an owner, newest first.
     #[serde(rename = "recentDonators")]
     recent_donators: Vec<DonatorBody<'a>>,
+    /// The URL of the chat community.
     chat_url: &'a str,
+    /// The id of the chat community.
     chat_id: &'a str,
+    /// Whether referral codes are on.
     is_ref: bool,
+    /// Whether profiles are shown.
     is_profile_enabled: bool,
+    /// 1 if buyers log in through the chat platform, otherwise 0.
+    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
     chat_sync: u8,
+    /// The name of each social network, with the URL there.
     socials: &'a BTreeMap<String, String>,
+    /// Whether the store uses virtual currency.
     is_virtual_currency: bool,
+    /// The name of the virtual currency.
     virtual_currency: &'a str,
+    /// The store's currency.
     system_currency: CurrencyBody<'a>,
+    /// The currencies that a buyer may pay in.
     currencies: Vec<CurrencyBody<'a>>,
+    /// The site's languages.
     languages: &'a [Language],
+    /// The language that is shown first.
     system_language: &'a Language,
+    /// 1 if the patrons list is shown, otherwise 0.
+    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
     is_patrons_enabled: u8,
+    /// Whether [guest mode](rules.md#guest-mode) is on.
     guest_mode_enabled: bool,
 }
 
+/// A donation goal.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct GoalBody<'a> {
+    /// The goal's name.
     name: &'a str,
+    /// Money: what was given so far, less refunds.
     current_amount: Decimal,
+    /// Money: the sum to reach.
     goal_amount: Decimal,
 }
 
+/// The current month's largest donator.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TopBody<'a> {
+    /// The URL of the user's image.
     avatar: &'a str,
+    /// The user's name.
     username: &'a str,
 }
 
+/// A recent order.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DonatorBody<'a> {
+    /// The name of the order's owner.
     username: &'a str,
+    /// The URL of the user's image.
     avatar: &'a str,
+    /// Money: what was charged, in `currency`.
     amount: Decimal,
+    /// The currency code.
     currency: &'a str,
 }
 
+/// A currency.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CurrencyBody<'a> {
+    /// The currency code.
     name: &'a str,
+    /// Exchange rate: units of the currency that one US dollar buys.
     value: Decimal,
 }
 
@@ -80,12 +127,12 @@ impl Endpoint for GetSettings {
     type State = State;
     type Caller = ();
     type Input = ();
-    type Reply = Json<Reply<'static>>;
+    type Reply = Json<SettingsReply<'static>>;
     type Refusal = Infallible;
 
     const NAME: &'static str = "settings/get";
     const ROUTES: &'static [&'static str] = &["GET /settings/get"];
-    const SUMMARY: &'static str = "the site's configuration";
+    const SUMMARY: &'static str = "returns the site's configuration";
     const NUMBER: Option<u8> = Some(15);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
     const CACHE: Cache = Cache::Public;
@@ -99,7 +146,7 @@ impl Endpoint for GetSettings {
     }
 }
 
-/// The published settings, and what was donated.
+/// The published settings and the donations.
 pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Arc<Settings>, Arc<Donations>), StoreError> {
     let published = state.base.published.at_current(|active| load(state, active));
     let donations = state.donations.get(state.base.clock.millis(), statistics::donations(&state.base.db));
@@ -118,11 +165,11 @@ fn month(seconds: i64) -> String {
     Timestamp::from_second(seconds).unwrap_or_default().strftime("%Y-%m").to_string()
 }
 
-fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donations, month: &str) -> Reply<'a> {
+fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donations, month: &str) -> SettingsReply<'a> {
     let wire = CurrencyFormat::new(config.digits);
     let top = donations.top.first().filter(|_| donations.month == month);
     let recent = donations.recent.iter().take(Donations::RECENT);
-    Reply {
+    SettingsReply {
         auth_type: settings.auth_type,
         header: &settings.header,
         footer: &settings.footer,

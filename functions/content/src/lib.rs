@@ -1,6 +1,6 @@
 //! The content function: pages/get, staff, settings/get, patrons/get.
 //!
-//! May read published content and what is counted of donations; writes nothing.
+//! May read published content and statistics of donations; writes nothing.
 
 mod get_page;
 mod get_settings;
@@ -24,7 +24,7 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_patrons::ListPatrons>(),
 ];
 
-/// What the function holds for as long as its process lives.
+/// The state of the function, which lives as long as its process.
 #[derive(Debug)]
 pub struct State {
     base: Base,
@@ -46,7 +46,7 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A function that has cached nothing yet.
+    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));
@@ -70,7 +70,7 @@ pub async fn warm_up(state: &State) {
     Box::pin(state.base.warm_up(get_settings::read(state))).await;
 }
 
-/// Responds to one request. Never panics and never fails: every fault becomes a response.
+/// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
     endpoint::handle(ENDPOINTS, state, request).await
 }

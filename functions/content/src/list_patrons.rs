@@ -1,4 +1,4 @@
-//! GET /patrons/get: the patrons by contribution (rules.md, "Patrons").
+//! GET /patrons/get: the patrons, largest contribution first (rules.md, "Patrons").
 
 use crate::State;
 use serde::{Serialize, Serializer};
@@ -6,6 +6,8 @@ use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
 use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{ActiveVersion, Patronage, TopPatrons};
 use shared::store::{StoreError, keys, statistics};
+#[cfg(feature = "schema")]
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -15,30 +17,50 @@ const TOP: usize = 10;
 /// GET /patrons/get.
 pub struct ListPatrons;
 
-/// The patrons, or why there are none.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-pub enum Reply<'a> {
+pub enum PatronsReply<'a> {
+    /// The patrons list is shown.
     Patrons(PatronsBody<'a>),
-    Disabled { success: bool, error: &'static str },
+    /// The patrons list is disabled or not configured.
+    Disabled {
+        /// Always false.
+        success: bool,
+        /// The reason, as a text for people.
+        error: &'static str,
+    },
 }
 
+/// The patrons, also none.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PatronsBody<'a> {
+    /// Always true.
     success: bool,
+    /// The currency of the amounts.
     currency_code: &'a str,
+    /// The text above the list.
     description: &'a str,
+    /// The 10 largest patrons, largest first.
     top_patrons: Vec<PatronBody<'a>>,
+    /// Each threshold as a string, such as `"50"`, with the names of the users who reached it, largest first. Lowest
+    /// threshold first.
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<String>>"))]
     patrons: Tiers<'a>,
 }
 
+/// A patron.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PatronBody<'a> {
+    /// The user's name.
     username: &'a str,
+    /// Money: what the user gave, all time, less refunds.
     amount: Decimal,
 }
 
-/// Threshold as a string to the names of those who reached it, lowest threshold first.
+/// The names of the users who reached each threshold, lowest threshold first.
 struct Tiers<'a>(Vec<(String, Vec<&'a str>)>);
 
 impl Serialize for Tiers<'_> {
@@ -51,12 +73,12 @@ impl Endpoint for ListPatrons {
     type State = State;
     type Caller = ();
     type Input = ();
-    type Reply = Json<Reply<'static>>;
+    type Reply = Json<PatronsReply<'static>>;
     type Refusal = Infallible;
 
     const NAME: &'static str = "patrons/get";
     const ROUTES: &'static [&'static str] = &["GET /patrons/get"];
-    const SUMMARY: &'static str = "the patrons by contribution";
+    const SUMMARY: &'static str = "lists the patrons, largest contribution first";
     const NUMBER: Option<u8> = Some(16);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
     const CACHE: Cache = Cache::Public;
@@ -70,10 +92,10 @@ impl Endpoint for ListPatrons {
     }
 }
 
-/// What the owner says of patrons, and who they are; `None` if they are not shown.
+/// The owner's settings for patrons, and the patrons; `None` if they are not shown.
 type Shown = Option<(Arc<Patronage>, Arc<TopPatrons>)>;
 
-/// Reads nothing if the active version says that patrons are not shown.
+/// Reads nothing if patrons are off in the active version.
 async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Shown, StoreError> {
     if !active.config.is_patrons_enabled {
         return Ok(None);
@@ -84,16 +106,16 @@ async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Shown, StoreE
     Ok(patronage.filter(|patronage| patronage.enabled).map(|patronage| (patronage, patrons)))
 }
 
-fn body(shown: Option<&(Arc<Patronage>, Arc<TopPatrons>)>, wire: CurrencyFormat) -> Reply<'_> {
+fn body(shown: Option<&(Arc<Patronage>, Arc<TopPatrons>)>, wire: CurrencyFormat) -> PatronsReply<'_> {
     let Some((patronage, patrons)) = shown else {
-        return Reply::Disabled { success: false, error: "The patrons list is disabled or not configured." };
+        return PatronsReply::Disabled { success: false, error: "The patrons list is disabled or not configured." };
     };
     let top = patrons.patrons.iter().take(TOP);
     let tier = |threshold| {
         let reached = patrons.patrons.iter().take_while(move |patron| patron.amount >= threshold);
         (threshold_text(wire.money(threshold)), reached.map(|patron| patron.username.as_str()).collect())
     };
-    Reply::Patrons(PatronsBody {
+    PatronsReply::Patrons(PatronsBody {
         success: true,
         currency_code: &patronage.currency_code,
         description: &patronage.description,
@@ -102,7 +124,7 @@ fn body(shown: Option<&(Arc<Patronage>, Arc<TopPatrons>)>, wire: CurrencyFormat)
     })
 }
 
-/// A threshold as the number it would be on the wire: `50`, `12.5`.
+/// A threshold as its JSON number would be written: `50`, `12.5`.
 fn threshold_text(threshold: Decimal) -> String {
     serde_json::to_string(&threshold).unwrap_or_default()
 }

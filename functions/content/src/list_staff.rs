@@ -7,7 +7,7 @@ use shared::store::{StoreError, keys};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// GET /staff. The published shape is the documented one.
+/// GET /staff. The published structure is returned as it is.
 pub struct ListStaff;
 
 impl Endpoint for ListStaff {
@@ -19,7 +19,7 @@ impl Endpoint for ListStaff {
 
     const NAME: &'static str = "staff";
     const ROUTES: &'static [&'static str] = &["GET /staff"];
-    const SUMMARY: &'static str = "the staff by group";
+    const SUMMARY: &'static str = "lists the staff by group";
     const NUMBER: Option<u8> = Some(14);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
     const CACHE: Cache = Cache::Public;

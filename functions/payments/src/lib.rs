@@ -1,6 +1,6 @@
 //! The payments function: payments/checkStatus.
 //!
-//! May read orders and users; may write the limiter's counters and nothing else.
+//! May read orders and users; may only write the counters of rate limits.
 
 mod check_status;
 
@@ -11,7 +11,7 @@ use shared::endpoint::{self, Route};
 /// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[Route::to::<check_status::CheckStatus>()];
 
-/// What the function holds for as long as its process lives.
+/// The state of the function, which lives as long as its process.
 #[derive(Debug)]
 pub struct State {
     base: Base,
@@ -24,7 +24,7 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A function that has cached nothing yet.
+    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         Self { base }
@@ -36,7 +36,7 @@ pub async fn warm_up(state: &State) {
     state.base.connect().await;
 }
 
-/// Responds to one request. Never panics and never fails: every fault becomes a response.
+/// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
     endpoint::handle(ENDPOINTS, state, request).await
 }

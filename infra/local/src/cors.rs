@@ -1,4 +1,4 @@
-//! What API Gateway answers browsers of other origins, as the template configures it (rules.md, "Browsers and CORS").
+//! API Gateway's CORS responses, as the template configures them (rules.md, "Browsers and CORS").
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -7,7 +7,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 use template::Cors;
 
-/// What an allowed origin is answered with; `None` for every other caller.
+/// The headers for an allowed origin; `None` for every other caller.
 fn allowed(cors: &Cors, request: &HeaderMap) -> Option<HeaderValue> {
     let origin = request.get(ORIGIN)?;
     if cors.allow_origins.iter().any(|allowed| allowed == "*") {
@@ -17,7 +17,7 @@ fn allowed(cors: &Cors, request: &HeaderMap) -> Option<HeaderValue> {
     cors.allow_origins.iter().any(|allowed| allowed == text).then(|| origin.clone())
 }
 
-/// Adds what a browser needs to let its page read an answer.
+/// Adds the headers that let a browser's page read a response.
 pub fn decorate(cors: &Cors, request: &HeaderMap, response: &mut HeaderMap) {
     let Some(origin) = allowed(cors, request) else { return };
     response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -27,7 +27,7 @@ pub fn decorate(cors: &Cors, request: &HeaderMap, response: &mut HeaderMap) {
     }
 }
 
-/// The headers of the answer to a preflight; empty for an origin that is not allowed.
+/// The headers of the response to a preflight; empty for an origin that is not allowed.
 pub fn preflight(cors: &Cors, request: &HeaderMap) -> HeaderMap {
     let mut response = HeaderMap::new();
     let Some(origin) = allowed(cors, request) else { return response };

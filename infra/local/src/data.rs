@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// Bytes of a generated secret.
 const SECRET: usize = 32;
 
-/// Makes the directory where it is not there, readable by its owner alone.
+/// Creates the directory if it does not exist; only its owner can read it.
 ///
 /// # Errors
-/// [`StartError::Data`] where it cannot be made.
+/// [`StartError::Data`] if it cannot be created.
 pub fn prepare(dir: &Path) -> Result<(), StartError> {
     if dir.is_dir() {
         return Ok(());
@@ -30,16 +30,16 @@ pub fn table_file(dir: &Path) -> PathBuf {
     dir.join("table.db")
 }
 
-/// The file of the token keys, a JSON object of kid to secret as `TOKEN_KEYS` takes it.
+/// The file of the token keys: a JSON object of key ids and secrets, as in `TOKEN_KEYS`.
 #[must_use]
 pub fn keys_file(dir: &Path) -> PathBuf {
     dir.join("token-keys.json")
 }
 
-/// The token keys of a data directory, made on the first start in a file that only its owner reads (mode 0600).
+/// The token keys of a data directory. The first start creates them in a file that only its owner can read (mode 0600).
 ///
 /// # Errors
-/// [`StartError`] where they can be neither read nor made.
+/// [`StartError`] if they can be neither read nor created.
 pub fn token_keys(dir: &Path) -> Result<String, StartError> {
     let path = keys_file(dir);
     let text = match fs::read_to_string(&path) {
@@ -55,10 +55,10 @@ pub fn token_keys(dir: &Path) -> Result<String, StartError> {
     Ok(text)
 }
 
-/// Fresh token keys: one random secret.
+/// New token keys: one random secret.
 ///
 /// # Errors
-/// [`StartError::Entropy`] where the system has no random numbers.
+/// [`StartError::Entropy`] if the system has no random numbers.
 pub fn new_token_keys() -> Result<String, StartError> {
     let mut secret = [0_u8; SECRET];
     getrandom::fill(&mut secret).map_err(|error| StartError::Entropy(error.to_string()))?;

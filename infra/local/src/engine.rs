@@ -1,4 +1,4 @@
-//! The embedded DynamoDB: an engine on a loopback port, and the table as template.yaml defines it.
+//! The embedded DynamoDB: an engine on a loopback port, with the table that template.yaml defines.
 
 use crate::error::StartError;
 use aws_sdk_dynamodb::Client;
@@ -17,10 +17,10 @@ use template::TableDefinition;
 
 /// How often expired items are removed; DynamoDB itself takes days.
 const SWEEP: Duration = Duration::from_mins(1);
-/// What requests are signed for.
+/// The region that requests are signed for.
 const REGION: &str = "local";
 
-/// A running engine. It ends with the runtime it runs on.
+/// A running engine. It ends with its runtime.
 #[derive(Debug, Clone)]
 pub struct Engine {
     endpoint: String,
@@ -30,7 +30,7 @@ impl Engine {
     /// Starts an engine, in memory or in a file.
     ///
     /// # Errors
-    /// [`StartError::Engine`] where the file cannot be used or no port is free.
+    /// [`StartError::Engine`] if the file cannot be used or no port is free.
     pub async fn start(file: Option<&Path>) -> Result<Self, StartError> {
         let fault = |error: &dyn std::fmt::Display| StartError::Engine(error.to_string());
         let database = match file {
@@ -45,19 +45,19 @@ impl Engine {
         Ok(Self { endpoint: format!("http://{address}") })
     }
 
-    /// The engine's URL, as `AWS_ENDPOINT_URL_DYNAMODB` takes it.
+    /// The engine's URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
     #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// How functions reach this engine, which takes any credentials.
+    /// The functions' access to this engine, which accepts any credentials.
     #[must_use]
     pub fn access(&self) -> Access {
         Access::new(REGION, Some(self.endpoint.clone()), Some(credentials()), connector::plain_client())
     }
 
-    /// The configuration of a client of this engine, with the patience that the SDK's clients have.
+    /// The configuration of a client of this engine, with the timeouts of the SDK.
     #[must_use]
     pub fn client_config(&self) -> aws_sdk_dynamodb::config::Builder {
         aws_sdk_dynamodb::Config::builder()
@@ -85,10 +85,10 @@ async fn sweep(database: Database) {
     }
 }
 
-/// Creates the table as the template defines it, where it is not there yet.
+/// Creates the table that the template defines, if it does not exist.
 ///
 /// # Errors
-/// [`StartError::Table`] where the database refuses.
+/// [`StartError::Table`] if the database refuses.
 pub async fn ensure_table(client: &Client, name: &str, definition: &TableDefinition) -> Result<(), StartError> {
     let refused = |action| move |reason: String| StartError::Table { action, reason };
     match client.describe_table().table_name(name).send().await {

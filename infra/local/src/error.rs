@@ -1,4 +1,4 @@
-//! Why the server does not start: one sentence each, with what to do where that is not plain.
+//! The reasons why the server does not start: one sentence each, with the next step if it is not obvious.
 
 use publish::Fault;
 use shared::fault::chain;
@@ -7,15 +7,15 @@ use std::path::PathBuf;
 /// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Somebody else listens there.
-    #[error("port {0} is taken; choose another with --port, or --port 0 for any that is free")]
+    /// Another program listens on the port.
+    #[error("port {0} is taken; choose another with --port, or --port 0 for a free one")]
     PortTaken(u16),
-    /// The port cannot be listened on for another reason.
+    /// Listening on the port failed for another reason.
     #[error("cannot listen on 127.0.0.1:{port}: {source}")]
     Listen {
         /// The port.
         port: u16,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The template.
@@ -24,9 +24,9 @@ pub enum StartError {
     /// Files of the store.
     #[error("the store in {dir} has {} fault{}:\n{}", .faults.len(), if .faults.len() == 1 { "" } else { "s" }, list(.faults))]
     Store {
-        /// Where it lies.
+        /// The directory.
         dir: PathBuf,
-        /// What is wrong with it.
+        /// The faults.
         faults: Vec<Fault>,
     },
     /// The data directory.
@@ -34,7 +34,7 @@ pub enum StartError {
     Data {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The file of token keys.
@@ -42,21 +42,21 @@ pub enum StartError {
     Keys {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: shared::token::KeysError,
     },
     /// The database engine.
     #[error("the embedded database does not start: {0}")]
     Engine(String),
-    /// The environment's way to another database.
+    /// Access to the database that the environment names.
     #[error("AWS_ENDPOINT_URL_DYNAMODB names a database that cannot be reached: {0}")]
     Access(#[source] shared::config::ConfigError),
     /// The table.
     #[error("the table cannot be {action}: {reason}")]
     Table {
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// Why it failed.
+        /// The cause.
         reason: String,
     },
     /// Publishing the store.
@@ -67,18 +67,18 @@ pub enum StartError {
     Function {
         /// The function.
         function: String,
-        /// Why.
+        /// The cause.
         source: shared::config::ConfigError,
     },
-    /// A function that the template names and nobody wrote.
-    #[error("template.yaml names the function {0}, which does not exist")]
+    /// A function that the template names and that does not exist.
+    #[error("template.yaml has the function {0}, which does not exist")]
     UnknownFunction(String),
     /// No entropy for keys.
     #[error("no random numbers for the token key: {0}")]
     Entropy(String),
     /// An external database that is not on this machine.
     #[error(
-        "{0} has no published store; publish one there first (only a database on this machine is filled by itself)"
+        "{0} has no published store; publish one there first (only a database on this machine is filled automatically)"
     )]
     EmptyRemote(String),
     /// A republish to an external database that is not on this machine.

@@ -8,14 +8,14 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What the gateway knows of a request.
+/// The gateway's data on a request.
 #[derive(Debug, Clone)]
 pub struct Incoming<'a> {
     /// `GET`, `POST`, …
     pub method: &'a str,
     /// The path, percent-decoded.
     pub path: &'a str,
-    /// What stands behind the question mark, as sent.
+    /// The query string, as sent.
     pub query: &'a str,
     /// All headers.
     pub headers: &'a HeaderMap,
@@ -25,16 +25,16 @@ pub struct Incoming<'a> {
     pub source_ip: &'a str,
     /// Id of the request.
     pub request_id: &'a str,
-    /// When it came in.
+    /// The time at which it arrived.
     pub at: Timestamp,
 }
 
-/// Undoes percent-encoding once, as API Gateway does before it matches routes; `None` where that leaves no UTF-8.
+/// Decodes percent-encoding once, as API Gateway does before it matches routes; `None` if the result is not UTF-8.
 pub fn decode_path(path: &str) -> Option<String> {
     percent_decode_str(path).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 
-/// The event for a request that took the route `route_key`.
+/// The event for a request that matched the route `route_key`.
 pub fn build(incoming: &Incoming<'_>, route_key: &str, parameters: &BTreeMap<String, String>) -> Value {
     let header = |name: &str| incoming.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let host = header("host");
@@ -83,7 +83,7 @@ pub fn build(incoming: &Incoming<'_>, route_key: &str, parameters: &BTreeMap<Str
     event
 }
 
-/// Header names in lower case; values of the same name joined by commas; cookies stand apart.
+/// Header names in lower case; values of the same name are joined by commas; cookies are listed separately.
 fn headers(headers: &HeaderMap) -> Value {
     let mut joined: BTreeMap<&str, String> = BTreeMap::new();
     for (name, value) in headers.iter().filter(|(name, _)| *name != "cookie") {
@@ -111,7 +111,7 @@ fn query(query: &str) -> Value {
     Value::Object(joined)
 }
 
-/// Text is passed as it is, all else in base64.
+/// Text is passed unchanged, everything else in base64.
 fn encode_body(body: &[u8], content_type: &str) -> (Option<String>, bool) {
     if body.is_empty() {
         return (None, false);

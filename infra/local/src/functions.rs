@@ -1,4 +1,4 @@
-//! The five functions in one process, each with its own state, as each has its own process when deployed.
+//! The five functions in one process, each with its own state.
 
 use crate::error::StartError;
 use lambda_http::{Body, Request, Response};
@@ -23,8 +23,8 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Sets the functions up on a table, with the environment that the template gives each, but for the table's name
-    /// and the token keys, which only a deploy would know.
+    /// Creates the functions for a table, with the environment that the template gives each. Only the table's name and
+    /// the token keys are passed, because the template does not have them before a deploy.
     ///
     /// # Errors
     /// [`StartError`] for the first function that cannot start.
@@ -44,7 +44,7 @@ impl Functions {
         })
     }
 
-    /// Does what each function's process does before its first request.
+    /// Runs what each function's process runs before its first request.
     pub async fn warm_up(&self) {
         Box::pin(catalog::warm_up(&self.catalog)).await;
         Box::pin(cart::warm_up(&self.cart)).await;
@@ -53,10 +53,10 @@ impl Functions {
         Box::pin(auth::warm_up(&self.auth)).await;
     }
 
-    /// Passes a request to a function by its name; `None` where there is none of that name.
+    /// Passes a request to the function with this name; `None` if there is none.
     pub async fn call(&self, function: &str, request: Request) -> Option<Response<Body>> {
-        // Boxed, so that the five do not add up to one future that the compiler cannot lay out.
-        let answer: Pin<Box<dyn Future<Output = Response<Body>> + Send + '_>> = match function {
+        // Boxed, because the futures of all five together are too large for the compiler.
+        let response: Pin<Box<dyn Future<Output = Response<Body>> + Send + '_>> = match function {
             "catalog" => Box::pin(catalog::handle(&self.catalog, request)),
             "cart" => Box::pin(cart::handle(&self.cart, request)),
             "payments" => Box::pin(payments::handle(&self.payments, request)),
@@ -64,10 +64,10 @@ impl Functions {
             "auth" => Box::pin(auth::handle(&self.auth, request)),
             _ => return None,
         };
-        Some(answer.await)
+        Some(response.await)
     }
 
-    /// What every endpoint declares, with the name of its function.
+    /// The declaration of every endpoint, with the name of its function.
     #[must_use]
     pub fn declarations() -> Vec<(&'static str, &'static Declaration)> {
         fn of<S>(
@@ -84,7 +84,7 @@ impl Functions {
             .collect()
     }
 
-    /// The names that [`Functions::call`] takes.
+    /// The names of the functions, for [`Functions::call`].
     pub const NAMES: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
 }
 

@@ -1,4 +1,4 @@
-//! What API Gateway does in front of the functions: routes, limits, preflights, and its own answers.
+//! API Gateway's part: routes, limits, preflights, and its own responses.
 
 use crate::cors;
 use crate::error::StartError;
@@ -36,7 +36,7 @@ impl Gateway {
     /// A gateway for the template's routes.
     ///
     /// # Errors
-    /// [`StartError`] where the template has no usable routes, or one to a function that does not exist.
+    /// [`StartError`] if the template has no usable routes, or a route to a function that does not exist.
     pub fn new(template: &Template, functions: Functions, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let routes = template.routes()?;
         if let Some(route) = routes.iter().find(|route| !Functions::NAMES.contains(&route.function.as_str())) {
@@ -52,13 +52,13 @@ impl Gateway {
         })
     }
 
-    /// The same gateway with all routes below a path such as `/api`, as a domain with a mapping has them.
+    /// The same gateway with all routes below a path such as `/api`, as with a mapping of a custom domain.
     #[must_use]
     pub fn below(self, base_path: &str) -> Self {
         Self { base_path: base_path.to_owned(), ..self }
     }
 
-    /// Answers a request as the deployed API does. `path` is as sent, `source_ip` the caller's address.
+    /// Responds to a request as the deployed API does. `path` is as sent; `source_ip` is the caller's address.
     pub async fn respond(
         &self,
         method: &Method,
@@ -80,11 +80,11 @@ impl Gateway {
         response
     }
 
-    /// Refuses a request whose body could not be taken in.
+    /// Refuses a request whose body could not be received.
     #[must_use]
     pub fn refuse(&self, status: StatusCode, headers: &HeaderMap) -> Response<Body> {
         let message = if status == StatusCode::PAYLOAD_TOO_LARGE { TOO_LARGE } else { BAD_REQUEST };
-        let mut response = own_answer(status, message);
+        let mut response = own_response(status, message);
         if let Some(cors) = &self.cors {
             cors::decorate(cors, headers, response.headers_mut());
         }
@@ -100,16 +100,16 @@ impl Gateway {
         source_ip: &str,
     ) -> Response<Body> {
         if !has_usable_host(headers) {
-            return own_answer(StatusCode::BAD_REQUEST, BAD_REQUEST);
+            return own_response(StatusCode::BAD_REQUEST, BAD_REQUEST);
         }
         if body.len() > LARGEST_BODY {
-            return own_answer(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE);
+            return own_response(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE);
         }
-        let Some(path) = event::decode_path(path) else { return own_answer(StatusCode::BAD_REQUEST, BAD_REQUEST) };
-        // Functions still see the whole path, as they do behind a domain's mapping.
+        let Some(path) = event::decode_path(path) else { return own_response(StatusCode::BAD_REQUEST, BAD_REQUEST) };
+        // Functions receive the whole path, as with a mapping of a custom domain.
         let routed = path.strip_prefix(&self.base_path).unwrap_or_default();
         let Some((route, parameters)) = match_route(&self.routes, method.as_str(), routed) else {
-            return own_answer(StatusCode::NOT_FOUND, "Not Found");
+            return own_response(StatusCode::NOT_FOUND, "Not Found");
         };
         let request_id = format!("local-{}", self.requests.fetch_add(1, Ordering::Relaxed));
         let millis = i64::try_from(self.clock.millis()).unwrap_or(i64::MAX);
@@ -124,24 +124,24 @@ impl Gateway {
             at: Timestamp::from_millisecond(millis).unwrap_or_default(),
         };
         let event = event::build(&incoming, &route.key(), &parameters).to_string();
-        // The event goes through the text that AWS would send. Building a request from it is the runtime's part, and
-        // panics on what no gateway lets through.
+        // The event is serialised as AWS would send it. The runtime makes a request of it, and panics on headers that
+        // no gateway forwards.
         let request = std::panic::catch_unwind(AssertUnwindSafe(|| lambda_http::request::from_str(&event)));
-        let Ok(Ok(request)) = request else { return own_answer(StatusCode::BAD_REQUEST, BAD_REQUEST) };
+        let Ok(Ok(request)) = request else { return own_response(StatusCode::BAD_REQUEST, BAD_REQUEST) };
         let response = self.functions.call(&route.function, request).await;
-        response.unwrap_or_else(|| own_answer(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"))
+        response.unwrap_or_else(|| own_response(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"))
     }
 }
 
-/// Whether a URL can be made of the Host; the runtime panics where none can.
+/// Whether the Host header can be part of a URL; the runtime panics if it cannot.
 fn has_usable_host(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(http::header::HOST) else { return true };
     host.to_str().is_ok_and(|host| url::Url::parse(&format!("https://{host}/")).is_ok())
 }
 
-/// An answer of the gateway itself: `{message}` and none of the functions' headers
+/// The gateway's own response: `{message}`, without the headers of the functions
 /// (rules.md, "Statuses and error bodies").
-fn own_answer(status: StatusCode, message: &str) -> Response<Body> {
+fn own_response(status: StatusCode, message: &str) -> Response<Body> {
     let mut response = reply::message(status, message);
     response.headers_mut().remove(http::header::CACHE_CONTROL);
     response

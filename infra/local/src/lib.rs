@@ -1,8 +1,7 @@
-//! The whole store on one port: an embedded DynamoDB, the five functions, and in front of them what API Gateway does.
+//! The whole store on one port: an embedded DynamoDB, the five functions, and API Gateway's part in front of them.
 //!
-//! Nothing of the store is written here a second time. Table, routes, CORS and environment are read from
-//! template.yaml; every request becomes the event that AWS would send and goes through the very handlers that
-//! are deployed.
+//! Nothing is defined twice. Table, routes, CORS and environment are read from template.yaml. Every request becomes the
+//! event that AWS would send, and is handled by the code that is deployed.
 
 mod cors;
 pub mod data;

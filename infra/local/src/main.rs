@@ -20,13 +20,13 @@ use std::sync::Arc;
 use template::Template;
 use tracing::level_filters::LevelFilter;
 
-/// The SDK's variable for another database than the embedded one.
+/// The SDK's variable for another database.
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = Options::parse();
-    // Requests are logged by the server itself; of the functions' own lines only trouble is of interest here.
+    // The server logs requests itself; of the functions' lines only errors are printed.
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::ERROR);
     lines.with_target(false).init();
     match run(&options).await {
@@ -38,7 +38,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// A database with the table in it.
+/// A database with its table.
 struct Database {
     access: Access,
     table: String,
@@ -75,7 +75,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let differs = published.is_some_and(|active| publish::store_of(&active.version) != store.compiled.version);
     let mut to_try = Try::pick(&store.compiled, &live, now);
     if differs {
-        // The files' pages may not be the published ones.
+        // The pages in the files may differ from the published ones.
         to_try.page.clear();
     }
     let base_path = options.base_path.as_deref().unwrap_or_default();
@@ -92,12 +92,12 @@ async fn run(options: &Options) -> Result<(), StartError> {
         shown_user: live.users.first().map(|user| user.username.clone()),
         revoked: revoked(&live, now),
     };
-    // The signals are listened for before anybody is told that the server is there to be stopped.
+    // Signals are handled before the ready line is printed: its reader may stop the server at once.
     let stopped = stopped();
     announce(&ready, options.json);
     if differs {
         let dir = options.store.display();
-        _ = writeln!(std::io::stderr(), "note: {dir} differs from what is published; --republish publishes it");
+        _ = writeln!(std::io::stderr(), "note: {dir} differs from the published store; --republish publishes it");
     }
     server::serve(listener, gateway, clock, options.quiet, stopped).await;
     Ok(())
@@ -114,7 +114,7 @@ async fn open(options: &Options, template: &Template) -> Result<Database, StartE
     Ok(Database { access: engine.access(), table: definition.logical_id })
 }
 
-/// Whether a database is on this machine: only such a one is filled by itself.
+/// Whether a database is on this machine. Only such a database is filled automatically.
 fn is_here(endpoint: &str) -> bool {
     let host = url::Url::parse(endpoint).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -123,11 +123,11 @@ fn is_here(endpoint: &str) -> bool {
 fn announce(ready: &Ready, json: bool) {
     let text = if json { serde_json::to_string(ready).unwrap_or_default() } else { ready.to_string() };
     let mut out = std::io::stdout();
-    // Nobody may be reading.
+    // Standard output may be closed.
     _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Listens for Ctrl-C, and where there is such a thing for SIGTERM, from now on; resolves when one comes.
+/// Starts to listen for Ctrl-C, and for SIGTERM where it exists; resolves when one arrives.
 #[cfg(unix)]
 fn stopped() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -136,7 +136,7 @@ fn stopped() -> impl Future<Output = ()> {
     async {
         let received = async |signal: Option<tokio::signal::unix::Signal>| match signal {
             Some(mut signal) => _ = signal.recv().await,
-            // It cannot be listened for, and ends the process as it always does.
+            // The signal cannot be handled, and ends the process as usual.
             None => std::future::pending().await,
         };
         tokio::select! { () = received(interrupted) => {}, () = received(terminated) => {} }

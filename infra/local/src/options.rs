@@ -4,7 +4,7 @@ use clap::Parser;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Where the template and the sample store lie in this repository.
+/// The repository, which has the template and the sample store.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Runs the whole store on this machine: the five functions behind the routes of template.yaml, on an embedded
@@ -17,44 +17,43 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
                   cargo run -- --port 0 --json           any free port; one line of JSON for scripts\n  \
                   cargo run -- --data ./data             keep the table and the token key across restarts\n  \
                   cargo run -- --store ./my-store        another store, see infra/docs/store-format.md\n  \
-                  cargo run -- --data ./data --store ./my-store --republish   the same with what was edited since\n  \
+                  cargo run -- --data ./data --store ./my-store --republish   publish the files again after an edit\n  \
                   cargo run -- --base-path /api          for storefronts that add /api to their base URL\n  \
                   cargo run -- --parameter AllowedOrigins=http://localhost:3000\n\n\
                   With AWS_ENDPOINT_URL_DYNAMODB set, that database is used instead of the embedded one (table: TABLE_NAME)."
 )]
 pub struct Options {
-    /// Port to listen on, on 127.0.0.1; 0 picks one that is free.
+    /// Port to listen on, on 127.0.0.1; 0 picks a free one.
     #[arg(long, default_value_t = 4010)]
     pub port: u16,
-    /// Path before every route, such as /api; none where it is not given. At a deploy: the parameter BasePath.
+    /// Path before every route, such as /api; default: none. In a deployment this is the parameter BasePath.
     #[arg(long, value_name = "PATH", value_parser = parse_base_path)]
     pub base_path: Option<String>,
-    /// Directory that keeps the table and the token key across restarts; in memory where it is not given.
+    /// Directory that keeps the table and the token key across restarts; default: in memory.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Directory of the store that is published on the first start; the repository's sample store where it is not
-    /// given.
+    /// Directory of the store that is published on the first start; default: the sample store.
     #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/sample-store"), hide_default_value = true)]
     pub store: PathBuf,
-    /// Publish the store if it differs from what is published; carts, users, codes and orders stay as they are.
+    /// Publish the store if it differs from the published one; carts, users, codes and orders do not change.
     #[arg(long)]
     pub republish: bool,
-    /// Print no line per request.
+    /// Do not print a line per request.
     #[arg(long, short)]
     pub quiet: bool,
-    /// Print one line of JSON when ready, and nothing else on standard output.
+    /// Print one line of JSON when ready, and no other text on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Value of a parameter of the template, as at a deploy; may be given more than once.
+    /// Value of a parameter of the template, as in a deployment; can be repeated.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub parameters: Vec<(String, String)>,
-    /// The template; the repository's where it is not given.
+    /// The template; default: the repository's.
     #[arg(long, value_name = "FILE", default_value_os_t = repository().join("template.yaml"), hide_default_value = true)]
     pub template: PathBuf,
 }
 
 impl Options {
-    /// The template's parameters; the last value of a name counts.
+    /// The template's parameters; if a name occurs twice, the last value counts.
     #[must_use]
     pub fn parameter_map(&self) -> BTreeMap<String, String> {
         self.parameters.iter().cloned().collect()
@@ -66,7 +65,7 @@ fn repository() -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
-/// A path with a slash before every part of it, and none at the end.
+/// A path with a slash before every part and none at the end.
 fn parse_base_path(text: &str) -> Result<String, String> {
     let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
     let parts = text.strip_prefix('/').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! What the server says when it is ready: where it listens, who can log in, and what to try.
+//! The ready line: the server's address, tokens to log in with, and values to try.
 
 use publish::Compiled;
 use publish::live::Live;
@@ -8,15 +8,15 @@ use shared::token::{SignError, TokenKeys};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How long the printed tokens are good for, in seconds.
+/// How long the printed tokens are valid, in seconds.
 const TOKEN_SECONDS: i64 = 7 * 24 * 60 * 60;
 
-/// What the server says when it is ready.
+/// The content of the ready line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ready {
-    /// Where the API listens.
+    /// The URL of the API.
     pub base_url: String,
-    /// Where the database listens.
+    /// The URL of the database.
     pub dynamodb_endpoint: String,
     /// The table's name.
     pub table: String,
@@ -24,15 +24,15 @@ pub struct Ready {
     pub tokens: BTreeMap<String, String>,
     /// Values of the store to try.
     pub r#try: Try,
-    /// Whose token is in the curl lines: the table's first user.
+    /// The user whose token is in the curl lines: the first in the table.
     #[serde(skip)]
     pub shown_user: Option<String>,
-    /// Whose tokens are refused, because they were revoked.
+    /// The users whose tokens are refused, because they were revoked.
     #[serde(skip)]
     pub revoked: Vec<String>,
 }
 
-/// Values of the store to try; empty texts where it has none.
+/// Values of the store to try; empty if there is none.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Try {
     /// Url of a page.
@@ -58,20 +58,20 @@ pub struct TryOrder {
     pub status: &'static str,
 }
 
-/// A token for each user of the table, good for a week from `now` (seconds since 1970 UTC).
+/// A token for each user in the table, valid for a week from `now` (seconds since 1970 UTC).
 ///
 /// # Errors
-/// [`SignError`] where the JWT library refuses.
+/// [`SignError`] if the JWT library refuses.
 pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String, String>, SignError> {
     let token = |user: &User| {
-        // Dated after a revocation of this second, but not after one that is meant to last.
+        // Issued after a revocation of the same second, but not after one that is in the future.
         let issued = user.next_issue(now).min(now + LEEWAY);
         Ok((user.username.clone(), keys.sign(user.id, issued, TOKEN_SECONDS)?))
     };
     live.users.iter().map(token).collect()
 }
 
-/// The users whose tokens are refused at `now`, and for longer than a moment.
+/// The users whose tokens are refused at `now`, and not only in this second.
 #[must_use]
 pub fn revoked(live: &Live, now: i64) -> Vec<String> {
     let users = live.users.iter().filter(|user| user.next_issue(now) > now + LEEWAY);
@@ -89,7 +89,7 @@ impl Try {
             codes.sort_by_key(|code| conditions(code));
             codes.first().map(|code| code.text().to_string()).unwrap_or_default()
         };
-        // Not the first user's own: the curl lines carry that user's token, who could not use it.
+        // Not the first user's own code: the curl lines have that user's token, who could not use it.
         let shown_user = live.users.first().map(|user| user.id);
         let referral = live.referrals.iter().find(|referral| referral.active && Some(referral.owner) != shown_user);
         Self {
@@ -114,7 +114,7 @@ fn is_usable(code: &Code, now: i64) -> bool {
     shared::rules::code::usable(Some(code), 0, now).is_ok()
 }
 
-/// How many conditions a code has: the freest is the best to try.
+/// The number of conditions of a code. The code with the fewest is the best to try.
 fn conditions(code: &Code) -> usize {
     match code {
         Code::Gift(_) => 0,
@@ -129,9 +129,9 @@ fn conditions(code: &Code) -> usize {
 
 impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "The store is open at {}", self.base_url)?;
-        writeln!(f, "Its database listens at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
-        writeln!(f, "Tokens, good for a week:")?;
+        writeln!(f, "The store is ready at {}", self.base_url)?;
+        writeln!(f, "The database is at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
+        writeln!(f, "Tokens, valid for a week:")?;
         for (name, token) in &self.tokens {
             let remark = if self.revoked.contains(name) { " (revoked: 401)" } else { "" };
             writeln!(f, "  {name}{remark}: {token}")?;
@@ -146,6 +146,6 @@ impl fmt::Display for Ready {
             let body = serde_json::json!({ "order_id": order.id });
             writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
         }
-        write!(f, "\nA line per request follows on standard error (--quiet: none). Ctrl-C ends it.")
+        write!(f, "\nRequests are printed to standard error (--quiet turns this off). Ctrl-C stops the server.")
     }
 }

@@ -1,4 +1,4 @@
-//! The listener: HTTP/1.1 connections in, one line of log per request out.
+//! The listener: accepts HTTP/1.1 connections and prints a line per request.
 
 use crate::error::StartError;
 use crate::gateway::{Gateway, LARGEST_BODY};
@@ -17,15 +17,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// How long a client may take for the head of a request.
+/// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long open requests may take to end after Ctrl-C.
+/// How long open requests may take to finish after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Listens on 127.0.0.1.
 ///
 /// # Errors
-/// [`StartError`] where somebody else does, or it is not allowed.
+/// [`StartError`] if the port is in use or not allowed.
 pub async fn listen(port: u16) -> Result<TcpListener, StartError> {
     TcpListener::bind(("127.0.0.1", port)).await.map_err(|source| match source.kind() {
         ErrorKind::AddrInUse => StartError::PortTaken(port),
@@ -33,7 +33,7 @@ pub async fn listen(port: u16) -> Result<TcpListener, StartError> {
     })
 }
 
-/// Serves until `stop` resolves, then lets open requests end. Unless `quiet`, prints a line per request.
+/// Serves until `stop` resolves, then waits for open requests. Prints a line per request unless `quiet`.
 pub async fn serve(
     listener: TcpListener,
     gateway: Arc<Gateway>,
@@ -48,7 +48,7 @@ pub async fn serve(
             () = &mut stop => break,
             accepted = listener.accept() => accepted,
         };
-        // Out of file descriptors, or a caller that is gone already: the next one may come through.
+        // Out of file descriptors, or the caller has gone: the next connection may succeed.
         let Ok((stream, peer)) = accepted else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -56,18 +56,18 @@ pub async fn serve(
         let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
         let service = service_fn(move |request| {
             let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
-            async move { Ok::<_, Infallible>(answer(&gateway, clock.as_ref(), request, peer, quiet).await) }
+            async move { Ok::<_, Infallible>(respond(&gateway, clock.as_ref(), request, peer, quiet).await) }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
         let connection = connections.watch(builder.serve_connection(TokioIo::new(stream), service));
-        // A connection that breaks concerns nobody but its client.
+        // A broken connection concerns only its client.
         tokio::spawn(async move { _ = connection.await });
     }
     _ = tokio::time::timeout(GRACE, connections.shutdown()).await;
 }
 
-async fn answer(
+async fn respond(
     gateway: &Gateway,
     clock: &dyn Clock,
     request: Request<Incoming>,
@@ -106,11 +106,11 @@ async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
     }
 }
 
-/// Prints one line on standard error: method, path, status and milliseconds, and no token, query or body. The path is
-/// as sent, percent-encoded, so that it cannot break the line.
+/// Prints one line to standard error: method, path, status and milliseconds; no token, query or body. The path is as
+/// sent, percent-encoded, so that it cannot break the line.
 fn log(method: &http::Method, path: &str, status: StatusCode, elapsed: Duration) {
     let (whole, tenths) = (elapsed.as_millis(), elapsed.subsec_micros() / 100 % 10);
     let line = format!("{method} {path} {} {whole}.{tenths} ms\n", status.as_u16());
-    // Nobody may be reading.
+    // Standard error may be closed.
     _ = std::io::stderr().write_all(line.as_bytes());
 }

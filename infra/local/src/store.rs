@@ -1,4 +1,4 @@
-//! The store that is served: read from its files, published and seeded where the table is empty.
+//! The served store: read from its files, published and loaded if the table is empty.
 
 use crate::error::StartError;
 use publish::files::StoreFiles;
@@ -12,25 +12,25 @@ use shared::store::published::read_active_version;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// How many items of a kind are looked for in a table.
+/// The most items of a kind to look up in a table.
 const LOOKED_FOR: usize = 200;
-/// Ids of users that are looked for, besides those in the files: ids are counted up from 1.
+/// Ids of users to look up, in addition to those in the files: ids are counted up from 1.
 const FIRST_IDS: u64 = 100;
 
-/// A store as its files have it.
+/// A store, as in its files.
 #[derive(Debug)]
 pub struct Store {
-    /// What is published.
+    /// The published part.
     pub compiled: Compiled,
-    /// What lives beside it.
+    /// The live part.
     pub live: Live,
 }
 
 impl Store {
-    /// Reads the files in `dir`; `now`, in seconds since 1970 UTC, is what relative times are counted from.
+    /// Reads the files in `dir`; relative times count from `now`, in seconds since 1970 UTC.
     ///
     /// # Errors
-    /// [`StartError::Store`] with everything that is wrong.
+    /// [`StartError::Store`] with all faults.
     pub fn read(dir: &Path, now: i64) -> Result<Self, StartError> {
         let faulty = |faults: Vec<Fault>| StartError::Store { dir: dir.to_owned(), faults };
         let files: StoreFiles = publish::read(dir).map_err(faulty)?;
@@ -39,32 +39,32 @@ impl Store {
         Ok(Self { compiled, live })
     }
 
-    /// Publishes and seeds the store where nothing was published yet; says whether it did.
+    /// Publishes and loads the store if the table has no published store; returns whether it did.
     ///
     /// # Errors
-    /// [`StartError::Publish`] where the database refuses.
+    /// [`StartError::Publish`] if the database refuses.
     pub async fn load_into_empty(&self, db: &Db, now: i64) -> Result<bool, StartError> {
         if read_active_version(db).await.map_err(publish::PublishError::Store)?.is_some() {
             return Ok(false);
         }
-        // The active version comes last: an interrupted first start is started over by the next.
+        // The active version is written last: if the first start is interrupted, the next one starts over.
         live::seed(db, &self.live).await.map_err(publish::PublishError::Store)?;
         publish::publish(db, &self.compiled, now).await?;
         Ok(true)
     }
 
-    /// Publishes the store if another version is published; the rows of that version stay.
+    /// Publishes the store if another version is published; the rows of that version are kept.
     ///
     /// # Errors
-    /// [`StartError::Publish`] where the database refuses.
+    /// [`StartError::Publish`] if the database refuses.
     pub async fn republish(&self, db: &Db, now: i64) -> Result<(), StartError> {
         publish::publish(db, &self.compiled, now).await?;
         Ok(())
     }
 
-    /// What the table has of the store: users, codes, referral codes and orders change while a store is open, and a
-    /// table may have been filled with others. Of a table that was just filled this is the store itself. At most
-    /// `LOOKED_FOR` of a kind are looked for.
+    /// The live part of the store as it is in the table: users, codes, referral codes and orders change while a store
+    /// runs, and the table may have been filled from other files. In a table that was just filled, this is the store
+    /// itself. Looks up at most `LOOKED_FOR` of a kind.
     ///
     /// # Errors
     /// [`StartError::Publish`] if the database does not respond.
@@ -85,7 +85,7 @@ impl Store {
     }
 }
 
-/// Reads the first of these items that are there.
+/// Reads the first of these items that exist.
 async fn read<T: DeserializeOwned>(db: &Db, keys: impl Iterator<Item = Key>) -> Result<Vec<T>, StartError> {
     let keys: Vec<Key> = keys.take(LOOKED_FOR).collect();
     let refused = |error| StartError::Publish(publish::PublishError::Store(error));

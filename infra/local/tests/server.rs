@@ -1,10 +1,11 @@
-//! The local server from outside: what it prints, what it serves, how it ends, and what it says when it cannot start.
+//! The local server from outside: its output, its responses and its exit.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 mod process;
+mod start;
 
-use process::{End, Process, Server};
+use process::{Process, Server};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -56,7 +57,7 @@ fn every_value_to_try_works() {
 
 #[test]
 fn every_order_can_be_looked_up_by_its_owner() {
-    // Behind a proxy, so that every lookup has an address of its own and none is one too many.
+    // Behind a proxy, so that every lookup has its own address and none reaches the rate limit.
     let server = Server::start(&["--parameter", "TrustedProxies=127.0.0.0/8"]);
     let url = format!("{}/payments/checkStatus", server.said("/base_url"));
     for (place, order) in server.ready["try"]["orders"].as_array().unwrap().iter().enumerate() {
@@ -64,20 +65,20 @@ fn every_order_can_be_looked_up_by_its_owner() {
         let owner = order["owner"].as_str();
         let authorization = owner.map(|owner| format!("Bearer {}", server.token(owner))).unwrap_or_default();
         let headers = [("x-forwarded-for", address.as_str()), ("authorization", authorization.as_str())];
-        let answer = server.send(&url, &headers, json!({"order_id": order["id"]}).to_string().as_bytes());
+        let reply = server.send(&url, &headers, json!({"order_id": order["id"]}).to_string().as_bytes());
         if owner == Some("Grimble") {
-            assert_eq!((answer.status, &answer.json()["status"]), (401, &json!("error")));
+            assert_eq!((reply.status, &reply.json()["status"]), (401, &json!("error")));
             continue;
         }
-        let body = answer.json();
-        assert_eq!((answer.status, &body["status"]), (200, &json!("success")), "{order}: {body}");
+        let body = reply.json();
+        assert_eq!((reply.status, &body["status"]), (200, &json!("success")), "{order}: {body}");
         assert_eq!(body["order_data"]["internal_id"], order["id"]);
         assert_eq!(body["order_data"]["status"], order["status"]);
     }
 }
 
 #[test]
-fn the_database_listens_where_the_line_says() {
+fn the_database_listens_at_the_printed_url() {
     let server = Server::start(&[]);
     let credential =
         "AWS4-HMAC-SHA256 Credential=local/20260101/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0";
@@ -88,12 +89,12 @@ fn the_database_listens_where_the_line_says() {
         ("x-amz-date", "20260101T000000Z"),
     ];
     let body = json!({"TableName": server.said("/table")}).to_string();
-    let answer = server.send(server.said("/dynamodb_endpoint"), &headers, body.as_bytes());
-    assert_eq!((answer.status, &answer.json()["Table"]["TableName"]), (200, &server.ready["table"]), "{}", answer.text);
+    let reply = server.send(server.said("/dynamodb_endpoint"), &headers, body.as_bytes());
+    assert_eq!((reply.status, &reply.json()["Table"]["TableName"]), (200, &server.ready["table"]), "{}", reply.text);
 }
 
 #[test]
-fn every_request_leaves_one_line_with_status_and_time_on_standard_error() {
+fn every_request_prints_one_line_with_status_and_time_to_standard_error() {
     let server = Server::start(&[]);
     assert_eq!(server.get("/staff").status, 200);
     assert_eq!(server.get("/nowhere?secret=1").status, 404);
@@ -118,8 +119,8 @@ fn a_quiet_server_prints_no_line_per_request() {
     assert_eq!(server.stop().err, Vec::<String>::new());
 }
 
-/// What infra/docs/operations.md does before it starts the server: a published store, and users of its own in the
-/// table.
+/// The first section of infra/docs/operations.md up to the server's start: a published store, and users of its own in
+/// the table.
 #[test]
 fn the_tokens_are_those_of_the_users_in_the_table() {
     let parent = tempfile::tempdir().unwrap();
@@ -127,7 +128,7 @@ fn the_tokens_are_those_of_the_users_in_the_table() {
     let (data, store) = (dir.to_str().unwrap(), files.to_str().unwrap());
     write_store(&files, "Newt", "1.00");
     assert_eq!(Server::start(&["--data", data, "--store", store]).stop().status.code(), Some(0));
-    // The sample store's files name other users under the same ids.
+    // The sample store's files have other users under the same ids.
     let server = Server::start(&["--data", data]);
     assert_eq!(keys(&server.ready["tokens"]), ["Newt"]);
     assert_eq!(server.post("/user", Some("Newt"), &json!({})).json()["username"], "Newt");
@@ -136,7 +137,7 @@ fn the_tokens_are_those_of_the_users_in_the_table() {
 }
 
 #[test]
-fn an_edited_store_is_said_to_differ_until_it_is_published_again() {
+fn a_note_says_that_an_edited_store_differs_until_it_is_published_again() {
     let parent = tempfile::tempdir().unwrap();
     let (dir, files) = (parent.path().join("data"), parent.path().join("store"));
     let arguments = ["--data", dir.to_str().unwrap(), "--store", files.to_str().unwrap()];
@@ -171,7 +172,7 @@ fn write_store(dir: &Path, user: &str, price: &str) {
 }
 
 #[test]
-fn what_the_gateway_answers_itself_it_answers_here_too() {
+fn the_gateways_own_responses_are_the_same_here() {
     let server = Server::start(&[]);
     let missing = server.get("/cart/get");
     assert_eq!((missing.status, missing.json()), (404, json!({"message": "Not Found"})));
@@ -182,7 +183,7 @@ fn what_the_gateway_answers_itself_it_answers_here_too() {
     assert_eq!(server.get("/staff").status, 200, "it still serves");
 }
 
-/// As behind a domain whose mapping has a base path.
+/// Like a domain whose mapping has a base path.
 #[test]
 fn every_route_is_below_the_base_path() {
     let server = Server::start(&["--base-path", "/api"]);
@@ -197,7 +198,7 @@ fn every_route_is_below_the_base_path() {
 }
 
 #[test]
-fn a_body_over_ten_megabytes_is_refused_in_the_gateways_words() {
+fn a_body_over_ten_megabytes_gets_the_gateways_response() {
     let server = Server::start(&[]);
     let url = format!("{}/user", server.said("/base_url"));
     let large = server.send(&url, &[], &vec![b'x'; 10 * 1024 * 1024 + 1]);
@@ -218,7 +219,7 @@ fn a_body_that_breaks_off_is_a_bad_request() {
 }
 
 #[test]
-fn two_servers_on_any_port_do_not_meet() {
+fn two_servers_do_not_share_data() {
     let (one, other) = (Server::start(&[]), Server::start(&[]));
     assert_ne!(one.ready["base_url"], other.ready["base_url"]);
     assert_ne!(one.ready["dynamodb_endpoint"], other.ready["dynamodb_endpoint"]);
@@ -271,7 +272,7 @@ fn both_signals_end_it_cleanly_within_seconds() {
     }
 }
 
-/// Whoever reads the ready line may end the server at once.
+/// The reader of the ready line may end the server at once.
 #[test]
 fn a_signal_right_after_the_ready_line_ends_it_cleanly() {
     for _ in 0..12 {
@@ -280,7 +281,7 @@ fn a_signal_right_after_the_ready_line_ends_it_cleanly() {
 }
 
 #[test]
-fn people_are_told_what_to_try() {
+fn the_ready_text_lists_requests_to_try() {
     let process = Process::start(&["--port", "0"]);
     let mut lines = vec![process.line()];
     while !lines.last().is_some_and(|line| line.contains("Ctrl-C")) {
@@ -295,122 +296,4 @@ fn people_are_told_what_to_try() {
     }
     process.signal("INT");
     assert_eq!(process.end().status.code(), Some(0));
-}
-
-#[test]
-fn help_explains_every_option() {
-    let End { status, out, err } = Process::start(&["--help"]).end();
-    let help = out.join("\n");
-    assert_eq!((status.code(), err.len()), (Some(0), 0));
-    for word in [
-        "--port",
-        "--data",
-        "--store",
-        "--republish",
-        "--quiet",
-        "--json",
-        "--parameter",
-        "--template",
-        "--base-path",
-        "4010",
-        "AWS_ENDPOINT_URL_DYNAMODB",
-    ] {
-        assert!(help.contains(word), "{word}\n{help}");
-    }
-}
-
-/// What a start with these arguments fails with: one sentence, no panic, nothing on standard output.
-#[track_caller]
-fn refusal(arguments: &[&str]) -> String {
-    let End { status, out, err } = Process::start(&[&["--port", "0"], arguments].concat()).end();
-    let text = err.join("\n");
-    assert!(status.code().is_some_and(|code| code != 0), "{status}: {text}");
-    assert!(out.is_empty(), "{out:?}");
-    assert!(text.starts_with("error: "), "{text}");
-    for word in ["panicked", "backtrace", "RUST_BACKTRACE", "StartError", "Os {"] {
-        assert!(!text.contains(word), "{text}");
-    }
-    text
-}
-
-/// One sentence is one line.
-#[track_caller]
-fn sentence(arguments: &[&str]) -> String {
-    let text = refusal(arguments);
-    assert_eq!(text.lines().count(), 1, "{text}");
-    text
-}
-
-#[test]
-fn a_taken_port_is_said_to_be_taken() {
-    let server = Server::start(&[]);
-    let port = server.said("/base_url").rsplit(':').next().unwrap().to_owned();
-    let End { status, out, err } = Process::start(&["--port", &port]).end();
-    assert_eq!((status.code(), out.len(), err.len()), (Some(1), 0, 1), "{err:?}");
-    assert!(err[0].contains(&port) && err[0].contains("taken") && err[0].contains("--port"), "{err:?}");
-    assert_eq!(server.get("/staff").status, 200, "whoever was first serves on");
-}
-
-#[test]
-fn a_store_that_cannot_be_read_is_named_with_file_and_line() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().to_str().unwrap();
-    assert!(refusal(&["--store", path]).contains("store.yaml"));
-    let missing = dir.path().join("missing");
-    assert!(refusal(&["--store", missing.to_str().unwrap()]).contains("missing"));
-    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: Test\ncurrency: {code: EUR\n").unwrap();
-    let text = refusal(&["--store", path]);
-    assert!(text.contains("store.yaml, line 3"), "{text}");
-    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: Test\ncurrency: {code: EUR}\ncolour: red\n")
-        .unwrap();
-    let text = refusal(&["--store", path]);
-    assert!(text.contains("store.yaml, line 4") && text.contains("colour"), "{text}");
-    std::fs::write(dir.path().join("store.yaml"), b"format: 1\nname: \xff\n").unwrap();
-    assert!(refusal(&["--store", path]).contains("store.yaml"));
-    let file = dir.path().join("store.yaml");
-    assert!(refusal(&["--store", file.to_str().unwrap()]).contains("store.yaml"));
-}
-
-#[test]
-fn a_template_that_cannot_be_used_is_one_sentence() {
-    let dir = tempfile::tempdir().unwrap();
-    let missing = dir.path().join("missing.yaml");
-    assert!(sentence(&["--template", missing.to_str().unwrap()]).contains("missing.yaml"));
-    let file = dir.path().join("template.yaml");
-    let path = file.to_str().unwrap();
-    std::fs::write(&file, "Resources: {a: [\n").unwrap();
-    assert!(sentence(&["--template", path]).contains("line"));
-    for text in ["", "[]", "Resources: {}\n", "\0", "Resources:\n  Table:\n    Type: AWS::DynamoDB::Table\n"] {
-        std::fs::write(&file, text).unwrap();
-        sentence(&["--template", path]);
-    }
-}
-
-#[test]
-fn parameters_are_checked_as_at_a_deploy() {
-    assert!(sentence(&["--parameter", "Colour=red"]).contains("Colour"));
-    assert!(sentence(&["--parameter", "CacheSeconds=61"]).contains("CacheSeconds"));
-    assert!(sentence(&["--parameter", "AllowedOrigins=https://a.example/path"]).contains("AllowedOrigins"));
-    assert!(refusal(&["--parameter", "CacheSeconds"]).contains("NAME=VALUE"));
-    let port = Process::start(&["--port", "65536"]).end();
-    assert!(port.status.code() == Some(2) && port.err[0].contains("65536"), "{:?}", port.err);
-    assert!(refusal(&["--colour"]).contains("--colour"));
-}
-
-#[test]
-fn a_data_directory_that_cannot_be_used_is_one_sentence() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("file");
-    std::fs::write(&file, "x").unwrap();
-    assert!(sentence(&["--data", file.to_str().unwrap()]).contains("file"));
-    let keys = dir.path().join("token-keys.json");
-    for text in ["", "{}", r#"{"local":"too short, and secret"}"#] {
-        std::fs::write(&keys, text).unwrap();
-        let text = sentence(&["--data", dir.path().to_str().unwrap()]);
-        assert!(text.contains("token-keys.json") && !text.contains("too short, and secret"), "{text}");
-    }
-    std::fs::write(&keys, format!(r#"{{"local":"{}"}}"#, "k".repeat(32))).unwrap();
-    std::fs::write(dir.path().join("table.db"), "no database, and longer than any header that would be one".repeat(50))
-        .unwrap();
-    assert!(sentence(&["--data", dir.path().to_str().unwrap()]).contains("database"));
 }

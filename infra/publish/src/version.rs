@@ -5,10 +5,10 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem, Update};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use shared::model::{ActiveVersion, CategoryHead, CategoryPath, CategoryWithItems, PageUrl, StoreConfig, Tree};
+use shared::model::{CategoryHead, CategoryPath, CategoryWithItems, PageUrl, StoreConfig, Tree};
 use shared::store::codec::{self, Row};
 use shared::store::keys::{self, Key};
-use shared::store::{Db, StoreError, published};
+use shared::store::{Db, StoreError};
 
 /// Categories that are read at once.
 const IN_FLIGHT: usize = 8;

@@ -1,4 +1,4 @@
-//! Who may call an endpoint, and what its handler learns of the caller.
+//! Access to an endpoint, and the caller as its handler receives it.
 
 use crate::base::Base;
 use crate::http::bearer::Bearer;
@@ -9,19 +9,19 @@ use std::future::Future;
 /// Who may call an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anyone; a token is not looked at.
+    /// Anyone. A token is ignored.
     Ignored,
-    /// Anyone; a token that is not valid counts as none.
+    /// Anyone. A token that is not valid counts as none.
     Optional,
-    /// Callers with a token that is valid.
+    /// Callers with a valid token.
     Required,
-    /// Callers with a token that is valid, and callers without one if the store has its guest mode on.
+    /// Callers with a valid token, and callers without one if the store has guest mode on.
     RequiredOrGuest,
 }
 
-/// What a handler learns of its caller. Of a token only the signature, issuer and expiry are checked here: the account
-/// is read by the handler, together with whatever else it reads, and [`users::admit`] tells whether the token is still
-/// good.
+/// The caller of a request, as its handler receives it. Only the token's signature, issuer and expiry are checked here.
+/// The handler reads the account together with its other data, and [`users::admit`] checks whether the account still
+/// accepts the token.
 pub trait Caller: Sized + Send {
     /// Who may call.
     const ACCESS: Access;
@@ -29,7 +29,7 @@ pub trait Caller: Sized + Send {
     /// The caller of a request; `None` if they may not call. `bearer` reads and verifies the token.
     fn of(bearer: impl FnOnce() -> Bearer) -> Option<Self>;
 
-    /// Whether the caller may learn what is wrong with their body: only a caller who is authenticated in full.
+    /// Whether the caller may learn what is wrong with their body: only after full authentication.
     fn may_call(&self, base: &Base, checks_account: bool) -> impl Future<Output = Result<bool, StoreError>> + Send;
 }
 
@@ -69,7 +69,7 @@ impl Caller for Claim {
     }
 }
 
-/// A caller with a token, or without one in a store that may have its guest mode on.
+/// A caller with a token, or without one if the store may have guest mode on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visitor {
     /// No token. The handler refuses the caller unless guest mode is on, see

@@ -1,4 +1,4 @@
-//! Everything that keeps an endpoint from its ordinary response, and the one place where it becomes a response.
+//! The errors of endpoints, and their conversion into responses.
 
 use crate::fault;
 use crate::http::body::BodyFault;
@@ -12,31 +12,38 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::fmt;
 
-/// A refusal that only one endpoint (or function) knows. Its [`fmt::Display`] is the text that the caller reads.
-pub trait Refusal: fmt::Display + fmt::Debug + Send {
+/// A refusal of one endpoint or function. Its [`fmt::Display`] is the text that the caller reads.
+pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
     /// The HTTP status.
     fn status(&self) -> StatusCode;
+
+    /// Every refusal, after its condition, for the documentation.
+    fn documented() -> Vec<(&'static str, Self)>;
 }
 
 impl Refusal for Infallible {
     fn status(&self) -> StatusCode {
         match *self {}
     }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        Vec::new()
+    }
 }
 
-/// Why an endpoint did not respond as usual; `R` is the endpoint's own refusals.
+/// The error of an endpoint; `R` is the endpoint's own refusals.
 #[derive(Debug)]
 pub enum Error<R = Infallible> {
-    /// No token, or one that is not valid (any more).
+    /// The token is missing or not valid.
     Unauthorized,
     /// The address has made too many requests.
     TooManyAttempts {
-        /// Seconds until it may try again.
+        /// Seconds until the address may try again.
         retry_seconds: u64,
     },
-    /// The body is not as the endpoint reads it.
+    /// The body cannot be read.
     Body(BodyFault),
-    /// The table failed.
+    /// The database failed.
     Store(StoreError),
     /// The endpoint's own refusal.
     Refused(R),
@@ -57,7 +64,7 @@ pub enum ErrorBody {
     Success,
     /// `{success: false, error}`
     SuccessError,
-    /// `{status: "error", message}`, a refused token included
+    /// `{status: "error", message}`, also for a refused token
     Status,
 }
 
@@ -68,7 +75,7 @@ struct Label<'a> {
     message: &'a str,
 }
 
-/// A body with a flag and its text under the name `error`.
+/// A body with a flag and a text in `error`.
 #[derive(Debug, Serialize)]
 struct Failure<'a> {
     success: bool,
@@ -88,7 +95,7 @@ impl ErrorBody {
 }
 
 impl<R: Refusal> Error<R> {
-    /// The response; a failure of the table is logged with it.
+    /// The response. A failure of the database is logged.
     pub(super) fn into_response(self, shape: ErrorBody, request_id: &str) -> Response<Body> {
         match self {
             Self::Unauthorized if shape == ErrorBody::Status => {
@@ -111,14 +118,15 @@ impl<R: Refusal> Error<R> {
     }
 }
 
-/// Logs a failure of the table, once, with all its causes: 503 if the same request may pass in a moment, else 500 with
-/// the request's id and nothing of the inside. Without usable credentials the response is the process's last.
+/// Logs a failure of the database once, with all of its causes. The response is 503 if the same request may succeed
+/// later, otherwise 500 with the request's id and no internals. Without usable credentials it is the process's last
+/// response.
 #[must_use]
 pub fn failed(request_id: &str, error: &StoreError) -> Response<Body> {
     tracing::error!(request_id, error = %error, causes = fault::causes(error), "the request failed");
     match error {
         StoreError::Unavailable { .. } => reply::unavailable(),
-        // Credentials come with the environment: another process has others.
+        // Credentials come with the environment: a new process has new ones.
         StoreError::Credentials { .. } => {
             let mut response = reply::unavailable();
             response.extensions_mut().insert(LastResponse);

@@ -1,19 +1,20 @@
-//! What handlers read of a request, as types.
+//! The input of handlers, as types.
 
-use super::Admission;
+use super::{Admission, Described};
 use crate::http::body::{self, BodyFault};
 use crate::http::{bearer, cookie, route};
 use lambda_http::Request;
 use serde::de::DeserializeOwned;
+use std::str::FromStr;
 
-/// What is read of a request.
+/// The part of a request that an endpoint reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputKind {
-    /// Nothing; a body is only measured.
+    /// Nothing. Only the size of a body is checked.
     Nothing,
     /// A JSON object.
     JsonBody,
-    /// The parameter of the path.
+    /// The path parameter.
     PathParameter,
     /// The cookie `token`.
     TokenCookie,
@@ -30,9 +31,9 @@ pub struct Received<'a> {
     pub admission: Admission,
 }
 
-/// What a handler reads of a request.
+/// The input of a handler.
 pub trait Input: Sized + Send {
-    /// What is read.
+    /// The part of the request that is read.
     const KIND: InputKind;
 
     /// Reads the request.
@@ -40,6 +41,10 @@ pub trait Input: Sized + Send {
     /// # Errors
     /// [`BodyFault`], which names the field that is wrong.
     fn read(received: Received<'_>) -> Result<Self, BodyFault>;
+
+    /// The schema of the input; `None` if the endpoint reads nothing.
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema>;
 }
 
 impl Input for () {
@@ -48,17 +53,27 @@ impl Input for () {
     fn read(_: Received<'_>) -> Result<Self, BodyFault> {
         Ok(())
     }
+
+    #[cfg(feature = "schema")]
+    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        None
+    }
 }
 
-/// A JSON object, read into a struct. Unknown fields are ignored.
+/// A JSON object, parsed into a struct. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned + Send> Input for JsonBody<T> {
+impl<T: DeserializeOwned + Described + Send> Input for JsonBody<T> {
     const KIND: InputKind = InputKind::JsonBody;
 
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
         body::object(received.request).map(Self)
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        Some(generator.subschema_for::<T>())
     }
 }
 
@@ -73,6 +88,11 @@ impl<I: Input> Input for Limited<I> {
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
         let admission = received.admission.clone();
         I::read(received).map(|input| Self(input, admission))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        I::schema(generator)
     }
 }
 
@@ -89,16 +109,46 @@ impl Input for TokenCookie {
         let cookie = cookie::value(headers, "token").filter(|token| bearer::is_token(token));
         Ok(Self(cookie.or_else(|| bearer::sent(headers))))
     }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        Some(generator.subschema_for::<String>())
+    }
 }
 
-/// The parameter of the path, percent-decoded; `None` if it is not UTF-8.
+/// The path parameter as a decimal id, with or without blanks around it, as storefronts send it; `None` if it is something
+/// else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathParameter(pub Option<String>);
+pub struct PathId<T>(pub Option<T>);
 
-impl Input for PathParameter {
+impl<T: FromStr + Described + Send> Input for PathId<T> {
     const KIND: InputKind = InputKind::PathParameter;
 
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
-        Ok(Self(route::parameter(received.request, received.routes)))
+        let text = route::parameter(received.request, received.routes);
+        Ok(Self(text.and_then(|text| text.trim().parse().ok())))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+}
+
+/// The path parameter, percent-decoded and parsed; `None` if it is not UTF-8 or cannot be parsed. The handler decides
+/// what that means, because the token is checked first (rules.md, "Order of refusals").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathParameter<T>(pub Option<T>);
+
+impl<T: FromStr + Described + Send> Input for PathParameter<T> {
+    const KIND: InputKind = InputKind::PathParameter;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        Ok(Self(route::parameter(received.request, received.routes).and_then(|text| text.parse().ok())))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        Some(generator.subschema_for::<T>())
     }
 }

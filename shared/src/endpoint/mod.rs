@@ -1,12 +1,14 @@
-//! What an endpoint declares, and the one way in which every endpoint runs.
+//! The declaration of an endpoint, and the wrapper that runs every endpoint.
 //!
-//! An endpoint is a type in a file of its own: constants and types say what it is ([`Endpoint`]), and `handle` is what
-//! it does. A function lists its endpoints ([`Route`]) and passes every request to [`handle`]. Routing, rate limits,
-//! body limits, authentication, parsing, error responses, cache headers and the log line follow from the declaration,
-//! and so do the tests and the tables of the documentation that hold for every endpoint.
+//! An endpoint is a type in its own file: constants and types declare it ([`Endpoint`]), and `handle` runs it. A
+//! function lists its endpoints ([`Route`]) and passes every request to [`handle`]. Routing, rate limits, body limits,
+//! authentication, parsing, error responses, cache headers and the log line follow from the declaration. So do the
+//! tests that cover every endpoint, and the tables of the documentation.
 
 mod admission;
 mod caller;
+#[cfg(feature = "schema")]
+mod describe;
 mod error;
 mod input;
 mod reply;
@@ -14,8 +16,10 @@ mod run;
 
 pub use admission::Admission;
 pub use caller::{Access, Caller, Visitor};
+#[cfg(feature = "schema")]
+pub use describe::{Content, Description, OtherResponse, Schemas};
 pub use error::{Error, ErrorBody, Refusal, failed};
-pub use input::{Input, InputKind, JsonBody, Limited, PathParameter, Received, TokenCookie};
+pub use input::{Input, InputKind, JsonBody, Limited, PathId, PathParameter, Received, TokenCookie};
 pub use reply::{Json, Reply};
 pub use run::handle;
 
@@ -28,46 +32,60 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// An endpoint: what it declares, and its handler.
+/// A type that the documentation can describe. Without the feature `schema`, every type is one.
+#[cfg(feature = "schema")]
+pub trait Described: schemars::JsonSchema {}
+#[cfg(feature = "schema")]
+impl<T: schemars::JsonSchema> Described for T {}
+
+/// A type that the documentation can describe. Without the feature `schema`, every type is one.
+#[cfg(not(feature = "schema"))]
+pub trait Described {}
+#[cfg(not(feature = "schema"))]
+impl<T> Described for T {}
+
+/// An endpoint: its declaration and its handler.
 pub trait Endpoint: Sized + 'static {
-    /// What its function keeps for as long as the process lives.
+    /// The state of its function, which lives as long as the process.
     type State: AsRef<Base> + Sync + 'static;
-    /// Who may call, and what the handler learns of the caller.
+    /// The caller, as the handler receives it; this also declares who may call.
     type Caller: Caller;
-    /// What the handler reads of the request.
+    /// The input of the handler.
     type Input: Input;
     /// The ordinary response.
     type Reply: Reply;
-    /// The endpoint's own refusals; [`std::convert::Infallible`] if it has none beyond those of every endpoint.
+    /// The endpoint's own refusals; [`std::convert::Infallible`] if it has none.
     type Refusal: Refusal;
 
-    /// The name in logs and documentation: the path without its first slash.
+    /// The name in logs and documentation: the path without its leading slash.
     const NAME: &'static str;
-    /// The gateway's route keys that lead here. A scheduled event is sent with a route key of its own, whose method is
-    /// `SCHEDULE`, so that no request from outside can match it.
+    /// The gateway's route keys of the endpoint. A scheduled event has a route key with the method `SCHEDULE`, so that
+    /// no request from outside can match it.
     const ROUTES: &'static [&'static str];
-    /// What it does, in a few words, for the tables of the documentation.
+    /// A short description for the documentation: a phrase that begins with a verb.
     const SUMMARY: &'static str;
-    /// Its place among the sixteen documented endpoints; `None` if it is beyond them.
+    /// Its number among the sixteen documented endpoints; `None` if it is not one of them.
     const NUMBER: Option<u8>;
-    /// How many sequential round trips to the database a request makes at most, in its rarest case. The usual ones are
+    /// The most sequential round trips to the database that a request makes, in its rarest case. The usual numbers are
     /// in rules.md, "Round trips".
     const ROUND_TRIPS: RoundTrips;
     /// The shape of its error bodies.
     const ERRORS: ErrorBody = ErrorBody::Message;
-    /// Whether the caller's account is read: if not, a token is good for as long as its signature is.
+    /// The condition for 401, for the documentation, if it differs from the one that follows from `Caller`.
+    const UNAUTHORIZED: Option<&'static str> = None;
+    /// Whether the caller's account is read. If not, a token is valid for as long as its signature is.
     const CHECKS_ACCOUNT: bool = true;
-    /// Whether caches may keep its response to GET.
+    /// Whether its response to GET can be cached.
     const CACHE: Cache = Cache::NoStore;
     /// How many requests an address may make. The request is counted while the handler runs: one that writes takes
     /// [`Limited`] input and waits for its [`Admission`].
     const RATE_LIMIT: Option<RateLimit> = None;
     /// The largest body in bytes.
     const BODY_LIMIT: usize = body::LARGEST;
-    /// How long it may wait in all for the database and for other services. The function's `Timeout` is longer.
+    /// The total time for calls to the database and to other services. The function's `Timeout` is longer.
     const DEADLINE: Duration = deadline::PER_REQUEST;
 
-    /// Handles a request whose caller and input are in order.
+    /// Handles a request with a valid caller and input.
     fn handle(
         state: &Self::State,
         caller: Self::Caller,
@@ -75,16 +93,16 @@ pub trait Endpoint: Sized + 'static {
     ) -> impl Future<Output = Result<Self::Reply, Error<Self::Refusal>>> + Send;
 }
 
-/// How many sequential round trips to the database a request makes at most; calls that run concurrently count once.
+/// The most sequential round trips to the database of a request. Concurrent calls count once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrips {
-    /// Of an instance that has cached what it may.
+    /// With every cache filled.
     pub warm: usize,
-    /// Of an instance that has read nothing but the active version.
+    /// With only the active version cached.
     pub cold: usize,
 }
 
-/// Whether caches may keep a response to GET.
+/// Whether a response to GET can be cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cache {
     /// Never.
@@ -93,7 +111,7 @@ pub enum Cache {
     Public,
 }
 
-/// What an endpoint declares, as a value.
+/// The declaration of an endpoint, as a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Declaration {
     /// [`Endpoint::NAME`].
@@ -108,7 +126,7 @@ pub struct Declaration {
     pub access: Access,
     /// [`Endpoint::CHECKS_ACCOUNT`].
     pub checks_account: bool,
-    /// What is read of the request.
+    /// The part of the request that is read.
     pub input: InputKind,
     /// [`Endpoint::ERRORS`].
     pub errors: ErrorBody,
@@ -122,6 +140,9 @@ pub struct Declaration {
     pub deadline: Duration,
     /// [`Endpoint::ROUND_TRIPS`].
     pub round_trips: RoundTrips,
+    /// Describes the request and the responses of the endpoint.
+    #[cfg(feature = "schema")]
+    pub describe: fn(&mut Schemas) -> Description,
 }
 
 impl Declaration {
@@ -140,17 +161,19 @@ impl Declaration {
             body_limit: E::BODY_LIMIT,
             deadline: E::DEADLINE,
             round_trips: E::ROUND_TRIPS,
+            #[cfg(feature = "schema")]
+            describe: describe::describe::<E>,
         }
     }
 }
 
-type Answer<'a> = Pin<Box<dyn Future<Output = Response<lambda_http::Body>> + Send + 'a>>;
+type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Response<lambda_http::Body>> + Send + 'a>>;
 
 /// An endpoint in its function's list.
 pub struct Route<S: 'static> {
-    /// What the endpoint declares.
+    /// The endpoint's declaration.
     pub declaration: Declaration,
-    run: for<'a> fn(&'a S, &'a Request) -> Answer<'a>,
+    run: for<'a> fn(&'a S, &'a Request) -> ResponseFuture<'a>,
 }
 
 impl<S: AsRef<Base> + Sync> Route<S> {

@@ -1,6 +1,6 @@
 //! Ordinary responses.
 
-use super::Cache;
+use super::{Cache, Described};
 use crate::http::reply::{self, Rendered};
 use lambda_http::http::Method;
 use lambda_http::{Body, Request, Response};
@@ -12,10 +12,14 @@ use std::sync::Arc;
 pub trait Reply: Send {
     /// The response to `request`.
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body>;
+
+    /// The body, for the documentation.
+    #[cfg(feature = "schema")]
+    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content;
 }
 
-/// 200 with a JSON body of type `T`. It is rendered where it is made, so that it may borrow what it is made of; `T`
-/// names the type with its lifetimes `'static`.
+/// 200 with a JSON body of type `T`. It is rendered on construction, so that the body can borrow its data; `T` is the
+/// type with `'static` lifetimes.
 #[derive(Debug, Clone)]
 pub struct Json<T> {
     body: Rendering,
@@ -24,9 +28,9 @@ pub struct Json<T> {
 
 #[derive(Debug, Clone)]
 enum Rendering {
-    /// For this response only.
+    /// For one response.
     Once(String),
-    /// Kept, with its tag, for as long as nothing in it changes.
+    /// Cached with its entity tag for as long as its data does not change.
     Kept(Arc<Rendered>),
 }
 
@@ -37,14 +41,14 @@ impl<T> Json<T> {
         Self { body: Rendering::Once(reply::render(body)), shape: PhantomData }
     }
 
-    /// A body that was rendered before.
+    /// A body that was rendered earlier.
     #[must_use]
     pub const fn kept(body: Arc<Rendered>) -> Self {
         Self { body: Rendering::Kept(body), shape: PhantomData }
     }
 }
 
-impl<T> Reply for Json<T> {
+impl<T: Described> Reply for Json<T> {
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body> {
         match self.body {
             Rendering::Once(body) => reply::text(body),
@@ -53,5 +57,10 @@ impl<T> Reply for Json<T> {
             }
             Rendering::Kept(body) => reply::text(body.body().to_owned()),
         }
+    }
+
+    #[cfg(feature = "schema")]
+    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content {
+        super::Content { media_type: "application/json", schema: generator.subschema_for::<T>() }
     }
 }

@@ -1,5 +1,4 @@
-//! The wrapper around every endpoint, in the order of refusals that holds for all of them (count, token,
-//! body, data).
+//! The wrapper that runs every endpoint. It refuses requests in one order: rate limit, token, body, data.
 
 use super::{Admission, Caller, Endpoint, Error, Input, Received, Reply, Route};
 use crate::base::Base;
@@ -20,8 +19,8 @@ const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
-/// Responds to one request by the endpoint whose route it came in by. Never panics and never fails: every fault becomes
-/// a response, and every request leaves one line in the log.
+/// Responds to a request by the endpoint of its route. Never panics and never fails: every fault becomes a response,
+/// and every request is one line in the log.
 pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Request) -> Response<Body> {
     let Some(route) = route::find(&request, routes, |route| route.declaration.routes) else {
         return reply::no_route();
@@ -40,7 +39,7 @@ pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Req
     telemetry::observed(observed, now, guarded, |response| response.status().as_u16()).await
 }
 
-/// Runs an endpoint, counted where it has a rate limit.
+/// Runs an endpoint, and counts the request if it has a rate limit.
 pub(super) async fn respond<E: Endpoint>(state: &E::State, request: &Request) -> Response<Body> {
     match E::RATE_LIMIT {
         None => rendered::<E>(request, attempt::<E>(state, request, Admission::free()).await),
@@ -79,7 +78,8 @@ fn input<E: Endpoint>(request: &Request, admission: Admission) -> Result<E::Inpu
     E::Input::read(Received { request, routes: E::ROUTES, admission })
 }
 
-/// Counts a request against the limit of its address while the endpoint runs, and refuses it if it is over the limit.
+/// Counts a request against the rate limit of its address while the endpoint runs, and refuses it if it is over the
+/// limit.
 async fn counted<E: Endpoint>(limit: RateLimit, state: &E::State, request: &Request) -> Response<Body> {
     let base = state.as_ref();
     let source = route::source_ip(request);
@@ -106,7 +106,7 @@ async fn counted<E: Endpoint>(limit: RateLimit, state: &E::State, request: &Requ
     response
 }
 
-/// Every response to a request that was counted says where its address is.
+/// Sets the rate limit headers of a response to a request that was counted.
 fn set_rate_headers(response: &mut Response<Body>, limit: RateLimit, hit: Hit) {
     reply::set_number(response, RATE_LIMIT, u64::from(limit.requests));
     reply::set_number(response, RATE_REMAINING, u64::from(hit.remaining));

@@ -1,14 +1,14 @@
-//! The client's address, as the limiter counts it (rules.md, "Client address").
+//! The client's address, as the rate limiter counts it (rules.md, "Client address").
 
 use ipnet::IpNet;
 use lambda_http::http::HeaderMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The header in which proxies write whom they speak for.
+/// The header in which proxies list the addresses that they forward for.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The text under which a caller is counted: the address, an IPv6 one by its /64. `source_ip` is what the gateway saw;
-/// `X-Forwarded-For` counts only behind a trusted proxy, from right to left.
+/// The text under which a caller is counted: the address, or the /64 of an IPv6 address. `source_ip` is the address
+/// that the gateway saw. `X-Forwarded-For` applies only behind a trusted proxy, from right to left.
 #[must_use]
 pub fn counted_as(source_ip: &str, headers: &HeaderMap, trusted: &[IpNet]) -> String {
     parse(source_ip).map_or_else(|| "unknown".to_owned(), |source| group(client(source, headers, trusted)))
@@ -34,7 +34,7 @@ fn parse(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = match text.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?.0,
-        // One colon separates a port from an IPv4 address; more are an IPv6 address without brackets.
+        // One colon separates a port from an IPv4 address; several colons are an IPv6 address without brackets.
         None if text.matches(':').count() == 1 => text.split_once(':')?.0,
         None => text,
     };
@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_trusted_proxy_nobody_chooses_their_own_address() {
+    fn without_a_trusted_proxy_the_forwarded_address_is_ignored() {
         assert_eq!(counted("198.51.100.7", &["203.0.113.9"], &[]), "198.51.100.7");
         assert_eq!(counted("198.51.100.7", &["203.0.113.9"], &["10.0.0.0/8"]), "198.51.100.7");
     }
 
     #[test]
-    fn the_right_most_address_that_is_no_proxy_is_the_client() {
+    fn the_right_most_address_that_is_not_a_proxy_is_the_client() {
         let trusted = ["10.0.0.0/8"];
         assert_eq!(counted("10.0.0.1", &["1.1.1.1, 203.0.113.9, 10.0.0.2"], &trusted), "203.0.113.9");
         assert_eq!(counted("10.0.0.1", &["1.1.1.1", "203.0.113.9:443"], &trusted), "203.0.113.9");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_no_address_ends_the_walk_at_the_last_address_known() {
+    fn an_entry_that_is_not_an_address_ends_the_search_at_the_last_known_address() {
         let trusted = ["10.0.0.0/8"];
         assert_eq!(counted("10.0.0.1", &[], &trusted), "10.0.0.1");
         assert_eq!(counted("10.0.0.1", &[""], &trusted), "10.0.0.1");

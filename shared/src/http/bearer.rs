@@ -1,23 +1,23 @@
-//! Who is calling, by the `Authorization` header alone (rules.md, "Tokens").
+//! The token in the `Authorization` header (rules.md, "Tokens").
 
 use crate::token::{Claim, TokenKeys};
 use lambda_http::http::HeaderMap;
 use lambda_http::http::header::AUTHORIZATION;
 
-/// What the header holds. Whether the token's user exists is known once the user was read.
+/// The content of the header. Whether the token's user exists is known when the account has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bearer {
-    /// No token: the header is absent or empty, or `Bearer` is followed by nothing, `undefined` or `null`, as real
-    /// clients send it while nobody is logged in.
+    /// No token: the header is absent or empty, or `Bearer` is followed by nothing, `undefined` or `null`, as clients
+    /// send it while a visitor is logged out.
     Absent,
-    /// Something that is no token of ours, or no longer.
+    /// A token that is not valid, or another scheme.
     Invalid,
-    /// A token whose signature, issuer and expiry are in order.
+    /// A token whose signature, issuer and expiry are valid.
     Verified(Claim),
 }
 
 impl Bearer {
-    /// Reads the header; `now` in seconds since 1970 UTC.
+    /// Reads the header; `now` is in seconds since 1970 UTC.
     #[must_use]
     pub fn of(headers: &HeaderMap, keys: &TokenKeys, now: i64) -> Self {
         let mut values = headers.get_all(AUTHORIZATION).iter();
@@ -33,7 +33,7 @@ impl Bearer {
         }
     }
 
-    /// The claim of a token that verifies.
+    /// The claim of a verified token.
     #[must_use]
     pub const fn claim(self) -> Option<Claim> {
         match self {
@@ -84,14 +84,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_send_while_logged_out_is_no_token() {
+    fn what_clients_send_while_logged_out_counts_as_no_token() {
         for header in ["", "  ", "Bearer", "Bearer ", "bearer undefined", "Bearer null", "BEARER   undefined "] {
             assert_eq!(token(header), Presented::Nothing, "{header:?}");
         }
     }
 
     #[test]
-    fn other_schemes_are_invalid_and_tokens_are_taken_whole() {
+    fn other_schemes_are_invalid_and_tokens_are_not_cut() {
         assert_eq!(token("Basic abc"), Presented::Garbage);
         assert_eq!(token("undefined"), Presented::Garbage);
         assert_eq!(token("Bearer  a.b.c "), Presented::Token("a.b.c"));

@@ -1,8 +1,8 @@
-//! Request bodies: JSON objects, whatever the Content-Type says.
+//! Request bodies: JSON objects, with any Content-Type.
 //!
-//! A body becomes a struct through serde, with three differences from serde_json: a field that occurs twice counts as
-//! its last occurrence, a field that is not read may hold any JSON (also numbers and texts that no program could hold),
-//! and every fault names its field and never repeats what was sent.
+//! A body is deserialised by serde, with three differences from serde_json: if a field occurs twice, the last one
+//! counts; a field that is not read can contain any JSON, also numbers and strings that cannot be represented; every
+//! fault names its field and never repeats the value.
 
 use crate::model::CodeText;
 use lambda_http::{Body, Request};
@@ -18,13 +18,13 @@ use std::fmt;
 /// The largest body in bytes, unless an endpoint declares another limit.
 pub const LARGEST: usize = 16 * 1024;
 
-/// A body that is not looked at further.
+/// Why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyFault {
-    /// More bytes than the endpoint takes.
+    /// The body is larger than the endpoint's limit.
     #[error("The request body must not be larger than {} KiB.", limit / 1024)]
     TooLarge {
-        /// The most bytes it takes.
+        /// The limit in bytes.
         limit: usize,
     },
     /// Not JSON.
@@ -36,14 +36,14 @@ pub enum BodyFault {
     /// A field is missing or has a value that it cannot have.
     #[error("The {field} field {problem}.")]
     Field {
-        /// Its name.
+        /// The field's name.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }
 
-/// What is said of a required field that is missing, null, empty or blank.
+/// The problem of a required field that is missing, null, empty or blank.
 const REQUIRED: &str = "is required";
 
 impl BodyFault {
@@ -99,11 +99,11 @@ pub fn check_size(request: &Request, limit: usize) -> Result<(), BodyFault> {
 /// Reads a body into a struct.
 ///
 /// # Errors
-/// [`BodyFault`] for the first thing that is wrong.
+/// [`BodyFault`] for the first problem.
 pub fn object<T: DeserializeOwned>(request: &Request) -> Result<T, BodyFault> {
-    // An empty body has no field, so that the first required one is named.
+    // An empty body is an object without fields, so that the fault names the first required field.
     let bytes = Some(bytes(request)).filter(|bytes| !bytes.trim_ascii().is_empty()).unwrap_or(b"{}");
-    // Raw values are checked for their syntax only: no number is too large and no nesting too deep to be ignored.
+    // Raw values are checked for syntax only, so that no number is too large and no nesting too deep to be ignored.
     let body: &RawValue = serde_json::from_slice(bytes).map_err(|_| BodyFault::NotJson)?;
     if !body.get().starts_with('{') {
         return Err(BodyFault::NotAnObject);
@@ -114,7 +114,7 @@ pub fn object<T: DeserializeOwned>(request: &Request) -> Result<T, BodyFault> {
 /// The fields of an object, in the order of their names.
 struct Fields<'de> {
     rest: btree_map::IntoIter<String, &'de RawValue>,
-    /// The field whose name was read and whose value is next.
+    /// The field whose name has been read and whose value is next.
     next: Option<(String, &'de RawValue)>,
 }
 
@@ -196,11 +196,11 @@ impl<'de> Deserializer<'de> for Field<'de> {
     }
 }
 
-/// For a field with a required text of at most `LONGEST` characters (Unicode scalar values, counted as sent):
-/// `#[serde(deserialize_with = "text::<255, _, _>")]`. The text is neither trimmed nor normalised.
+/// Deserialises a required string of at most `LONGEST` characters (Unicode scalar values, counted as sent):
+/// `#[serde(deserialize_with = "text::<255, _, _>")]`. The string is neither trimmed nor normalised.
 ///
 /// # Errors
-/// If it is too long, empty or blank.
+/// If the string is too long, empty or blank.
 pub fn text<'de, const LONGEST: usize, T, D>(field: D) -> Result<T, D::Error>
 where
     T: for<'t> From<&'t str>,
@@ -213,10 +213,30 @@ where
     if text.trim().is_empty() { Err(de::Error::custom(REQUIRED)) } else { Ok(text.as_str().into()) }
 }
 
-/// As [`text`], for a coupon, gift card or referral code.
+/// The schema of a string that [`text`] reads.
+#[cfg(feature = "schema")]
+#[derive(Debug)]
+pub struct Text<const LONGEST: usize>;
+
+#[cfg(feature = "schema")]
+impl<const LONGEST: usize> schemars::JsonSchema for Text<LONGEST> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("Text{LONGEST}").into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": LONGEST })
+    }
+}
+
+/// Same as [`text`], for a coupon, gift card or referral code.
 ///
 /// # Errors
-/// As [`text`].
+/// Same as [`text`].
 pub fn code<'de, const LONGEST: usize, D: Deserializer<'de>>(field: D) -> Result<CodeText, D::Error> {
     let text: String = text::<LONGEST, _, _>(field)?;
     CodeText::parse(&text).map_err(|_| de::Error::custom(REQUIRED))

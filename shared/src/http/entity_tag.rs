@@ -7,14 +7,14 @@ use sha2::{Digest, Sha256};
 /// Bytes of the hash in a tag.
 const BYTES: usize = 16;
 
-/// The strong tag of a body, quotes included.
+/// The strong tag of a body, including the quotes.
 #[must_use]
 pub fn of(body: &str) -> String {
     let hash = Sha256::digest(body);
     format!("\"{}\"", hex::encode(&hash[..BYTES]))
 }
 
-/// Whether the caller has the body with this tag already (RFC 9110, 13.1.2: weak comparison).
+/// Whether the caller already has the body with this tag (RFC 9110, 13.1.2: weak comparison).
 #[must_use]
 pub fn matches(headers: &HeaderMap, tag: &str) -> bool {
     let values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());

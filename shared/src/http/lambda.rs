@@ -1,4 +1,4 @@
-//! Runs a function on Lambda: an event becomes a request, a response becomes what API Gateway reads.
+//! Runs a function on Lambda: makes a request of each event, and the payload for API Gateway of each response.
 
 use super::reply;
 use crate::fault;
@@ -12,15 +12,15 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 
-/// A mark in a response's extensions: this process is of no further use, so that [`run`] ends it as soon as the
-/// response is sent, and Lambda starts another.
+/// A mark in a response's extensions: [`run`] ends the process after it has sent the response, and Lambda starts
+/// another one.
 #[derive(Debug, Clone, Copy)]
 pub struct LastResponse;
 
-/// Takes events from Lambda until the sandbox ends, and responds to each by `handle`.
+/// Receives events from Lambda until the sandbox ends, and responds to each with `handle`.
 ///
 /// # Errors
-/// When the Runtime API cannot be reached, and after a [`LastResponse`].
+/// If the Runtime API cannot be reached, and after a [`LastResponse`].
 pub async fn run<A>(handle: impl Fn(Request) -> A) -> Result<(), Error>
 where
     A: Future<Output = Response<Body>>,
@@ -34,11 +34,11 @@ where
     let after_sending = ThenLayer::new(|sent: Result<(), Error>| async {
         if is_last.get() { Err("this sandbox ends so that another one takes its place".into()) } else { sent }
     });
-    // As large as every endpoint together, and moved here once.
+    // The future is as large as all endpoints together; it is moved here once.
     Box::pin(Runtime::new(responses).layer(after_sending).run()).await
 }
 
-/// Makes a request of an event, which panics on headers that no gateway lets through, and hands it to `handle`.
+/// Makes a request of an event and passes it to `handle`. Panics on headers that no gateway forwards.
 async fn respond<A>(event: LambdaEvent<LambdaRequest>, handle: impl Fn(Request) -> A) -> Response<Body>
 where
     A: Future<Output = Response<Body>>,
@@ -54,8 +54,8 @@ where
     }
 }
 
-/// A response as an HTTP API reads it (payload format 2.0). `lambda_http::run` makes the same of it, but looks up
-/// character sets first, whose tables are 0.2 MB of code.
+/// A response as an HTTP API reads it (payload format 2.0). `lambda_http::run` makes the same, but first looks up
+/// character sets, whose tables are 0.2 MB of code.
 fn for_gateway(response: Response<Body>) -> ApiGatewayV2httpResponse {
     let (mut head, body) = response.into_parts();
     let cookies = head.headers.get_all(SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_sent_as_it_is_and_bytes_in_base64() {
+    fn text_is_sent_unchanged_and_bytes_in_base64() {
         let text = "{\"a\":\"b\\n\u{1F511}\"}";
         let whole = sent(response(Body::from(text), &[(ETAG, "\"abc\"")]));
         assert_eq!((&whole["statusCode"], &whole["headers"]), (&json!(200), &json!({ "etag": "\"abc\"" })));
@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn every_member_that_cargo_lambda_requires_is_there() {
+    fn every_member_that_cargo_lambda_requires_is_present() {
         let whole = sent(response(Body::Empty, &[]));
         assert_eq!(whole["cookies"], json!([]));
         serde_json::from_value::<ApiGatewayV2httpResponse>(whole).unwrap();
     }
 
     #[test]
-    fn cookies_are_sent_apart_from_the_headers() {
+    fn cookies_are_sent_separately_from_the_headers() {
         let cookies = [(SET_COOKIE, "a=1; Secure"), (SET_COOKIE, "b=2"), (ETAG, "x")];
         let whole = sent(response(Body::Empty, &cookies));
         assert_eq!((&whole["cookies"], &whole["headers"]), (&json!(["a=1; Secure", "b=2"]), &json!({ "etag": "x" })));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_event_that_no_request_can_be_made_of_is_a_500_that_names_the_request() {
+    async fn an_event_that_is_not_a_request_is_a_500_that_names_the_request() {
         let event = include_str!("../../../events/auth/chat.json");
         let event = event.replace("\"host\": \"", "\"host\": \"[");
         let mut context = Context::default();

@@ -1,5 +1,5 @@
-//! What every endpoint does with a request before it decides, and with an answer after: route, token, body,
-//! client address; replies, entity tags, numbers. Knows no table and no endpoint.
+//! HTTP for every endpoint: routes, tokens, bodies and client addresses of requests; status, headers, entity tags and
+//! numbers of responses. Does not depend on the table or on any endpoint.
 
 pub mod address;
 pub mod bearer;

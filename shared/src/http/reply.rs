@@ -1,5 +1,5 @@
-//! Answers: status, headers, body. Every body is JSON; everything that is not one of the four cached GETs is
-//! `no-store` (rules.md, "Caching").
+//! Responses: status, headers, body. Every body is JSON. Everything except the four cached GET endpoints is `no-store`
+//! (rules.md, "Caching").
 
 use super::entity_tag;
 use lambda_http::http::header::{
@@ -10,14 +10,14 @@ use lambda_http::{Body, Response};
 use serde::Serialize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What browsers and networks in between may keep, in seconds: `max-age` 30, then 60 more while they ask again.
+/// How long browsers and proxies may cache a response, in seconds: `max-age` 30, then 60 more while they revalidate.
 const PUBLIC: HeaderValue = HeaderValue::from_static("public, max-age=30, stale-while-revalidate=60");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// Seconds after which a caller may try again when the database was away.
+/// The `Retry-After` of a response when the database is not available, in seconds.
 const RETRY_SECONDS: u64 = 1;
 
-/// A body with nothing but a text for people.
+/// A body with a text only.
 #[derive(Debug, Serialize)]
 pub struct Message<'a> {
     /// The text.
@@ -33,23 +33,24 @@ pub struct Unauthorized<'a> {
     pub message: &'a str,
 }
 
-/// The body of an outcome told by the flag `success`.
+/// The outcome: success, or a refusal with its reason.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome<'a> {
-    /// Whether it worked.
+    /// Whether the request succeeded.
     pub success: bool,
-    /// The text.
+    /// The outcome, as a text for people.
     pub message: &'a str,
 }
 
-/// A body as text.
+/// A body as JSON text.
 #[must_use]
 pub fn render(body: &impl Serialize) -> String {
-    // Bodies hold strings, numbers and each other; none of them fails to serialise.
+    // Bodies consist of strings, numbers and each other; serialising them cannot fail.
     serde_json::to_string(body).unwrap_or_default()
 }
 
-/// A response that no cache may keep.
+/// A response that cannot be cached.
 #[must_use]
 pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
     let mut response = text(render(body));
@@ -57,7 +58,7 @@ pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
     response
 }
 
-/// 200 with a rendered body that no cache may keep.
+/// 200 with a rendered body that cannot be cached.
 #[must_use]
 pub fn text(body: String) -> Response<Body> {
     let mut response = Response::new(Body::Text(body));
@@ -72,27 +73,27 @@ pub fn message(status: StatusCode, message: &str) -> Response<Body> {
     json(status, &Message { message })
 }
 
-/// The gateway's own answer to an unknown route or a wrong method.
+/// The gateway's own response to an unknown route or a wrong method.
 #[must_use]
 pub fn no_route() -> Response<Body> {
     message(StatusCode::NOT_FOUND, "Not Found")
 }
 
-/// 401 in the shape of every endpoint but checkStatus.
+/// 401 with the body of every endpoint except checkStatus.
 #[must_use]
 pub fn unauthorized() -> Response<Body> {
     let body = Unauthorized { status: false, message: "Unauthorized: a valid access token is required." };
     challenge(json(StatusCode::UNAUTHORIZED, &body))
 }
 
-/// Adds the challenge that belongs to a 401.
+/// Adds the challenge of a 401.
 #[must_use]
 pub fn challenge(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }
 
-/// 503: nothing is half written, and the caller may come back.
+/// 503: nothing is half written, and the caller can try again.
 #[must_use]
 pub fn unavailable() -> Response<Body> {
     let body = "The store is busy at the moment. Please try again shortly.";
@@ -101,7 +102,7 @@ pub fn unavailable() -> Response<Body> {
     response
 }
 
-/// 500 with the request's id and nothing else of the inside.
+/// 500 with the request's id and no internals.
 #[must_use]
 pub fn internal(request_id: &str) -> Response<Body> {
     let text = format!("Internal error. If it happens again, name the request {request_id}.");
@@ -113,11 +114,11 @@ pub fn set_number(response: &mut Response<Body>, name: HeaderName, value: u64) {
     response.headers_mut().insert(name, HeaderValue::from(value));
 }
 
-/// A rendered body with its tag: made once, sent often.
+/// A rendered body with its entity tag: rendered once, sent many times.
 #[derive(Debug, Clone)]
 pub struct Rendered {
     body: String,
-    /// Made for the first caller who may keep the body.
+    /// Computed for the first caller who may cache the body.
     tag: OnceLock<String>,
 }
 
@@ -134,7 +135,7 @@ impl Rendered {
         &self.body
     }
 
-    /// 200 with the body, or 304 where the caller has it already. Both may be kept (rules.md, "Caching").
+    /// 200 with the body, or 304 if the caller already has it. Both can be cached (rules.md, "Caching").
     #[must_use]
     pub fn reply(&self, request: &HeaderMap) -> Response<Body> {
         let tag = self.tag.get_or_init(|| entity_tag::of(&self.body));
@@ -155,18 +156,18 @@ impl Rendered {
     }
 }
 
-/// The body rendered last, and what it was rendered from: a body is rendered again only when that changes.
+/// The last rendered body with the key that it was rendered for. It is rendered again only when the key changes.
 #[derive(Debug)]
 pub struct RenderedOnce<K>(Mutex<Option<(K, Arc<Rendered>)>>);
 
 impl<K: PartialEq> RenderedOnce<K> {
-    /// Nothing rendered yet.
+    /// An empty cache.
     #[must_use]
     pub const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// The body for `key`, rendered by `render` where the last one was for another.
+    /// The body for `key`, rendered by `render` if the last one had another key.
     pub fn get<B: Serialize>(&self, key: K, render: impl FnOnce() -> B) -> Arc<Rendered> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match slot.as_ref().filter(|(last, _)| *last == key) {

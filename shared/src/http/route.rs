@@ -1,11 +1,11 @@
-//! Which route a request came in by. Never by the request's URI, which a URL parser has been over: there,
-//! `/categories/get/../../pages/get` is `/pages/get` (rules.md, "Routes").
+//! Routing. The request's URI is never used, because a URL parser has changed it: `/categories/get/../../pages/get`
+//! becomes `/pages/get` (rules.md, "Routes").
 
 use lambda_http::request::RequestContext;
 use lambda_http::{Request, RequestExt};
 use percent_encoding::percent_decode_str;
 
-/// The gateway's catch-all route, under which cargo lambda sends everything.
+/// The gateway's catch-all route, which cargo lambda uses for every request.
 const DEFAULT: &str = "$default";
 
 /// Finds the request's route among `routes`, each of which has route keys such as `POST /cart/get`.
@@ -14,13 +14,13 @@ pub fn find<'r, R>(request: &Request, routes: &'r [R], keys: impl Fn(&R) -> &'st
     let by = |fits: &dyn Fn(&str) -> bool| routes.iter().find(|route| keys(route).iter().any(|key| fits(key)));
     match route_key(request) {
         Some(key) => by(&|route| route == key),
-        // A plain route beats one with a parameter.
+        // A route without a parameter takes precedence.
         None => by(&|route| path_of(route, request) == Some(request.raw_http_path()))
             .or_else(|| by(&|route| path_of(route, request).is_some_and(|path| captured(path, request).is_some()))),
     }
 }
 
-/// The key of the route by which the gateway sent the request; `None` if it came by no route.
+/// The route key of the request; `None` if it has none.
 fn route_key(request: &Request) -> Option<&str> {
     match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV2(context)) => context.route_key.as_deref().filter(|key| *key != DEFAULT),
@@ -33,8 +33,8 @@ fn path_of<'k>(key: &'k str, request: &Request) -> Option<&'k str> {
     key.split_once(' ').filter(|(method, _)| *method == request.method().as_str()).map(|(_, path)| path)
 }
 
-/// What the parameter of `path` takes of the request's path. A parameter `{name}` at the end takes a segment that is
-/// not empty, `{name+}` all the rest.
+/// The part of the request's path that the parameter of `path` matches. A parameter `{name}` at the end matches one
+/// segment that is not empty, `{name+}` the whole rest.
 fn captured<'r>(path: &str, request: &'r Request) -> Option<&'r str> {
     let (before, parameter) = path.split_once('{')?;
     let rest = request.raw_http_path().strip_prefix(before)?;
@@ -42,13 +42,19 @@ fn captured<'r>(path: &str, request: &'r Request) -> Option<&'r str> {
     (is_whole && !rest.is_empty()).then_some(rest)
 }
 
-/// The parameter of the route among `keys` by which the request came, percent-decoded. The gateway hands it over
-/// decoded; it is decoded once more only if a `%` is left. `None` if that is not UTF-8.
+/// The name of the parameter of a path or a route key, if it has one.
+#[must_use]
+pub fn parameter_name(path: &str) -> Option<&str> {
+    Some(path.split_once('{')?.1.trim_end_matches(['+', '}']))
+}
+
+/// The parameter of the request's route among `keys`, percent-decoded. The gateway passes it decoded; it is decoded
+/// once more only if a `%` is left. `None` if the result is not UTF-8.
 #[must_use]
 pub fn parameter(request: &Request, keys: &[&str]) -> Option<String> {
     let parameters = request.path_parameters();
     let path = keys.iter().find_map(|key| path_of(key, request).filter(|path| path.contains('{')))?;
-    let name = path.split_once('{')?.1.trim_end_matches(['+', '}']);
+    let name = parameter_name(path)?;
     let sent = parameters.first(name).or_else(|| captured(path, request))?;
     if !sent.contains('%') {
         return Some(sent.to_owned());
@@ -56,7 +62,7 @@ pub fn parameter(request: &Request, keys: &[&str]) -> Option<String> {
     percent_decode_str(sent).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 
-/// The address the gateway saw, and the request's id.
+/// The caller's address, as the gateway saw it.
 #[must_use]
 pub fn source_ip(request: &Request) -> &str {
     match request.request_context_ref() {
@@ -106,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_decoded_once_where_a_percent_sign_is_left() {
+    fn a_parameter_is_decoded_once_if_a_percent_sign_is_left() {
         let of = |path: &str| parameter(&post(path), &["GET /a/get", "POST /a/get/{url+}"]);
         assert_eq!(of("/a/get/x%2Fy").as_deref(), Some("x/y"));
         assert_eq!(of("/a/get/x%252Fy").as_deref(), Some("x%2Fy"));

@@ -1,5 +1,5 @@
-//! Numbers on their way out: the one place where binary floating point occurs (rules.md, "Money and rounding"). An
-//! integer of up to 15 significant digits divided by a power of ten prints exactly.
+//! Numbers in responses: the only place that uses binary floating point (rules.md, "Money and rounding"). An integer of
+//! up to 15 significant digits divided by a power of ten prints exactly.
 
 #![expect(clippy::disallowed_types, reason = "JSON numbers are floating point; nothing is calculated with them here")]
 
@@ -14,7 +14,7 @@ pub struct Decimal {
     digits: u8,
 }
 
-/// How money prints: minor units with the store's number of digits.
+/// The format of money: minor units with the store's number of digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CurrencyFormat {
     digits: u8,
@@ -52,11 +52,11 @@ pub const fn thousandths(number: i64) -> Decimal {
     Decimal { unscaled: number, digits: 3 }
 }
 
-/// Nothing, where a number does not apply.
+/// Zero, for a number that does not apply.
 pub const ZERO: Decimal = Decimal { unscaled: 0, digits: 0 };
 
 impl fmt::Display for Decimal {
-    /// As people write it, with every digit: `5.00`.
+    /// With every digit, for people: `5.00`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scale = self.scale();
         let sign = if self.unscaled < 0 { "-" } else { "" };
@@ -69,6 +69,20 @@ impl fmt::Display for Decimal {
 impl Decimal {
     fn scale(self) -> i64 {
         10_i64.pow(u32::from(self.digits.min(9)))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Decimal {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Decimal".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "number",
+            "description": "A decimal number. Money is in major units and has at most the currency's number of digits."
+        })
     }
 }
 
@@ -110,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cent_up_to_a_thousand_prints_as_it_is_written() {
+    fn every_cent_up_to_a_thousand_prints_exactly() {
         for minor in 0..100_000 {
             let text = format!("{}.{:02}", minor / 100, minor % 100);
             let printed = print(minor, 2);

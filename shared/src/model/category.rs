@@ -5,17 +5,18 @@ use serde::{Deserialize, Serialize};
 
 /// A row of the table in which a category's items are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// Its id, unique inside the category.
+    /// The row's id, unique in the category.
     pub id: u64,
-    /// Its name.
+    /// The row's name.
     pub name: String,
-    /// Its description.
+    /// The row's description. Empty if it has none.
     pub description: String,
-    /// The type of its cells, such as `text` or `boolean`.
+    /// The type of the row's cells, such as `text` or `boolean`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Order among the rows.
+    /// The row's place among the rows, lowest first.
     pub sorting: i64,
 }
 

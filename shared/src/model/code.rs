@@ -44,6 +44,7 @@ impl fmt::Display for CodeText {
 
 /// Which of the two kinds a code is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CodeKind {
     /// A coupon.

@@ -41,30 +41,33 @@ impl fmt::Display for PageUrl {
 
 /// A custom page (api.md, "POST /pages/get").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Page {
-    /// Its id.
+    /// The page's id.
     pub id: u64,
-    /// Its title.
+    /// The page's title.
     pub title: String,
-    /// Its url, as the owner wrote it.
+    /// The page's url, as the owner wrote it.
     pub url: String,
-    /// Its text, ready to show.
+    /// The page's content, ready to show.
     pub content: String,
 }
 
 /// A member of the staff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StaffMember {
     /// The member's name.
     pub username: String,
-    /// The text before the name in the game.
+    /// The text in front of the name in the game.
     pub prefix: String,
-    /// Order inside the group.
+    /// The member's place in the group, lowest first.
     pub sorting: i64,
 }
 
-/// The staff: player group to members by sorting.
+/// The members of each player group, in the order of `sorting`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Staff(pub BTreeMap<String, Vec<StaffMember>>);
 

@@ -18,10 +18,11 @@ pub enum ItemType {
 
 /// A game server that a buyer may choose for an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Server {
-    /// Its id.
+    /// The server's id.
     pub id: ServerId,
-    /// Its name, as buyers see it.
+    /// The server's name, as buyers see it.
     pub name: String,
 }
 
@@ -39,8 +40,9 @@ pub struct Variable {
 
 /// An item's value in one row of its category's comparison table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonValue {
-    /// The row, see [`super::Comparison`].
+    /// The id of the row.
     pub comparison_id: u64,
     /// The cell's text.
     pub value: String,

@@ -51,6 +51,7 @@ impl fmt::Display for InternalId {
 
 /// The state of an order (rules.md, "Who may see an order").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum OrderStatus {
     /// The payment has not ended yet.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// How buyers log in (rules.md, "Settings").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AuthType {
     /// By user name.
@@ -17,19 +18,21 @@ pub enum AuthType {
 
 /// A link of the header or the footer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
-    /// Its text.
+    /// The link's text.
     pub name: String,
-    /// Its target.
+    /// The link's URL.
     pub url: String,
 }
 
 /// The game server that the site monitors.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GameServer {
-    /// Host name or address.
+    /// The host name or address.
     pub ip: String,
-    /// TCP port.
+    /// The TCP port.
     pub port: u16,
 }
 
@@ -55,10 +58,11 @@ pub struct Currency {
 
 /// A language of the site.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Language {
-    /// Its code.
+    /// The language code.
     pub code: String,
-    /// Its name in the language itself.
+    /// The language's name in the language itself.
     pub name: String,
 }
 

@@ -25,17 +25,18 @@ impl Quote {
 /// `None` for a caller who is not logged in (rules.md, "Limits and availability"). Serialised under the names of the
 /// interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// Units that may be sold in all.
+    /// Units that may be sold in total. Null if there is no limit.
     #[serde(rename = "quantityGlobalLimit")]
     pub global: Option<u32>,
-    /// Units sold in all.
+    /// Units sold in total. Null exactly if `quantityGlobalLimit` is null.
     #[serde(rename = "quantityGlobalCurrentLimit")]
     pub global_current: Option<u64>,
-    /// Units the caller may buy.
+    /// Units that the caller may buy. Null if there is no limit or the caller is not logged in.
     #[serde(rename = "quantityUserLimit")]
     pub user: Option<u32>,
-    /// Units the caller bought.
+    /// Units that the caller has bought. Null exactly if `quantityUserLimit` is null.
     #[serde(rename = "quantityUserCurrentLimit")]
     pub user_current: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The list of keys that tokens are signed and verified with.
+//! The keys that sign and verify tokens.
 
 use super::provider::Hs256;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -7,12 +7,12 @@ use std::fmt;
 /// The shortest secret in bytes (rules.md, "Tokens").
 pub const MIN_SECRET: usize = 32;
 
-/// Keys in order: the first signs, all verify, so that a key can be rotated without logging anybody out
+/// An ordered list of keys. The first signs and all verify, so that a key can be rotated without logging users out
 /// (rules.md, "Tokens").
 #[derive(Clone)]
 pub struct TokenKeys(Vec<TokenKey>);
 
-/// One key; its secret is never printed.
+/// A key. Its secret is never printed.
 #[derive(Clone)]
 pub(super) struct TokenKey {
     kid: String,
@@ -20,17 +20,17 @@ pub(super) struct TokenKey {
     state_secret: Vec<u8>,
 }
 
-/// A text that holds no usable keys. Says what is wrong and never what stands there.
+/// A text without usable keys. The message never contains the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeysError {
-    /// Not a JSON object of texts.
-    #[error("the token keys are no JSON object of kid to secret")]
+    /// Not a JSON object of strings.
+    #[error("the token keys are not a JSON object of key ids and secrets")]
     NotAnObject,
     /// An empty object.
-    #[error("there is no token key")]
+    #[error("no token key")]
     Empty,
-    /// A kid twice.
-    #[error("the token key {0:?} stands twice")]
+    /// Two keys with the same id.
+    #[error("duplicate token key {0:?}")]
     Twice(String),
     /// A secret that is too short.
     #[error("the secret of token key {0:?} is shorter than 32 bytes")]
@@ -38,10 +38,10 @@ pub enum KeysError {
 }
 
 impl TokenKeys {
-    /// Reads a JSON object of kid to secret; the order in the text is the order of the keys.
+    /// Reads a JSON object of key ids and secrets; the order in the text is the order of the keys.
     ///
     /// # Errors
-    /// [`KeysError`] for the first thing that is wrong.
+    /// [`KeysError`] for the first problem.
     pub fn parse(text: &str) -> Result<Self, KeysError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let pairs = json.deserialize_map(Pairs).map_err(|_| KeysError::NotAnObject)?;
@@ -63,7 +63,7 @@ impl TokenKeys {
     }
 
     pub(super) fn first(&self) -> &TokenKey {
-        // `parse` is the only way to make a list, and refuses an empty one.
+        // Only `parse` makes a list, and it refuses an empty one.
         &self.0[0]
     }
 
@@ -87,7 +87,7 @@ impl TokenKey {
         &self.secret
     }
 
-    /// The key that chat states are signed with.
+    /// The key that signs chat states.
     pub(super) fn state_secret(&self) -> &[u8] {
         &self.state_secret
     }

@@ -1,5 +1,5 @@
-//! Access tokens and chat states: JWT, HS256 alone (rules.md, "Tokens"). Knows no table: whether a token's user
-//! exists or was revoked is decided where the user is read, see [`crate::store::users`].
+//! Access tokens and chat states: JWTs signed with HS256 (rules.md, "Tokens"). Does not read the table: whether a
+//! token's user exists or has revoked it is decided when the account is read, see [`crate::store::users`].
 
 mod keys;
 mod provider;
@@ -51,32 +51,32 @@ struct StateClaims {
     iss: String,
 }
 
-/// A verified token: who is calling, and since when the token is good.
+/// A verified token: the caller and the time of issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     /// The user.
     pub user: UserId,
-    /// When the token was issued, seconds since 1970 UTC.
+    /// The time of issue, in seconds since 1970 UTC.
     pub issued_at: i64,
     /// How the caller logged in; `None` if the store's owner made the token.
     pub via: Option<Via>,
 }
 
-/// A token that is not one of ours, or no longer.
+/// A token that is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid token")]
 pub struct InvalidToken;
 
-/// A token or state could not be made.
+/// A token or state that could not be signed.
 #[derive(Debug, thiserror::Error)]
 #[error("the token could not be signed")]
 pub struct SignError(#[from] jsonwebtoken::errors::Error);
 
 impl TokenKeys {
-    /// Signs an access token with the first key, good for `ttl` seconds from `now`.
+    /// Signs an access token with the first key; it is valid for `ttl` seconds from `now`.
     ///
     /// # Errors
-    /// [`SignError`] where the JWT library refuses, which no key of the right length causes.
+    /// [`SignError`] if the JWT library refuses, which no key of a valid length causes.
     pub fn sign(&self, user: UserId, now: i64, ttl: i64) -> Result<String, SignError> {
         self.sign_via(user, now, ttl, None)
     }
@@ -95,7 +95,7 @@ impl TokenKeys {
     /// Verifies an access token: signature by any key, `iss`, and `exp` with [`LEEWAY`].
     ///
     /// # Errors
-    /// [`InvalidToken`], and no reason why: a caller learns nothing from it.
+    /// [`InvalidToken`], without a reason: a caller must not learn it.
     pub fn verify(&self, token: &str, now: i64) -> Result<Claim, InvalidToken> {
         if token.len() > LONGEST {
             return Err(InvalidToken);
@@ -111,21 +111,21 @@ impl TokenKeys {
         Ok(Claim { user, issued_at: claims.iat, via: claims.via })
     }
 
-    /// Makes the `state` of a chat login, good for [`STATE_SECONDS`]. It is signed with a key of its own, so that a
-    /// state is never accepted as a token nor a token as a state.
+    /// Signs the `state` of a chat login, which is valid for [`STATE_SECONDS`]. It has a key of its own, so that a
+    /// state is never valid as a token, nor a token as a state.
     ///
     /// # Errors
-    /// [`SignError`] where the JWT library refuses.
+    /// [`SignError`] if the JWT library refuses.
     pub fn sign_state(&self, nonce: &str, now: i64) -> Result<String, SignError> {
         let exp = now.saturating_add(STATE_SECONDS);
         let claims = StateClaims { nonce: nonce.to_owned(), iat: now, exp, iss: STATE_ISSUER.to_owned() };
         encode(None, &claims, self.first().state_secret())
     }
 
-    /// Verifies a `state` as whoever receives the callback must; any key of the list will do.
+    /// Verifies a `state`, as the service that receives the callback must; any key of the list is accepted.
     ///
     /// # Errors
-    /// [`InvalidToken`] where it is not ours or expired.
+    /// [`InvalidToken`] if it is not valid or has expired.
     pub fn verify_state(&self, state: &str, now: i64) -> Result<(), InvalidToken> {
         let mut found = self.iter().filter_map(|key| decode(state, key.state_secret(), STATE_ISSUER).ok());
         let claims: StateClaims = found.next().ok_or(InvalidToken)?;
@@ -139,8 +139,7 @@ fn encode(kid: Option<&str>, claims: &impl Serialize, secret: &[u8]) -> Result<S
     Ok(jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(secret))?)
 }
 
-/// Checks signature, algorithm and issuer. `exp` must be there; its value is the caller's to check, who holds the
-/// clock.
+/// Checks signature, algorithm and issuer. `exp` must be present; the caller compares it with the clock.
 fn decode<T: DeserializeOwned>(token: &str, secret: &[u8], issuer: &str) -> jsonwebtoken::errors::Result<T> {
     provider::install();
     let mut validation = Validation::new(Algorithm::HS256);
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rotated_key_logs_nobody_out() {
+    fn a_rotated_key_logs_no_user_out() {
         let token = keys(OLD).sign(user(), NOW, 60).unwrap();
         assert!(keys(ROTATED).verify(&token, NOW).is_ok());
         let token = keys(ROTATED).sign(user(), NOW, 60).unwrap();
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_no_token_and_a_token_no_state() {
+    fn a_state_is_not_a_token_and_a_token_is_not_a_state() {
         let keys = keys(OLD);
         let state = keys.sign_state("n", NOW).unwrap();
         assert_eq!(keys.verify(&state, NOW), Err(InvalidToken));
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_exactly_ours_is_invalid() {
+    fn any_other_token_is_invalid() {
         use serde_json::json;
         let secret = b"0123456789abcdef0123456789abcdef";
         let good = || json!({"sub": "7", "iat": NOW, "exp": NOW + 60, "iss": ISSUER});

@@ -1,5 +1,5 @@
-//! The cryptography behind the JWT library: HMAC-SHA256 and nothing else, so that a token naming any other
-//! algorithm cannot even be tried. The library's own backends bring RSA and elliptic curves into every function.
+//! The cryptography of the JWT library: HMAC-SHA256 only, so that no other algorithm can be tried. The library's own
+//! backends add RSA and elliptic curves to every function.
 
 use hmac::{Hmac, KeyInit, Mac};
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
@@ -16,9 +16,9 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes this the process's provider; the first call counts.
+/// Installs this provider for the process; the first call counts.
 pub(super) fn install() {
-    // An error means that one is installed already, by an earlier call.
+    // An error means that an earlier call has installed it.
     let _ = PROVIDER.install_default();
 }
 

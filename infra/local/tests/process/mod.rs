@@ -1,4 +1,4 @@
-//! The server in a process of its own, as people start it: its output, its HTTP, and how it ends.
+//! The server as a process of its own: its output, its HTTP, and its exit.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,17 +7,17 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test gives up on it.
+/// The timeout of every step of a test.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// A process whose lines are read as they come. It is killed when a test lets go of it.
+/// A process whose output lines are read as they arrive. It is killed when it is dropped.
 pub struct Process {
     child: Child,
     out: Receiver<String>,
     err: Receiver<String>,
 }
 
-/// How a process ended, with the lines that nobody had read.
+/// The exit of a process, with the lines that had not been read.
 pub struct End {
     pub status: ExitStatus,
     pub out: Vec<String>,
@@ -29,7 +29,7 @@ impl Process {
     pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Whatever the machine is set up for: the embedded database, and a backtrace where there would be one.
+        // Independent of the machine's environment: the embedded database, and backtraces on.
         command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("TABLE_NAME").env("RUST_BACKTRACE", "1");
         let mut child = command.spawn().unwrap();
         let (out, err) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
@@ -58,7 +58,7 @@ impl Process {
         assert!(status.success());
     }
 
-    /// Waits until the process has ended by itself.
+    /// Waits until the process has ended.
     pub fn end(mut self) -> End {
         let started = Instant::now();
         let status = loop {
@@ -75,7 +75,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Fails where it has ended already.
+        // Fails if it has already ended.
         _ = self.child.kill();
         _ = self.child.wait();
     }
@@ -89,22 +89,22 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// A server that said where it listens.
+/// A server that is ready.
 pub struct Server {
     pub process: Process,
-    /// The line it printed.
+    /// The ready line.
     pub ready: Value,
     agent: ureq::Agent,
 }
 
-/// An answer over HTTP.
-pub struct Answer {
+/// An HTTP response.
+pub struct HttpReply {
     pub status: u16,
     pub headers: ureq::http::HeaderMap,
     pub text: String,
 }
 
-impl Answer {
+impl HttpReply {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
@@ -130,24 +130,24 @@ impl Server {
         self.said(&format!("/tokens/{username}"))
     }
 
-    pub fn get(&self, path: &str) -> Answer {
-        answer(self.agent.get(format!("{}{path}", self.said("/base_url"))).call())
+    pub fn get(&self, path: &str) -> HttpReply {
+        reply(self.agent.get(format!("{}{path}", self.said("/base_url"))).call())
     }
 
     /// POST with these headers and a body.
-    pub fn send(&self, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub fn send(&self, url: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpReply {
         let request = headers.iter().fold(self.agent.post(url), |request, (name, value)| request.header(*name, *value));
-        answer(request.send(body))
+        reply(request.send(body))
     }
 
-    /// POST with a user's token, where there is one, and a JSON body.
-    pub fn post(&self, path: &str, user: Option<&str>, body: &Value) -> Answer {
+    /// POST with a user's token, if there is one, and a JSON body.
+    pub fn post(&self, path: &str, user: Option<&str>, body: &Value) -> HttpReply {
         let authorization = user.map(|user| format!("Bearer {}", self.token(user))).unwrap_or_default();
         let url = format!("{}{path}", self.said("/base_url"));
         self.send(&url, &[("authorization", authorization.as_str())], body.to_string().as_bytes())
     }
 
-    /// What comes back to bytes that no HTTP client would send.
+    /// The response to bytes that no HTTP client would send.
     pub fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.said("/base_url").split('/').nth(2).unwrap()).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -157,14 +157,14 @@ impl Server {
         text
     }
 
-    /// Ends the server as Ctrl-C does.
+    /// Ends the server like Ctrl-C.
     pub fn stop(self) -> End {
         self.process.signal("INT");
         self.process.end()
     }
 }
 
-fn answer(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer {
+fn reply(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> HttpReply {
     let (head, mut body) = response.unwrap().into_parts();
-    Answer { status: head.status.as_u16(), headers: head.headers, text: body.read_to_string().unwrap() }
+    HttpReply { status: head.status.as_u16(), headers: head.headers, text: body.read_to_string().unwrap() }
 }

@@ -1,0 +1,121 @@
+//! The start of the local server: its options, and its errors.
+
+use super::process::{End, Process, Server};
+
+#[test]
+fn help_explains_every_option() {
+    let End { status, out, err } = Process::start(&["--help"]).end();
+    let help = out.join("\n");
+    assert_eq!((status.code(), err.len()), (Some(0), 0));
+    for word in [
+        "--port",
+        "--data",
+        "--store",
+        "--republish",
+        "--quiet",
+        "--json",
+        "--parameter",
+        "--template",
+        "--base-path",
+        "4010",
+        "AWS_ENDPOINT_URL_DYNAMODB",
+    ] {
+        assert!(help.contains(word), "{word}\n{help}");
+    }
+}
+
+/// The error of a start with these arguments: one sentence, no panic, no standard output.
+#[track_caller]
+fn refusal(arguments: &[&str]) -> String {
+    let End { status, out, err } = Process::start(&[&["--port", "0"], arguments].concat()).end();
+    let text = err.join("\n");
+    assert!(status.code().is_some_and(|code| code != 0), "{status}: {text}");
+    assert!(out.is_empty(), "{out:?}");
+    assert!(text.starts_with("error: "), "{text}");
+    for word in ["panicked", "backtrace", "RUST_BACKTRACE", "StartError", "Os {"] {
+        assert!(!text.contains(word), "{text}");
+    }
+    text
+}
+
+/// One sentence is one line.
+#[track_caller]
+fn sentence(arguments: &[&str]) -> String {
+    let text = refusal(arguments);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn a_port_in_use_is_reported() {
+    let server = Server::start(&[]);
+    let port = server.said("/base_url").rsplit(':').next().unwrap().to_owned();
+    let End { status, out, err } = Process::start(&["--port", &port]).end();
+    assert_eq!((status.code(), out.len(), err.len()), (Some(1), 0, 1), "{err:?}");
+    assert!(err[0].contains(&port) && err[0].contains("taken") && err[0].contains("--port"), "{err:?}");
+    assert_eq!(server.get("/staff").status, 200, "the first server continues");
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_named_with_file_and_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_str().unwrap();
+    assert!(refusal(&["--store", path]).contains("store.yaml"));
+    let missing = dir.path().join("missing");
+    assert!(refusal(&["--store", missing.to_str().unwrap()]).contains("missing"));
+    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: Test\ncurrency: {code: EUR\n").unwrap();
+    let text = refusal(&["--store", path]);
+    assert!(text.contains("store.yaml, line 3"), "{text}");
+    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: Test\ncurrency: {code: EUR}\ncolour: red\n")
+        .unwrap();
+    let text = refusal(&["--store", path]);
+    assert!(text.contains("store.yaml, line 4") && text.contains("colour"), "{text}");
+    std::fs::write(dir.path().join("store.yaml"), b"format: 1\nname: \xff\n").unwrap();
+    assert!(refusal(&["--store", path]).contains("store.yaml"));
+    let file = dir.path().join("store.yaml");
+    assert!(refusal(&["--store", file.to_str().unwrap()]).contains("store.yaml"));
+}
+
+#[test]
+fn a_template_that_cannot_be_used_is_one_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing.yaml");
+    assert!(sentence(&["--template", missing.to_str().unwrap()]).contains("missing.yaml"));
+    let file = dir.path().join("template.yaml");
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, "Resources: {a: [\n").unwrap();
+    assert!(sentence(&["--template", path]).contains("line"));
+    for text in ["", "[]", "Resources: {}\n", "\0", "Resources:\n  Table:\n    Type: AWS::DynamoDB::Table\n"] {
+        std::fs::write(&file, text).unwrap();
+        sentence(&["--template", path]);
+    }
+}
+
+#[test]
+fn parameters_are_checked_as_at_a_deploy() {
+    assert!(sentence(&["--parameter", "Colour=red"]).contains("Colour"));
+    assert!(sentence(&["--parameter", "CacheSeconds=61"]).contains("CacheSeconds"));
+    assert!(sentence(&["--parameter", "AllowedOrigins=https://a.example/path"]).contains("AllowedOrigins"));
+    assert!(refusal(&["--parameter", "CacheSeconds"]).contains("NAME=VALUE"));
+    let port = Process::start(&["--port", "65536"]).end();
+    assert!(port.status.code() == Some(2) && port.err[0].contains("65536"), "{:?}", port.err);
+    assert!(refusal(&["--colour"]).contains("--colour"));
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_one_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    assert!(sentence(&["--data", file.to_str().unwrap()]).contains("file"));
+    let keys = dir.path().join("token-keys.json");
+    for text in ["", "{}", r#"{"local":"too short, and secret"}"#] {
+        std::fs::write(&keys, text).unwrap();
+        let text = sentence(&["--data", dir.path().to_str().unwrap()]);
+        assert!(text.contains("token-keys.json") && !text.contains("too short, and secret"), "{text}");
+    }
+    std::fs::write(&keys, format!(r#"{{"local":"{}"}}"#, "k".repeat(32))).unwrap();
+    std::fs::write(dir.path().join("table.db"), "no database, and longer than any header that would be one".repeat(50))
+        .unwrap();
+    assert!(sentence(&["--data", dir.path().to_str().unwrap()]).contains("database"));
+}

@@ -1,0 +1,98 @@
+//! Every endpoint with its description.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+use shared::endpoint::{Declaration, Description, Route, Schemas};
+
+/// An endpoint with its description.
+#[derive(Debug)]
+pub struct Documented {
+    /// The name of the function that has the endpoint.
+    pub function: &'static str,
+    /// The endpoint's declaration.
+    pub declaration: &'static Declaration,
+    /// The endpoint's request and responses.
+    pub description: Description,
+}
+
+impl Documented {
+    /// The methods and paths of the endpoint, as clients write them: `POST`, `/categories/get/{url}`.
+    pub fn routes(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let routes = self.declaration.routes.iter().filter_map(|route| route.split_once(' '));
+        routes.map(|(method, path)| (method, path.replace("+}", "}")))
+    }
+
+    /// The heading of the endpoint in api.md: its first method and path.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        self.routes().next().map(|(method, path)| format!("{method} {path}")).unwrap_or_default()
+    }
+}
+
+/// The documentation of all endpoints.
+#[derive(Debug)]
+pub struct Reference {
+    /// The endpoints: those of the documented interface by their number, then the others by name.
+    pub endpoints: Vec<Documented>,
+    /// The schemas that the schemas of requests refer to, by name.
+    pub requests: Map<String, Value>,
+    /// The schemas that the schemas of replies refer to, by name.
+    pub replies: Map<String, Value>,
+}
+
+impl Reference {
+    /// Describes every endpoint of the five functions, except for scheduled events.
+    #[must_use]
+    pub fn of_all_functions() -> Self {
+        // The dialect of OpenAPI 3.1.
+        let settings = SchemaSettings::draft2020_12;
+        let mut schemas = Schemas {
+            requests: settings().for_deserialize().into_generator(),
+            replies: settings().for_serialize().into_generator(),
+        };
+        let mut endpoints = Vec::new();
+        collect("catalog", catalog::ENDPOINTS, &mut schemas, &mut endpoints);
+        collect("cart", cart::ENDPOINTS, &mut schemas, &mut endpoints);
+        collect("payments", payments::ENDPOINTS, &mut schemas, &mut endpoints);
+        collect("content", content::ENDPOINTS, &mut schemas, &mut endpoints);
+        collect("auth", auth::ENDPOINTS, &mut schemas, &mut endpoints);
+        endpoints.sort_by_key(|endpoint| {
+            let Declaration { number, name, .. } = *endpoint.declaration;
+            (number.is_none(), number, name)
+        });
+        let Schemas { mut requests, mut replies } = schemas;
+        Self { endpoints, requests: requests.take_definitions(true), replies: replies.take_definitions(true) }
+    }
+
+    /// The schema that `schema` refers to among `definitions`, or `schema` itself if it is not a reference.
+    #[must_use]
+    pub fn resolve<'s>(definitions: &'s Map<String, Value>, schema: &'s Value) -> &'s Value {
+        let name = reference(schema);
+        name.and_then(|name| definitions.get(name)).unwrap_or(schema)
+    }
+}
+
+/// The name of the definition that a schema refers to.
+pub(crate) fn reference(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
+}
+
+/// A schema as JSON.
+pub(crate) fn json(schema: &Schema) -> &Value {
+    schema.as_value()
+}
+
+fn collect<S>(
+    function: &'static str,
+    routes: &'static [Route<S>],
+    schemas: &mut Schemas,
+    endpoints: &mut Vec<Documented>,
+) {
+    for route in routes {
+        let declaration = &route.declaration;
+        if declaration.routes.iter().any(|route| !route.starts_with("SCHEDULE ")) {
+            endpoints.push(Documented { function, declaration, description: (declaration.describe)(schemas) });
+        }
+    }
+}

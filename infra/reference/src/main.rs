@@ -1,0 +1,39 @@
+//! Rewrites the generated parts of `infra/docs/api.md` and `README.md`.
+
+use reference::Reference;
+use reference::page::{Page, PageError};
+use std::io::Write;
+use std::process::ExitCode;
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{page}: {error}")]
+    File { page: &'static str, error: std::io::Error },
+    #[error("{page}: {error}")]
+    Page { page: &'static str, error: PageError },
+}
+
+fn main() -> ExitCode {
+    match rewrite() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Without a terminal to write to there is nobody to tell.
+            _ = writeln!(std::io::stderr(), "error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn rewrite() -> Result<(), Failure> {
+    let reference = Reference::of_all_functions();
+    for page in Page::ALL {
+        let file = |error| Failure::File { page: page.name(), error };
+        let text = std::fs::read_to_string(page.path()).map_err(file)?;
+        let rendered = page.rendered(&text, &reference).map_err(|error| Failure::Page { page: page.name(), error })?;
+        if rendered != text {
+            std::fs::write(page.path(), rendered).map_err(file)?;
+            writeln!(std::io::stdout(), "{} rewritten", page.name()).map_err(file)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! The generated parts of the documentation, as Markdown.
+
+use crate::endpoints::{Documented, Reference, json};
+use crate::fields::{Field, Fields, Object};
+use shared::endpoint::{Access, Cache, Declaration, InputKind, OtherResponse};
+use std::fmt::Write;
+
+/// The table of the documented endpoints in api.md.
+pub fn interface(reference: &Reference) -> String {
+    let mut text = String::from("| # | Method | Path | Bearer token | Function |\n|---|---|---|---|---|\n");
+    for endpoint in &reference.endpoints {
+        let (Some(number), Some((method, path))) = (endpoint.declaration.number, endpoint.routes().next()) else {
+            continue;
+        };
+        let token = match (endpoint.declaration.access, endpoint.declaration.checks_account) {
+            (Access::Ignored, _) => "ignored",
+            (Access::Optional, _) => "optional",
+            (Access::Required | Access::RequiredOrGuest, true) => "needed",
+            (Access::Required | Access::RequiredOrGuest, false) => "needed, no user read",
+        };
+        _ = writeln!(text, "| {number} | {method} | {path} | {token} | {} |", endpoint.function);
+    }
+    text
+}
+
+/// The table of all endpoints in README.md.
+pub fn overview(reference: &Reference) -> String {
+    let mut text = String::from("| Method | Path | Function | Description |\n|---|---|---|---|\n");
+    for endpoint in &reference.endpoints {
+        let methods: Vec<&str> = endpoint.routes().map(|(method, _)| method).collect();
+        let Some((_, path)) = endpoint.routes().next() else { continue };
+        let (function, summary) = (endpoint.function, endpoint.declaration.summary);
+        _ = writeln!(text, "| {} | {path} | {function} | {summary} |", methods.join(", "));
+    }
+    text
+}
+
+/// The section of an endpoint in api.md, below its heading and its text.
+pub fn endpoint(reference: &Reference, endpoint: &Documented) -> String {
+    let mut text = access(endpoint.declaration);
+    text.push_str(&request(reference, endpoint));
+    text.push_str(&responses(reference, endpoint));
+    text.push_str(&reply_fields(reference, endpoint));
+    text
+}
+
+fn access(declaration: &Declaration) -> String {
+    let mut text = String::from("Token: ");
+    text.push_str(match declaration.access {
+        Access::Ignored => "ignored.",
+        Access::Optional => "optional; one that is not valid counts as none.",
+        Access::Required => "needed.",
+        Access::RequiredOrGuest => "needed unless [guest mode](rules.md#guest-mode) is on.",
+    });
+    if !declaration.checks_account {
+        text.push_str(" The account is not read: only signature, issuer and expiry are checked.");
+    }
+    if let Some(limit) = declaration.rate_limit {
+        _ = write!(text, " Rate limit: {} requests in {} seconds per address.", limit.requests, limit.seconds);
+    }
+    if declaration.input == InputKind::Nothing {
+        text.push_str(" No request body.");
+    }
+    text.push('\n');
+    text
+}
+
+fn request(reference: &Reference, endpoint: &Documented) -> String {
+    let Some(schema) = endpoint.description.request.as_ref().map(json) else { return String::new() };
+    let fields = Fields(&reference.requests);
+    match endpoint.description.path_parameter {
+        Some(name) => {
+            let (kind, meaning) = (fields.kind(schema), fields.description(schema));
+            table("Path parameter:", &[Field { name: name.to_owned(), kind, null: "no", meaning }])
+        }
+        None => objects("Request", fields, schema),
+    }
+}
+
+fn responses(reference: &Reference, endpoint: &Documented) -> String {
+    let mut text = String::from("\n| Status | Condition | Body |\n|---|---|---|\n");
+    let fields = Fields(&reference.replies);
+    let schema = json(&endpoint.description.reply.schema);
+    for alternative in fields.alternatives(schema) {
+        let condition = match condition(&fields.description(alternative)) {
+            condition if condition.is_empty() => "Success".to_owned(),
+            condition => condition,
+        };
+        _ = writeln!(text, "| 200 | {condition} | {}, see below |", fields.kind(alternative));
+    }
+    let (common, mut own): (Vec<_>, Vec<_>) = endpoint.description.others.iter().partition(|response| response.common);
+    own.sort_by_key(|response| response.status);
+    for OtherResponse { status, when, body, retry_after, .. } in own {
+        let retry_after = if *retry_after { "; header `Retry-After` in seconds" } else { "" };
+        let body = if body.is_empty() { "none".to_owned() } else { format!("`{body}`") };
+        _ = writeln!(text, "| {status} | {when}{retry_after} | {body} |");
+    }
+    let statuses: Vec<String> = common.iter().map(|response| response.status.to_string()).collect();
+    if let Some((last, others)) = statuses.split_last() {
+        let list = format!("{} and {last}", others.join(", "));
+        _ = writeln!(text, "\n{list}: see [Statuses and error bodies](rules.md#statuses-and-error-bodies).");
+    }
+    if endpoint.declaration.cache == Cache::Public {
+        text.push_str("\nThe response to GET can be cached, see [Caching](rules.md#caching).\n");
+    }
+    text
+}
+
+fn reply_fields(reference: &Reference, endpoint: &Documented) -> String {
+    let fields = Fields(&reference.replies);
+    let alternatives = fields.alternatives(json(&endpoint.description.reply.schema));
+    let is_only = alternatives.len() == 1;
+    let mut text = String::new();
+    for alternative in alternatives {
+        let title = match condition(&fields.description(alternative)) {
+            condition if is_only || condition.is_empty() => "Response".to_owned(),
+            condition => format!("Response if {}", lower_case(&condition)),
+        };
+        text.push_str(&objects(&title, fields, alternative));
+    }
+    text
+}
+
+/// The tables of a body: the body's own fields, then those of the objects in it.
+fn objects<'s>(title: &str, fields: Fields<'s>, schema: &'s serde_json::Value) -> String {
+    let mut text = String::new();
+    for object in fields.objects(schema) {
+        let title = match in_words(&object) {
+            Some(paths) => format!("{paths}:"),
+            None => match fields.kind(schema).as_str() {
+                "object" => format!("{title}:"),
+                kind => format!("{title}, an {kind}:"),
+            },
+        };
+        text.push_str(&table(&title, &fields.of(&object)));
+    }
+    text
+}
+
+/// The paths of an object, or nothing if it is the body itself.
+fn in_words(object: &Object<'_>) -> Option<String> {
+    let paths: Vec<String> = object.paths.iter().map(|path| format!("`{path}`")).collect();
+    if object.paths.iter().any(String::is_empty) { None } else { Some(paths.join(", ")) }
+}
+
+fn table(title: &str, fields: &[Field]) -> String {
+    let mut text = format!("\n{title}\n\n| Field | Type | Null | Meaning |\n|---|---|---|---|\n");
+    for Field { name, kind, null, meaning } in fields {
+        _ = writeln!(text, "| {name} | {kind} | {null} | {meaning} |");
+    }
+    text
+}
+
+/// A description as a condition: without its full stop.
+fn condition(description: &str) -> String {
+    description.trim_end_matches('.').to_owned()
+}
+
+/// A phrase with a capital letter.
+pub fn sentence(phrase: &str) -> String {
+    let mut characters = phrase.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+fn lower_case(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_lowercase().chain(characters).collect()).unwrap_or_default()
+}

@@ -1,0 +1,136 @@
+//! The description of an endpoint for its documentation: the schemas of its request and reply, and its other responses.
+//! Everything follows from the endpoint's types, so that the documentation cannot say something else. Compiled with the
+//! feature `schema` only, which no deployed function has.
+
+use super::{Access, Admission, Cache, Endpoint, Error, Input, InputKind, Received, Refusal, Reply};
+use crate::http::body::BodyFault;
+use crate::http::reply;
+use crate::http::route::parameter_name;
+use lambda_http::http::header::RETRY_AFTER;
+use lambda_http::{Body, Request, Response};
+use schemars::{Schema, SchemaGenerator};
+
+/// Stands for the request id in example bodies.
+const REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
+/// Stands for the seconds in `Retry-After`.
+const RETRY_SECONDS: u64 = 60;
+
+/// The generators of an endpoint's schemas. They collect the types that schemas refer to.
+#[derive(Debug)]
+pub struct Schemas {
+    /// For what is read.
+    pub requests: SchemaGenerator,
+    /// For what is written.
+    pub replies: SchemaGenerator,
+}
+
+/// The documentation of an endpoint, beyond its [`super::Declaration`].
+#[derive(Debug)]
+pub struct Description {
+    /// The schema of the JSON body or of the path parameter; `None` if the endpoint reads neither.
+    pub request: Option<Schema>,
+    /// The name of the path parameter, if the routes have one.
+    pub path_parameter: Option<&'static str>,
+    /// The ordinary response, with status 200.
+    pub reply: Content,
+    /// Every other response.
+    pub others: Vec<OtherResponse>,
+}
+
+/// The body of a response.
+#[derive(Debug)]
+pub struct Content {
+    /// `application/json`, for example.
+    pub media_type: &'static str,
+    /// The schema of the body.
+    pub schema: Schema,
+}
+
+/// A response other than the ordinary one.
+#[derive(Debug)]
+pub struct OtherResponse {
+    /// The HTTP status.
+    pub status: u16,
+    /// The condition for it, as a phrase.
+    pub when: &'static str,
+    /// An example of the body, as JSON; empty if it has none.
+    pub body: String,
+    /// Whether the response has `Retry-After`.
+    pub retry_after: bool,
+    /// Whether endpoints of the same method have the same response for the same reason.
+    pub common: bool,
+}
+
+impl OtherResponse {
+    fn of(when: &'static str, response: &Response<Body>) -> Self {
+        let body = match response.body() {
+            Body::Text(text) => text.clone(),
+            // No reply of this service is binary.
+            _ => String::new(),
+        };
+        let retry_after = response.headers().contains_key(RETRY_AFTER);
+        Self { status: response.status().as_u16(), when, body, retry_after, common: false }
+    }
+
+    fn common(when: &'static str, response: &Response<Body>) -> Self {
+        Self { common: true, ..Self::of(when, response) }
+    }
+}
+
+/// Describes an endpoint.
+pub(super) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Description {
+    Description {
+        request: E::Input::schema(&mut schemas.requests),
+        path_parameter: E::ROUTES.iter().find_map(|route| parameter_name(route)),
+        reply: E::Reply::content(&mut schemas.replies),
+        others: others::<E>(),
+    }
+}
+
+fn others<E: Endpoint>() -> Vec<OtherResponse> {
+    let response = |error: Error<E::Refusal>| error.into_response(E::ERRORS, REQUEST_ID);
+    let refusals = E::Refusal::documented().into_iter();
+    let mut others: Vec<OtherResponse> =
+        refusals.map(|(when, refusal)| OtherResponse::of(when, &response(Error::Refused(refusal)))).collect();
+    if E::CACHE == Cache::Public {
+        let mut unchanged = Response::new(Body::Empty);
+        *unchanged.status_mut() = lambda_http::http::StatusCode::NOT_MODIFIED;
+        others.push(OtherResponse::of("The caller already has this response (GET with `If-None-Match`)", &unchanged));
+    }
+    if E::Input::KIND == InputKind::JsonBody {
+        let when = "The body is not a JSON object, or a field is missing or has a value that it cannot have";
+        others.push(OtherResponse::of(when, &response(Error::Body(example_fault::<E>()))));
+    }
+    if let Some(when) = unauthorized::<E>() {
+        others.push(OtherResponse::of(when, &response(Error::Unauthorized)));
+    }
+    if E::RATE_LIMIT.is_some() {
+        let limited = response(Error::TooManyAttempts { retry_seconds: RETRY_SECONDS });
+        others.push(OtherResponse::of("Too many requests from this address", &limited));
+    }
+    if E::ROUTES.iter().any(|route| !route.starts_with("GET ")) {
+        let large = response(Error::Body(BodyFault::TooLarge { limit: E::BODY_LIMIT }));
+        others.push(OtherResponse::common("The body is too large", &large));
+    }
+    others.push(OtherResponse::common("An error in the service", &reply::internal(REQUEST_ID)));
+    others.push(OtherResponse::common("The database is not available", &reply::unavailable()));
+    others
+}
+
+/// What the endpoint says of a body without fields, or of a body that is not an object if every field is optional.
+fn example_fault<E: Endpoint>() -> BodyFault {
+    let fault = |body: &str| {
+        let request = Request::new(Body::from(body));
+        E::Input::read(Received { request: &request, routes: E::ROUTES, admission: Admission::free() }).err()
+    };
+    fault("{}").or_else(|| fault("[]")).unwrap_or(BodyFault::NotAnObject)
+}
+
+/// The condition for 401.
+fn unauthorized<E: Endpoint>() -> Option<&'static str> {
+    E::UNAUTHORIZED.or(match <E::Caller as super::Caller>::ACCESS {
+        Access::Ignored | Access::Optional => None,
+        Access::Required => Some("No token, or one that is not valid"),
+        Access::RequiredOrGuest => Some("A token that is not valid; no token, unless guest mode is on"),
+    })
+}
