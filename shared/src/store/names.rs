@@ -61,9 +61,7 @@ pub async fn owner(db: &Db, name: &UserName) -> Result<Option<UserId>, StoreErro
 pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, StoreError> {
     let items = vec![put_new(db, row(name, user.id)?)?, put_new(db, encode_live(&keys::user(user.id), user)?)?];
     for round in 0..ROUNDS {
-        // The SDK adds a token to the request, so that its own retries have no second effect.
-        let request = db.client().transact_write_items().set_transact_items(Some(items.clone()));
-        let Err(error) = Box::pin(request.send()).await else { return Ok(Created::Written) };
+        let Err(error) = db.transact_write(items.clone()).await else { return Ok(Created::Written) };
         match error.as_service_error().and_then(verdict) {
             Some(Verdict::Name) => match owner(db, name).await? {
                 Some(id) if id == user.id => return Ok(Created::Written),

@@ -129,7 +129,7 @@ impl Look {
     fn meet(&mut self, item: Item) -> Result<(), StoreError> {
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::ORDER) {
-            let order = Stored::decode(&key, Row::Attributes(item))?.order;
+            let order = Stored::decode(&key, Row::from(item))?.order;
             self.add(&order);
         } else if key.pk.starts_with(prefix::COUNT) {
             self.find(&key, &item, |name| name == SOLD);
@@ -245,7 +245,7 @@ async fn patron(db: &Db, differences: &[&Difference]) -> Result<Option<Write>, S
 async fn orders(db: &Db) -> Result<Vec<Order>, StoreError> {
     let mut orders = Vec::new();
     each(db, prefix::ORDER, |item| {
-        orders.push(Stored::decode(&key_of(&item)?, Row::Attributes(item))?.order);
+        orders.push(Stored::decode(&key_of(&item)?, Row::from(item))?.order);
         Ok::<(), StoreError>(())
     })
     .await?;

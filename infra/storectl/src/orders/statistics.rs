@@ -70,7 +70,7 @@ pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
         let request = request.filter_expression("attribute_exists(counted)").set_exclusive_start_key(start);
         let page = Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk("Scan", error))?;
         for item in page.items.unwrap_or_default() {
-            let stored = Stored::decode(&shared::store::codec::key_of(&item)?, Row::Attributes(item))?;
+            let stored = Stored::decode(&shared::store::codec::key_of(&item)?, Row::from(item))?;
             if !stored.statistics_due() {
                 continue;
             }

@@ -107,7 +107,7 @@ impl Stored {
 /// [`StoreError`] where it can be neither read nor decoded.
 pub async fn show(db: &Db, id: &InternalId) -> Result<Option<Stored>, StoreError> {
     let key = keys::order(id);
-    db.get(&key, true).await?.map(|item| Stored::decode(&key, Row::Attributes(item))).transpose()
+    db.get(&key, true).await?.map(|item| Stored::decode(&key, Row::from(item))).transpose()
 }
 
 /// Units and sums of lines by a key; lines without one are left out.

@@ -7,21 +7,19 @@ use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput, GetItemOutput};
+use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
+use dynamodb::{Access, Item, Table, connector};
 use futures_util::future::join_all;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
-use shared::store::access::Access;
-use shared::store::connector;
-use shared::store::direct::Direct;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-type Answer<T> = Result<T, SdkError<GetItemError>>;
+type Outcome = Result<Option<Item>, SdkError<GetItemError>>;
 
 /// What the server does with a request: the connection's number and the request's number on it, both from 0.
 type Script = fn(usize, usize) -> Deed;
@@ -85,9 +83,9 @@ impl Server {
         Self { address, roots: RootCertStore::empty(), heads, scheme }
     }
 
-    fn direct(&self, attempts: u32) -> Direct {
+    fn table(&self, attempts: u32) -> Table {
         let url = format!("{}://localhost:{}", self.scheme, self.address.port());
-        direct(&url, self.roots.clone(), attempts)
+        table(&url, self.roots.clone(), attempts)
     }
 
     /// How many requests came on each connection.
@@ -138,7 +136,7 @@ fn read_request(stream: &mut impl Read) -> Option<String> {
     Some(head)
 }
 
-fn direct(url: &str, roots: RootCertStore, attempts: u32) -> Direct {
+fn table(url: &str, roots: RootCertStore, attempts: u32) -> Table {
     let credentials = Credentials::new("id", "secret", None, None, "test");
     let mut access = Access::new("eu-central-1", Some(url.to_owned()), Some(credentials), connector::client(roots));
     access.retries = RetryConfig::standard().with_max_attempts(attempts);
@@ -146,17 +144,17 @@ fn direct(url: &str, roots: RootCertStore, attempts: u32) -> Direct {
         .connect_timeout(Duration::from_millis(300))
         .read_timeout(Duration::from_millis(600))
         .build();
-    Direct::new(access)
+    Table::direct(access, "t", ())
 }
 
-async fn get(direct: &Direct) -> Answer<GetItemOutput> {
-    let request = GetItemInput::builder().table_name("t").key("pk", AttributeValue::S("a".to_owned()));
-    Box::pin(direct.get_item(request)).await
+async fn get(table: &Table) -> Outcome {
+    let key = Item::from([("pk".to_owned(), AttributeValue::S("a".to_owned()))]);
+    Box::pin(table.get(key, false)).await
 }
 
-/// Why a request got no answer.
-fn failure(answer: Answer<GetItemOutput>) -> DispatchFailure {
-    let failure = match answer.unwrap_err() {
+/// Why a request got no response.
+fn failure(outcome: Outcome) -> DispatchFailure {
+    let failure = match outcome.unwrap_err() {
         SdkError::DispatchFailure(failure) => Some(failure),
         _ => None,
     };
@@ -166,10 +164,10 @@ fn failure(answer: Answer<GetItemOutput>) -> DispatchFailure {
 #[tokio::test]
 async fn one_connection_serves_one_request_after_another() {
     for server in [Server::tls(|_, _| Deed::Reply(200)), Server::plain(|_, _| Deed::Reply(200))] {
-        let direct = server.direct(1);
+        let table = server.table(1);
         for _ in 0..20 {
-            let answer = get(&direct).await.unwrap();
-            assert_eq!(answer.item().unwrap()["text"].as_s().unwrap().len(), 100_000);
+            let item = get(&table).await.unwrap().unwrap();
+            assert_eq!(item["text"].as_s().unwrap().len(), 100_000);
         }
         assert_eq!(server.requests(), [20], "{}", server.scheme);
     }
@@ -178,7 +176,7 @@ async fn one_connection_serves_one_request_after_another() {
 #[tokio::test]
 async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
     let server = Server::tls(|_, _| Deed::Reply(200));
-    get(&server.direct(1)).await.unwrap();
+    get(&server.table(1)).await.unwrap();
     let head = server.heads.lock().unwrap()[0][0].clone();
     assert!(head.starts_with("post / http/1.1\r\n"), "{head}");
     let host = format!("host: localhost:{}", server.address.port());
@@ -188,9 +186,9 @@ async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
 #[tokio::test]
 async fn requests_side_by_side_have_a_connection_each_and_leave_it_to_later_ones() {
     let server = Server::tls(|_, _| Deed::Reply(200));
-    let direct = server.direct(1);
+    let table = server.table(1);
     for _ in 0..3 {
-        assert!(join_all((0..4).map(|_| get(&direct))).await.iter().all(Result::is_ok));
+        assert!(join_all((0..4).map(|_| get(&table))).await.iter().all(Result::is_ok));
     }
     assert_eq!(server.requests(), [3; 4]);
 }
@@ -198,9 +196,9 @@ async fn requests_side_by_side_have_a_connection_each_and_leave_it_to_later_ones
 #[tokio::test]
 async fn a_connection_that_was_closed_while_it_was_idle_is_not_noticed() {
     let server = Server::tls(|_, _| Deed::ReplyAndClose);
-    let direct = server.direct(1);
+    let table = server.table(1);
     for _ in 0..3 {
-        get(&direct).await.unwrap();
+        get(&table).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.requests(), [1; 3]);
@@ -213,21 +211,21 @@ async fn a_request_that_the_server_dropped_is_tried_again_on_another_connection(
         _ => Deed::Reply(200),
     };
     let server = Server::plain(script);
-    let direct = server.direct(2);
-    get(&direct).await.unwrap();
-    get(&direct).await.unwrap();
+    let table = server.table(2);
+    get(&table).await.unwrap();
+    get(&table).await.unwrap();
     assert_eq!(server.requests(), [2, 1]);
     // The SDK does so, not the connector: what may have been seen is never sent twice without its knowing.
     let server = Server::plain(script);
-    let direct = server.direct(1);
-    get(&direct).await.unwrap();
-    assert!(failure(get(&direct).await).as_other().is_some());
+    let table = server.table(1);
+    get(&table).await.unwrap();
+    assert!(failure(get(&table).await).as_other().is_some());
 }
 
 #[tokio::test]
 async fn a_server_that_fails_is_left_for_another() {
     let server = Server::plain(|connection, _| Deed::Reply(if connection == 0 { 500 } else { 200 }));
-    get(&server.direct(2)).await.unwrap();
+    get(&server.table(2)).await.unwrap();
     assert_eq!(server.requests(), [1, 1]);
 }
 
@@ -236,7 +234,7 @@ async fn nobody_there_is_an_error_of_the_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_io());
+    assert!(failure(get(&table(&url, RootCertStore::empty(), 1)).await).is_io());
 }
 
 #[tokio::test]
@@ -244,16 +242,16 @@ async fn a_handshake_that_does_not_come_is_given_up_after_the_time_for_connectin
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let started = Instant::now();
-    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_timeout());
+    assert!(failure(get(&table(&url, RootCertStore::empty(), 1)).await).is_timeout());
     assert!(started.elapsed() < Duration::from_millis(550), "{:?}", started.elapsed());
 }
 
 #[tokio::test]
 async fn an_answer_that_does_not_come_is_given_up_after_the_time_for_reading() {
     let server = Server::plain(|connection, _| if connection == 0 { Deed::Hang } else { Deed::Reply(200) });
-    let direct = server.direct(1);
-    assert!(failure(get(&direct).await).is_timeout());
-    get(&direct).await.unwrap();
+    let table = server.table(1);
+    assert!(failure(get(&table).await).is_timeout());
+    get(&table).await.unwrap();
     assert_eq!(server.requests(), [1, 1], "the connection that owes an answer is not used again");
 }
 
@@ -261,6 +259,6 @@ async fn an_answer_that_does_not_come_is_given_up_after_the_time_for_reading() {
 async fn a_server_that_nobody_vouches_for_learns_nothing() {
     let server = Server::tls(|_, _| Deed::Reply(200));
     let url = format!("https://localhost:{}", server.address.port());
-    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_io());
+    assert!(failure(get(&table(&url, RootCertStore::empty(), 1)).await).is_io());
     assert_eq!(server.requests(), [0]);
 }
