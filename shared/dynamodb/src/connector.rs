@@ -306,11 +306,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_ages_by_whichever_clock_went_on() {
+    fn a_connection_ages_by_the_clock_that_shows_more() {
         let used = Moment::now();
         let (second, hour) = (Duration::from_secs(1), Duration::from_hours(1));
         let later = |monotonic, wall| Moment { monotonic: used.monotonic + monotonic, wall: used.wall + wall };
-        assert_eq!(used.age(later(second, hour)), hour, "the monotonic clock stood still");
+        assert_eq!(used.age(later(second, hour)), hour, "the monotonic clock stopped");
         assert_eq!(used.age(later(hour, second)), hour, "the other one was set back");
         assert_eq!(later(hour, hour).age(used), Duration::ZERO);
     }

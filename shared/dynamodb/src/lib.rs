@@ -11,7 +11,7 @@
 //!
 //! The gain: a call to `cart/get` takes two thirds of the processor time that it takes with the SDK's client (see
 //! "Operations without the client" in `infra/docs/performance-notes.md`). The price: this crate depends on interfaces
-//! that the SDK publishes for its own runtime. `tests/differential.rs` runs every operation and every error that
+//! that the SDK publishes for its own runtime. `tests/differential` runs every operation and every error that
 //! callers distinguish through this crate and through the SDK's client, and compares what comes of both.
 
 mod access;

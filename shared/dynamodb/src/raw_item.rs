@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_read_alone() {
+    fn one_text_is_read_without_the_rest() {
         let item: RawItem = serde_json::from_str(&item("note", r#"{"L":[]}"#)).unwrap();
         assert_eq!(item.text("name"), Some("a \"b\"\né"));
         assert_eq!(item.text("note"), None);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_owners_add_to_a_row_is_not_looked_at() {
+    fn what_owners_add_to_a_row_is_ignored() {
         for added in [
             r#"{"B":"Nw=="}"#,
             r#"{"SS":["a","b"]}"#,
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_it_should_be_is_refused() {
+    fn an_attribute_that_is_missing_or_of_another_type_is_refused() {
         for (name, attribute, problem) in [
             ("id", r#"{"N":"-7"}"#, "attribute `id`: expected u64"),
             ("id", r#"{"N":"7.5"}"#, "attribute `id`: expected u64"),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_of_a_buyer_is_in_what_is_said_of_an_item() {
+    fn an_error_quotes_no_value_of_a_buyer() {
         for attribute in [r#"{"S":"secret"}"#, r#"{"N":"4711.5"}"#, r#"{"M":{"deep":{"S":"secret, expected 4711"}}}"#] {
             for name in ["id", "kind", "inner", "tagged", "limits", "reward"] {
                 let said = read(name, attribute).unwrap_err();

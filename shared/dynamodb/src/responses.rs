@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_says_what_it_found_and_what_is_to_be_asked_for_again() {
+    fn a_batch_has_the_rows_it_found_and_the_keys_to_request_again() {
         let body = r#"{
             "Responses": {"t": [{"pk": {"S": "A"}, "sk": {"S": "-"}, "n": {"N": "1"}}, {"pk": {"S": "B"}, "sk": {"S": "-"}}]},
             "UnprocessedKeys": {"t": {"ConsistentRead": true, "Keys": [{"pk": {"S": "C"}, "sk": {"S": "é"}}]}},
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_have_numbers_and_nothing_else_than_texts_besides() {
+    fn a_key_consists_of_texts_and_numbers() {
         let next = |attribute: &str| {
             let body = format!(r#"{{"LastEvaluatedKey": {{"at": {attribute}}}}}"#);
             Page::read(body.as_bytes()).map(|page| page.next).map_err(|error| error.to_string())

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 /// Used if an error's own words are only a value.
-pub(crate) const UNREADABLE: &str = "it does not read as what it should be";
+pub(crate) const UNREADABLE: &str = "it does not have the expected form";
 
 /// Why an item or an attribute cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,5 @@
-//! The connector against a server of the test's own: which connections it opens, keeps and leaves, and what it makes of
-//! a server that does not do its part.
+//! The connector against a server in the test: which connections it opens, keeps and drops, and how it reports a server
+//! that misbehaves.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,18 +21,18 @@ use std::time::{Duration, Instant};
 
 type Outcome = Result<Option<Item>, SdkError<GetItemError>>;
 
-/// What the server does with a request: the connection's number and the request's number on it, both from 0.
-type Script = fn(usize, usize) -> Deed;
+/// What the server does with a request, by the connection's number and the request's number on it, both from 0.
+type Script = fn(usize, usize) -> Action;
 
-/// One thing a server can do.
-enum Deed {
-    /// Answers with a status and an item, and waits for the next request.
+/// What a server can do.
+enum Action {
+    /// Responds with a status and an item, and waits for the next request.
     Reply(u16),
-    /// Answers, and closes the connection a moment later without having said so.
+    /// Responds, and closes the connection a moment later without having announced it.
     ReplyAndClose,
-    /// Closes without an answer.
+    /// Closes without a response.
     Close,
-    /// Says nothing.
+    /// Never responds.
     Hang,
 }
 
@@ -98,12 +98,12 @@ fn serve(mut stream: impl Read + Write, number: usize, heads: &Mutex<Vec<Vec<Str
     for request in 0.. {
         let Some(head) = read_request(&mut stream) else { return };
         heads.lock().unwrap()[number].push(head);
-        let deed = script(number, request);
-        let status = match deed {
-            Deed::Reply(status) => status,
-            Deed::ReplyAndClose => 200,
-            Deed::Close => return,
-            Deed::Hang => {
+        let action = script(number, request);
+        let status = match action {
+            Action::Reply(status) => status,
+            Action::ReplyAndClose => 200,
+            Action::Close => return,
+            Action::Hang => {
                 std::thread::sleep(Duration::from_mins(1));
                 return;
             }
@@ -111,17 +111,17 @@ fn serve(mut stream: impl Read + Write, number: usize, heads: &Mutex<Vec<Vec<Str
         // Larger than a TLS record and a read, so that it arrives in pieces.
         let body = format!(r#"{{"Item":{{"text":{{"S":"{}"}}}}}}"#, "x".repeat(100_000));
         let head = format!("HTTP/1.1 {status} -\r\ncontent-type: application/x-amz-json-1.0\r\n");
-        let answer = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-        if stream.write_all(answer.as_bytes()).and_then(|()| stream.flush()).is_err() {
+        let response = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+        if stream.write_all(response.as_bytes()).and_then(|()| stream.flush()).is_err() {
             return;
         }
-        if matches!(deed, Deed::ReplyAndClose) {
+        if matches!(action, Action::ReplyAndClose) {
             return;
         }
     }
 }
 
-/// The head of the next request, with its body read and dropped; `None` where the other side is gone.
+/// The head of the next request, whose body is read and dropped; `None` if the client is gone.
 fn read_request(stream: &mut impl Read) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -163,7 +163,7 @@ fn failure(outcome: Outcome) -> DispatchFailure {
 
 #[tokio::test]
 async fn one_connection_serves_one_request_after_another() {
-    for server in [Server::tls(|_, _| Deed::Reply(200)), Server::plain(|_, _| Deed::Reply(200))] {
+    for server in [Server::tls(|_, _| Action::Reply(200)), Server::plain(|_, _| Action::Reply(200))] {
         let table = server.table(1);
         for _ in 0..20 {
             let item = get(&table).await.unwrap().unwrap();
@@ -175,7 +175,7 @@ async fn one_connection_serves_one_request_after_another() {
 
 #[tokio::test]
 async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
-    let server = Server::tls(|_, _| Deed::Reply(200));
+    let server = Server::tls(|_, _| Action::Reply(200));
     get(&server.table(1)).await.unwrap();
     let head = server.heads.lock().unwrap()[0][0].clone();
     assert!(head.starts_with("post / http/1.1\r\n"), "{head}");
@@ -184,8 +184,8 @@ async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
 }
 
 #[tokio::test]
-async fn requests_side_by_side_have_a_connection_each_and_leave_it_to_later_ones() {
-    let server = Server::tls(|_, _| Deed::Reply(200));
+async fn concurrent_requests_have_a_connection_each_and_leave_it_to_later_ones() {
+    let server = Server::tls(|_, _| Action::Reply(200));
     let table = server.table(1);
     for _ in 0..3 {
         assert!(join_all((0..4).map(|_| get(&table))).await.iter().all(Result::is_ok));
@@ -195,7 +195,7 @@ async fn requests_side_by_side_have_a_connection_each_and_leave_it_to_later_ones
 
 #[tokio::test]
 async fn a_connection_that_was_closed_while_it_was_idle_is_not_noticed() {
-    let server = Server::tls(|_, _| Deed::ReplyAndClose);
+    let server = Server::tls(|_, _| Action::ReplyAndClose);
     let table = server.table(1);
     for _ in 0..3 {
         get(&table).await.unwrap();
@@ -207,15 +207,15 @@ async fn a_connection_that_was_closed_while_it_was_idle_is_not_noticed() {
 #[tokio::test]
 async fn a_request_that_the_server_dropped_is_tried_again_on_another_connection() {
     let script: Script = |connection, request| match (connection, request) {
-        (0, 1) => Deed::Close,
-        _ => Deed::Reply(200),
+        (0, 1) => Action::Close,
+        _ => Action::Reply(200),
     };
     let server = Server::plain(script);
     let table = server.table(2);
     get(&table).await.unwrap();
     get(&table).await.unwrap();
     assert_eq!(server.requests(), [2, 1]);
-    // The SDK does so, not the connector: what may have been seen is never sent twice without its knowing.
+    // The SDK retries, not the connector: a request that the server may have seen is never sent twice without the SDK.
     let server = Server::plain(script);
     let table = server.table(1);
     get(&table).await.unwrap();
@@ -223,14 +223,14 @@ async fn a_request_that_the_server_dropped_is_tried_again_on_another_connection(
 }
 
 #[tokio::test]
-async fn a_server_that_fails_is_left_for_another() {
-    let server = Server::plain(|connection, _| Deed::Reply(if connection == 0 { 500 } else { 200 }));
+async fn after_a_server_error_the_next_attempt_has_another_connection() {
+    let server = Server::plain(|connection, _| Action::Reply(if connection == 0 { 500 } else { 200 }));
     get(&server.table(2)).await.unwrap();
     assert_eq!(server.requests(), [1, 1]);
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_error_of_the_connection() {
+async fn a_refused_connection_is_an_io_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -238,7 +238,7 @@ async fn nobody_there_is_an_error_of_the_connection() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_does_not_come_is_given_up_after_the_time_for_connecting() {
+async fn a_handshake_that_hangs_ends_with_the_connect_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let started = Instant::now();
@@ -247,17 +247,17 @@ async fn a_handshake_that_does_not_come_is_given_up_after_the_time_for_connectin
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_given_up_after_the_time_for_reading() {
-    let server = Server::plain(|connection, _| if connection == 0 { Deed::Hang } else { Deed::Reply(200) });
+async fn a_response_that_hangs_ends_with_the_read_timeout() {
+    let server = Server::plain(|connection, _| if connection == 0 { Action::Hang } else { Action::Reply(200) });
     let table = server.table(1);
     assert!(failure(get(&table).await).is_timeout());
     get(&table).await.unwrap();
-    assert_eq!(server.requests(), [1, 1], "the connection that owes an answer is not used again");
+    assert_eq!(server.requests(), [1, 1], "the connection without a response is not used again");
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_vouches_for_learns_nothing() {
-    let server = Server::tls(|_, _| Deed::Reply(200));
+async fn a_server_without_a_trusted_certificate_gets_no_request() {
+    let server = Server::tls(|_, _| Action::Reply(200));
     let url = format!("https://localhost:{}", server.address.port());
     assert!(failure(get(&table(&url, RootCertStore::empty(), 1)).await).is_io());
     assert_eq!(server.requests(), [0]);
