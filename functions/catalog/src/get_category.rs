@@ -125,22 +125,22 @@ impl Endpoint for GetCategory {
         };
         let (page, sold) = page.ok_or(Error::Refused(UnknownCategory))?;
         let wire = CurrencyFormat::new(active.config.digits);
-        let (own, subcategories) = page.shelves.split_first().ok_or(Error::Refused(UnknownCategory))?;
+        let (own, subcategories) = page.categories.split_first().ok_or(Error::Refused(UnknownCategory))?;
         let body = |shelf| shelf_body(shelf, &sold, ledger.as_ref(), wire);
         let render = || Detail { own: body(own), subcategories: subcategories.iter().map(body).collect() };
         let rendered = match &ledger {
-            Some(ledger) if bought_of(&page.shelves, ledger) => return Ok(Json::of(&render())),
-            Some(_) => &page.beside.to_buyers,
-            None => &page.beside.to_guests,
+            Some(ledger) if bought_of(&page.categories, ledger) => return Ok(Json::of(&render())),
+            Some(_) => &page.derived.to_buyers,
+            None => &page.derived.to_guests,
         };
         Ok(Json::kept(rendered.get((sold.clone(), wire), render)))
     }
 }
 
 /// Whether anything of a page was ever bought: else the ledger says as much of it as an empty one.
-fn bought_of(shelves: &[CategoryWithItems], ledger: &Ledger) -> bool {
-    let lies_here = |id: ItemId| shelves.iter().flat_map(|shelf| &shelf.items).any(|item| item.id == id);
-    ledger.iter().any(|(id, _)| lies_here(id))
+fn bought_of(categories: &[CategoryWithItems], ledger: &Ledger) -> bool {
+    let is_here = |id: ItemId| categories.iter().flat_map(|category| &category.items).any(|item| item.id == id);
+    ledger.iter().any(|(id, _)| is_here(id))
 }
 
 /// The page for a caller with a token: user and ledger are read side by side with it.
@@ -162,7 +162,7 @@ async fn load_for(
 async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
     let Some(path) = path else { return Ok(None) };
     let Some(page) = state.pages.get(&state.base.db, &active.version, path).await? else { return Ok(None) };
-    let items = page.shelves.iter().flat_map(|shelf| &shelf.items);
+    let items = page.categories.iter().flat_map(|shelf| &shelf.items);
     let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok(Some((page, sold)))

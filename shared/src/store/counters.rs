@@ -1,6 +1,6 @@
-//! Units sold in all, by item: shown and used to accept a code for up to a few seconds after they were read
-//! (rules.md, "Caches in a function"). Whatever records an order guards the limit inside its write and reads nothing
-//! here.
+//! Units sold in total, by item. They are shown, and used to accept a code, for up to a few seconds after they were read
+//! (rules.md, "Caches in a function"). A write that records an order checks the limit in its own condition and does not
+//! use these counters.
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -17,14 +17,14 @@ pub const SOLD: &str = "sold";
 /// How many counters are remembered.
 const REMEMBERED: usize = 10_000;
 
-/// Counters with the time they were read.
+/// Counters with the times when they were read.
 #[derive(Debug)]
 pub struct Counters {
     lifetime_millis: u64,
     cache: Cache<ItemId, (u64, u64)>,
 }
 
-/// What is known of some counters already, and what has to be read.
+/// The known values of some counters, and the keys of the others.
 #[derive(Debug)]
 pub struct CounterPlan {
     now: u64,
@@ -43,7 +43,7 @@ impl Counters {
         Self { lifetime_millis, cache }
     }
 
-    /// Looks the counters of `ids` up at `now` (milliseconds).
+    /// Looks up the counters of `ids` at `now` (milliseconds).
     #[must_use]
     pub fn plan(&self, ids: impl Iterator<Item = ItemId>, now: u64) -> CounterPlan {
         let mut plan = CounterPlan { now, known: Sold::new(), stale: Vec::new() };
@@ -58,10 +58,10 @@ impl Counters {
         plan
     }
 
-    /// The counters of a plan, once its keys were read into `rows`. What was never sold counts nothing.
+    /// The counters of a plan, after its keys were read into `rows`. An item that was never sold has the counter 0.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] for the first counter that is no number.
+    /// [`StoreError::Unreadable`] for the first counter that is not a number.
     pub fn complete(&self, mut plan: CounterPlan, rows: &mut Rows) -> Result<Sold, StoreError> {
         for (id, key) in plan.stale {
             let sold = rows.take(&key).map_or(Ok(0), |row| row.live(&key).map(|Counted { sold }| sold))?;
@@ -72,10 +72,10 @@ impl Counters {
         Ok(plan.known)
     }
 
-    /// The counters of `ids`, read where they are stale.
+    /// The counters of `ids`, read again if they are stale.
     ///
     /// # Errors
-    /// [`StoreError`] where they cannot be read.
+    /// [`StoreError`] if they cannot be read.
     pub async fn read(&self, db: &Db, ids: impl Iterator<Item = ItemId>, now: u64) -> Result<Sold, StoreError> {
         let plan = self.plan(ids, now);
         let mut rows =
@@ -91,7 +91,7 @@ impl CounterPlan {
     }
 }
 
-/// What a counter's row holds, see [`SOLD`].
+/// A counter's row, see [`SOLD`].
 #[derive(Deserialize)]
 struct Counted {
     sold: i64,

@@ -17,18 +17,18 @@ const ROUNDS: u32 = 4;
 /// The attribute with the id of the user who has the name.
 pub const USER: &str = "user";
 
-/// What the index row of a name holds; the field is called [`USER`].
+/// The index row of a name; its field is called [`USER`].
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct NameRow {
     /// The user who has the name.
     pub user: UserId,
 }
 
-/// What became of a new account.
+/// The outcome of creating an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Created {
-    /// It is in the table.
+    /// The account is in the table.
     Written,
     /// Another user has the name; nothing was written.
     NameTaken(UserId),
@@ -39,7 +39,7 @@ pub enum Created {
 /// The index row of a user's name.
 ///
 /// # Errors
-/// Where it cannot be serialised, which never happens.
+/// If it cannot be serialised, which does not happen.
 pub fn row(name: &UserName, user: UserId) -> Result<Item, StoreError> {
     encode_live(&keys::name(name), &NameRow { user })
 }
@@ -47,14 +47,14 @@ pub fn row(name: &UserName, user: UserId) -> Result<Item, StoreError> {
 /// The user who has a name, strongly consistent.
 ///
 /// # Errors
-/// [`StoreError`] if the row can be neither read nor decoded.
+/// [`StoreError`] if the row cannot be read or decoded.
 pub async fn owner(db: &Db, name: &UserName) -> Result<Option<UserId>, StoreError> {
     let key = keys::name(name);
     let row: Option<NameRow> = db.get(&key, true).await?.map(|item| decode_live(&key, item)).transpose()?;
     Ok(row.map(|row| row.user))
 }
 
-/// Writes an account and its name's index row in one transaction, if neither is there.
+/// Writes an account and its name's index row in one transaction, if neither exists.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the account may then have been written or not.
