@@ -191,7 +191,7 @@ async fn a_category_of_more_than_one_page_is_read_whole() {
             image: None,
         };
         let category = CategoryWithItems { head, comparison: Vec::new(), cumulative: false, items: vec![item] };
-        let key = keys::category_shelf(&active.version, &CategoryPath::Slug(slug.clone()), place);
+        let key = keys::category_row(&active.version, &CategoryPath::Slug(slug.clone()), place);
         put(&store, codec::encode_published(&key, &category).unwrap()).await;
     }
     let reply = store.send(Call::post("/categories/get/large").token(&store.token("Pebble"))).await;

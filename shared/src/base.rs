@@ -2,9 +2,8 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
-use crate::store::access::Access;
 use crate::store::published::Published;
-use crate::store::{Db, StoreError, keys};
+use crate::store::{Access, Db, StoreError, keys};
 use std::sync::Arc;
 use std::time::Duration;
 

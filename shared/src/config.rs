@@ -40,6 +40,12 @@ pub enum ConfigError {
     Keys(#[source] KeysError),
 }
 
+impl From<dynamodb::MissingVariable> for ConfigError {
+    fn from(dynamodb::MissingVariable(name): dynamodb::MissingVariable) -> Self {
+        Self::Missing(name)
+    }
+}
+
 impl Config {
     /// Reads the process's environment.
     ///

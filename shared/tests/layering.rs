@@ -1,4 +1,5 @@
-//! Dependencies go one way: functions and tools → use cases → store and rules → model.
+//! Dependencies go one way: functions and tools → use cases → store and rules → model; and only the crate `dynamodb` knows
+//! the SDK's internals.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -67,6 +68,46 @@ fn use_cases_know_neither_http_nor_the_sdk_and_are_given_the_time() {
     let outside = ["crate::http", "crate::endpoint", "crate::base", "crate::config", "crate::token", "lambda_http"];
     must_not_know("usecases", &outside);
     must_not_know("usecases", &["aws_", "client()", "SystemClock", "SystemTime", "Instant", "jiff"]);
+}
+
+/// The Rust files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
+    below.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
+/// What of a manifest names the crates that a binary is built from.
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    let lines = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
+    lines.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split(['.', ' ', '=']).next())
+}
+
+#[test]
+fn the_sdks_internals_are_known_to_one_crate() {
+    let internals =
+        ["aws_smithy_", "aws_runtime", "aws_types", "aws_sigv4", "serde_dynamo", "hyper", "rustls", "reqwest"];
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let functions = std::fs::read_dir(shared.join("../functions")).unwrap().map(|entry| entry.unwrap().path());
+    for package in functions.chain([shared.to_owned()]) {
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        assert!(dependencies(&manifest).any(|name| name == "tokio"), "{}", package.display());
+        for name in dependencies(&manifest) {
+            let name = name.replace('-', "_");
+            assert!(!internals.iter().any(|word| name.starts_with(word)), "{}: {name}", package.display());
+        }
+        let sources = sources(&package.join("src"));
+        assert!(sources.len() > 2, "{}", package.display());
+        for path in sources {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for (number, line) in text.lines().enumerate() {
+                let code = line.split("//").next().unwrap_or_default();
+                for word in internals {
+                    assert!(!code.contains(word), "{}:{}: {word}", path.display(), number + 1);
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Requests that the database refuses for their signature: by a wrong clock, or by credentials that are over.
+//! Requests that the database refuses for their signature: because of a wrong clock, or of credentials that expired.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -6,9 +6,7 @@ use aws_sdk_dynamodb::config::Credentials;
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use shared::clock::{Clock, SystemClock};
 use shared::http::lambda::LastResponse;
-use shared::store::access::Access;
-use shared::store::keys;
-use shared::store::{Db, StoreError, connector};
+use shared::store::{Access, Db, StoreError, connector, keys};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
@@ -18,7 +16,7 @@ const AHEAD: i64 = 360;
 /// How far a signature's time may be off, in seconds.
 const TOLERATED: i64 = 300;
 
-/// What a database says to a request, by the time it was signed for and its own, in seconds since 1970 UTC.
+/// How a database judges a request, by the time in its signature and its own time, in seconds since 1970 UTC.
 type Verdict = fn(i64, i64) -> Result<(), &'static str>;
 
 /// A database whose clock is ahead; the receiver has an entry for every request.
@@ -47,7 +45,7 @@ fn database(verdict: Verdict) -> (Db, Receiver<()>) {
     (Db::direct(access, "t"), requests)
 }
 
-/// Reads a request, and the time that it was signed for; `None` when the other side is gone.
+/// Reads a request and returns the time in its signature; `None` if the client is gone.
 fn read_request(stream: &mut impl BufRead) -> Option<i64> {
     let (mut signed_for, mut length) = (None, 0);
     stream.read_line(&mut String::new()).ok()?;

@@ -176,13 +176,13 @@ impl Endpoint for GetCategory {
         };
         let (page, sold) = page.ok_or(Error::Refused(UnknownCategory))?;
         let wire = CurrencyFormat::new(active.config.digits);
-        let (own, subcategories) = page.shelves.split_first().ok_or(Error::Refused(UnknownCategory))?;
+        let (own, subcategories) = page.categories.split_first().ok_or(Error::Refused(UnknownCategory))?;
         let body = |category| section_body(category, &sold, ledger.as_ref(), wire);
         let render = || Detail { own: body(own), subcategories: subcategories.iter().map(body).collect() };
         let rendered = match &ledger {
-            Some(ledger) if has_bought(&page.shelves, ledger) => return Ok(Json::of(&render())),
-            Some(_) => &page.beside.to_buyers,
-            None => &page.beside.to_guests,
+            Some(ledger) if has_bought(&page.categories, ledger) => return Ok(Json::of(&render())),
+            Some(_) => &page.derived.to_buyers,
+            None => &page.derived.to_guests,
         };
         Ok(Json::kept(rendered.get((sold.clone(), wire), render)))
     }
@@ -213,7 +213,7 @@ async fn load_for(
 async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
     let Some(path) = path else { return Ok(None) };
     let Some(page) = state.pages.get(&state.base.db, &active.version, path).await? else { return Ok(None) };
-    let items = page.shelves.iter().flat_map(|shelf| &shelf.items);
+    let items = page.categories.iter().flat_map(|shelf| &shelf.items);
     let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok(Some((page, sold)))

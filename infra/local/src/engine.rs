@@ -9,8 +9,7 @@ use aws_sdk_dynamodb::types::{
 };
 use dynoxide::Database;
 use shared::fault::chain;
-use shared::store::access::Access;
-use shared::store::connector;
+use shared::store::{Access, connector};
 use std::path::Path;
 use std::time::Duration;
 use template::TableDefinition;

@@ -10,9 +10,8 @@ use local::ready::{Ready, Try, revoked, tokens};
 use local::store::Store;
 use local::{data, server};
 use shared::clock::{Clock, SystemClock};
-use shared::store::Db;
-use shared::store::access::Access;
 use shared::store::published::read_active_version;
+use shared::store::{Access, Db};
 use shared::token::TokenKeys;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -108,7 +107,7 @@ async fn open(options: &Options, template: &Template) -> Result<Database, StartE
     let definition = template.table()?;
     if std::env::var_os(ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty()) {
         let table = std::env::var("TABLE_NAME").unwrap_or(definition.logical_id);
-        return Ok(Database { access: Access::from_env().map_err(StartError::Access)?, table });
+        return Ok(Database { access: Access::from_env().map_err(|error| StartError::Access(error.into()))?, table });
     }
     let engine = Engine::start(options.data.as_deref().map(data::table_file).as_deref()).await?;
     Ok(Database { access: engine.access(), table: definition.logical_id })

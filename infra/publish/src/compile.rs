@@ -220,7 +220,7 @@ impl Compiled {
 fn partition<'a>(version: &str, shelves: &[&'a CategoryWithItems], parts: &mut Vec<(Key, Part<'a>)>) {
     let Some(first) = shelves.first() else { return };
     for path in [CategoryPath::Slug(first.head.slug.clone()), CategoryPath::Id(first.head.id)] {
-        let row = |(place, shelf)| (keys::category_shelf(version, &path, place), Part::Category(shelf));
+        let row = |(place, shelf)| (keys::category_row(version, &path, place), Part::Category(shelf));
         parts.extend(shelves.iter().copied().enumerate().map(row));
     }
 }

@@ -97,7 +97,7 @@ pub(crate) async fn damage_of(db: &Db, compiled: &Compiled, version: &str) -> Re
         let whole = |row: Row, key: &Key| row.live::<serde_json::Value>(key).ok();
         let wrong = batch.into_iter().zip(&keys).filter_map(|(expected, key)| {
             let found = rows.take(key).and_then(|row| whole(row, key));
-            (found.is_none() || found != whole(Row::Attributes(expected), key)).then_some(())
+            (found.is_none() || found != whole(Row::from(expected), key)).then_some(())
         });
         Ok(wrong.count())
     });

@@ -192,7 +192,7 @@ pub(crate) fn frame_keys(version: &str, tree: &Tree, pages: &[String]) -> Vec<Ke
     found.extend(pages.iter().map(|url| keys::page(version, &PageUrl::new(url))));
     let mut partition = |head: &CategoryHead, shelves: usize| {
         for path in [CategoryPath::Slug(head.slug.clone()), CategoryPath::Id(head.id)] {
-            found.extend((0..shelves).map(|place| keys::category_shelf(version, &path, place)));
+            found.extend((0..shelves).map(|place| keys::category_row(version, &path, place)));
         }
     };
     for node in &tree.0 {

@@ -29,7 +29,7 @@ pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
     let (mut done, mut behind) = (Finished::default(), Vec::new());
     each(db, prefix::ORDER, |item| {
         if item.contains_key(COUNTED) {
-            let stored = StoredOrder::decode(&key_of(&item)?, Row::Attributes(item))?;
+            let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
             behind.extend(stored.statistics_due().then_some(stored.order.internal_id));
         }
         Ok::<(), StoreError>(())
@@ -83,7 +83,7 @@ pub async fn repair(db: &Db, audit: &Audit, goals: &[Goal]) -> Result<usize, Sto
 async fn all_orders(db: &Db) -> Result<Vec<Order>, StoreError> {
     let mut orders = Vec::new();
     each(db, prefix::ORDER, |item| {
-        orders.push(StoredOrder::decode(&key_of(&item)?, Row::Attributes(item))?.order);
+        orders.push(StoredOrder::decode(&key_of(&item)?, Row::from(item))?.order);
         Ok::<(), StoreError>(())
     })
     .await?;

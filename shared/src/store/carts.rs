@@ -1,5 +1,5 @@
-//! Carts: read with other items, written on the condition that the cart is still as it was read
-//! (rules.md, "Writing a cart"). The condition makes it enough to write what changed.
+//! Carts: read together with other items, written on the condition that no other request wrote in between (rules.md,
+//! "Writing a cart"). Because of that condition only what changed is written: the rest is as it was read.
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -11,17 +11,17 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailur
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// The result of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Saved {
-    /// It is in the table.
+    /// The cart is in the table.
     Written,
-    /// Conflict: the cart was changed by another request; nothing was written.
+    /// Another request wrote in between; nothing was written.
     Conflict,
 }
 
-/// Takes a user's cart out of what was read; before the first write it is empty.
+/// Takes a user's cart out of the rows; before its first write it is empty.
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] if it does not decode.
@@ -30,29 +30,29 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
     rows.take(&key).map_or_else(|| Ok(Cart::empty(user)), |row| row.live(&key))
 }
 
-/// A cart as it was read, and as it is to be.
+/// A cart that was read, and its new content.
 #[derive(Debug, Clone)]
 pub struct Edit {
     read: Cart,
-    /// The cart as it is to be; its version is still the one that was read.
+    /// The new content; its version is still the one that was read.
     pub cart: Cart,
 }
 
 impl Edit {
-    /// A cart that was read, not changed yet.
+    /// A cart that was read and is not changed yet.
     #[must_use]
     pub fn of(cart: Cart) -> Self {
         Self { read: cart.clone(), cart }
     }
 }
 
-/// Writes what an edit changed, as the next version; the first write of a cart writes all of it.
+/// Writes what an edit changed, as the next version. The first write of a cart writes all of it.
 ///
-/// If the response to a first try is lost, the SDK tries again and the condition fails on what the first try wrote. The
-/// write's id in the cart tells it from a conflict.
+/// If the response to the first attempt is lost, the SDK retries, and the condition fails on what the first attempt wrote.
+/// The write's id in the cart distinguishes this from a conflict.
 ///
 /// # Errors
-/// [`StoreError`] if the response is neither a success nor a failed condition.
+/// [`StoreError`] if the database confirms neither the write nor a failed condition.
 pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
     let key = keys::cart(edit.cart.user);
     let write = write_id();
@@ -84,16 +84,16 @@ pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
     }
 }
 
-/// A random id for a write. Without entropy there is none, and a lost response looks like a conflict.
+/// A random id of a write. Without entropy there is none, and a lost response then looks like a conflict.
 fn write_id() -> Option<String> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).is_ok().then(|| format!("{:016x}", u64::from_le_bytes(bytes)))
 }
 
-/// The attribute that holds the id of the write that wrote the cart last.
+/// The attribute with the id of the cart's last write.
 const LAST_WRITE: &str = "last_write";
 
-/// What a write sets, under the names that [`Cart`] has, and [`LAST_WRITE`].
+/// The attributes that a write sets: fields of [`Cart`], and [`LAST_WRITE`].
 #[derive(Serialize)]
 struct Changes<'a> {
     version: u64,
@@ -126,7 +126,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// An update expression that sets what an edit changed and removes what it took away.
+/// An update expression that sets what an edit changed and removes what it removed.
 struct Update {
     expression: String,
     names: HashMap<String, String>,

@@ -9,40 +9,40 @@ use std::sync::Arc;
 
 /// A category page.
 #[derive(Debug)]
-pub struct CategoryPage<B> {
+pub struct CategoryPage<D> {
     /// The category itself, then its subcategories.
-    pub shelves: Vec<CategoryWithItems>,
-    /// What a function makes of the page and keeps for as long as the page itself.
-    pub beside: B,
+    pub categories: Vec<CategoryWithItems>,
+    /// What a function derives from the page and keeps as long as the page.
+    pub derived: D,
 }
 
 /// Category pages by version and path.
 #[derive(Debug, Default)]
-pub struct CategoryPages<B>(VersionedCache<CategoryPage<B>>);
+pub struct CategoryPages<D>(VersionedCache<CategoryPage<D>>);
 
-impl<B: Default> CategoryPages<B> {
-    /// The page of the category at `path`; `None` where the version has none there.
+impl<D: Default> CategoryPages<D> {
+    /// The page of the category at `path`; `None` if the version has none there.
     ///
     /// # Errors
-    /// [`StoreError`] where it is neither read nor known to be absent.
+    /// [`StoreError`] if it can be neither read nor found absent.
     pub async fn get(
         &self,
         db: &Db,
         version: &str,
         path: &CategoryPath,
-    ) -> Result<Option<Arc<CategoryPage<B>>>, StoreError> {
+    ) -> Result<Option<Arc<CategoryPage<D>>>, StoreError> {
         let partition = keys::category(version, path);
         let load = async {
             let rows = db.query(&partition).await?;
-            let mut shelves = Vec::with_capacity(rows.len());
+            let mut categories = Vec::with_capacity(rows.len());
             let mut bytes = 0;
             for row in rows {
                 let (part, size) = row.published(&row.key()?)?;
-                shelves.push(part);
-                // Twice: what is kept beside a page takes its room as well.
+                categories.push(part);
+                // Twice: what is derived from the page is kept as well.
                 bytes += 2 * size;
             }
-            Ok((!shelves.is_empty()).then(|| (CategoryPage { shelves, beside: B::default() }, bytes)))
+            Ok((!categories.is_empty()).then(|| (CategoryPage { categories, derived: D::default() }, bytes)))
         };
         let whole = Key { pk: partition.clone(), sk: String::new() };
         self.0.get_or_load(&whole, load).await

@@ -1,45 +1,46 @@
 //! How things are written into items and read back.
 //!
-//! *Published* things are opaque to the database and read far more often than written: they stand as one
-//! JSON text in [`DATA`], which parses straight into structs. *Live* things have native attributes, because
-//! conditions and updates name them and because an owner looks at them in the console.
+//! *Published* things are opaque to the database and read far more often than written: they are one JSON text in
+//! [`DATA`], which is parsed directly into structs. *Live* things have native attributes, because conditions and updates
+//! name them and because owners look at them in the console.
 
-use super::attributes::{RawItem, attribute, without_values};
 use super::error::StoreError;
 use super::keys::{Key, PK, SK};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::HashMap;
 
-/// An item as the SDK knows it.
-pub type Item = HashMap<String, AttributeValue>;
+pub use dynamodb::Item;
 
-/// The attribute that holds a published thing.
+/// The attribute that contains a published thing.
 pub const DATA: &str = "data";
 
-/// A row as it was read.
+/// A row that was read.
 #[derive(Debug, Clone)]
-pub enum Row {
-    /// As the SDK's client read it.
-    Attributes(Item),
-    /// As it came.
-    Raw(RawItem),
+pub struct Row(dynamodb::Row);
+
+impl From<dynamodb::Row> for Row {
+    fn from(row: dynamodb::Row) -> Self {
+        Self(row)
+    }
+}
+
+impl From<Item> for Row {
+    fn from(item: Item) -> Self {
+        Self(item.into())
+    }
 }
 
 impl Row {
-    /// A live thing.
+    /// Reads a live thing.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] where an attribute is missing or not what it should be.
+    /// [`StoreError::Unreadable`] if an attribute is missing or has another type.
     pub fn live<T: DeserializeOwned>(self, key: &Key) -> Result<T, StoreError> {
-        match self {
-            Self::Attributes(item) => decode_live(key, item),
-            Self::Raw(item) => item.read().map_err(|error| broken(key, &error)),
-        }
+        self.0.read().map_err(|error| StoreError::unreadable(key, &error.to_string()))
     }
 
-    /// A live thing that was not asked for by its key.
+    /// Reads a live thing that was not requested by its key.
     ///
     /// # Errors
     /// As [`Row::live`] and [`Row::key`].
@@ -48,29 +49,20 @@ impl Row {
         self.live(&key)
     }
 
-    /// A published thing, and how many bytes of JSON it was.
+    /// Reads a published thing, and how many bytes of JSON it was.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] where [`DATA`] is missing or not what it should be.
+    /// [`StoreError::Unreadable`] if [`DATA`] is missing or does not read as a `T`.
     pub fn published<T: DeserializeOwned>(&self, key: &Key) -> Result<(T, usize), StoreError> {
-        match self {
-            Self::Attributes(item) => decode_published(key, item),
-            Self::Raw(item) => parse(key, item.text(DATA).ok_or_else(|| StoreError::unreadable(key, DATA))?),
-        }
+        parse(key, self.0.text(DATA))
     }
 
-    /// A row's key.
+    /// The row's key.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] where `pk` or `sk` is no text.
+    /// [`StoreError::Unreadable`] if `pk` or `sk` is not text.
     pub fn key(&self) -> Result<Key, StoreError> {
-        match self {
-            Self::Attributes(item) => key_of(item),
-            Self::Raw(item) => {
-                let text = |name| item.text(name).map(str::to_owned);
-                text(PK).zip(text(SK)).map(|(pk, sk)| Key { pk, sk }).ok_or_else(keyless)
-            }
-        }
+        key(|name| self.0.text(name))
     }
 }
 
@@ -83,23 +75,26 @@ pub fn key_attributes(key: &Key) -> Item {
 /// The key of an item that was read.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where `pk` or `sk` is no text.
+/// [`StoreError::Unreadable`] if `pk` or `sk` is not text.
 pub fn key_of(item: &Item) -> Result<Key, StoreError> {
-    let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
+    key(|name| text(item, name))
+}
+
+fn key<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Key, StoreError> {
     match (text(PK), text(SK)) {
-        (Some(pk), Some(sk)) => Ok(Key { pk, sk }),
-        _ => Err(keyless()),
+        (Some(pk), Some(sk)) => Ok(Key { pk: pk.to_owned(), sk: sk.to_owned() }),
+        _ => Err(StoreError::Unreadable { kind: "keyless".to_owned(), attribute: PK.to_owned(), source: None }),
     }
 }
 
-fn keyless() -> StoreError {
-    StoreError::Unreadable { kind: "keyless".to_owned(), attribute: PK.to_owned(), source: None }
+fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
+    item.get(name)?.as_s().ok().map(String::as_str)
 }
 
 /// Writes a published thing.
 ///
 /// # Errors
-/// Where it cannot be serialised, which no type of [`crate::model`] does.
+/// If it cannot be serialised, which does not happen with a type of [`crate::model`].
 pub fn encode_published<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreError> {
     let json = serde_json::to_string(thing).map_err(|error| StoreError::Unreadable {
         kind: key.to_string(),
@@ -114,23 +109,24 @@ pub fn encode_published<T: Serialize>(key: &Key, thing: &T) -> Result<Item, Stor
 /// Reads a published thing, and how many bytes of JSON it was.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where [`DATA`] is missing or not what it should be.
+/// [`StoreError::Unreadable`] if [`DATA`] is missing or does not read as a `T`.
 pub fn decode_published<T: DeserializeOwned>(key: &Key, item: &Item) -> Result<(T, usize), StoreError> {
-    let json = item.get(DATA).and_then(|value| value.as_s().ok());
-    parse(key, json.ok_or_else(|| StoreError::unreadable(key, DATA))?)
+    parse(key, text(item, DATA))
 }
 
-fn parse<T: DeserializeOwned>(key: &Key, json: &str) -> Result<(T, usize), StoreError> {
-    let thing = serde_json::from_str(json).map_err(|error| StoreError::unreadable(key, &attribute(DATA, &error)))?;
+fn parse<T: DeserializeOwned>(key: &Key, json: Option<&str>) -> Result<(T, usize), StoreError> {
+    let json = json.ok_or_else(|| StoreError::unreadable(key, DATA))?;
+    let thing = dynamodb::from_json(DATA, json).map_err(|error| StoreError::unreadable(key, &error.to_string()))?;
     Ok((thing, json.len()))
 }
 
 /// Writes a live thing with native attributes.
 ///
 /// # Errors
-/// Where it cannot be serialised, which no type of [`crate::model`] does.
+/// If it cannot be serialised, which does not happen with a type of [`crate::model`].
 pub fn encode_live<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreError> {
-    let mut item: Item = serde_dynamo::aws_sdk_dynamodb_1::to_item(thing).map_err(|error| broken(key, &error))?;
+    let item = dynamodb::to_item(thing);
+    let mut item = item.map_err(|error| StoreError::unreadable(key, &error.to_string()))?;
     item.extend(key_attributes(key));
     Ok(item)
 }
@@ -138,11 +134,8 @@ pub fn encode_live<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreErro
 /// Reads a live thing.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] where an attribute is missing or not what it should be.
+/// [`StoreError::Unreadable`] if an attribute is missing or has another type.
 pub fn decode_live<T: DeserializeOwned>(key: &Key, item: Item) -> Result<T, StoreError> {
-    serde_dynamo::aws_sdk_dynamodb_1::from_item(item).map_err(|error| broken(key, &error))
-}
-
-fn broken(key: &Key, error: &dyn std::error::Error) -> StoreError {
-    StoreError::unreadable(key, &without_values(error))
+    // Not by `Row`, whose other form would be compiled for every `T` that is read only here.
+    dynamodb::from_item(item).map_err(|error| StoreError::unreadable(key, &error.to_string()))
 }

@@ -13,13 +13,13 @@ use serde::Deserialize;
 /// The attribute that counts how often a user used a coupon.
 pub const USES: &str = "uses";
 
-/// What a row of uses holds, see [`USES`].
+/// A row of uses, see [`USES`].
 #[derive(Deserialize)]
 struct Used {
     uses: i64,
 }
 
-/// Takes a coupon or gift card out of what was read.
+/// Takes a coupon or gift card out of the rows.
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] if it does not decode.
@@ -28,7 +28,7 @@ pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError
     rows.take(&key).map(|row| row.live(&key)).transpose()
 }
 
-/// Takes how often a user used a coupon out of what was read.
+/// Takes out of the rows how often a user used a coupon.
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] if [`USES`] is not a number.
@@ -39,7 +39,7 @@ pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, 
     Ok(u32::try_from(uses.max(0)).unwrap_or(u32::MAX))
 }
 
-/// Takes a referral code out of what was read.
+/// Takes a referral code out of the rows.
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] if it does not decode.
@@ -54,7 +54,7 @@ pub fn decode_old(old: Option<&Item>) -> Option<Code> {
     let mut item = old?.clone();
     // A coupon that was never used may have been written without its counter.
     item.entry(USES.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
-    serde_dynamo::aws_sdk_dynamodb_1::from_item(item).ok()
+    dynamodb::from_item(item).ok()
 }
 
 /// The write that counts a use of a coupon, on the condition that it has uses left and that its limit per user is the

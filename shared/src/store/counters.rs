@@ -1,6 +1,6 @@
-//! Units sold in all, by item: shown and used to accept a code for up to a few seconds after they were read
-//! (rules.md, "Caches in a function"). Recording an order does not use these: its write guards
-//! the limit.
+//! Units sold in total, by item. They are shown, and used to accept a code, for up to a few seconds after they were read
+//! (rules.md, "Caches in a function"). A write that records an order checks the limit in its own condition and does not
+//! use these counters.
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -18,14 +18,14 @@ pub const SOLD: &str = "sold";
 /// How many counters are remembered.
 const REMEMBERED: usize = 10_000;
 
-/// Counters with the time at which they were read.
+/// Counters with the times when they were read.
 #[derive(Debug)]
 pub struct Counters {
     lifetime_millis: u64,
     cache: Cache<ItemId, (u64, u64)>,
 }
 
-/// What is known of some counters already, and what has to be read.
+/// The known values of some counters, and the keys of the others.
 #[derive(Debug)]
 pub struct CounterPlan {
     now: u64,
@@ -44,7 +44,7 @@ impl Counters {
         Self { lifetime_millis, cache }
     }
 
-    /// Looks the counters of `ids` up at `now` (milliseconds).
+    /// Looks up the counters of `ids` at `now` (milliseconds).
     #[must_use]
     pub fn plan(&self, ids: impl Iterator<Item = ItemId>, now: u64) -> CounterPlan {
         let mut plan = CounterPlan { now, known: Sold::new(), stale: Vec::new() };
@@ -59,7 +59,7 @@ impl Counters {
         plan
     }
 
-    /// The counters of a plan, once its keys were read into `rows`. An item without a counter was never sold.
+    /// The counters of a plan, after its keys were read into `rows`. An item that was never sold has the counter 0.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] for the first counter that is not a number.
@@ -73,7 +73,7 @@ impl Counters {
         Ok(plan.known)
     }
 
-    /// The counters of `ids`, read if they are stale.
+    /// The counters of `ids`, read again if they are stale.
     ///
     /// # Errors
     /// [`StoreError`] if they cannot be read.
@@ -110,7 +110,7 @@ impl CounterPlan {
     }
 }
 
-/// What a counter's row holds, see [`SOLD`].
+/// A counter's row, see [`SOLD`].
 #[derive(Deserialize)]
 struct Counted {
     sold: i64,

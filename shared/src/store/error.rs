@@ -1,4 +1,4 @@
-//! How the table can fail a caller, sorted by what the caller can do about it.
+//! Errors of the store, by what the caller can do about them.
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use std::error::Error;
@@ -8,12 +8,12 @@ type Source = Box<dyn Error + Send + Sync + 'static>;
 /// A failed read or write.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Throttled, timed out or away: the same request may pass in a moment.
+    /// Throttled, timed out or not reachable: the same request may succeed in a moment.
     #[error("the database is unavailable ({operation})")]
     Unavailable {
         /// The operation that failed.
         operation: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: Option<Source>,
     },
@@ -22,7 +22,7 @@ pub enum StoreError {
     Refused {
         /// The operation that was refused.
         operation: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: Source,
     },
@@ -31,18 +31,18 @@ pub enum StoreError {
     Credentials {
         /// The operation that was refused.
         operation: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: Source,
     },
-    /// An item is there and does not read as what it should be.
+    /// An item exists, but does not decode.
     #[error("the {kind} item is unreadable at {attribute}")]
     Unreadable {
         /// The kind of item, see [`super::keys::Key`]'s display.
         kind: String,
-        /// The attribute, or what is wrong with the whole.
+        /// The attribute, or what is wrong with the item.
         attribute: String,
-        /// Why, where a decoder said so.
+        /// The cause, if a decoder gave one.
         #[source]
         source: Option<Source>,
     },
@@ -59,7 +59,7 @@ impl StoreError {
         Self::Unreadable { kind: key.to_string(), attribute: attribute.to_owned(), source: None }
     }
 
-    /// Sorts an SDK error that is no failed condition.
+    /// Classifies an error of the SDK that is not a failed condition.
     pub fn from_sdk<E, R>(operation: &'static str, error: SdkError<E, R>) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
@@ -80,13 +80,13 @@ impl StoreError {
     }
 }
 
-/// Whether an error code of the database says that other credentials are needed. A wrong clock gives the last one too,
-/// but that has been corrected by then.
+/// Whether an error code means that other credentials are needed. A wrong clock causes the last one too, but is corrected
+/// by then.
 fn is_about_credentials(code: &str) -> bool {
     matches!(code, "ExpiredTokenException" | "UnrecognizedClientException" | "InvalidSignatureException")
 }
 
-/// Whether an error code of the database says "not now" rather than "not so".
+/// Whether an error code means that the same request may succeed later.
 fn is_passing(code: &str) -> bool {
     matches!(
         code,

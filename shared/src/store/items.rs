@@ -8,12 +8,12 @@ use crate::model::{ItemId, Items, PublishedItem};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Published items by version and id. Absence is kept as well: it is as immutable as the rest, and ids come from
-/// carts, never from a caller's text.
+/// Published items by version and id. Absence is kept as well: it is as immutable as an item, and ids come from carts,
+/// never from a caller's text.
 #[derive(Debug, Default)]
 pub struct ItemCache(VersionedCache<Option<Arc<PublishedItem>>>);
 
-/// What is known of some items already, and what has to be read.
+/// The known ones of some items, and the keys of the others.
 #[derive(Debug)]
 pub struct ItemPlan {
     known: Items,
@@ -21,7 +21,7 @@ pub struct ItemPlan {
 }
 
 impl ItemCache {
-    /// Looks `ids` up at `version`.
+    /// Looks up `ids` at `version`.
     #[must_use]
     pub fn plan(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> ItemPlan {
         let mut plan = ItemPlan { known: Items::new(), missing: Vec::new() };
@@ -43,7 +43,7 @@ impl ItemCache {
         ids.filter(missing).collect()
     }
 
-    /// The items of a plan, once its keys were read into `rows`. What is no longer published is missing.
+    /// The items of a plan, after its keys were read into `rows`. It leaves out items that are no longer published.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] for the first item that does not decode.
@@ -60,7 +60,7 @@ impl ItemCache {
 }
 
 impl ItemPlan {
-    /// The item where it is known already to be published.
+    /// The item, if it is already known to be published.
     #[must_use]
     pub fn known(&self, id: ItemId) -> Option<&PublishedItem> {
         self.known.get(&id).map(Arc::as_ref)

@@ -1,13 +1,13 @@
-//! Every key of the table. Keys are built nowhere else.
+//! Every key of the table. Keys are built in this file only.
 //!
-//! One table, `pk` + `sk`. What a caller sends is in `pk`, never in `sk`: 255 characters can be
-//! 1,020 bytes, and a sort key holds 1,024. Every `pk` begins with the word that an IAM policy's
-//! `dynamodb:LeadingKeys` names, so that a role reads only its own kinds.
+//! One table, `pk` + `sk`. What a caller sends is in `pk`, never in `sk`: 255 characters can be 1,020 bytes, and a sort
+//! key has at most 1,024. Every `pk` begins with the word that an IAM policy's `dynamodb:LeadingKeys` names, so that a
+//! role reads only the kinds that it needs.
 //!
 //! | access pattern | pk | sk | operation |
 //! |---|---|---|---|
 //! | which version is published, and its config | `STORE` | `POINTER` | Get |
-//! | a restore that is not finished, in the active version's place | `STORE` | `POINTER` | Get, Put, Update |
+//! | a restore that is not finished, in the place of the active version | `STORE` | `POINTER` | Get, Put, Update |
 //! | what was published when | `STORE` | `HISTORY` | Get, Put |
 //! | versions still in the table | `VERSIONS` | *version* | Query |
 //! | settings, staff, patronage of a version | `CONTENT#v#SETTINGS` … | `DATA` | Get |
@@ -25,7 +25,7 @@
 //! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
 //! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
 //! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | Update |
-//! | units of an item sold in all | `COUNT#item` | `COUNT` | BatchGet, Update |
+//! | units of an item sold in total | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |
 //! | the largest of them, compiled | `STATS` | `PATRONS` | Get, Put |
@@ -42,8 +42,8 @@ pub const PK: &str = "pk";
 pub const SK: &str = "sk";
 /// Attribute name of the time to live, seconds since 1970 UTC.
 pub const TTL: &str = "expires_at";
-/// Attribute name of the mark of an unfinished restore. It is in the active version's item, which everything that works
-/// on a store reads or names in a condition.
+/// Attribute name of the mark of a restore that is not finished. It is in the item of the active version, which everything
+/// that works on a store reads or names in a condition.
 pub const RESTORING: &str = "restoring";
 
 /// The key of one item.
@@ -56,7 +56,7 @@ pub struct Key {
 }
 
 impl fmt::Display for Key {
-    /// Only the kind of item (the text before the first `#`): a log line never has a code or an address.
+    /// Only the kind of item (the text before the first `#`): a log line never contains a code or an address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.pk.split('#').next().unwrap_or_default())
     }
@@ -66,7 +66,7 @@ fn key(pk: String, sk: &str) -> Key {
     Key { pk, sk: sk.to_owned() }
 }
 
-/// The active version to the published version.
+/// The active version.
 #[must_use]
 pub fn active_version() -> Key {
     key("STORE".to_owned(), "POINTER")
@@ -102,7 +102,7 @@ pub fn staff(version: &str) -> Key {
     key(format!("CONTENT#{version}#STAFF"), "DATA")
 }
 
-/// What a version says of patrons.
+/// A version's settings for patrons.
 #[must_use]
 pub fn patronage(version: &str) -> Key {
     key(format!("CONTENT#{version}#PATRONAGE"), "DATA")
@@ -142,9 +142,9 @@ pub fn category(version: &str, path: &CategoryPath) -> String {
     }
 }
 
-/// The `place`-th shelf of a category's partition: 0 is the category itself.
+/// The `place`-th row of a category's partition: 0 is the category itself.
 #[must_use]
-pub fn category_shelf(version: &str, path: &CategoryPath, place: usize) -> Key {
+pub fn category_row(version: &str, path: &CategoryPath, place: usize) -> Key {
     key(category(version, path), &format!("{place:04}"))
 }
 
@@ -190,7 +190,7 @@ pub fn code(code: &CodeText) -> Key {
     key(format!("CODE#{code}"), "CODE")
 }
 
-/// How often a user used a coupon. The user is last: an id has no `#`, a code may have one.
+/// How often a user used a coupon. The user is last: an id contains no `#`, a code may.
 #[must_use]
 pub fn code_use(code: &CodeText, user: UserId) -> Key {
     key(format!("USE#{code}#{user}"), "USE")
@@ -216,7 +216,7 @@ pub fn rate(kind: &str, address: &str) -> Key {
     key(format!("RATE#{kind}{separator}{address}"), "RATE")
 }
 
-/// Units of an item sold in all.
+/// Units of an item sold in total.
 #[must_use]
 pub fn count(item: ItemId) -> Key {
     key(format!("COUNT#{item}"), "COUNT")
@@ -276,7 +276,7 @@ pub fn sequence(kind: &str) -> Key {
     key(format!("SEQ#{kind}"), "SEQ")
 }
 
-/// What the partition keys of a kind begin with, for the ops tool, which looks through the whole table.
+/// The prefixes of partition keys by kind, for the operations tool, which scans the whole table.
 pub mod prefix {
     /// Users.
     pub const USER: &str = "USER#";
@@ -294,12 +294,12 @@ pub mod prefix {
     pub const CART: &str = "CART#";
     /// Orders.
     pub const ORDER: &str = "ORDER#";
-    /// Requests of an address, which need not be kept.
+    /// Requests of an address; a backup leaves them out.
     pub const RATE: &str = "RATE#";
     /// How often users used coupons.
     pub const USE: &str = "USE#";
     /// Units sold.
     pub const COUNT: &str = "COUNT#";
-    /// Every kind of live row that holds an amount of money or of virtual currency.
+    /// Every kind of live row with an amount of money or of virtual currency.
     pub const LIVE: [&str; 9] = [USER, CART, CODE, ORDER, LEDGER, "STATS", "PATRONS", "MONTH#", "PAID"];
 }

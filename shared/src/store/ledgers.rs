@@ -10,10 +10,10 @@ use crate::model::{ItemId, Ledger, Money, UserId};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 
-/// Takes a user's ledger out of what was read; a user who bought nothing has an empty one.
+/// Takes a user's ledger out of the rows; a user who bought nothing has an empty one.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] with the attribute that is not a number.
+/// [`StoreError::Unreadable`], which names the attribute that is not a number.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
     let key = keys::ledger(user);
     rows.take(&key).map_or_else(|| Ok(Ledger::default()), |row| row.live(&key).map(|Flat(ledger)| ledger))
@@ -67,7 +67,7 @@ pub fn is_entry(attribute: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A ledger as its row has it.
+/// A ledger, read from its row.
 struct Flat(Ledger);
 
 impl<'de> Deserialize<'de> for Flat {

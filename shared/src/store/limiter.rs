@@ -1,6 +1,6 @@
-//! Limits on the requests of an address: so many in a window that its first request opens, over all instances together.
-//! The limit is in the write's condition, and so is a number of the request's own: a write that the SDK repeats because
-//! its response was lost does not count twice.
+//! Limits on the requests of an address: a number of requests in a window, which begins with the address's first request.
+//! It holds over all instances together. The limit is in the write's condition. So is a random number of the request: a
+//! write that the SDK retries because its response was lost is not counted twice.
 
 use super::StoreError;
 use super::client::Db;
@@ -16,21 +16,21 @@ pub struct RateLimit {
     /// What is counted, as the part of the key after `RATE#`; empty for payments/checkStatus. Limits of different kinds
     /// do not share a window.
     pub kind: &'static str,
-    /// Requests that pass in a window.
+    /// Requests that are allowed in a window.
     pub requests: u32,
-    /// Length of a window in seconds. An address's first request opens it.
+    /// Length of a window in seconds.
     pub seconds: u64,
 }
 
-/// How often a caller who lost the race to open a window starts over.
+/// How often a request that lost the race to open a window starts again.
 const ROUNDS: u32 = 3;
-/// How long after its window an item is kept, in seconds. Time to live only cleans up.
+/// How long an item is kept after its window, in seconds. Time to live only cleans up.
 const KEPT_SECONDS: u64 = 3_600;
 
-/// What became of a counted request.
+/// The outcome of a counted request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Whether the request passes.
+    /// Whether the request is allowed.
     pub allowed: bool,
     /// Requests left in the window.
     pub remaining: u32,
@@ -51,7 +51,7 @@ struct Window {
 /// the address has no full window; the request may still lose the race for the last place in a new one.
 ///
 /// # Errors
-/// [`StoreError`] if the database does not respond, or if other requests kept opening windows in between.
+/// [`StoreError`] if the database is not available, or if other requests opened windows in every round.
 pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64, not_full: impl Fn()) -> Result<Hit, StoreError> {
     let request = Request { limit, address, now, number: random_number()? };
     for _ in 0..ROUNDS {
@@ -81,12 +81,12 @@ enum Counted {
     NoWindow,
 }
 
-/// A request that is to be counted.
+/// A request to count.
 struct Request<'a> {
     limit: RateLimit,
     address: &'a str,
     now: u64,
-    /// Not the gateway's id: that one repeats when an event is invoked again from a file.
+    /// Random. The gateway's id repeats when an event is invoked again from a file.
     number: String,
 }
 
@@ -112,7 +112,7 @@ impl Request<'_> {
         }
     }
 
-    /// Why the item, as it is, does not take the request: it has it already, its window is full, or over.
+    /// Why the request was not added to the item: it was counted already, or the window is full, or it has ended.
     fn not_counted(&self, old: Option<&Item>) -> Result<Counted, StoreError> {
         let Some(item) = old else { return Ok(Counted::NoWindow) };
         let window = window(old, &self.key())?;

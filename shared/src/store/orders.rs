@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 /// The attribute with the mark of the statistics, see [`OrderEffects::counted`].
 pub const COUNTED: &str = "counted";
 
-/// Takes an order out of what was read.
+/// Takes an order out of the rows.
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] if it does not decode.
@@ -115,5 +115,5 @@ impl StoredOrder {
 /// [`StoreError`] if it can be neither read nor decoded.
 pub async fn get(db: &Db, id: &InternalId) -> Result<Option<StoredOrder>, StoreError> {
     let key = keys::order(id);
-    db.get(&key, true).await?.map(|item| StoredOrder::decode(&key, Row::Attributes(item))).transpose()
+    db.get(&key, true).await?.map(|item| StoredOrder::decode(&key, Row::from(item))).transpose()
 }

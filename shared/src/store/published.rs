@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Reads the active version's item. While a restore runs, its mark is there instead: the table is then unavailable, so
-/// that no request is served from half a store and none writes into it.
+/// that no request reads half a store, and none writes into it.
 ///
 /// # Errors
 /// [`StoreError::Unavailable`] while a restore runs, [`StoreError::Unreadable`] if it cannot be decoded.
@@ -38,16 +38,16 @@ pub struct Published {
 }
 
 impl Published {
-    /// A process that has read nothing yet and trusts an active version for `lifetime`.
+    /// Nothing is read yet. An active version will be trusted for `lifetime`.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
         Self { db, clock, active: Timed::new(lifetime) }
     }
 
-    /// The active version, read again if it is stale. An empty table has an empty one.
+    /// The active version, read again if it is stale. That of an empty table is empty.
     ///
     /// # Errors
-    /// [`StoreError`] if it can be neither read nor decoded.
+    /// [`StoreError`] if it cannot be read or decoded.
     pub async fn active_version(&self) -> Result<Arc<ActiveVersion>, StoreError> {
         self.active.get(self.clock.millis(), self.read()).await
     }
@@ -63,12 +63,12 @@ impl Published {
         self.active.last_known()
     }
 
-    /// What `load` reads of the published version. With a stale active version, `load` runs at the version last known
-    /// concurrently with reading the active version, and once more only if that has changed: a request uses one version
+    /// What `load` reads of the published version. If the active version is stale, it is read again while `load` runs at
+    /// the version last known; `load` runs once more only if the version has changed. A request sees one version
     /// throughout.
     ///
     /// # Errors
-    /// The error of reading the active version or of `load`.
+    /// As reading the active version, or as `load`.
     pub async fn at_current<T, F>(
         &self,
         load: impl Fn(Arc<ActiveVersion>) -> F,
@@ -90,12 +90,12 @@ impl Published {
         Ok((active, thing))
     }
 
-    /// [`Self::at_current`] for a caller without a token: `None` if the store has no guest mode
-    /// (rules.md, "Guest mode"). If it had none when the active version was last read, `load` does not run before it is
-    /// read again, so that a caller who is refused costs no read of a page.
+    /// [`Self::at_current`] for a caller without a token: `None` if the store has no guest mode (rules.md, "Guest mode").
+    /// If it had none when it was last read, `load` does not run until the active version is read again, so that a
+    /// refused caller does not cause a read of a page.
     ///
     /// # Errors
-    /// The error of reading the active version or of `load`.
+    /// As reading the active version, or as `load`.
     pub async fn at_current_for_guest<T, F>(
         &self,
         load: impl Fn(Arc<ActiveVersion>) -> F,

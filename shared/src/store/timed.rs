@@ -1,9 +1,9 @@
-//! A value that is read again once it is older than a few seconds.
+//! A value that is read again when it is older than a few seconds.
 
 use super::StoreError;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One value with the time it was read. Callers that find it stale at once share one read.
+/// One value with the time when it was read. Callers that find it stale at the same time share one read.
 #[derive(Debug)]
 pub struct Timed<T> {
     lifetime_millis: u64,
@@ -23,11 +23,11 @@ impl<T> Timed<T> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The value where it is not older than its lifetime at `now` (milliseconds).
+    /// The value, if it is not older than its lifetime at `now` (milliseconds).
     #[must_use]
     pub fn fresh(&self, now: u64) -> Option<Arc<T>> {
-        // Callers side by side may hold a slightly earlier `now` than the one who read; a value from further in the
-        // future was read before a clock was set back and is not trusted.
+        // A concurrent caller may have a slightly earlier `now` than the one that read. A value from further in the
+        // future was read before the clock was set back, and is not trusted.
         let trusted = |read_at: u64| read_at.abs_diff(now) < self.lifetime_millis;
         self.slot().filter(|(read_at, _)| trusted(*read_at)).map(|(_, value)| value)
     }
@@ -38,10 +38,10 @@ impl<T> Timed<T> {
         self.slot().map(|(_, value)| value)
     }
 
-    /// The value, read by `load` where it is stale.
+    /// The value, read by `load` if it is stale.
     ///
     /// # Errors
-    /// What `load` answers; the old value stays then.
+    /// As `load`; the old value is kept.
     pub async fn get(&self, now: u64, load: impl Future<Output = Result<T, StoreError>>) -> Result<Arc<T>, StoreError> {
         if let Some(value) = self.fresh(now) {
             return Ok(value);

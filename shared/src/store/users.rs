@@ -8,7 +8,7 @@ use crate::model::{User, UserId};
 use crate::token::Claim;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Takes the user of a token out of what was read; `None` if there is no such user, or if [`User::admits`] refuses the
+/// Takes the user of a token out of the rows; `None` if there is no such user, or if [`User::admits`] refuses the
 /// token.
 ///
 /// # Errors
@@ -19,11 +19,11 @@ pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> 
     Ok(user.filter(|user| user.admits(claim.issued_at)))
 }
 
-/// Reads whether an account accepts a token, if nothing else has to be read: a caller learns why a body is refused only
-/// if the account accepts the token (rules.md, "Order of refusals").
+/// Reads whether a token is still valid for its user, if nothing else has to be read: a refused body is reported only to
+/// a caller whose token was checked first (rules.md, "Order of refusals").
 ///
 /// # Errors
-/// [`StoreError`] if the user can be neither read nor decoded.
+/// [`StoreError`] if the user cannot be read or decoded.
 pub async fn is_admitted(db: &Db, claim: Claim) -> Result<bool, StoreError> {
     let mut rows = db.batch_get(vec![keys::user(claim.user)]).await?;
     Ok(admit(&mut rows, claim)?.is_some())

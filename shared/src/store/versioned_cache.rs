@@ -1,5 +1,5 @@
-//! A cache of published things. They carry their version in the key and never change, so they stay until they
-//! are evicted (rules.md, "Caches in a function").
+//! A cache of published things. Their keys contain their version and they never change, so they stay until they are
+//! evicted (rules.md, "Caches in a function").
 
 use super::StoreError;
 use super::client::Db;
@@ -10,19 +10,19 @@ use quick_cache::{DefaultHashBuilder, Options, OptionsBuilder, Weighter};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// What one shelf holds at the most, in bytes of stored JSON. The structs take about twice that: a function with
-/// three full shelves stays well inside the smallest memory size.
+/// The most that one cache keeps, in bytes of stored JSON. The structs take about twice that: a function with three full
+/// caches is well below the smallest memory size.
 const CAPACITY: u64 = 4 * 1024 * 1024;
-/// How many things of average size a full shelf is laid out for.
+/// The number of things of average size in a full cache.
 const ESTIMATED_THINGS: usize = 1_000;
 
 #[derive(Debug)]
-struct Shelved<T> {
+struct Cached<T> {
     thing: Arc<T>,
     bytes: usize,
 }
 
-impl<T> Clone for Shelved<T> {
+impl<T> Clone for Cached<T> {
     fn clone(&self) -> Self {
         Self { thing: Arc::clone(&self.thing), bytes: self.bytes }
     }
@@ -31,14 +31,14 @@ impl<T> Clone for Shelved<T> {
 #[derive(Debug, Clone)]
 struct Bytes;
 
-impl<T> Weighter<Key, Shelved<T>> for Bytes {
-    fn weight(&self, key: &Key, shelved: &Shelved<T>) -> u64 {
-        (key.pk.len() + shelved.bytes) as u64
+impl<T> Weighter<Key, Cached<T>> for Bytes {
+    fn weight(&self, key: &Key, cached: &Cached<T>) -> u64 {
+        (key.pk.len() + cached.bytes) as u64
     }
 }
 
-/// A cache in one piece: a function answers one request at a time, and one lock is enough. Left to itself the library
-/// asks the system for the number of processors, which takes twenty system calls of every start.
+/// A cache with one lock, which is enough: a function handles one request at a time. By default the library asks the
+/// system for the number of processors, which is twenty system calls at every start.
 ///
 /// # Panics
 /// Never: every option without a default is set.
@@ -49,19 +49,19 @@ pub(super) fn options(estimated_items: usize, weight: u64) -> Options {
     options.expect("the options are complete")
 }
 
-/// Published things of one type by key. Misses at the same time share one read; absence is not kept, so that
-/// asking for what is not there evicts nothing.
+/// Published things of one type by key. Concurrent misses share one read. Absence is not kept, so that requests for what
+/// does not exist evict nothing.
 #[derive(Debug)]
-pub struct VersionedCache<T>(Cache<Key, Shelved<T>, Bytes>);
+pub struct VersionedCache<T>(Cache<Key, Cached<T>, Bytes>);
 
-/// Why a thing does not come to lie on the shelf.
+/// Why a thing is not cached.
 enum Miss {
     Absent,
     Failed(StoreError),
 }
 
 impl<T> VersionedCache<T> {
-    /// An empty shelf.
+    /// An empty cache.
     ///
     /// # Panics
     /// Never: the cache's options are complete.
@@ -71,10 +71,10 @@ impl<T> VersionedCache<T> {
         Self(Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default()))
     }
 
-    /// The thing under `key`, read by `load` (which also says how many bytes it was) where it is not on the shelf.
+    /// The thing under `key`. If it is not cached, `load` reads it, and returns how many bytes it was.
     ///
     /// # Errors
-    /// What `load` answers.
+    /// As `load`.
     pub async fn get_or_load(
         &self,
         key: &Key,
@@ -82,24 +82,24 @@ impl<T> VersionedCache<T> {
     ) -> Result<Option<Arc<T>>, StoreError> {
         let load = async {
             let (thing, bytes) = load.await.map_err(Miss::Failed)?.ok_or(Miss::Absent)?;
-            Ok(Shelved { thing: Arc::new(thing), bytes })
+            Ok(Cached { thing: Arc::new(thing), bytes })
         };
         match self.0.get_or_insert_async(key, load).await {
-            Ok(shelved) => Ok(Some(shelved.thing)),
+            Ok(cached) => Ok(Some(cached.thing)),
             Err(Miss::Absent) => Ok(None),
             Err(Miss::Failed(error)) => Err(error),
         }
     }
 
-    /// The thing under `key` where it is on the shelf.
+    /// The thing under `key`, if it is cached.
     #[must_use]
     pub fn peek(&self, key: &Key) -> Option<Arc<T>> {
-        self.0.get(key).map(|shelved| shelved.thing)
+        self.0.get(key).map(|cached| cached.thing)
     }
 
-    /// Lays down a thing that was read with others.
+    /// Caches a thing that was read together with others.
     pub fn insert(&self, key: Key, thing: Arc<T>, bytes: usize) {
-        self.0.insert(key, Shelved { thing, bytes });
+        self.0.insert(key, Cached { thing, bytes });
     }
 }
 
@@ -110,11 +110,11 @@ impl<T> Default for VersionedCache<T> {
 }
 
 impl<T: DeserializeOwned> VersionedCache<T> {
-    /// The published thing under `key`, read strongly consistent on a miss: right after a publish, a replica that
-    /// lags must not make a page look missing.
+    /// The published thing under `key`. A miss is a strongly consistent read: right after a publish, a replica that lags
+    /// must not make a page look missing.
     ///
     /// # Errors
-    /// [`StoreError`] where it is neither read nor known to be absent.
+    /// [`StoreError`] if it can be neither read nor found absent.
     pub async fn get(&self, db: &Db, key: &Key) -> Result<Option<Arc<T>>, StoreError> {
         let load = async {
             let item = db.get(key, true).await?;

@@ -129,7 +129,7 @@ impl TableSums {
     pub fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::ORDER) {
-            let order = StoredOrder::decode(&key, Row::Attributes(item))?.order;
+            let order = StoredOrder::decode(&key, Row::from(item))?.order;
             self.add_order(&order);
         } else if key.pk.starts_with(prefix::COUNT) {
             self.find(&key, &item, |name| name == SOLD);

@@ -1,5 +1,5 @@
-//! The connector against a server of the test's own: which connections it opens, keeps and leaves, and what it makes of
-//! a server that does not do its part.
+//! The connector against a server in the test: which connections it opens, keeps and drops, and how it reports a server
+//! that misbehaves.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,34 +7,32 @@ use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput, GetItemOutput};
+use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
+use dynamodb::{Access, Item, Table, connector};
 use futures_util::future::join_all;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
-use shared::store::access::Access;
-use shared::store::connector;
-use shared::store::direct::Direct;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-type Answer<T> = Result<T, SdkError<GetItemError>>;
+type Outcome = Result<Option<Item>, SdkError<GetItemError>>;
 
-/// What the server does with a request: the connection's number and the request's number on it, both from 0.
-type Script = fn(usize, usize) -> Deed;
+/// What the server does with a request, by the connection's number and the request's number on it, both from 0.
+type Script = fn(usize, usize) -> Action;
 
-/// One thing a server can do.
-enum Deed {
-    /// Answers with a status and an item, and waits for the next request.
+/// What a server can do.
+enum Action {
+    /// Responds with a status and an item, and waits for the next request.
     Reply(u16),
-    /// Answers, and closes the connection a moment later without having said so.
+    /// Responds, and closes the connection a moment later without having announced it.
     ReplyAndClose,
-    /// Closes without an answer.
+    /// Closes without a response.
     Close,
-    /// Says nothing.
+    /// Never responds.
     Hang,
 }
 
@@ -85,9 +83,9 @@ impl Server {
         Self { address, roots: RootCertStore::empty(), heads, scheme }
     }
 
-    fn direct(&self, attempts: u32) -> Direct {
+    fn table(&self, attempts: u32) -> Table {
         let url = format!("{}://localhost:{}", self.scheme, self.address.port());
-        direct(&url, self.roots.clone(), attempts)
+        table(&url, self.roots.clone(), attempts)
     }
 
     /// How many requests came on each connection.
@@ -100,12 +98,12 @@ fn serve(mut stream: impl Read + Write, number: usize, heads: &Mutex<Vec<Vec<Str
     for request in 0.. {
         let Some(head) = read_request(&mut stream) else { return };
         heads.lock().unwrap()[number].push(head);
-        let deed = script(number, request);
-        let status = match deed {
-            Deed::Reply(status) => status,
-            Deed::ReplyAndClose => 200,
-            Deed::Close => return,
-            Deed::Hang => {
+        let action = script(number, request);
+        let status = match action {
+            Action::Reply(status) => status,
+            Action::ReplyAndClose => 200,
+            Action::Close => return,
+            Action::Hang => {
                 std::thread::sleep(Duration::from_mins(1));
                 return;
             }
@@ -113,17 +111,17 @@ fn serve(mut stream: impl Read + Write, number: usize, heads: &Mutex<Vec<Vec<Str
         // Larger than a TLS record and a read, so that it arrives in pieces.
         let body = format!(r#"{{"Item":{{"text":{{"S":"{}"}}}}}}"#, "x".repeat(100_000));
         let head = format!("HTTP/1.1 {status} -\r\ncontent-type: application/x-amz-json-1.0\r\n");
-        let answer = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-        if stream.write_all(answer.as_bytes()).and_then(|()| stream.flush()).is_err() {
+        let response = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+        if stream.write_all(response.as_bytes()).and_then(|()| stream.flush()).is_err() {
             return;
         }
-        if matches!(deed, Deed::ReplyAndClose) {
+        if matches!(action, Action::ReplyAndClose) {
             return;
         }
     }
 }
 
-/// The head of the next request, with its body read and dropped; `None` where the other side is gone.
+/// The head of the next request, whose body is read and dropped; `None` if the client is gone.
 fn read_request(stream: &mut impl Read) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -138,7 +136,7 @@ fn read_request(stream: &mut impl Read) -> Option<String> {
     Some(head)
 }
 
-fn direct(url: &str, roots: RootCertStore, attempts: u32) -> Direct {
+fn table(url: &str, roots: RootCertStore, attempts: u32) -> Table {
     let credentials = Credentials::new("id", "secret", None, None, "test");
     let mut access = Access::new("eu-central-1", Some(url.to_owned()), Some(credentials), connector::client(roots));
     access.retries = RetryConfig::standard().with_max_attempts(attempts);
@@ -146,17 +144,17 @@ fn direct(url: &str, roots: RootCertStore, attempts: u32) -> Direct {
         .connect_timeout(Duration::from_millis(300))
         .read_timeout(Duration::from_millis(600))
         .build();
-    Direct::new(access)
+    Table::direct(access, "t", ())
 }
 
-async fn get(direct: &Direct) -> Answer<GetItemOutput> {
-    let request = GetItemInput::builder().table_name("t").key("pk", AttributeValue::S("a".to_owned()));
-    Box::pin(direct.get_item(request)).await
+async fn get(table: &Table) -> Outcome {
+    let key = Item::from([("pk".to_owned(), AttributeValue::S("a".to_owned()))]);
+    Box::pin(table.get(key, false)).await
 }
 
-/// Why a request got no answer.
-fn failure(answer: Answer<GetItemOutput>) -> DispatchFailure {
-    let failure = match answer.unwrap_err() {
+/// Why a request got no response.
+fn failure(outcome: Outcome) -> DispatchFailure {
+    let failure = match outcome.unwrap_err() {
         SdkError::DispatchFailure(failure) => Some(failure),
         _ => None,
     };
@@ -165,11 +163,11 @@ fn failure(answer: Answer<GetItemOutput>) -> DispatchFailure {
 
 #[tokio::test]
 async fn one_connection_serves_one_request_after_another() {
-    for server in [Server::tls(|_, _| Deed::Reply(200)), Server::plain(|_, _| Deed::Reply(200))] {
-        let direct = server.direct(1);
+    for server in [Server::tls(|_, _| Action::Reply(200)), Server::plain(|_, _| Action::Reply(200))] {
+        let table = server.table(1);
         for _ in 0..20 {
-            let answer = get(&direct).await.unwrap();
-            assert_eq!(answer.item().unwrap()["text"].as_s().unwrap().len(), 100_000);
+            let item = get(&table).await.unwrap().unwrap();
+            assert_eq!(item["text"].as_s().unwrap().len(), 100_000);
         }
         assert_eq!(server.requests(), [20], "{}", server.scheme);
     }
@@ -177,8 +175,8 @@ async fn one_connection_serves_one_request_after_another() {
 
 #[tokio::test]
 async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
-    let server = Server::tls(|_, _| Deed::Reply(200));
-    get(&server.direct(1)).await.unwrap();
+    let server = Server::tls(|_, _| Action::Reply(200));
+    get(&server.table(1)).await.unwrap();
     let head = server.heads.lock().unwrap()[0][0].clone();
     assert!(head.starts_with("post / http/1.1\r\n"), "{head}");
     let host = format!("host: localhost:{}", server.address.port());
@@ -186,21 +184,21 @@ async fn a_request_has_its_path_and_its_host_where_http_1_has_them() {
 }
 
 #[tokio::test]
-async fn requests_side_by_side_have_a_connection_each_and_leave_it_to_later_ones() {
-    let server = Server::tls(|_, _| Deed::Reply(200));
-    let direct = server.direct(1);
+async fn concurrent_requests_have_a_connection_each_and_leave_it_to_later_ones() {
+    let server = Server::tls(|_, _| Action::Reply(200));
+    let table = server.table(1);
     for _ in 0..3 {
-        assert!(join_all((0..4).map(|_| get(&direct))).await.iter().all(Result::is_ok));
+        assert!(join_all((0..4).map(|_| get(&table))).await.iter().all(Result::is_ok));
     }
     assert_eq!(server.requests(), [3; 4]);
 }
 
 #[tokio::test]
 async fn a_connection_that_was_closed_while_it_was_idle_is_not_noticed() {
-    let server = Server::tls(|_, _| Deed::ReplyAndClose);
-    let direct = server.direct(1);
+    let server = Server::tls(|_, _| Action::ReplyAndClose);
+    let table = server.table(1);
     for _ in 0..3 {
-        get(&direct).await.unwrap();
+        get(&table).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.requests(), [1; 3]);
@@ -209,58 +207,58 @@ async fn a_connection_that_was_closed_while_it_was_idle_is_not_noticed() {
 #[tokio::test]
 async fn a_request_that_the_server_dropped_is_tried_again_on_another_connection() {
     let script: Script = |connection, request| match (connection, request) {
-        (0, 1) => Deed::Close,
-        _ => Deed::Reply(200),
+        (0, 1) => Action::Close,
+        _ => Action::Reply(200),
     };
     let server = Server::plain(script);
-    let direct = server.direct(2);
-    get(&direct).await.unwrap();
-    get(&direct).await.unwrap();
+    let table = server.table(2);
+    get(&table).await.unwrap();
+    get(&table).await.unwrap();
     assert_eq!(server.requests(), [2, 1]);
-    // The SDK does so, not the connector: what may have been seen is never sent twice without its knowing.
+    // The SDK retries, not the connector: a request that the server may have seen is never sent twice without the SDK.
     let server = Server::plain(script);
-    let direct = server.direct(1);
-    get(&direct).await.unwrap();
-    assert!(failure(get(&direct).await).as_other().is_some());
+    let table = server.table(1);
+    get(&table).await.unwrap();
+    assert!(failure(get(&table).await).as_other().is_some());
 }
 
 #[tokio::test]
-async fn a_server_that_fails_is_left_for_another() {
-    let server = Server::plain(|connection, _| Deed::Reply(if connection == 0 { 500 } else { 200 }));
-    get(&server.direct(2)).await.unwrap();
+async fn after_a_server_error_the_next_attempt_has_another_connection() {
+    let server = Server::plain(|connection, _| Action::Reply(if connection == 0 { 500 } else { 200 }));
+    get(&server.table(2)).await.unwrap();
     assert_eq!(server.requests(), [1, 1]);
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_error_of_the_connection() {
+async fn a_refused_connection_is_an_io_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_io());
+    assert!(failure(get(&table(&url, RootCertStore::empty(), 1)).await).is_io());
 }
 
 #[tokio::test]
-async fn a_handshake_that_does_not_come_is_given_up_after_the_time_for_connecting() {
+async fn a_handshake_that_hangs_ends_with_the_connect_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let started = Instant::now();
-    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_timeout());
+    assert!(failure(get(&table(&url, RootCertStore::empty(), 1)).await).is_timeout());
     assert!(started.elapsed() < Duration::from_millis(550), "{:?}", started.elapsed());
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_given_up_after_the_time_for_reading() {
-    let server = Server::plain(|connection, _| if connection == 0 { Deed::Hang } else { Deed::Reply(200) });
-    let direct = server.direct(1);
-    assert!(failure(get(&direct).await).is_timeout());
-    get(&direct).await.unwrap();
-    assert_eq!(server.requests(), [1, 1], "the connection that owes an answer is not used again");
+async fn a_response_that_hangs_ends_with_the_read_timeout() {
+    let server = Server::plain(|connection, _| if connection == 0 { Action::Hang } else { Action::Reply(200) });
+    let table = server.table(1);
+    assert!(failure(get(&table).await).is_timeout());
+    get(&table).await.unwrap();
+    assert_eq!(server.requests(), [1, 1], "the connection without a response is not used again");
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_vouches_for_learns_nothing() {
-    let server = Server::tls(|_, _| Deed::Reply(200));
+async fn a_server_without_a_trusted_certificate_gets_no_request() {
+    let server = Server::tls(|_, _| Action::Reply(200));
     let url = format!("https://localhost:{}", server.address.port());
-    assert!(failure(get(&direct(&url, RootCertStore::empty(), 1)).await).is_io());
+    assert!(failure(get(&table(&url, RootCertStore::empty(), 1)).await).is_io());
     assert_eq!(server.requests(), [0]);
 }

@@ -1,15 +1,15 @@
-//! The connector to the database: HTTP/1.1 over TLS, on connections that are kept for the next request.
+//! The HTTP client: HTTP/1.1 over TLS, on connections that are kept for later requests.
 //!
-//! The SDK's own client speaks HTTP/2 and through proxies as well, which is a seventh of a function's size and nothing
-//! that DynamoDB answers (see "A connector of our own" in `infra/docs/performance-notes.md`). Protocol, TLS and address
-//! lookup are libraries here too; what is ours is which connection a request takes, and what the SDK is told of a
-//! failure.
+//! The SDK's own HTTP client also has HTTP/2 and proxies. They are a seventh of a function's size, and DynamoDB uses
+//! neither (see "A connector of our own" in `infra/docs/performance-notes.md`). Protocol, TLS and name resolution are
+//! libraries here too. Ours is only the choice of a connection for a request, and the classification of a failure for
+//! the SDK's retries.
 
-use crate::clock::{Clock, SystemClock};
 use aws_sdk_dynamodb::config::{
     HttpClient, RuntimeComponents, SharedHttpClient,
     http::{HttpRequest, HttpResponse},
 };
+use aws_smithy_async::time::{SystemTimeSource, TimeSource as _};
 use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
@@ -29,21 +29,22 @@ use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use tower_service::Service;
 
-/// After this long without a request a connection is not trusted any more: something on the way may have forgotten it.
+/// After this time without a request a connection is closed: a device on the way may have dropped it silently.
 const IDLE: Duration = Duration::from_secs(90);
 /// How long a kept connection may take for the first bytes of a response. A sandbox may be frozen for minutes, and its
-/// connections gone by then without a word; a connection just opened has the attempt's whole time.
+/// connections may be dead by then without notice. A new connection has the attempt's whole time.
 const FIRST_BYTES: Duration = Duration::from_millis(250);
-/// A kept connection has at least this many times what it took last: a slow database is not a dead connection.
+/// A kept connection has at least this many times as long as its last response took: a slow database is not a dead
+/// connection.
 const SLOWER: u32 = 4;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Whom the function trusts: the public roots that it was built with, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name
-/// in their place. The operating system's file is not read: that would be a third of a start.
+/// The trusted certificates: the public roots that are built in, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name
+/// instead. The operating system's file is not read: that would be a third of a start.
 #[must_use]
 pub fn roots() -> RootCertStore {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -59,49 +60,48 @@ pub fn roots() -> RootCertStore {
     roots
 }
 
-/// A client for the SDK that trusts `roots`. It opens a connection where none is free, and closes none that still
-/// works.
+/// A client that trusts `roots`. It opens a connection if none is free, and closes none that still works.
 #[must_use]
 pub fn client(roots: RootCertStore) -> SharedHttpClient {
     pooled(roots, Some(FIRST_BYTES))
 }
 
-/// A client for a database without TLS in the same process: no certificate is trusted, and a kept connection is given
-/// as much time as any.
+/// A client for a database without TLS on the same machine: it trusts no certificate, and a kept connection has as much
+/// time as a new one.
 #[must_use]
 pub fn plain_client() -> SharedHttpClient {
     pooled(RootCertStore::empty(), None)
 }
 
 fn pooled(roots: RootCertStore, first_bytes: Option<Duration>) -> SharedHttpClient {
-    // Fails where a provider is installed already, which is this one: no other is ever linked.
+    // Fails if a provider is installed already, which is this one: no other is linked.
     drop(rustls::crypto::ring::default_provider().install_default());
     let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     let mut tcp = TcpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     let pool = Pool { connector: HttpsConnector::from((tcp, tls)), first_bytes, kept: Mutex::default() };
-    SharedHttpClient::new(Connector(Arc::new(pool)))
+    SharedHttpClient::new(PooledClient(Arc::new(pool)))
 }
 
-/// The client: one pool, whatever the timeouts of an operation.
+/// One pool for all operations.
 #[derive(Debug)]
-struct Connector(Arc<Pool>);
+struct PooledClient(Arc<Pool>);
 
-impl HttpClient for Connector {
+impl HttpClient for PooledClient {
     fn http_connector(&self, settings: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(Line { pool: Arc::clone(&self.0), settings: settings.clone() })
+        SharedHttpConnector::new(PooledConnector { pool: Arc::clone(&self.0), settings: settings.clone() })
     }
 }
 
 /// The pool with the timeouts of one operation.
 #[derive(Debug)]
-struct Line {
+struct PooledConnector {
     pool: Arc<Pool>,
     settings: HttpConnectorSettings,
 }
 
-impl HttpConnector for Line {
+impl HttpConnector for PooledConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         HttpConnectorFuture::new(send(Arc::clone(&self.pool), self.settings.clone(), request))
     }
@@ -128,18 +128,18 @@ async fn send(
             capture.set_connection_retriever(connection.handle());
         }
         let (sent, limit) = (Instant::now(), first_bytes.or(settings.read_timeout()));
-        let answer = within(limit, connection.sender.try_send_request(request)).await;
-        if answer.is_err() && first_bytes.is_some() {
+        let response = within(limit, connection.sender.try_send_request(request)).await;
+        if response.is_err() && first_bytes.is_some() {
             pool.forget_idle_since(began);
         }
-        match answer? {
+        match response? {
             Ok(response) => {
                 connection.took = sent.elapsed();
                 pool.keep(connection);
                 let response = HttpResponse::try_from(response.map(SdkBody::from_body_1_x));
                 return response.map_err(|error| ConnectorError::other(error.into(), None));
             }
-            // The database closed a kept connection just now: nothing of the request went out, so it takes another.
+            // The database closed a kept connection just now: nothing of the request was sent, so it takes another one.
             Err(mut failure) => match failure.take_message() {
                 Some(unsent) if is_kept => request = unsent,
                 _ => return Err(failed_request(failure.into_error())),
@@ -148,7 +148,7 @@ async fn send(
     }
 }
 
-/// Where a request goes.
+/// The scheme and host of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Origin {
     scheme: Scheme,
@@ -156,7 +156,7 @@ struct Origin {
 }
 
 impl Origin {
-    /// Takes the origin out of a request's URL and puts it where HTTP/1.1 has it, into the Host header.
+    /// Takes the origin out of a request's URL and writes it into the Host header, as HTTP/1.1 requires.
     fn take_from(request: &mut Request<SdkBody>) -> Result<Self, BoxError> {
         let mut parts = std::mem::take(request.uri_mut()).into_parts();
         let origin = parts.scheme.take().zip(parts.authority.take());
@@ -173,85 +173,85 @@ impl Origin {
     }
 }
 
-/// The connections, and how more are opened.
+/// The kept connections, and what opens new ones.
 #[derive(Debug)]
 struct Pool {
     connector: HttpsConnector<TcpConnector>,
     /// See [`FIRST_BYTES`].
     first_bytes: Option<Duration>,
-    kept: Mutex<Vec<Connection>>,
+    kept: Mutex<Vec<PooledConnection>>,
 }
 
 impl Pool {
-    /// A kept connection that waits for a request. Those that never will again are dropped on the way.
-    fn take(&self, origin: &Origin) -> Option<Connection> {
+    /// Takes a kept connection that is free. Drops those that can no longer be used.
+    fn take(&self, origin: &Origin) -> Option<PooledConnection> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(Connection::is_alive);
+        kept.retain(PooledConnection::is_alive);
         let free = kept.iter().rposition(|connection| connection.origin == *origin && connection.sender.is_ready())?;
         Some(kept.swap_remove(free))
     }
 
-    /// Keeps a connection that has answered. It is ready again as soon as the answer's body is read.
-    fn keep(&self, mut connection: Connection) {
+    /// Keeps a connection that has responded. It is free again as soon as the response's body is read.
+    fn keep(&self, mut connection: PooledConnection) {
         connection.used = Moment::now();
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
     }
 
-    /// How long a kept connection may take for the first bytes of a response; `None` for as long as any.
-    fn first_bytes(&self, kept: &Connection) -> Option<Duration> {
+    /// How long a kept connection may take for the first bytes of a response; `None` for as long as a new one.
+    fn first_bytes(&self, kept: &PooledConnection) -> Option<Duration> {
         self.first_bytes.map(|limit| limit.max(kept.took * SLOWER))
     }
 
-    /// Drops the connections that have been idle since before `began`: one of them is dead, and whatever broke it has
-    /// most likely broken the others. The SDK's next attempt then opens one.
+    /// Drops the connections that have been idle since before `began`: one of them is dead, and the others have most
+    /// likely died with it. The SDK's next attempt then opens one.
     fn forget_idle_since(&self, began: Instant) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|connection| connection.used.monotonic > began);
     }
 
-    async fn open(&self, origin: &Origin) -> Result<Connection, BoxError> {
+    async fn open(&self, origin: &Origin) -> Result<PooledConnection, BoxError> {
         let stream = self.connector.clone().call(origin.url()?).await?;
         let (sender, driver) = handshake(stream).await?;
-        // How it ends is told to the request on it.
+        // Its request gets its error.
         tokio::spawn(async move { drop(driver.await) });
-        Ok(Connection {
+        Ok(PooledConnection {
             origin: origin.clone(),
             sender,
             used: Moment::now(),
             took: Duration::ZERO,
-            spoiled: Arc::default(),
+            poisoned: Arc::default(),
         })
     }
 }
 
 #[derive(Debug)]
-struct Connection {
+struct PooledConnection {
     origin: Origin,
     sender: SendRequest<SdkBody>,
     used: Moment,
-    /// How long the last response took to begin.
+    /// How long the first bytes of the last response took.
     took: Duration,
-    /// Set by the SDK after an answer such as 500, so that the next attempt meets another host.
-    spoiled: Arc<AtomicBool>,
+    /// Set by the SDK after a response such as 500, so that the next attempt reaches another host.
+    poisoned: Arc<AtomicBool>,
 }
 
-impl Connection {
+impl PooledConnection {
     fn is_alive(&self) -> bool {
-        !self.sender.is_closed() && !self.spoiled.load(Ordering::Relaxed) && self.used.age(Moment::now()) < IDLE
+        !self.sender.is_closed() && !self.poisoned.load(Ordering::Relaxed) && self.used.age(Moment::now()) < IDLE
     }
 
-    /// What the SDK spoils the connection with.
+    /// What the SDK poisons the connection by.
     fn handle(&self) -> impl Fn() -> Option<ConnectionMetadata> + Send + Sync + 'static {
-        let spoiled = Arc::clone(&self.spoiled);
+        let poisoned = Arc::clone(&self.poisoned);
         move || {
-            let spoiled = Arc::clone(&spoiled);
-            let spoil = move || spoiled.store(true, Ordering::Relaxed);
-            Some(ConnectionMetadata::builder().proxied(false).poison_fn(spoil).build())
+            let poisoned = Arc::clone(&poisoned);
+            let poison = move || poisoned.store(true, Ordering::Relaxed);
+            Some(ConnectionMetadata::builder().proxied(false).poison_fn(poison).build())
         }
     }
 }
 
-/// A time by both clocks: the monotonic one may stand still while a sandbox is frozen, the other may be set back.
+/// A time by both clocks: the monotonic one may stop while a sandbox is frozen, the other one may be set back.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     monotonic: Instant,
@@ -261,16 +261,19 @@ struct Moment {
 
 impl Moment {
     fn now() -> Self {
-        Self { monotonic: Instant::now(), wall: SystemClock.now() }
+        Self {
+            monotonic: Instant::now(),
+            wall: SystemTimeSource::new().now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+        }
     }
 
-    /// How long ago this was at `now`, by the clock that says more.
+    /// How long before `now` this was, by the clock that shows the longer time.
     fn age(self, now: Self) -> Duration {
         now.monotonic.saturating_duration_since(self.monotonic).max(now.wall.saturating_sub(self.wall))
     }
 }
 
-/// Waits no longer than a timeout, where there is one.
+/// Waits no longer than the timeout, if there is one.
 async fn within<T>(timeout: Option<Duration>, future: impl Future<Output = T>) -> Result<T, ConnectorError> {
     match timeout {
         Some(timeout) => {
@@ -280,12 +283,12 @@ async fn within<T>(timeout: Option<Duration>, future: impl Future<Output = T>) -
     }
 }
 
-/// An attempt that reached nobody may be made again, whatever the reason.
+/// An attempt that never connected may always be retried.
 fn failed_connect(error: BoxError) -> ConnectorError {
     ConnectorError::io(error).never_connected()
 }
 
-/// What the SDK may do after a request that got no answer: it tries again unless the request itself was at fault.
+/// Classifies a request that got no response: the SDK retries it unless the request itself was at fault.
 fn failed_request(error: hyper::Error) -> ConnectorError {
     let is_broken = matches!(error.source(), Some(source) if source.is::<io::Error>());
     if error.is_user() {
@@ -303,11 +306,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_ages_by_whichever_clock_went_on() {
+    fn a_connection_ages_by_the_clock_that_shows_more() {
         let used = Moment::now();
         let (second, hour) = (Duration::from_secs(1), Duration::from_hours(1));
         let later = |monotonic, wall| Moment { monotonic: used.monotonic + monotonic, wall: used.wall + wall };
-        assert_eq!(used.age(later(second, hour)), hour, "the monotonic clock stood still");
+        assert_eq!(used.age(later(second, hour)), hour, "the monotonic clock stopped");
         assert_eq!(used.age(later(hour, second)), hour, "the other one was set back");
         assert_eq!(later(hour, hour).age(used), Duration::ZERO);
     }

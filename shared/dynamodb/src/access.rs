@@ -1,7 +1,6 @@
-//! How the table is reached: where it is, as whom, and with how much patience.
+//! How a table is reached: region, endpoint, credentials, timeouts and retries.
 
-use super::connector;
-use crate::config::ConfigError;
+use crate::connector;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{
@@ -10,8 +9,7 @@ use aws_sdk_dynamodb::config::{
 use aws_smithy_types::retry::RetrySpec;
 use std::time::Duration;
 
-/// Where a region's name begins so, its services are not under `amazonaws.com`, but under the other name. The
-/// partitions as the SDK knows them; a test compares the two.
+/// The prefix of a partition's regions and the domain of its services, as in the SDK's table; a test compares the two.
 const SUFFIXES: [(&str, &str); 7] = [
     ("cn-", "amazonaws.com.cn"),
     ("eusc-", "amazonaws.eu"),
@@ -22,28 +20,33 @@ const SUFFIXES: [(&str, &str); 7] = [
     ("", "amazonaws.com"),
 ];
 
-/// How the table is reached.
+/// A variable that is not in the environment, or empty.
+#[derive(Debug, thiserror::Error)]
+#[error("the environment variable {0} is not set")]
+pub struct MissingVariable(pub &'static str);
+
+/// How a table is reached.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// The region that requests are signed for.
     pub region: Region,
     /// The database's URL.
     pub endpoint: String,
-    /// As whom; without, no request leaves the process.
+    /// The credentials; without them, no request leaves the process.
     pub credentials: Option<Credentials>,
-    /// What requests go out through.
+    /// The HTTP client.
     pub http_client: SharedHttpClient,
-    /// How often an attempt that failed is made again.
+    /// How often a failed attempt is retried.
     pub retries: RetryConfig,
-    /// How long an attempt and all of them together may take.
+    /// How long connecting, an attempt, and all attempts together may take.
     pub timeouts: TimeoutConfig,
-    /// What looks at every request on its way; none in production.
+    /// Interceptors of every request; none in production.
     pub interceptors: Vec<SharedInterceptor>,
 }
 
 impl Access {
-    /// An access with a function's patience: the standard three attempts, and timeouts that leave room for an answer
-    /// before the function's own. `endpoint` is the region's own where it is `None`.
+    /// An access with a function's limits: the standard three attempts, and timeouts that leave time for a response
+    /// before the function's own timeout. `None` as `endpoint` is the region's own.
     #[must_use]
     pub fn new(
         region: &str,
@@ -55,7 +58,7 @@ impl Access {
             .connect_timeout(Duration::from_secs(1))
             .operation_attempt_timeout(Duration::from_millis(1_500))
             .operation_timeout(Duration::from_secs(4));
-        // As the SDK's own client of DynamoDB: only throttling is waited out for longer.
+        // As the SDK's own client of DynamoDB; only throttling has a longer backoff.
         let backoff = RetrySpec::v2_1().with_non_throttling_initial_backoff(Duration::from_millis(25));
         Self {
             region: Region::new(region.to_owned()),
@@ -68,15 +71,15 @@ impl Access {
         }
     }
 
-    /// The access that the process's environment names, with the variables that Lambda sets and every SDK knows; TLS by
-    /// rustls with ring (see "No aws-lc" in `infra/docs/decisions.md`). The SDK's search for profiles, single sign-on
-    /// and instance roles is left out: it is half of a function's size, and nothing there ever finds anything.
+    /// The access that the environment describes, by the variables that Lambda sets and every SDK knows; TLS by rustls
+    /// with ring (see "No aws-lc" in `infra/docs/decisions.md`). Profiles, single sign-on and instance roles are not
+    /// searched: they never apply in a function.
     ///
     /// # Errors
-    /// [`ConfigError::Missing`] where no region is named.
-    pub fn from_env() -> Result<Self, ConfigError> {
+    /// [`MissingVariable`] if no region is set.
+    pub fn from_env() -> Result<Self, MissingVariable> {
         let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
-        let region = region.ok_or(ConfigError::Missing("AWS_REGION"))?;
+        let region = region.ok_or(MissingVariable("AWS_REGION"))?;
         let endpoint = variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"));
         let keys = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
         let credentials = keys
@@ -84,7 +87,7 @@ impl Access {
         Ok(Self::new(&region, endpoint, credentials, connector::client(connector::roots())))
     }
 
-    /// The same access for the SDK's own client, which knows every operation.
+    /// The same access as the configuration of the SDK's own client, which has every operation.
     #[must_use]
     pub fn sdk_config(&self) -> Builder {
         let mut config = aws_sdk_dynamodb::Config::builder()

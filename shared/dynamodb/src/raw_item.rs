@@ -1,0 +1,364 @@
+//! Items as DynamoDB's JSON has them, read into structs: `{"id":{"N":"7"},"lines":{"L":[…]}}`.
+//!
+//! Two steps: serde_json parses a response into [`RawItem`]s, and a struct reads one of those by serde. The SDK builds a
+//! map of its own values instead, which a second library then reads: five times the work for a row of a cart (see "Rows
+//! straight into structs" in `infra/docs/performance-notes.md`).
+
+use crate::unreadable::Unreadable;
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, IntoDeserializer, MapAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
+use serde_json::Error;
+use std::fmt;
+use std::slice;
+
+/// An item: its attributes by name, in the order of the response.
+#[derive(Debug, Clone)]
+pub struct RawItem(Vec<(String, Attribute)>);
+
+/// An attribute by its type.
+#[derive(Debug, Clone, serde::Deserialize)]
+pub enum Attribute {
+    /// Text.
+    S(String),
+    /// A number, as text.
+    N(String),
+    /// A boolean.
+    #[serde(rename = "BOOL")]
+    Bool(bool),
+    /// Null.
+    #[serde(rename = "NULL")]
+    Null(IgnoredAny),
+    /// A list.
+    L(Vec<Attribute>),
+    /// A map.
+    M(RawItem),
+    /// Bytes or a set: no struct reads one, but owners may add any attribute to a row.
+    #[serde(alias = "SS", alias = "NS", alias = "BS")]
+    B(IgnoredAny),
+}
+
+impl RawItem {
+    /// Reads the item into a struct.
+    ///
+    /// # Errors
+    /// If an attribute is missing or has another type. The error names the attribute.
+    pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Error> {
+        T::deserialize(self)
+    }
+
+    /// An attribute that is text; `None` if the item has no such attribute, or if it has another type.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(other, _)| other == name).and_then(|(_, value)| match value {
+            Attribute::S(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The attributes by name.
+    pub fn into_attributes(self) -> impl Iterator<Item = (String, Attribute)> {
+        self.0.into_iter()
+    }
+}
+
+impl<'de> Deserialize<'de> for RawItem {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RawItemVisitor)
+    }
+}
+
+struct RawItemVisitor;
+
+impl<'de> Visitor<'de> for RawItemVisitor {
+    type Value = RawItem;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of attributes")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut item: A) -> Result<RawItem, A::Error> {
+        let mut attributes = Vec::new();
+        while let Some(attribute) = item.next_entry()? {
+            attributes.push(attribute);
+        }
+        Ok(RawItem(attributes))
+    }
+}
+
+impl<'de> Deserializer<'de> for &'de RawItem {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_map(Attributes { rest: self.0.iter(), value: None })
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
+        tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// An item's attributes, each of which is named in its own errors.
+struct Attributes<'de> {
+    rest: slice::Iter<'de, (String, Attribute)>,
+    value: Option<(&'de str, &'de Attribute)>,
+}
+
+impl<'de> MapAccess<'de> for Attributes<'de> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+        let Some((name, value)) = self.rest.next() else { return Ok(None) };
+        self.value = Some((name, value));
+        seed.deserialize(name.as_str().into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        let (name, value) = self.value.take().ok_or_else(|| Error::custom("an attribute without a name"))?;
+        let read: Result<_, Error> = seed.deserialize(value);
+        read.map_err(|error| Error::custom(Unreadable::at(name, &error)))
+    }
+}
+
+impl<'de> IntoDeserializer<'de, Error> for &'de Attribute {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for &'de Attribute {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self {
+            Attribute::S(text) => visitor.visit_borrowed_str(text),
+            // Every number that a struct reads is whole; another stays text.
+            Attribute::N(digits) => match digits.parse() {
+                Ok(number) => visitor.visit_i64(number),
+                Err(_) => visitor.visit_borrowed_str(digits),
+            },
+            Attribute::Bool(value) => visitor.visit_bool(*value),
+            Attribute::Null(_) | Attribute::B(_) => visitor.visit_unit(),
+            Attribute::L(elements) => SeqDeserializer::new(elements.iter()).deserialize_any(visitor),
+            Attribute::M(item) => item.members().deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self {
+            Attribute::Null(_) | Attribute::B(_) => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    /// A variant without content is text. One with content is a map with one member, named as the variant.
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self {
+            Attribute::S(text) => visitor.visit_enum(text.as_str().into_deserializer()),
+            Attribute::M(item) if item.0.len() == 1 => visitor.visit_enum(MapAccessDeserializer::new(item.members())),
+            Attribute::M(_) => Err(Error::custom("a variant that is not a map with one member")),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier
+    }
+}
+
+impl RawItem {
+    /// The members of an attribute that is a map.
+    fn members(&self) -> MapDeserializer<'_, impl Iterator<Item = (&str, &Attribute)>, Error> {
+        MapDeserializer::new(self.0.iter().map(|(name, value)| (name.as_str(), value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unreadable::UNREADABLE;
+    use serde::Deserialize;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Thing {
+        id: u64,
+        name: String,
+        owed: i64,
+        open: bool,
+        kind: Kind,
+        #[serde(default)]
+        note: Option<String>,
+        limits: Vec<Option<u32>>,
+        reward: Reward,
+        inner: Inner,
+        tagged: Tagged,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        Small,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    enum Reward {
+        Amount(i64),
+        Pair(u32, u32),
+        Named { text: String },
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Inner {
+        deep: Vec<Wrapped>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Wrapped(u8);
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(tag = "kind", rename_all = "lowercase")]
+    enum Tagged {
+        Gift { balance: i64, reward: Reward },
+    }
+
+    /// The item of a test with one attribute as given.
+    fn item(name: &str, attribute: &str) -> String {
+        let mut attributes = vec![
+            ("pk", r#"{"S":"T#1"}"#),
+            ("sk", r#"{"S":"-"}"#),
+            ("id", r#"{"N":"7"}"#),
+            ("name", r#"{"S":"a \"b\"\n\u00e9"}"#),
+            ("owed", r#"{"N":"-350"}"#),
+            ("open", r#"{"BOOL":true}"#),
+            ("kind", r#"{"S":"small"}"#),
+            ("limits", r#"{"L":[{"N":"3"},{"NULL":true}]}"#),
+            ("reward", r#"{"M":{"Amount":{"N":"5"}}}"#),
+            ("inner", r#"{"M":{"deep":{"L":[{"N":"255"}]}}}"#),
+            ("tagged", r#"{"M":{"kind":{"S":"gift"},"balance":{"N":"-1"},"reward":{"M":{"Amount":{"N":"2"}}}}}"#),
+        ];
+        attributes.retain(|(other, _)| *other != name);
+        attributes.push((name, attribute));
+        let members: Vec<String> = attributes.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+        format!("{{ {} }}", members.join(", "))
+    }
+
+    fn read(name: &str, attribute: &str) -> Result<Thing, String> {
+        let item: Result<RawItem, _> = serde_json::from_str(&item(name, attribute));
+        item.and_then(|item| item.read()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_type_of_attribute_is_read() {
+        let thing = read("note", r#"{"NULL":true}"#).unwrap();
+        assert_eq!(
+            thing,
+            Thing {
+                id: 7,
+                name: "a \"b\"\né".to_owned(),
+                owed: -350,
+                open: true,
+                kind: Kind::Small,
+                note: None,
+                limits: vec![Some(3), None],
+                reward: Reward::Amount(5),
+                inner: Inner { deep: vec![Wrapped(255)] },
+                tagged: Tagged::Gift { balance: -1, reward: Reward::Amount(2) },
+            }
+        );
+        assert_eq!(read("note", r#"{"S":"x"}"#).unwrap().note.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn one_text_is_read_without_the_rest() {
+        let item: RawItem = serde_json::from_str(&item("note", r#"{"L":[]}"#)).unwrap();
+        assert_eq!(item.text("name"), Some("a \"b\"\né"));
+        assert_eq!(item.text("note"), None);
+        assert_eq!(item.text("other"), None);
+    }
+
+    #[test]
+    fn what_owners_add_to_a_row_is_ignored() {
+        for added in [
+            r#"{"B":"Nw=="}"#,
+            r#"{"SS":["a","b"]}"#,
+            r#"{"N":"7.5e100"}"#,
+            r#"{"M":{"a":{"NS":["1"]},"b":{"L":[{"N":"0.1"},{"BS":["Nw=="]}]}}}"#,
+        ] {
+            assert_eq!(read("added", added).unwrap().id, 7, "{added}");
+        }
+        let inner = read("inner", r#"{"M":{"deep":{"L":[]},"added":{"SS":["a"]},"more":{"N":"7.5"}}}"#);
+        assert_eq!(inner.unwrap().inner, Inner { deep: vec![] });
+    }
+
+    #[test]
+    fn variants_have_content_of_every_shape() {
+        let pair = read("reward", r#"{"M":{"Pair":{"L":[{"N":"1"},{"N":"2"}]}}}"#).unwrap();
+        assert_eq!(pair.reward, Reward::Pair(1, 2));
+        let named = read("reward", r#"{"M":{"Named":{"M":{"text":{"S":"x"}}}}}"#).unwrap();
+        assert_eq!(named.reward, Reward::Named { text: "x".to_owned() });
+    }
+
+    #[test]
+    fn an_attribute_that_is_missing_or_of_another_type_is_refused() {
+        for (name, attribute, problem) in [
+            ("id", r#"{"N":"-7"}"#, "attribute `id`: expected u64"),
+            ("id", r#"{"N":"7.5"}"#, "attribute `id`: expected u64"),
+            ("id", r#"{"S":"7"}"#, "attribute `id`: expected u64"),
+            ("id", r#"{"N":7}"#, "invalid type: integer `7`, expected a string"),
+            ("id", "7", "expected value"),
+            ("id", "{}", "expected value"),
+            ("id", r#"{"N":"7","S":"7"}"#, "expected value"),
+            ("id", r#"{"B":"Nw=="}"#, "attribute `id`: expected u64"),
+            ("id", r#"{"X":"7"}"#, "unknown variant `X`"),
+            ("inner", r#"{"M":{"deep":{"L":[{"N":7}]}}}"#, "invalid type: integer `7`, expected a string"),
+            ("inner", r#"{"M":{"deep":7}}"#, "expected value"),
+            ("inner", r#"{"M":{"deep":{}}}"#, "expected value"),
+            ("inner", r#"{"M":{"deep":{"L":[],"S":"7"}}}"#, "expected value"),
+            ("inner", r#"{"M":{"deep":{"NS":["7"]}}}"#, "attribute `inner`: expected a sequence"),
+            ("inner", r#"{"M":{"deep":{"X":"7"}}}"#, "unknown variant `X`"),
+            ("open", r#"{"N":"1"}"#, "attribute `open`: expected a boolean"),
+            ("kind", r#"{"S":"large"}"#, "attribute `kind`: expected `small`"),
+            ("reward", r#"{"M":{}}"#, UNREADABLE),
+            ("inner", r#"{"L":[]}"#, "attribute `inner`: "),
+            ("limits", r#"{"NULL":true}"#, "attribute `limits`: expected a sequence"),
+        ] {
+            let error = read(name, attribute).unwrap_err();
+            assert!(error.contains(problem), "{name} {attribute}: {error}");
+        }
+        assert!(serde_json::from_str::<RawItem>("[]").is_err());
+    }
+
+    #[test]
+    fn an_error_quotes_no_value_of_a_buyer() {
+        for attribute in [r#"{"S":"secret"}"#, r#"{"N":"4711.5"}"#, r#"{"M":{"deep":{"S":"secret, expected 4711"}}}"#] {
+            for name in ["id", "kind", "inner", "tagged", "limits", "reward"] {
+                let said = read(name, attribute).unwrap_err();
+                assert!(said.contains(name) && !said.contains("secret") && !said.contains("4711"), "{said}");
+            }
+        }
+        let item: RawItem = serde_json::from_str(r#"{"id":{"N":"7"}}"#).unwrap();
+        assert_eq!(Unreadable::of(&item.read::<Thing>().unwrap_err()).to_string(), "missing field `name`");
+    }
+}

@@ -1,0 +1,229 @@
+//! Operations against prepared responses and broken connections.
+
+use crate::canned::{Reply, Server};
+use crate::operation::{Operation, one_of_each};
+use crate::outcome::{Failure, Outcome};
+use crate::sides::{Side, WAYS};
+use futures_util::future::join_all;
+use serde_json::json;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// A success of any operation: without items, and without a further page.
+const EMPTY: Reply = Reply::Body(200, "{}");
+
+macro_rules! refusal {
+    ($status:literal, $code:literal) => {
+        Reply::Body($status, concat!(r#"{"__type":"com.amazonaws.dynamodb.v20120810#"#, $code, r#"","message":"why"}"#))
+    };
+}
+
+/// What came of an operation against a script, which is the same each way, as are its requests.
+async fn run(operation: Operation, script: &'static [Reply]) -> Outcome {
+    let outcomes = WAYS.map(|way| {
+        let operation = operation.clone();
+        async move {
+            let server = Server::start(script).await;
+            let outcome = Side::new(way, &server.endpoint, timeout(script)).run(operation).await;
+            let (requests, tokens) = server.requests();
+            let tokens = (tokens.len(), tokens.into_iter().collect::<HashSet<_>>().len());
+            (outcome, requests, tokens)
+        }
+    });
+    let mut outcomes = join_all(outcomes).await;
+    let expected = outcomes.remove(0);
+    for (outcome, way) in outcomes.iter().zip(&WAYS[1..]) {
+        assert_eq!(*outcome, expected, "{way:?}: {script:?}");
+    }
+    expected.0
+}
+
+/// Long, unless the script needs attempts to time out.
+fn timeout(script: &[Reply]) -> Duration {
+    Duration::from_secs(if matches!(script, [Reply::Hang, ..]) { 2 } else { 30 })
+}
+
+/// What comes of every operation against a script.
+async fn every_operation(script: &'static [Reply], check: impl Fn(&str, Outcome)) {
+    let outcomes = one_of_each().map(|operation| async move {
+        let name = format!("{operation:?} {script:?}");
+        (name, run(operation, script).await)
+    });
+    for (name, outcome) in join_all(outcomes).await {
+        check(&name, outcome);
+    }
+}
+
+fn failed(outcome: Outcome) -> Failure {
+    outcome.result.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_refusal_is_not_retried() {
+    let scripts: [&'static [Reply]; 6] = [
+        &[refusal!(400, "ValidationException")],
+        &[refusal!(400, "ResourceNotFoundException")],
+        &[refusal!(400, "AccessDeniedException")],
+        &[refusal!(400, "ExpiredTokenException")],
+        &[refusal!(400, "UnrecognizedClientException")],
+        &[Reply::Body(400, r#"{"__type":"AnythingElse"}"#)],
+    ];
+    for script in scripts {
+        every_operation(script, |name, outcome| {
+            assert_eq!(outcome.attempts, 1, "{name}");
+            let failure = failed(outcome);
+            assert_eq!((failure.kind.as_str(), failure.status), ("service", Some(400)), "{name}");
+            assert_eq!(failure.request_id.as_deref(), Some("REQUEST"), "{name}");
+            assert!(failure.code.is_some(), "{name}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_three_times() {
+    let scripts: [(&'static [Reply], &str); 6] = [
+        (&[refusal!(400, "ProvisionedThroughputExceededException")], "ProvisionedThroughputExceededException"),
+        (&[refusal!(400, "ThrottlingException")], "ThrottlingException"),
+        (&[refusal!(400, "RequestLimitExceeded")], "RequestLimitExceeded"),
+        (&[refusal!(500, "InternalServerError")], "InternalServerError"),
+        (&[refusal!(503, "ServiceUnavailable")], "ServiceUnavailable"),
+        (&[refusal!(400, "TransactionInProgressException")], "TransactionInProgressException"),
+    ];
+    for (script, code) in scripts {
+        every_operation(script, |name, outcome| {
+            let attempts = outcome.attempts;
+            assert_eq!(failed(outcome).code.as_deref(), Some(code), "{name}");
+            // The last one is an error of transactions only; that they are retried is the SDK's decision.
+            assert!(attempts == 3 || code == "TransactionInProgressException", "{name}: {attempts}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_attempt_is_followed_by_one_that_succeeds() {
+    let scripts: [&'static [Reply]; 5] = [
+        &[refusal!(500, "InternalServerError"), EMPTY],
+        &[Reply::Body(502, "<html>not JSON</html>"), EMPTY],
+        &[refusal!(400, "ThrottlingException"), EMPTY],
+        &[Reply::Close, EMPTY],
+        &[Reply::Hang, EMPTY],
+    ];
+    for script in scripts {
+        every_operation(script, |name, outcome| {
+            assert!(outcome.result.is_ok(), "{name}: {outcome:?}");
+            assert_eq!(outcome.attempts, 2, "{name}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_cannot_be_read_is_an_error_of_the_same_kind() {
+    for script in [&[Reply::Body(200, "not JSON")] as &[_], &[Reply::Body(200, r#"{"Items":[],"Responses":"#)]] {
+        every_operation(script, |name, outcome| {
+            // The SDK does not look into the body of a transaction further than it needs to.
+            if let Err(failure) = outcome.result {
+                assert_eq!(
+                    (failure.kind.as_str(), failure.variant.as_deref()),
+                    ("service", Some("Unhandled")),
+                    "{name}"
+                );
+            }
+            assert_eq!(outcome.attempts, 1, "{name}");
+        })
+        .await;
+    }
+    every_operation(&[Reply::Truncated], |name, outcome| assert!(outcome.result.is_err(), "{name}")).await;
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_respond_is_an_error_after_three_attempts() {
+    every_operation(&[Reply::Hang], |name, outcome| {
+        assert_eq!(outcome.attempts, 3, "{name}");
+        assert_eq!(failed(outcome).kind, "timeout", "{name}");
+    })
+    .await;
+    every_operation(&[Reply::Close], |name, outcome| {
+        assert_eq!(outcome.attempts, 3, "{name}");
+        assert!(failed(outcome).kind.starts_with("dispatch"), "{name}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_an_error_of_the_connection() {
+    let endpoint = Server::refusing().await;
+    for operation in one_of_each() {
+        let mut outcomes = Vec::new();
+        for way in WAYS {
+            outcomes.push(Side::new(way, &endpoint, timeout(&[])).run(operation.clone()).await);
+        }
+        assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]), "{outcomes:?}");
+        assert_eq!(outcomes[0].attempts, 3);
+        assert!(failed(outcomes.remove(0)).kind.contains("io true"));
+    }
+}
+
+#[tokio::test]
+async fn a_failed_condition_has_the_old_item() {
+    let [.., update, transaction] = one_of_each();
+    let script = &[Reply::Body(
+        400,
+        r#"{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed","Item":{"n":{"N":"7"},"names":{"SS":["x"]}}}"#,
+    )];
+    let failure = failed(run(update, script).await);
+    assert_eq!(failure.fields, json!({ "n": "N(\"7\")", "names": "Ss([\"x\"])" }));
+
+    let script = &[Reply::Body(
+        400,
+        r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"cancelled","CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Message":"m","Item":{"n":{"N":"7"}}}]}"#,
+    )];
+    let failure = failed(run(transaction.clone(), script).await);
+    let second = json!(["ConditionalCheckFailed", "m", { "n": "N(\"7\")" }]);
+    assert_eq!(failure.fields, json!([["None", null, null], second]));
+
+    for code in
+        [&[refusal!(400, "TransactionConflictException")], &[refusal!(400, "IdempotentParameterMismatchException")]]
+    {
+        run(transaction.clone(), code).await.result.unwrap_err();
+    }
+}
+
+/// One of two keys is unprocessed.
+const FIRST: Reply = Reply::Body(
+    200,
+    r#"{"Responses":{"table":[{"pk":{"S":"a"},"sk":{"S":"1"}}]},"UnprocessedKeys":{"table":{"ConsistentRead":true,"Keys":[{"pk":{"S":"b"},"sk":{"S":"2"}}]}}}"#,
+);
+/// The other one.
+const SECOND: Reply =
+    Reply::Body(200, r#"{"Responses":{"table":[{"pk":{"S":"b"},"sk":{"S":"2"}}]},"UnprocessedKeys":{}}"#);
+
+#[tokio::test]
+async fn unprocessed_keys_are_requested_again() {
+    let [_, batch, ..] = one_of_each();
+    let outcome = run(batch.clone(), &[FIRST, SECOND]).await;
+    let rows = outcome.result.unwrap();
+    assert_eq!((&rows[0]["pk"], &rows[1]["pk"], rows.as_array().unwrap().len()), (&json!("a"), &json!("b"), 2));
+    assert_eq!(outcome.attempts, 2);
+    let outcome = run(batch, &[FIRST]).await;
+    assert_eq!((outcome.attempts, failed(outcome)), (4, Failure::unprocessed()));
+}
+
+#[tokio::test]
+async fn a_call_has_one_idempotency_token_for_all_its_attempts() {
+    let [.., transaction] = one_of_each();
+    let script = &[refusal!(500, "InternalServerError"), EMPTY, EMPTY];
+    for way in WAYS {
+        let server = Server::start(script).await;
+        let side = Side::new(way, &server.endpoint, timeout(script));
+        side.run(transaction.clone()).await.result.unwrap();
+        side.run(transaction.clone()).await.result.unwrap();
+        let (_, tokens) = server.requests();
+        let [first, retry, second] = tokens.try_into().unwrap();
+        assert_eq!(first, retry, "{way:?}");
+        assert_ne!(first, second, "{way:?}");
+        assert!((16..=36).contains(&first.len()), "{way:?}: {first}");
+    }
+}

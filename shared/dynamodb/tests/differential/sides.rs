@@ -1,0 +1,85 @@
+//! The two sides, and the crate's own use of the SDK's client, each with its own database.
+
+use crate::operation::{Operation, TABLE};
+use crate::outcome::Outcome;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{ConfigBag, Credentials, Intercept, RuntimeComponents, SharedInterceptor};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_smithy_runtime::client::retries::RetryPartition;
+use dynamodb::{Access, Table, connector};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How a side runs an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// The SDK's client, which the others are compared with.
+    Client,
+    /// This crate without the client.
+    Direct,
+    /// This crate over the client.
+    Tool,
+}
+
+pub const WAYS: [Way; 3] = [Way::Client, Way::Direct, Way::Tool];
+
+/// One way to one database.
+#[derive(Debug)]
+pub struct Side {
+    pub way: Way,
+    pub client: Client,
+    table: Table,
+    attempts: Attempts,
+}
+
+impl Side {
+    pub fn new(way: Way, endpoint: &str, timeout: Duration) -> Self {
+        let attempts = Attempts::default();
+        let credentials = Credentials::new("id", "secret", None, None, "test");
+        let client = connector::plain_client();
+        let mut access = Access::new("eu-central-1", Some(endpoint.to_owned()), Some(credentials), client);
+        access.retries = access.retries.with_initial_backoff(Duration::from_millis(1));
+        access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(timeout).build();
+        access.interceptors = vec![SharedInterceptor::new(attempts.clone())];
+        // Clients share the tokens for their retries with all other clients of a process, unless told otherwise.
+        let partition = RetryPartition::new(format!("{way:?} {endpoint}"));
+        let client = Client::from_conf(access.sdk_config().retry_partition(partition).build());
+        let table = match way {
+            Way::Tool => Table::with_client(client.clone(), TABLE, ()),
+            _ => Table::direct(access, TABLE, ()),
+        };
+        Self { way, client, table, attempts }
+    }
+
+    pub async fn run(&self, operation: Operation) -> Outcome {
+        self.attempts.0.store(0, Ordering::SeqCst);
+        let result = match self.way {
+            Way::Client => Box::pin(operation.by_client(&self.client)).await,
+            _ => Box::pin(operation.by_crate(&self.table)).await,
+        };
+        Outcome { result, attempts: self.attempts.0.load(Ordering::SeqCst) }
+    }
+}
+
+/// Counts attempts.
+#[derive(Debug, Clone, Default)]
+struct Attempts(Arc<AtomicUsize>);
+
+impl Intercept for Attempts {
+    fn name(&self) -> &'static str {
+        "Attempts"
+    }
+
+    fn read_before_attempt(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
