@@ -19,7 +19,9 @@ fn log_in(name: &str) -> Call {
 fn token(reply: &Reply) -> String {
     assert_eq!(reply.status, 200, "{}", reply.text);
     assert_eq!(reply.header("cache-control"), "no-store");
-    reply.json().as_str().map(str::to_owned).unwrap_or_else(|| panic!("no bare string: {}", reply.text))
+    let body = reply.json();
+    assert!(body.is_string(), "no bare string: {}", reply.text);
+    body.as_str().unwrap_or_default().to_owned()
 }
 
 async fn account(store: &TestStore, token: &str) -> Value {
@@ -51,7 +53,18 @@ async fn a_first_login_makes_an_account() {
     let mut user = account(&store, &token).await;
     assert_eq!(user["uuid"].as_str().map(str::len), Some(36));
     user["uuid"] = "random".into();
-    insta::assert_json_snapshot!("first_login", user);
+    let made = json!({
+        "id": 5,
+        "username": "*Quartz_7-alt",
+        "avatar": "https://img.example/*Quartz_7-alt.png",
+        "system": "",
+        "identificator": "",
+        "uuid": "random",
+        "created_at": "2026-06-15T12:00:06Z",
+        "updated_at": "2026-06-15T12:00:06Z",
+        "virtual_currency": 0,
+    });
+    assert_eq!(user, made);
     let again = self::token(&store.send(log_in("*quartz_7-ALT")).await);
     assert_eq!(store.keys.verify(&again, NOW).unwrap().user, store.keys.verify(&token, NOW).unwrap().user);
 }
@@ -133,7 +146,7 @@ async fn an_address_may_try_twenty_times_a_minute_and_a_refused_attempt_makes_no
     assert_eq!(store.send(log_in("Thornwick").from_ip("203.0.113.21")).await.status, 200, "another address");
     let lookup = Call::post("/payments/checkStatus").from_ip("203.0.113.20");
     assert_ne!(store.send(lookup).await.status, 429, "lookups of payments are counted apart");
-    store.clock.advance(Duration::from_secs(60));
+    store.clock.advance(Duration::from_mins(1));
     assert_eq!(store.send(from("Newcomer")).await.status, 200);
 }
 

@@ -18,9 +18,11 @@ pub struct Accessibility<'a> {
     success: bool,
     /// The first reason that applies: `maintenance`, `banned` or `invalid_token`. Absent if `success` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     status: Option<&'static str>,
     /// The reason, as a text for people. Absent if `success` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     message: Option<&'a str>,
 }
 

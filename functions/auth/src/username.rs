@@ -5,7 +5,7 @@ use lambda_http::http::StatusCode;
 use serde::Deserialize;
 use shared::base::Base;
 use shared::endpoint::{Admission, Endpoint, Error, Json, JsonBody, Limited, Refusal, RoundTrips};
-use shared::model::{AuthType, PlayerName, StoreConfig, User, UserId};
+use shared::model::{AuthType, Money, PlayerName, StoreConfig, User, UserId};
 use shared::random;
 use shared::store::limiter::RateLimit;
 use shared::store::names::{self, Created, NameRow};
@@ -125,7 +125,7 @@ async fn create(
             uuid: uuid.clone(),
             created_at: now,
             updated_at: now,
-            virtual_currency: Default::default(),
+            virtual_currency: Money::ZERO,
             tokens_valid_after: None,
             banned: false,
         };

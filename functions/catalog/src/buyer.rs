@@ -21,6 +21,9 @@ impl Buyer {
 
 impl State {
     /// Reads a caller in one round trip; `None` if the token is not valid for the account.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the rows can be neither read nor decoded.
     pub async fn buyer(&self, claim: Claim) -> Result<Option<Buyer>, StoreError> {
         let keys = vec![keys::user(claim.user), keys::ledger(claim.user), keys::cart(claim.user)];
         let mut rows = self.base.db.batch_get(keys).await?;

@@ -91,7 +91,7 @@ pub struct CatalogItemBody<'a> {
     original_price: Decimal,
     /// Money: the amount taken off, by a sale and by what the caller owns.
     discount: Decimal,
-    /// Always true: inactive items are not listed.
+    /// Whether the item is on sale. Always true in a category, which lists no others.
     active: bool,
     /// Whether the item is a subscription.
     is_subs: bool,

@@ -47,6 +47,9 @@ pub fn endpoint(reference: &Reference, endpoint: &Documented) -> String {
 fn access(declaration: &Declaration) -> String {
     let mut text = String::from("Token: ");
     text.push_str(match declaration.access {
+        Access::Ignored if declaration.input == InputKind::TokenCookie => {
+            "optional, in the cookie `token`, else in the header."
+        }
         Access::Ignored => "ignored.",
         Access::Optional => "optional; one that is not valid counts as none.",
         Access::Required => "needed.",
@@ -58,7 +61,7 @@ fn access(declaration: &Declaration) -> String {
     if let Some(limit) = declaration.rate_limit {
         _ = write!(text, " Rate limit: {} requests in {} seconds per address.", limit.requests, limit.seconds);
     }
-    if declaration.input == InputKind::Nothing {
+    if matches!(declaration.input, InputKind::Nothing | InputKind::TokenCookie) {
         text.push_str(" No request body.");
     }
     text.push('\n');

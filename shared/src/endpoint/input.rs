@@ -111,8 +111,8 @@ impl Input for TokenCookie {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<String>())
+    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        None
     }
 }
 
