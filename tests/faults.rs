@@ -186,7 +186,7 @@ async fn a_category_of_more_than_one_page_is_read_whole() {
         let head = CategoryHead {
             id: CategoryId::new(id),
             slug: if place == 0 { slug.clone() } else { Slug::parse(&format!("/large/s{place}")).unwrap() },
-            name: format!("VersionedCache {place}"),
+            name: format!("Category {place}"),
             description: None,
             image: None,
         };

@@ -28,7 +28,7 @@ pub struct Reply<'a> {
     in_cart: bool,
 }
 
-/// There is no such item.
+/// No item has the id.
 #[derive(Debug, thiserror::Error)]
 #[error("This item does not exist.")]
 pub struct UnknownItem;
@@ -39,7 +39,7 @@ impl Refusal for UnknownItem {
     }
 
     fn documented() -> Vec<(&'static str, Self)> {
-        vec![("There is no such item, or `{id}` is not a decimal number", Self)]
+        vec![("No item has the id, or `{id}` is not a decimal number", Self)]
     }
 }
 
@@ -91,7 +91,7 @@ impl Endpoint for GetItem {
     }
 }
 
-/// The item, and how much of it was sold if it has a global limit; `None` if there is no such item.
+/// The item, and the units sold if it has a global limit; `None` if no item has the id.
 async fn load(
     state: &State,
     active: Arc<ActiveVersion>,

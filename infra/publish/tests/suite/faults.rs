@@ -24,7 +24,7 @@ fn faults_of_category(rest: &str) -> String {
     faults(&[("categories/a.yaml", &format!("id: 1\nslug: a\nname: A\n{rest}"))])
 }
 
-/// The faults of one item (its id stands in line 5) whose fields go on like this.
+/// The faults of one item (its id is in line 5) whose fields go on like this.
 fn faults_of_item(rest: &str) -> String {
     faults_of_category(&format!("items:\n  - id: 7\n    name: I\n    {}\n", rest.replace('\n', "\n    ")))
 }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 const PAGE: &str = include_str!("../../../docs/store-format.md");
 
-/// What stands under the heading of one file.
+/// The text below the heading of one file.
 fn section(heading: &str) -> &'static str {
     let (_, rest) = PAGE.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no heading {heading}"));
     rest.split_once("\n## ").map_or(rest, |(section, _)| section)

@@ -16,12 +16,12 @@ fn told(files: &[(&str, &str)]) -> (String, String) {
     }
 }
 
-/// What is told of a `store.yaml` that goes on like this after its name.
+/// What is reported of a `store.yaml` that continues like this after its name.
 fn of_store(rest: &str) -> (String, String) {
     told(&[("store.yaml", &format!("format: 1\nname: T\n{rest}"))])
 }
 
-/// What is told of a category whose fields go on like this.
+/// What is reported of a category whose fields continue like this.
 fn of_category(rest: &str) -> (String, String) {
     told(&[("categories/a.yaml", &format!("id: 1\nslug: a\nname: A\n{rest}"))])
 }

@@ -88,7 +88,7 @@ async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
             assert!(let_through > 3, "mark, items, frame, list, record");
             return;
         }
-        // Somebody else may still be at it: nobody goes on before a quarter of an hour.
+        // Another process may still be removing it: the removal is not taken over before a quarter of an hour.
         remove_outdated(&table.db, NOW + 2 * HOUR, HOUR, &|_| {}).await.unwrap();
         assert_eq!(versions(&table).await.len(), 1 + KEPT, "write {let_through}");
         assert_eq!(rows(&table).await, (1 + KEPT) * (stores[0].parts("").len() + 1) + 2, "write {let_through}");
@@ -126,7 +126,10 @@ async fn an_attempt_that_nobody_resumed_is_removed_with_all_its_rows() {
         let cut = table.through(Cut::after(let_through));
         assert!(publish(&cut, &two, NOW).await.is_err());
         assert!(!read_record(&table.db, &two.version).await.unwrap().unwrap().whole);
-        assert!(remove_outdated(&table.db, NOW + 60, 1, &|_| {}).await.unwrap().is_empty(), "somebody may be at it");
+        assert!(
+            remove_outdated(&table.db, NOW + 60, 1, &|_| {}).await.unwrap().is_empty(),
+            "another process may be removing it"
+        );
         assert_eq!(
             remove_outdated(&table.db, NOW + HOUR, 1, &|_| {}).await.unwrap(),
             std::slice::from_ref(&two.version)

@@ -17,12 +17,12 @@ fn the_committed_schemas_are_fresh() {
         // As values: the order of members depends on which packages are built together.
         let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
         if fs::read_to_string(&path).ok().and_then(|text| parse(&text)) != parse(&text) {
-            // Written anew here: commit it, and the next run passes.
+            // It is written again here: commit it, and the next run passes.
             fs::write(&path, text).unwrap();
             stale.push(name);
         }
     }
-    assert!(stale.is_empty(), "these schemas were stale and are written anew, commit them: {stale:?}");
+    assert!(stale.is_empty(), "these schemas were stale and have been written again, commit them: {stale:?}");
     let known: Vec<&str> = schemas().iter().map(|(name, _)| *name).collect();
     for file in fs::read_dir(folder()).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();

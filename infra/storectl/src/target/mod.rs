@@ -18,7 +18,7 @@ use std::sync::Arc;
 use template::Template;
 
 /// The template that the table is deployed with: the one definition there is.
-const TEMPLATE: &str = include_str!("../../../template.yaml");
+const TEMPLATE: &str = include_str!("../../../../template.yaml");
 
 /// How the table is named on the command line.
 #[derive(Debug, Clone, Default, Args)]
