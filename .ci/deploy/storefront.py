@@ -14,6 +14,9 @@ ENDPOINTS = [
     ("GET", "/auth/chat", None, None, {"success", "url"}),
     ("POST", "/cart/acceptCoupon", {"coupon": " Welcome10 "}, "buyer",
      {"success", "message", "percent", "amount", "sum", "type"}),
+    ("POST", "/cart/removeCoupon", None, "buyer", {"success", "message"}),
+    ("POST", "/cart/acceptCoupon", {"coupon": " Welcome10 "}, "buyer",
+     {"success", "message", "percent", "amount", "sum", "type"}),
     ("POST", "/cart/setReferral", {"ref_code": "lantern"}, "buyer", {"success", "message"}),
     ("POST", "/payments/checkStatus", {"order_id": "deploytestorder1"}, "buyer", {"status", "message", "order_data"}),
     ("POST", "/categories/get/ranks", None, "buyer", {"category", "subcategories"}),
@@ -24,6 +27,7 @@ ENDPOINTS = [
     ("POST", "/cart/getPromoted", None, "buyer", {"id", "name", "image", "original_price", "price", "is_subs"}),
     ("POST", "/cart/getSelectServers", None, "buyer", {"401"}),
     ("POST", "/cart/removeReferral", None, "buyer", {"success", "message"}),
+    ("POST", "/cart/remove/1", None, "buyer", {"success", "message"}),
     ("POST", "/user", None, "buyer", {"id", "username", "avatar", "system", "identificator", "uuid", "created_at",
                                       "updated_at", "virtual_currency"}),
     ("POST", "/auth/username", {"username": "Deploy_Tester"}, None, set()),
@@ -38,6 +42,7 @@ ENDPOINTS = [
 ]
 # Refused without a token, with a forged one, and (all but the first, which reads no user) with a revoked one.
 PROTECTED = ["/pages/get", "/cart/acceptCoupon", "/cart/setReferral", "/cart/removeReferral", "/cart/get",
+             "/cart/remove/1", "/cart/removeCoupon", "/cart/removeGiftcard", "/items/get/103",
              "/cart/getPromoted", "/cart/getSelectServers", "/user", "/categories/get/ranks"]
 LIMIT = 18
 
@@ -93,7 +98,10 @@ class Storefront:
             expect(fields <= set(record), f"{where} lacks {sorted(fields - set(record))}")
             expect(record.get("success", True) is True, f"{where}: {reply.text[:200]}")
             seen.add(f"{method} {path}")
-        expect_equal("the number of endpoints that responded", len(seen), 17)
+        gift = self.call("POST", "/cart/removeGiftcard", token=self.tokens["buyer"])
+        expect_equal("the removal of a gift card that is not there", (gift.status, gift.json()["success"]), (200, False))
+        seen.add("POST /cart/removeGiftcard")
+        expect_equal("the number of endpoints that responded", len(seen), 23)
         cart = self.call("POST", "/cart/get", token=self.tokens["buyer"]).json()
         expect_equal("the code on the cart", cart["cart"]["coupon_code"].lower(), "welcome10")
         expect(cart["cart"]["coupon_sum"] > 0 and cart["items"], "the coupon takes nothing off")

@@ -10,7 +10,6 @@ use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{AppliedCode, Code, CodeKind, CodeText, Coupon, Discount};
 use shared::rules::code::{Applied, CodeRefusal, judge, usable};
-use shared::store::carts::Edit;
 use shared::store::{codes, keys};
 use shared::telemetry;
 use shared::token::Claim;
@@ -105,10 +104,10 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
         (Code::Gift(_), Some(_)) => "The gift card was applied and replaces the code that was on your cart.",
     };
     let reply = accepted(message, &applied, wire);
-    let mut edit = Edit::of(context.cart);
-    drop_unpublished(&state.sources(), &context.active.version, &mut edit.cart).await?;
-    edit.cart.code = Some(on_cart);
-    Ok(Attempt::Write(Box::new(edit), reply))
+    let mut cart = context.cart;
+    drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
+    cart.code = Some(on_cart);
+    Ok(Attempt::Write(Box::new(cart), reply))
 }
 
 fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) -> AcceptCouponReply {

@@ -7,6 +7,10 @@ mod context;
 mod get_cart;
 mod get_promoted;
 mod get_select_servers;
+mod remove;
+mod remove_code;
+mod remove_coupon;
+mod remove_giftcard;
 mod remove_referral;
 mod servers;
 mod set_referral;
@@ -29,6 +33,9 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<remove_referral::RemoveReferral>(),
     Route::to::<get_promoted::GetPromoted>(),
     Route::to::<get_select_servers::GetSelectServers>(),
+    Route::to::<remove::Remove>(),
+    Route::to::<remove_coupon::RemoveCoupon>(),
+    Route::to::<remove_giftcard::RemoveGiftcard>(),
 ];
 
 /// The state of the function, which lives as long as its process.

@@ -5,7 +5,6 @@ use crate::context;
 use crate::write::{self, Contention, Failure};
 use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
 use shared::http::reply::Outcome;
-use shared::store::carts::Edit;
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, drop_unpublished};
 
@@ -37,9 +36,9 @@ async fn attempt(state: &State, claim: Claim) -> Result<Attempt<Outcome<'static>
         let message = "No referral code is set.";
         return Ok(Attempt::Done(Outcome { success: false, message }));
     }
-    let mut edit = Edit::of(context.cart);
-    drop_unpublished(&state.sources(), &context.active.version, &mut edit.cart).await?;
-    edit.cart.referral = None;
+    let mut cart = context.cart;
+    drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
+    cart.referral = None;
     let message = "The referral code was removed.";
-    Ok(Attempt::Write(Box::new(edit), Outcome { success: true, message }))
+    Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message }))
 }

@@ -9,7 +9,6 @@ use shared::http::body;
 use shared::http::reply::Outcome;
 use shared::model::CodeText;
 use shared::rules::referral::{self, SetReferral as Decision};
-use shared::store::carts::Edit;
 use shared::store::{codes, keys};
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, drop_unpublished};
@@ -69,8 +68,8 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     if decision != Decision::Apply {
         return Ok(Attempt::Done(outcome));
     }
-    let mut edit = Edit::of(context.cart);
-    drop_unpublished(&state.sources(), &context.active.version, &mut edit.cart).await?;
-    edit.cart.referral = Some(text.clone());
-    Ok(Attempt::Write(Box::new(edit), outcome))
+    let mut cart = context.cart;
+    drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
+    cart.referral = Some(text.clone());
+    Ok(Attempt::Write(Box::new(cart), outcome))
 }

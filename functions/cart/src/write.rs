@@ -25,13 +25,14 @@ impl Refusal for Contention {
 pub type Failure = Error<Contention>;
 
 /// Runs `attempt` and writes its result, see [`carts::edit`].
-pub async fn with_retries<R, F>(state: &State, attempt: impl Fn() -> F) -> Result<R, Failure>
+pub async fn with_retries<T, R, F>(state: &State, attempt: impl Fn() -> F) -> Result<T, Error<R>>
 where
-    F: Future<Output = Result<Attempt<R>, Failure>>,
+    R: From<Contention>,
+    F: Future<Output = Result<Attempt<T>, Error<R>>>,
 {
     carts::edit(&state.base.db, attempt).await.map_err(|error| match error {
         EditError::Attempt(failure) => failure,
         EditError::Write(error) => error.into(),
-        EditError::Conflict => Error::Refused(Contention),
+        EditError::Conflict => Error::Refused(Contention.into()),
     })
 }

@@ -1,14 +1,13 @@
-//! Carts: read together with other items, written on the condition that no other request wrote in between (rules.md,
-//! "Writing a cart"). Because of that condition only what changed is written: the rest is as it was read.
+//! Carts: read together with other items, written whole on the condition that no other request wrote in between (rules.md,
+//! "Writing a cart"). Attributes that a cart does not have stay.
 
 use super::StoreError;
 use super::client::{Db, Rows};
 use super::codec::{encode_live, key_attributes};
 use super::keys::{self, Key, PK, SK};
-use crate::model::{AppliedCode, Cart, CodeText, Line, UserId};
+use crate::model::{Cart, UserId};
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
-use serde::Serialize;
 use std::collections::HashMap;
 
 /// The outcome of a write.
@@ -30,39 +29,23 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
     rows.take(&key).map_or_else(|| Ok(Cart::empty(user)), |row| row.live(&key))
 }
 
-/// A cart that was read, and its new content.
-#[derive(Debug, Clone)]
-pub struct Edit {
-    read: Cart,
-    /// The new content; its version is still the one that was read.
-    pub cart: Cart,
-}
-
-impl Edit {
-    /// A cart that was read and is not changed yet.
-    #[must_use]
-    pub fn of(cart: Cart) -> Self {
-        Self { read: cart.clone(), cart }
-    }
-}
-
-/// Writes what an edit changed, as the next version. The first write of a cart writes all of it.
+/// Writes a cart as the version after the one that was read, which is still in it.
 ///
 /// If the response to the first attempt is lost, the SDK retries, and the condition fails on what the first attempt wrote.
 /// The write's id in the cart distinguishes this from a conflict.
 ///
 /// # Errors
 /// [`StoreError`] if the database confirms neither the write nor a failed condition.
-pub async fn save(db: &Db, edit: &Edit) -> Result<Saved, StoreError> {
-    let key = keys::cart(edit.cart.user);
+pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
+    let key = keys::cart(cart.user);
     let write = write_id();
-    let update = Update::of(edit, write.clone(), &key)?;
+    let update = Update::of(cart, write.clone(), &key)?;
     let mut request = UpdateItemInput::builder().table_name(db.table()).set_key(Some(key_attributes(&key)));
     request = request.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-    request = if edit.read.version == 0 {
+    request = if cart.version == 0 {
         request.condition_expression("attribute_not_exists(pk)")
     } else {
-        let read = AttributeValue::N(edit.read.version.to_string());
+        let read = AttributeValue::N(cart.version.to_string());
         request.condition_expression("#version = :read").expression_attribute_values(":read", read)
     };
     for (name, value) in update.values {
@@ -93,40 +76,10 @@ fn write_id() -> Option<String> {
 /// The attribute with the id of the cart's last write.
 const LAST_WRITE: &str = "last_write";
 
-/// The attributes that a write sets: fields of [`Cart`], and [`LAST_WRITE`].
-#[derive(Serialize)]
-struct Changes<'a> {
-    version: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_write: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<UserId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_line: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lines: Option<&'a [Line]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'a AppliedCode>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    referral: Option<&'a CodeText>,
-}
+/// The attributes of a cart that are missing if they are not set.
+const OPTIONAL: [&str; 2] = ["code", "referral"];
 
-impl<'a> Changes<'a> {
-    fn of(Edit { read, cart }: &'a Edit, write: Option<String>) -> Self {
-        let is_first = read.version == 0;
-        Self {
-            version: read.version.saturating_add(1),
-            last_write: write,
-            user: is_first.then_some(cart.user),
-            next_line: (is_first || cart.next_line != read.next_line).then_some(cart.next_line),
-            lines: (is_first || cart.lines != read.lines).then_some(&cart.lines),
-            code: cart.code.as_ref().filter(|code| read.code.as_ref() != Some(*code)),
-            referral: cart.referral.as_ref().filter(|referral| read.referral.as_ref() != Some(*referral)),
-        }
-    }
-}
-
-/// An update expression that sets what an edit changed and removes what it removed.
+/// An update expression that sets a cart's attributes and removes those that it does not have.
 struct Update {
     expression: String,
     names: HashMap<String, String>,
@@ -134,30 +87,22 @@ struct Update {
 }
 
 impl Update {
-    fn of(edit: &Edit, write: Option<String>, key: &Key) -> Result<Self, StoreError> {
-        let mut attributes = encode_live(key, &Changes::of(edit, write))?;
+    fn of(cart: &Cart, write: Option<String>, key: &Key) -> Result<Self, StoreError> {
+        let mut attributes = encode_live(key, cart)?;
         attributes.remove(PK);
         attributes.remove(SK);
-        let (read, cart) = (&edit.read, &edit.cart);
-        let is_gone = [
-            ("code", read.code.is_some() && cart.code.is_none()),
-            ("referral", read.referral.is_some() && cart.referral.is_none()),
-        ];
-        let removes: Vec<&str> = is_gone.iter().filter(|(_, gone)| *gone).map(|(name, _)| *name).collect();
-        let mut names: HashMap<String, String> = HashMap::new();
-        let mut values = HashMap::new();
-        let mut sets: Vec<String> = Vec::new();
-        for (name, value) in attributes {
-            sets.push(format!("#{name} = :{name}"));
-            values.insert(format!(":{name}"), value);
-            names.insert(format!("#{name}"), name);
-        }
-        let mut expression = format!("SET {}", sets.join(", "));
-        if !removes.is_empty() {
-            expression.push_str(" REMOVE #");
-            expression.push_str(&removes.join(", #"));
-        }
-        names.extend(removes.iter().map(|name| (format!("#{name}"), (*name).to_owned())));
-        Ok(Self { expression, names, values })
+        let version = cart.version.saturating_add(1);
+        attributes.insert("version".to_owned(), AttributeValue::N(version.to_string()));
+        attributes.extend(write.map(|id| (LAST_WRITE.to_owned(), AttributeValue::S(id))));
+        let removed: Vec<&str> = OPTIONAL.into_iter().filter(|name| !attributes.contains_key(*name)).collect();
+        let set: Vec<String> = attributes.keys().map(|name| format!("#{name} = :{name}")).collect();
+        let remove = if removed.is_empty() { String::new() } else { format!(" REMOVE #{}", removed.join(", #")) };
+        let expression = format!("SET {}{remove}", set.join(", "));
+        let names = attributes.keys().map(String::as_str).chain(removed);
+        Ok(Self {
+            expression,
+            names: names.map(|name| (format!("#{name}"), name.to_owned())).collect(),
+            values: attributes.into_iter().map(|(name, value)| (format!(":{name}"), value)).collect(),
+        })
     }
 }

@@ -13,7 +13,6 @@ use shared::model::{ActiveVersion, AppliedCode, Code, CodeText, ItemId, LineVari
 use shared::rules::add_line::{AddLineRefusal, LineToAdd};
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::judge;
-use shared::store::carts::Edit;
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::{StoreError, carts, codes, keys};
@@ -122,8 +121,8 @@ pub(super) async fn add(target: &Target, options: &AddLine) -> Result<Answer, Fa
     let line = line(options, shop.active.config.digits)?;
     let attempt = async || -> Result<Attempt<Added>, AddLineError> {
         let cart = shop.load(Some(line.item)).await?;
-        let (edit, added) = usecase::add_line(&shop.sources(), cart, &line).await?;
-        Ok(Attempt::Write(Box::new(edit), added))
+        let added = usecase::add_line(&shop.sources(), cart, &line).await?;
+        Ok(Attempt::Write(Box::new(added.cart.context.cart.clone()), added))
     };
     let Added { cart, replaced } = usecase::edit(&target.db, attempt).await.map_err(|error| {
         not_written(error, |error| match error {
@@ -201,25 +200,24 @@ async fn apply(shop: &Shop<'_>, text: &CodeText) -> Result<Attempt<bool>, Failur
     if cart.context.cart.code.as_ref() == Some(&on_cart) {
         return Ok(Attempt::Done(false));
     }
-    let mut edit = Edit::of(cart.context.cart);
-    drop_unpublished(&shop.sources(), &shop.active.version, &mut edit.cart).await?;
-    edit.cart.code = Some(on_cart);
-    Ok(Attempt::Write(Box::new(edit), true))
+    let mut cart = cart.context.cart;
+    drop_unpublished(&shop.sources(), &shop.active.version, &mut cart).await?;
+    cart.code = Some(on_cart);
+    Ok(Attempt::Write(Box::new(cart), true))
 }
 
 pub(super) async fn clear(target: &Target, which: &WhichUser) -> Result<Answer, Failure> {
     let user = find_which(target, which).await?;
     let attempt = async || -> Result<Attempt<Option<usize>>, StoreError> {
         let mut rows = target.db.batch_get(vec![keys::cart(user.id)]).await?;
-        let cart = carts::take(&mut rows, user.id)?;
+        let mut cart = carts::take(&mut rows, user.id)?;
         if cart.lines.is_empty() && cart.code.is_none() && cart.referral.is_none() {
             return Ok(Attempt::Done(None));
         }
         let removed = cart.lines.len();
         // Line ids are never used again: a client that still shows the old cart must not change a new line.
-        let mut edit = Edit::of(cart);
-        (edit.cart.lines, edit.cart.code, edit.cart.referral) = (Vec::new(), None, None);
-        Ok(Attempt::Write(Box::new(edit), Some(removed)))
+        (cart.lines, cart.code, cart.referral) = (Vec::new(), None, None);
+        Ok(Attempt::Write(Box::new(cart), Some(removed)))
     };
     let removed = usecase::edit(&target.db, attempt).await.map_err(|error| not_written(error, Failure::from))?;
     let text = match removed {

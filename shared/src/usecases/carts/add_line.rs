@@ -5,9 +5,8 @@ use super::loaded::LoadedCart;
 use crate::model::ItemId;
 use crate::rules::add_line::{AddLineRefusal, LineToAdd, place};
 use crate::store::StoreError;
-use crate::store::carts::Edit;
 
-/// A cart with the line in it, once its edit is written.
+/// A cart with the line in it; it is still to be written.
 #[derive(Debug)]
 pub struct Added {
     /// The cart.
@@ -27,7 +26,7 @@ pub enum AddLineError {
     Store(#[from] StoreError),
 }
 
-/// The edit that adds a line. `cart` was loaded with the line's item. Lines whose item is no longer published are removed
+/// Adds a line to a cart. `cart` was loaded with the line's item. Lines whose item is no longer published are removed
 /// by the same write.
 ///
 /// # Errors
@@ -36,13 +35,12 @@ pub async fn add_line(
     sources: &CartSources<'_>,
     mut cart: LoadedCart,
     line: &LineToAdd,
-) -> Result<(Edit, Added), AddLineError> {
+) -> Result<Added, AddLineError> {
     let context = &mut cart.context;
-    let mut edit = Edit::of(context.cart.clone());
-    drop_unpublished(sources, &context.active.version, &mut edit.cart).await?;
+    drop_unpublished(sources, &context.active.version, &mut context.cart).await?;
     let has_virtual_currency = context.active.config.is_virtual_currency;
-    let placed = place(&edit.cart, &cart.items.items, &cart.items.sold, &context.ledger, line, has_virtual_currency)?;
-    edit.cart.clone_from(&placed.cart);
+    let placed =
+        place(&context.cart, &cart.items.items, &cart.items.sold, &context.ledger, line, has_virtual_currency)?;
     context.cart = placed.cart;
-    Ok((edit, Added { cart, replaced: placed.replaced }))
+    Ok(Added { cart, replaced: placed.replaced })
 }

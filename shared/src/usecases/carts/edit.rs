@@ -1,6 +1,7 @@
 //! Changing a cart without losing another request's change (rules.md, "Writing a cart").
 
-use crate::store::carts::{Edit, Saved, save};
+use crate::model::Cart;
+use crate::store::carts::{Saved, save};
 use crate::store::{Db, RETRIES, StoreError, backoff};
 use crate::telemetry;
 
@@ -9,8 +10,8 @@ use crate::telemetry;
 pub enum Attempt<R> {
     /// A reply; nothing is to be written.
     Done(R),
-    /// An edit to be written, and the reply once it is.
-    Write(Box<Edit>, R),
+    /// The cart to be written, with the version that was read, and the reply once it is.
+    Write(Box<Cart>, R),
 }
 
 /// Why a cart was not changed.
@@ -36,7 +37,7 @@ where
     for round in 0..=RETRIES {
         match attempt().await.map_err(EditError::Attempt)? {
             Attempt::Done(reply) => return Ok(reply),
-            Attempt::Write(edit, reply) => match save(db, &edit).await.map_err(EditError::Write)? {
+            Attempt::Write(cart, reply) => match save(db, &cart).await.map_err(EditError::Write)? {
                 Saved::Written => return Ok(reply),
                 Saved::Conflict => telemetry::conflict(),
             },

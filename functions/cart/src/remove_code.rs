@@ -1,0 +1,30 @@
+//! Removing the coupon or gift card from the cart: what removeCoupon and removeGiftcard have in common.
+
+use crate::State;
+use crate::context;
+use crate::write::{self, Failure};
+use shared::http::reply::Outcome;
+use shared::model::CodeKind;
+use shared::token::Claim;
+use shared::usecases::carts::{Attempt, drop_unpublished};
+
+/// Removes the code of this kind. `none` is the message if the cart has none, `removed` the message if it is removed.
+pub async fn remove_code(
+    state: &State,
+    claim: Claim,
+    kind: CodeKind,
+    none: &'static str,
+    removed: &'static str,
+) -> Result<Outcome<'static>, Failure> {
+    let attempt = || async {
+        let context = context::load(state, claim, []).await?;
+        if context.cart.code.as_ref().is_none_or(|code| code.kind != kind) {
+            return Ok(Attempt::Done(Outcome { success: false, message: none }));
+        }
+        let mut cart = context.cart;
+        drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
+        cart.code = None;
+        Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message: removed }))
+    };
+    write::with_retries(state, attempt).await
+}

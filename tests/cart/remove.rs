@@ -1,0 +1,91 @@
+//! POST /cart/remove/{cid}: removes a line from the cart (api.md, "POST /cart/remove/{cid}").
+
+use super::support::{NEW, RICH, WORN, ask, outcome, stored, view};
+use crate::support::{assert_message, fill_cart};
+use futures_util::future::join_all;
+use shared::model::Cart;
+use tests::{Call, TestStore};
+
+fn path(cid: &str) -> String {
+    format!("/cart/remove/{cid}")
+}
+
+async fn first_line(store: &TestStore, name: &str) -> String {
+    view(store, name).await["items"][0]["cid"].to_string()
+}
+
+#[tokio::test]
+async fn the_line_is_removed_and_nothing_else_changes() {
+    let store = TestStore::open().await;
+    let before = stored(&store, RICH).await.unwrap();
+    let line = before.lines[0].id;
+    let reply = ask(&store, &path(&line.to_string()), RICH).await;
+    insta::assert_json_snapshot!(reply.json());
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let lines = before.lines.iter().filter(|other| other.id != line).cloned().collect();
+    assert_eq!(stored(&store, RICH).await.unwrap(), Cart { lines, version: before.version + 1, ..before });
+}
+
+#[tokio::test]
+async fn a_line_that_is_gone_already_counts_as_removed_and_nothing_is_written() {
+    let store = TestStore::open().await;
+    let line = first_line(&store, RICH).await;
+    assert!(outcome(&ask(&store, &path(&line), RICH).await).0);
+    store.calls.clear();
+    assert!(outcome(&ask(&store, &path(&line), RICH).await).0);
+    assert!(outcome(&ask(&store, &path("999999"), RICH).await).0);
+    assert!(outcome(&ask(&store, &path("1"), NEW).await).0);
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_line_of_another_users_cart_stays() {
+    let store = TestStore::open().await;
+    fill_cart(&store, 3, &[201]).await;
+    let (own, other) = (stored(&store, NEW).await.unwrap(), stored(&store, RICH).await.unwrap());
+    let foreign = other.lines.iter().find(|line| own.lines.iter().all(|own| own.id != line.id)).unwrap();
+    assert!(outcome(&ask(&store, &path(&foreign.id.to_string()), NEW).await).0);
+    assert_eq!(stored(&store, RICH).await.unwrap(), other);
+    assert_eq!(stored(&store, NEW).await.unwrap(), own);
+}
+
+#[tokio::test]
+async fn what_is_not_a_decimal_number_is_404_and_blanks_around_one_do_not_matter() {
+    let store = TestStore::open().await;
+    for cid in ["x", "-1", "1e0", "+1", "1.0", "%D9%A1", "18446744073709551616"] {
+        assert_message(&ask(&store, &path(cid), RICH).await, 404);
+    }
+    let line = first_line(&store, RICH).await;
+    assert!(outcome(&ask(&store, &path(&format!("{line}%20")), RICH).await).0);
+    assert_ne!(first_line(&store, RICH).await, line);
+}
+
+#[tokio::test]
+async fn a_body_is_not_read() {
+    let store = TestStore::open().await;
+    for body in ["{", "[]", "\0", "{\"cid\":1}"] {
+        let reply = store.send(Call::post("/cart/remove/999").token(&store.token(RICH)).bytes(body)).await;
+        assert_eq!(reply.status, 200, "{body:?}: {}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_same_write() {
+    let store = TestStore::open().await;
+    let line = first_line(&store, WORN).await;
+    assert!(outcome(&ask(&store, &path(&line), WORN).await).0);
+    assert_eq!(stored(&store, WORN).await.unwrap().lines.len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn lines_that_are_removed_at_the_same_time_are_all_removed_or_the_request_says_so() {
+    let store = TestStore::open().await;
+    let lines = stored(&store, RICH).await.unwrap().lines;
+    let paths: Vec<String> = lines.iter().map(|line| path(&line.id.to_string())).collect();
+    let replies = join_all(paths.iter().map(|path| ask(&store, path, RICH))).await;
+    let left = stored(&store, RICH).await.unwrap().lines;
+    for (line, reply) in lines.iter().zip(&replies) {
+        let is_left = left.iter().any(|other| other.id == line.id);
+        assert_eq!(reply.status.as_u16(), if is_left { 409 } else { 200 }, "{}: {}", line.id, reply.text);
+    }
+}
