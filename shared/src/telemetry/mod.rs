@@ -1,29 +1,64 @@
-//! The log: JSON lines on standard output. Every request leaves one, which is its log entry and its metrics. A line
-//! never contains a token, an address, a body, a code or a user.
+//! What a function tells its owner: one JSON line per request on standard output, which is its log entry and, in
+//! CloudWatch's embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
 
-mod line;
+mod lines;
 
-pub use line::{METRICS, Metric, NAMESPACE};
-
-use crate::http::wire;
-use line::{Aws, Line, Values};
+use crate::http::wire::{self, Decimal};
+use lines::Lines;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use std::cell::{Cell, RefCell};
-use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::filter::filter_fn;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::SubscriberExt as _;
 
-/// Latencies of database calls in a line; CloudWatch takes at most 100 values of a metric.
-const MOST_LATENCIES: usize = 100;
+/// The namespace of every metric.
+pub const NAMESPACE: &str = "Storefront";
+/// Dimensions of all metrics but [`CODES_REFUSED`].
+const PER_FUNCTION: &[&str] = &["Stack", "Function"];
+/// Dimensions of [`CODES_REFUSED`].
+const PER_KIND: &[&str] = &["Stack", "Function", "Kind"];
+/// Counts refused coupons and gift cards by the kind of refusal.
+const CODES_REFUSED: &str = "CodesRefused";
 
-/// Who emits metrics: set once by [`init`]. While it is not set, as in tests and the local server, nothing is emitted.
+/// A metric that a function may emit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit, as CloudWatch spells it.
+    pub unit: &'static str,
+    /// The names of its dimensions.
+    pub dimensions: &'static [&'static str],
+}
+
+const fn count(name: &'static str) -> Metric {
+    Metric { name, unit: "Count", dimensions: PER_FUNCTION }
+}
+
+const fn millis(name: &'static str) -> Metric {
+    Metric { name, unit: "Milliseconds", dimensions: PER_FUNCTION }
+}
+
+/// Every metric that is ever emitted. Dashboards and alarms are checked against it.
+pub const METRICS: &[Metric] = &[
+    count("Requests"),
+    count("ClientErrors"),
+    count("ServerErrors"),
+    count("ColdStarts"),
+    count("DatabaseCalls"),
+    count("Conflicts"),
+    count("RateLimited"),
+    millis("Duration"),
+    millis("DatabaseLatency"),
+    Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
+];
+
+/// Who is telling: set once by [`init`]. Where it is not set, as in tests and the local server, nothing is emitted.
 static EMITTER: OnceLock<Emitter> = OnceLock::new();
-/// Whether this process has responded to a request.
+/// Whether this process has answered a request yet.
 static WARM: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
@@ -36,7 +71,7 @@ tokio::task_local! {
     static METER: Meter;
 }
 
-/// What was counted and measured in one request.
+/// What one request has come to so far.
 #[derive(Debug, Default)]
 struct Meter {
     conflicts: Cell<u32>,
@@ -45,47 +80,38 @@ struct Meter {
     database_micros: RefCell<Vec<i64>>,
 }
 
-/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` if it is anything else), and emitting metrics as
-/// `function` of the stack `STACK_NAME`. A second call has no effect.
+/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` where it is anything else), and emitting as
+/// `function` of the stack `STACK_NAME`. A second call does nothing.
 pub fn init(function: &'static str) {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(LevelFilter::INFO);
     // An error means that logging was started already.
-    let _ = tracing::subscriber::set_global_default(events(level, std::io::stdout));
+    let _ = tracing::subscriber::set_global_default(Lines(level));
     let stack = std::env::var("STACK_NAME").unwrap_or_else(|_| "unknown".to_owned());
     let _ = EMITTER.set(Emitter { stack, function });
 }
 
-/// Writes every event up to a level as a JSON line. No spans: the runtime opens one for every request, which would be
-/// formatted and shown nowhere.
-fn events(level: LevelFilter, writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) -> impl Subscriber {
-    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_target(false).with_writer(writer);
-    let lines = lines.with_current_span(false).with_span_list(false);
-    let events = filter_fn(move |metadata| metadata.is_event() && *metadata.level() <= level);
-    tracing_subscriber::registry().with(lines).with(events.with_max_level_hint(level))
-}
-
-/// Counts a write to a cart that lost against another.
+/// Notes that a write to a cart lost against another.
 pub fn conflict() {
     let _ = METER.try_with(|meter| meter.conflicts.set(meter.conflicts.get() + 1));
 }
 
-/// Counts the request as refused by the rate limiter.
+/// Notes that the limiter refused the request.
 pub fn rate_limited() {
     let _ = METER.try_with(|meter| meter.rate_limited.set(true));
 }
 
-/// Counts a coupon or gift card as refused, by the kind of refusal.
+/// Notes that a coupon or gift card was refused, and which kind of refusal it was.
 pub fn code_refused(kind: &'static str) {
     let _ = METER.try_with(|meter| meter.code_refused.set(Some(kind)));
 }
 
-/// Runs a call to the database and measures how long it takes.
+/// Runs a call to the database and notes how long it took.
 pub async fn database_call<T>(call: impl Future<Output = T>) -> T {
     let started = Instant::now();
-    let response = call.await;
+    let answer = call.await;
     let micros = micros_since(started);
     let _ = METER.try_with(|meter| meter.database_micros.borrow_mut().push(micros));
-    response
+    answer
 }
 
 fn micros_since(started: Instant) -> i64 {
@@ -101,7 +127,7 @@ pub struct Request<'a> {
     pub endpoint: &'static str,
 }
 
-/// Runs an endpoint and emits its line; `status` reads the HTTP status of its response, `timestamp` is the time in
+/// Runs an endpoint and emits its line; `status` reads the HTTP status of what it answers, `timestamp` is the time in
 /// milliseconds since 1970 UTC.
 pub async fn observed<T>(
     request: Request<'_>,
@@ -111,69 +137,204 @@ pub async fn observed<T>(
 ) -> T {
     let started = Instant::now();
     let measured = async {
-        let response = endpoint.await;
-        if let Some(emitter) = EMITTER.get() {
-            let micros = micros_since(started);
-            METER.with(|meter| write(&meter.line(emitter, request, timestamp, status(&response), micros)));
-        }
-        response
+        let answer = endpoint.await;
+        let line = METER.with(|meter| meter.line(request, timestamp, status(&answer), micros_since(started)));
+        (answer, line)
     };
-    METER.scope(Meter::default(), measured).await
-}
-
-/// Writes a line, whatever the log level: without it the alarms are blind.
-fn write(line: &Line<'_>) {
-    let Ok(mut line) = serde_json::to_vec(line) else { return };
-    line.push(b'\n');
-    // If standard output is gone, there is no log.
-    let _ = std::io::stdout().lock().write_all(&line);
+    let (answer, line) = METER.scope(Meter::default(), measured).await;
+    if let Some(line) = line {
+        // Whatever the log level: without this line the alarms are blind.
+        lines::write(line);
+    }
+    answer
 }
 
 impl Meter {
-    fn line<'a>(
-        &self,
-        emitter: &'a Emitter,
-        request: Request<'a>,
-        timestamp: u64,
-        status: u16,
-        micros: i64,
-    ) -> Line<'a> {
-        let latencies = self.database_micros.borrow();
-        let cold_start = !WARM.swap(true, Ordering::Relaxed);
-        let kind = self.code_refused.get();
-        let instant = jiff::Timestamp::from_millisecond(i64::try_from(timestamp).unwrap_or(i64::MAX));
-        Line {
-            level: "INFO",
-            message: "request",
-            timestamp: instant.unwrap_or_default().to_string(),
-            request_id: request.id,
-            endpoint: request.endpoint,
+    fn line(&self, request: Request<'_>, timestamp: u64, status: u16, micros: i64) -> Option<Vec<u8>> {
+        let line = Line {
+            emitter: EMITTER.get()?,
+            meter: self,
+            request,
+            timestamp,
             status,
-            outcome: match status {
-                500.. => "failed",
-                400.. => "refused",
-                _ => "answered",
-            },
-            cold_start,
-            values: Values {
-                stack: &emitter.stack,
-                function: emitter.function,
-                requests: 1,
-                client_errors: (400..500).contains(&status).into(),
-                server_errors: (status >= 500).into(),
-                cold_starts: cold_start.into(),
-                database_calls: latencies.len(),
-                conflicts: self.conflicts.get(),
-                rate_limited: self.rate_limited.get().into(),
-                duration: wire::thousandths(micros),
-                database_latency: latencies.iter().take(MOST_LATENCIES).copied().map(wire::thousandths).collect(),
-                kind,
-                codes_refused: kind.map(|_| 1),
-            },
-            aws: Aws::new(timestamp, kind.is_some()),
+            micros,
+            cold_start: !WARM.swap(true, Ordering::Relaxed),
+        };
+        serde_json::to_vec(&line).ok()
+    }
+}
+
+/// A request's line, in the order in which it is read.
+struct Line<'a> {
+    emitter: &'a Emitter,
+    meter: &'a Meter,
+    request: Request<'a>,
+    timestamp: u64,
+    status: u16,
+    micros: i64,
+    cold_start: bool,
+}
+
+impl Line<'_> {
+    const fn outcome(&self) -> &'static str {
+        match self.status {
+            500.. => "failed",
+            400.. => "refused",
+            _ => "answered",
         }
+    }
+
+    /// The directives that tell CloudWatch which members are metrics: always the same, with or without codes.
+    fn directives(&self) -> Option<&'static RawValue> {
+        static WITHOUT_CODES: OnceLock<Option<Box<RawValue>>> = OnceLock::new();
+        static WITH_CODES: OnceLock<Option<Box<RawValue>>> = OnceLock::new();
+        let of = |codes: bool| {
+            let emitted = move |metric: &&Metric| metric.name != CODES_REFUSED || codes;
+            to_raw_value(&Directives(METRICS.iter().filter(emitted).collect())).ok()
+        };
+        let codes = self.meter.code_refused.get().is_some();
+        let slot = if codes { &WITH_CODES } else { &WITHOUT_CODES };
+        slot.get_or_init(|| of(codes)).as_deref()
+    }
+}
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let latencies: Vec<Decimal> =
+            self.meter.database_micros.borrow().iter().take(100).copied().map(wire::thousandths).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("level", "INFO")?;
+        map.serialize_entry("message", "request")?;
+        map.serialize_entry("timestamp", &lines::timestamp(self.timestamp))?;
+        map.serialize_entry("request_id", self.request.id)?;
+        map.serialize_entry("endpoint", self.request.endpoint)?;
+        map.serialize_entry("status", &self.status)?;
+        map.serialize_entry("outcome", self.outcome())?;
+        map.serialize_entry("cold_start", &self.cold_start)?;
+        map.serialize_entry("Stack", &self.emitter.stack)?;
+        map.serialize_entry("Function", self.emitter.function)?;
+        map.serialize_entry("Requests", &1)?;
+        map.serialize_entry("ClientErrors", &u8::from((400..500).contains(&self.status)))?;
+        map.serialize_entry("ServerErrors", &u8::from(self.status >= 500))?;
+        map.serialize_entry("ColdStarts", &u8::from(self.cold_start))?;
+        map.serialize_entry("DatabaseCalls", &latencies.len())?;
+        map.serialize_entry("Conflicts", &self.meter.conflicts.get())?;
+        map.serialize_entry("RateLimited", &u8::from(self.meter.rate_limited.get()))?;
+        map.serialize_entry("Duration", &wire::thousandths(self.micros))?;
+        map.serialize_entry("DatabaseLatency", &latencies)?;
+        if let Some(kind) = self.meter.code_refused.get() {
+            map.serialize_entry("Kind", kind)?;
+            map.serialize_entry(CODES_REFUSED, &1)?;
+        }
+        let aws = Aws { timestamp: self.timestamp, directives: self.directives() };
+        map.serialize_entry("_aws", &aws)?;
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Aws {
+    timestamp: u64,
+    #[serde(rename = "CloudWatchMetrics")]
+    directives: Option<&'static RawValue>,
+}
+
+/// One directive for each set of dimensions.
+struct Directives(Vec<&'static Metric>);
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Directive {
+    namespace: &'static str,
+    dimensions: [&'static [&'static str]; 1],
+    metrics: Vec<Definition>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Definition {
+    name: &'static str,
+    unit: &'static str,
+}
+
+impl Serialize for Directives {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of = |dimensions: &'static [&'static str]| Directive {
+            namespace: NAMESPACE,
+            dimensions: [dimensions],
+            metrics: self
+                .0
+                .iter()
+                .filter(|metric| metric.dimensions == dimensions)
+                .map(|metric| Definition { name: metric.name, unit: metric.unit })
+                .collect(),
+        };
+        let directives = [of(PER_FUNCTION), of(PER_KIND)];
+        serializer.collect_seq(directives.iter().filter(|directive| !directive.metrics.is_empty()))
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn line(meter: &Meter, status: u16) -> Value {
+        let emitter = Emitter { stack: "shop".to_owned(), function: "cart" };
+        let request = Request { id: "r1", endpoint: "cart/get" };
+        let line =
+            Line { emitter: &emitter, meter, request, timestamp: 1_500, status, micros: 2_345, cold_start: true };
+        serde_json::to_value(&line).unwrap()
+    }
+
+    #[test]
+    fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
+        let meter = Meter::default();
+        meter.code_refused.set(Some("unknown"));
+        meter.database_micros.borrow_mut().push(1_500);
+        let line = line(&meter, 200);
+        let mut declared = Vec::new();
+        for directive in line["_aws"]["CloudWatchMetrics"].as_array().unwrap() {
+            assert_eq!(directive["Namespace"], NAMESPACE);
+            for dimension in directive["Dimensions"][0].as_array().unwrap() {
+                assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
+            }
+            for metric in directive["Metrics"].as_array().unwrap() {
+                let value = &line[metric["Name"].as_str().unwrap()];
+                assert!(value.is_number() || value.is_array(), "{metric}: {value}");
+                declared.push(metric["Name"].as_str().unwrap().to_owned());
+            }
+        }
+        let all: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+        assert_eq!(declared, all);
+        assert_eq!(line["DatabaseLatency"], serde_json::json!([1.5]));
+        assert_eq!(line["timestamp"], "1970-01-01T00:00:01.5Z");
+    }
+
+    #[test]
+    fn a_request_counts_where_it_belongs() {
+        let failed = line(&Meter::default(), 503);
+        assert_eq!((&failed["ServerErrors"], &failed["ClientErrors"]), (&1.into(), &0.into()));
+        assert_eq!(failed["outcome"], "failed");
+        let refused = line(&Meter::default(), 429);
+        assert_eq!((&refused["ServerErrors"], &refused["ClientErrors"]), (&0.into(), &1.into()));
+        assert_eq!(failed["_aws"]["CloudWatchMetrics"].as_array().unwrap().len(), 1, "no code, no kind");
+    }
+
+    #[tokio::test]
+    async fn what_happens_inside_a_request_is_noted_and_outside_it_is_not() {
+        conflict();
+        let seen = METER
+            .scope(Meter::default(), async {
+                conflict();
+                rate_limited();
+                database_call(std::future::ready(())).await;
+                METER.with(|meter| {
+                    (meter.conflicts.get(), meter.rate_limited.get(), meter.database_micros.borrow().len())
+                })
+            })
+            .await;
+        assert_eq!(seen, (1, true, 1));
+    }
+}
