@@ -118,6 +118,12 @@ async fn a_store_that_logs_players_in_from_the_game_gives_no_token() {
 }
 
 #[tokio::test]
+async fn an_account_whose_tokens_are_refused_for_years_cannot_log_in() {
+    let store = TestStore::open().await;
+    assert_message(&store.send(log_in("Grimble")).await, 403);
+}
+
+#[tokio::test]
 async fn a_token_is_valid_even_right_after_a_revocation() {
     let store = TestStore::open().await;
     let row = names::row(&key("Pebble"), UserId::new(3), Some(NOW + 5)).unwrap();

@@ -56,6 +56,11 @@ async fn a_visitor_without_a_token_sees_featured_items_or_all_in_guest_mode() {
     let shown = store.send(call(&featured)).await;
     assert_eq!(shown.status, 200, "{}", shown.text);
     assert_eq!((&shown.json()["in_cart"], &shown.json()["quantityUserLimit"]), (&false.into(), &Value::Null));
+    republish(&store, |files| {
+        (item(files, 101).featured, item(files, 101).active) = (true, false);
+    })
+    .await;
+    store.clock.advance(std::time::Duration::from_secs(6));
     for id in ["101", "999", "nonsense"] {
         assert_unauthorized(&store.send(call(id)).await);
     }

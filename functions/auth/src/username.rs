@@ -10,7 +10,7 @@ use shared::random;
 use shared::store::limiter::RateLimit;
 use shared::store::names::{self, Created, NameRow};
 use shared::store::{StoreError, sequences};
-use shared::token::Via;
+use shared::token::{LEEWAY, Via};
 
 /// How long a token is valid, in seconds: as long as the storefront keeps its cookie.
 const TOKEN_SECONDS: i64 = 6 * 3_600;
@@ -38,17 +38,15 @@ pub enum LoginRefusal {
     Banned,
     #[error("This store logs players in from within the game.")]
     InGame,
-    /// The signing library refused; no key of the right length causes that.
-    #[error("The login failed. Please try again.")]
-    Unsigned,
+    #[error("The store's owner has locked this account.")]
+    Locked,
 }
 
 impl Refusal for LoginRefusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::Incorrect => StatusCode::BAD_REQUEST,
-            Self::Banned | Self::InGame => StatusCode::FORBIDDEN,
-            Self::Unsigned => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Banned | Self::InGame | Self::Locked => StatusCode::FORBIDDEN,
         }
     }
 
@@ -57,6 +55,7 @@ impl Refusal for LoginRefusal {
             ("`username` is not a player's name", Self::Incorrect),
             ("The name is banned", Self::Banned),
             ("The store logs players in from within the game (`auth_type` is `ingame`)", Self::InGame),
+            ("The tokens of the account are refused until a later time", Self::Locked),
         ]
     }
 }
@@ -96,9 +95,15 @@ impl Endpoint for Login {
             Some(row) => row,
             None => create(base, &active.config, &player, admission).await?,
         };
-        let issued = row.next_issue(base.clock.seconds());
+        let now = base.clock.seconds();
+        let issued = row.next_issue(now);
+        // Only files can date a revocation ahead: it is meant to refuse tokens until then.
+        if issued > now.saturating_add(LEEWAY) {
+            return Err(Error::Refused(LoginRefusal::Locked));
+        }
         let token = base.config.keys.sign_via(row.user, issued, TOKEN_SECONDS, Some(Via::Name));
-        token.map(|token| Json::of(&token)).map_err(|_| Error::Refused(LoginRefusal::Unsigned))
+        let token = token.map_err(|error| StoreError::Refused { operation: "sign", source: Box::new(error) })?;
+        Ok(Json::of(&token))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The cart function: cart/get, acceptCoupon, setReferral, removeReferral, getPromoted, getSelectServers.
+//! The cart function: reads and changes the buyer's cart.
 //!
 //! May read the catalog, users, ledgers, codes and referrals; may only write carts.
 

@@ -72,7 +72,7 @@ impl Endpoint for GetItem {
         };
         let (published, buyer) = tokio::join!(published, buyer);
         let ((active, found), buyer) = (published?, buyer?);
-        let is_featured = found.as_ref().is_some_and(|(published, _)| published.item.featured);
+        let is_featured = found.as_ref().is_some_and(|(published, _)| published.item.active && published.item.featured);
         match visitor {
             Visitor::Guest if !active.config.guest_mode_enabled && !is_featured => return Err(Error::Unauthorized),
             Visitor::User(_) if buyer.is_none() => return Err(Error::Unauthorized),

@@ -63,7 +63,8 @@ pub async fn publish_with(
     }
     let (place, version) = place(db, compiled, current.as_ref()).await?;
     let active = ActiveVersion { version, config: compiled.config.clone(), ..ActiveVersion::default() };
-    if place == Place::Sound && current.as_ref() == Some(&active) {
+    let is_published = |current: &ActiveVersion| current.version == active.version && current.config == active.config;
+    if place == Place::Sound && current.as_ref().is_some_and(is_published) {
         return Ok(Published::Unchanged);
     }
     let rows = compiled.parts(&active.version).len();

@@ -43,14 +43,19 @@ impl Bearer {
     }
 }
 
-/// The text of the token that the header holds, valid or not; `None` if it holds none.
+/// The text of the token that the header holds, valid or not; `None` if it holds none. What is never a valid token is an
+/// empty text.
 #[must_use]
 pub fn sent(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    match token(value) {
-        Presented::Nothing => None,
-        Presented::Garbage => Some(value.to_owned()),
-        Presented::Token(token) => Some(token.to_owned()),
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next()?;
+    if values.next().is_some() {
+        return Some(String::new());
+    }
+    match value.to_str().map(token) {
+        Ok(Presented::Nothing) => None,
+        Ok(Presented::Token(token)) => Some(token.to_owned()),
+        Ok(Presented::Garbage) | Err(_) => Some(String::new()),
     }
 }
 

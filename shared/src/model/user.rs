@@ -99,7 +99,8 @@ impl User {
     /// one of those that are revoked; a new token is therefore issued at `tokens_valid_after` + 1 or later.
     #[must_use]
     pub fn admits(&self, issued_at: i64) -> bool {
-        issued_at.saturating_add(LEEWAY) >= self.created_at
+        !self.banned
+            && issued_at.saturating_add(LEEWAY) >= self.created_at
             && self.tokens_valid_after.is_none_or(|after| issued_at > after)
     }
 

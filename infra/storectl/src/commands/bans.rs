@@ -30,8 +30,7 @@ pub(super) async fn ban(target: &Target, options: &BanName) -> Result<Answer, Fa
         match user {
             Some(user) => {
                 let after = user.next_issue(now);
-                let account = "SET tokens_valid_after = :after, banned = :banned";
-                let account = Write::update(keys::user(user.id), account).only_if_present().number(":after", after);
+                let account = refuse_until(user, "SET tokens_valid_after = :after, banned = :banned", after);
                 writes.push(account.value(":banned", AttributeValue::Bool(true)));
                 writes.push(index(&name, after));
             }
@@ -72,8 +71,7 @@ pub(super) async fn unban(target: &Target, options: &BanName) -> Result<Answer, 
 pub(super) async fn revoke(target: &Target, options: &OneUser) -> Result<Answer, Failure> {
     let user = find_which(target, &options.user).await?;
     let after = user.next_issue(target.seconds().await?);
-    let account = Write::update(keys::user(user.id), "SET tokens_valid_after = :after");
-    let mut writes: Writes = vec![account.only_if_present().number(":after", after)];
+    let mut writes: Writes = vec![refuse_until(&user, "SET tokens_valid_after = :after", after)];
     if let Ok(name) = UserName::parse(&user.username)
         && names::owner(&target.db, &name).await? == Some(user.id)
     {
@@ -87,6 +85,14 @@ pub(super) async fn revoke(target: &Target, options: &OneUser) -> Result<Answer,
     }
     let text = format!("{} Every token that {} (user {}) had is refused.", paint(GOOD, "ok"), user.username, user.id);
     Ok(Answer::new(text, json!({ "user": user.id, "tokens_valid_after": shown_time(after) })))
+}
+
+/// The write that refuses the tokens of an account; never to an earlier time than another command has set.
+fn refuse_until(user: &User, expression: &str, after: i64) -> Write<Unguarded> {
+    let condition =
+        "attribute_exists(#pk) AND (attribute_not_exists(tokens_valid_after) OR tokens_valid_after < :after)";
+    let write = Write::update(keys::user(user.id), expression).only_if(condition);
+    write.name("#pk", keys::PK).number(":after", after)
 }
 
 /// The write that lets a login by name know of a revocation without reading the account.

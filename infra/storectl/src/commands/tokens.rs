@@ -13,6 +13,10 @@ use shared::token::LEEWAY;
 pub(super) async fn token(target: &Target, options: &Token) -> Result<Answer, Failure> {
     let token_keys = target.token_keys().await?;
     let user = find_which(target, &options.user).await?;
+    if user.banned {
+        let what = format!("The name {} is banned.", user.username);
+        return Err(Failure::refused(what, format!("`storectl unban {}` lifts the ban.", user.username)));
+    }
     let now = target.seconds().await?;
     let issued = user.next_issue(now);
     // Only files can date a revocation ahead: it is meant to refuse tokens until then.

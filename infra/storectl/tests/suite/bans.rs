@@ -42,6 +42,7 @@ async fn a_ban_ends_every_login_of_a_name_and_unban_allows_new_ones() {
     assert_eq!(user(&bench, token).await, StatusCode::UNAUTHORIZED);
     assert_eq!(access(&bench, Some(token)).await["status"], "banned");
     assert_eq!(log_in(&bench, "newt").await.0, StatusCode::FORBIDDEN);
+    assert_eq!(bench.fails(&["token", "Newt"]).await.exit, Exit::Refused);
     bench.ok(&["ban", "Newt"]).await;
     bench.ok(&["unban", "newt"]).await;
     assert_eq!(user(&bench, token).await, StatusCode::UNAUTHORIZED, "tokens from before the ban stay refused");
@@ -73,7 +74,7 @@ async fn a_login_right_after_a_revocation_is_valid() {
     bench.ok(&["revoke", "Newt"]).await;
     let row = names::login(&bench.db, &UserName::parse("Newt").unwrap()).await.unwrap().name.unwrap();
     assert!(row.valid_after.is_some(), "a login knows of the revocation without reading the account");
-    // The functions' clock is months behind the database's.
+    tell_the_time(&bench);
     let (status, token) = log_in(&bench, "Newt").await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(user(&bench, token.as_str().unwrap()).await, StatusCode::OK);
