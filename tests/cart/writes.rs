@@ -29,6 +29,9 @@ async fn write_each(is_lost: bool) -> Vec<(Reply, Item)> {
         ("/cart/setReferral", NEW, "ref_code", "lantern"),
         ("/cart/acceptCoupon", RICH, "coupon", "THREEBACK"),
         ("/cart/acceptCoupon", RICH, "coupon", "GLOW-7QXM-2K4D"),
+        ("/cart/remove/1", RICH, "", ""),
+        ("/cart/removeCoupon", RICH, "", ""),
+        ("/cart/removeGiftcard", WORN, "", ""),
     ] {
         let store = TestStore::open().await;
         if is_lost {

@@ -89,7 +89,9 @@ fn responses(reference: &Reference, endpoint: &Documented) -> String {
             condition if condition.is_empty() => "Success".to_owned(),
             condition => condition,
         };
-        _ = writeln!(text, "| 200 | {condition} | {}, see below |", fields.kind(alternative));
+        let kind = fields.kind(alternative);
+        let below = if kind == "string" { "" } else { ", see below" };
+        _ = writeln!(text, "| 200 | {condition} | {kind}{below} |");
     }
     let (common, mut own): (Vec<_>, Vec<_>) = endpoint.description.others.iter().partition(|response| response.common);
     own.sort_by_key(|response| response.status);

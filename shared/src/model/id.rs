@@ -62,7 +62,7 @@ id!(
     UserId
 );
 id!(
-    /// A catalog item (package).
+    /// The id of a catalog item (package).
     ItemId
 );
 id!(
@@ -74,7 +74,7 @@ id!(
     CodeId
 );
 id!(
-    /// A cart line, counted up inside its cart (`cid`).
+    /// The id of a cart line (`cid` in cart/get), counted up inside its cart.
     LineId
 );
 id!(
