@@ -1,8 +1,8 @@
 """The emulated AWS account, as a process of its own: ministack, with three things added that it does not do.
 
-IAM's condition keys `dynamodb:LeadingKeys` (the partition keys that a request names) and `dynamodb:EnclosingOperation` (the
-transaction that a write is part of). The template's policies use both, so that without them every role would be refused
-everything. They are computed here as AWS documents them, and ministack's own evaluator does the rest.
+IAM's condition key `dynamodb:LeadingKeys` has the partition keys that a request names. The template's policies use it, so
+that without it every role would be refused everything. It is computed here as AWS documents it, and ministack's own
+evaluator does the rest.
 
 SAM expands a template with the values of a deploy's parameters. ministack hands it none, so that SAM would write defaults
 into the places where it does not leave a reference.
@@ -52,26 +52,15 @@ def leading_keys(request):
     return keys
 
 
-def enclosing_operation(request):
-    """The transaction that the request is; none for any other request."""
-    items = request.get("TransactItems")
-    if not items:
-        return None
-    return "TransactGetItems" if all("Get" in item for item in items) else "TransactWriteItems"
-
-
-def with_condition_keys(context_of):
+def with_leading_keys(context_of):
     def context(body):
         found = context_of(body)
         try:
-            request = json.loads(body or b"{}")
-            keys, enclosing = leading_keys(request), enclosing_operation(request)
+            keys = leading_keys(json.loads(body or b"{}"))
         except (ValueError, AttributeError, TypeError):
-            keys, enclosing = [], None
+            keys = []
         if keys:
             found["dynamodb:LeadingKeys"] = keys
-        if enclosing:
-            found["dynamodb:EnclosingOperation"] = enclosing
         return found
 
     return context
@@ -107,7 +96,7 @@ def with_several_metrics(record_of):
 
 
 provisioners._cw_metric_alarm_record = with_several_metrics(provisioners._cw_metric_alarm_record)
-iam_actions.dynamodb_service_context = with_condition_keys(iam_actions.dynamodb_service_context)
+iam_actions.dynamodb_service_context = with_leading_keys(iam_actions.dynamodb_service_context)
 for module in (changesets, handlers):
     module._apply_transforms = remembering_parameters(module._apply_transforms)
 transform.transform = with_parameters(transform.transform)

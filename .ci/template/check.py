@@ -203,7 +203,7 @@ def access(function, statement):
     condition = dict(statement["Condition"])
     guard = condition.pop("Null", None)
     expect(guard == {"dynamodb:LeadingKeys": "false"}, f"{where}: a request without a key is not refused (no Null)")
-    enclosing = condition.pop("StringEquals", None)
+    enclosing = condition.pop("ForAnyValue:StringEquals", None)
     expect(list(condition) == ["ForAllValues:StringLike"], f"{where}: conditions are {sorted(condition)}")
     keys = condition["ForAllValues:StringLike"].get("dynamodb:LeadingKeys")
     expect(isinstance(keys, list), f"{where}: no list of dynamodb:LeadingKeys")
@@ -212,7 +212,7 @@ def access(function, statement):
     if enclosing is None:
         return actions, keys
     expect(list(enclosing) == ["dynamodb:EnclosingOperation"], f"{where}: StringEquals of {sorted(enclosing)}")
-    return actions, keys, enclosing["dynamodb:EnclosingOperation"]
+    return actions, keys, *enclosing["dynamodb:EnclosingOperation"]
 
 
 def check_functions(subject):
