@@ -8,8 +8,23 @@ pub fn uuid() -> Option<String> {
     Some(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
 
+/// A random id of 64 bits as 16 hex digits; `None` if the system gives no random numbers.
+#[must_use]
+pub fn id() -> Option<String> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(hex::encode(bytes))
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn an_id_has_sixteen_hex_digits() {
+        let id = super::id().unwrap();
+        assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+        assert_ne!(super::id(), super::id());
+    }
+
     #[test]
     fn a_uuid_says_its_version() {
         let uuid = super::uuid().unwrap();

@@ -24,16 +24,16 @@ pub struct StoreConfig {
     #[serde(default)]
     pub chat: ChatLogin,
     /// How buyers log in.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub auth_type: AuthType,
     /// URL of a player's picture, in which `{player}` is the name; empty if there are none.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub player_avatar: String,
     /// URL of the storefront, without a slash at the end; empty if the store does not say.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub storefront_url: String,
     /// Whether the store is closed for maintenance, unless the active version says otherwise.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub maintenance: Maintenance,
 }
 
@@ -53,10 +53,6 @@ impl StoreConfig {
     pub fn avatar_of(&self, player: &str) -> String {
         self.player_avatar.replace("{player}", player)
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 const fn default_true() -> bool {

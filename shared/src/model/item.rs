@@ -111,7 +111,7 @@ pub struct Item {
     #[serde(default)]
     pub featured: bool,
     /// Whether it can be bought as a gift for another player.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub gifting: bool,
     /// Its cells in the category's comparison table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -122,11 +122,6 @@ pub struct Item {
     /// The offer made for it inside the cart, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// One step of a cumulative category: an item and its regular price (rules.md, "Cumulative categories").

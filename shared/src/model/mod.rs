@@ -38,3 +38,8 @@ pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Setting
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
 pub use user::{LEEWAY, User, UserName, UserNameError, next_issue};
+
+/// Whether a field may be left out when it is stored.
+fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+    *field == T::default()
+}

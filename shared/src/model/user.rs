@@ -31,13 +31,8 @@ pub struct User {
     pub tokens_valid_after: Option<i64>,
     /// Whether the name is banned. The ban itself is the name's, so that it also holds for an account that is made
     /// later (rules.md, "Bans"); this mark spares a read.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub banned: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// A user's name as the unique key: trimmed and lower-cased (rules.md, "Accounts"). Names that differ in

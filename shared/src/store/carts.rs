@@ -6,6 +6,7 @@ use super::client::{Db, Rows};
 use super::codec::{encode_live, key_attributes};
 use super::keys::{self, Key, PK, SK};
 use crate::model::{Cart, UserId};
+use crate::random;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use std::collections::HashMap;
@@ -38,7 +39,8 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
 /// [`StoreError`] if the database confirms neither the write nor a failed condition.
 pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
     let key = keys::cart(cart.user);
-    let write = write_id();
+    // Without entropy there is no id, and a lost response then looks like a conflict.
+    let write = random::id();
     let update = Update::of(cart, write.clone(), &key)?;
     let mut request = UpdateItemInput::builder().table_name(db.table()).set_key(Some(key_attributes(&key)));
     request = request.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
@@ -65,12 +67,6 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
             _ => Err(StoreError::from_sdk("UpdateItem", error)),
         },
     }
-}
-
-/// A random id of a write. Without entropy there is none, and a lost response then looks like a conflict.
-fn write_id() -> Option<String> {
-    let mut bytes = [0_u8; 8];
-    getrandom::fill(&mut bytes).is_ok().then(|| format!("{:016x}", u64::from_le_bytes(bytes)))
 }
 
 /// The attribute with the id of the cart's last write.

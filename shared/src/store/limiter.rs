@@ -6,6 +6,7 @@ use super::StoreError;
 use super::client::Db;
 use super::codec::{Item, key_attributes};
 use super::keys::{self, Key, TTL};
+use crate::random;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -53,7 +54,8 @@ struct Window {
 /// # Errors
 /// [`StoreError`] if the database is not available, or if other requests opened windows in every round.
 pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64, not_full: impl Fn()) -> Result<Hit, StoreError> {
-    let request = Request { limit, address, now, number: random_number()? };
+    let request =
+        Request { limit, address, now, number: random::id().ok_or_else(|| StoreError::unavailable("getrandom"))? };
     for _ in 0..ROUNDS {
         match request.count(db).await? {
             Counted::In(window) => return Ok(Hit::new(limit, true, &window, now)),
@@ -158,14 +160,6 @@ impl Request<'_> {
             .set_key(Some(key_attributes(&self.key())))
             .expression_attribute_values(":number", AttributeValue::Ss(vec![self.number.clone()]))
     }
-}
-
-/// A number that no other request has.
-fn random_number() -> Result<String, StoreError> {
-    let mut bytes = [0; 8];
-    let filled = getrandom::fill(&mut bytes);
-    filled.map_err(|source| StoreError::Unavailable { operation: "getrandom", source: Some(Box::new(source)) })?;
-    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }
 
 fn number(value: u64) -> AttributeValue {
