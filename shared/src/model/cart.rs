@@ -1,6 +1,6 @@
 //! A user's cart as it is stored: what was chosen, never its price.
 
-use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
+use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, OpenCheckout, ServerId, UserId};
 use serde::{Deserialize, Serialize};
 
 /// How a line is bought (rules.md, "Carts").
@@ -104,6 +104,9 @@ pub struct Cart {
     /// The referral code on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub referral: Option<CodeText>,
+    /// The checkout that sells what was in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkout: Option<OpenCheckout>,
 }
 
 impl Cart {
@@ -113,6 +116,6 @@ impl Cart {
     /// The cart of a user that was never written.
     #[must_use]
     pub const fn empty(user: UserId) -> Self {
-        Self { user, version: 0, next_line: 1, lines: Vec::new(), code: None, referral: None }
+        Self { user, version: 0, next_line: 1, lines: Vec::new(), code: None, referral: None, checkout: None }
     }
 }

@@ -7,6 +7,7 @@
 mod active_version;
 mod cart;
 mod category;
+mod checkout;
 mod code;
 mod content;
 mod id;
@@ -23,6 +24,7 @@ mod user;
 pub use active_version::{ActiveVersion, ChatLogin, Maintenance, StoreConfig};
 pub use cart::{AppliedCode, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
+pub use checkout::{Held, OpenCheckout, Units};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
@@ -32,7 +34,7 @@ pub use item::{
 };
 pub use ledger::{Holding, Ledger};
 pub use money::{Money, Percent, Rate};
-pub use order::{GiftCardPayment, InternalId, Order, OrderEffects, OrderLine, OrderStatus};
+pub use order::{Chosen, GiftCardPayment, InternalId, Order, OrderEffects, OrderLine, OrderStatus, ProviderCheckout};
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};

@@ -1,6 +1,6 @@
 //! Orders.
 
-use super::{CodeText, ItemId, Money, OrderNumber, PaymentType, UserId};
+use super::{CodeText, ItemId, LineId, LineVariable, Money, OrderNumber, PaymentType, ServerId, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -98,18 +98,40 @@ pub struct OrderLine {
     /// The user a gift is for; `None` on every other line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipient: Option<UserId>,
+    /// What was chosen at a checkout; `None` on a line that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Chosen>,
+}
+
+/// What a buyer chose for a line of a checkout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// The cart's line.
+    pub line: LineId,
+    /// The item's name then.
+    pub name: String,
+    /// The chosen variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<LineVariable>,
+    /// The selected server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerId>,
+    /// The name of the player that a gift is for, as it was typed. The player may have no account before the order is
+    /// paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gift_to: Option<String>,
 }
 
 impl OrderLine {
     /// A one-off line that is not a gift.
     #[must_use]
     pub const fn new(item: ItemId, count: u32, total: Money) -> Self {
-        Self { item, count, total, payment_type: PaymentType::OneOff, recipient: None }
+        Self { item, count, total, payment_type: PaymentType::OneOff, recipient: None, chosen: None }
     }
 
     /// The same line as a gift.
     #[must_use]
-    pub const fn gift_for(self, recipient: UserId) -> Self {
+    pub fn gift_for(self, recipient: UserId) -> Self {
         Self { payment_type: PaymentType::Gift, recipient: Some(recipient), ..self }
     }
 
@@ -170,6 +192,31 @@ pub struct GiftCardPayment {
     pub amount: Money,
 }
 
+/// A checkout at a payment provider. Everything that the provider is sent is in the order, so that the request can be
+/// repeated unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderCheckout {
+    /// Its id at the provider; `None` until the provider has responded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The URL of its page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The id of the payment, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
+    /// When the provider ends it, seconds since 1970 UTC.
+    pub expires_at: i64,
+    /// The URL of the storefront to which the buyer returns, without a slash at the end.
+    pub storefront: String,
+    /// Whether methods that confirm a payment days later are offered.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub delayed: bool,
+    /// The second (since 1970 UTC) at which the provider was last asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at: Option<i64>,
+}
+
 /// What an order takes, stored with the order so that a refund gives back exactly that. An order that was loaded
 /// together with its counters and statistics has none of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -189,6 +236,34 @@ pub struct OrderEffects {
     /// Whether the statistics count it. This mark guards their transaction. Without it they agree with the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<bool>,
+    /// The amount paid in virtual currency.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub virtual_currency: Money,
+    /// Whether units, uses and balances are taken although the order is not paid. Never set on a paid order, which has
+    /// taken them.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub held: bool,
+    /// The checkout at the payment provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderCheckout>,
+    /// The second (since 1970 UTC) at which the scheduled sweep looks at the order; `None` if nothing is left to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<i64>,
+    /// Whether the bought lines have been removed from the buyer's cart; only of an order that is a checkout's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cart_cleared: Option<bool>,
+    /// What the provider has refunded of a paid order.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub refunded: Money,
+    /// Whether a recipient was over a limit when the gift was paid: another gift came in between.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub over_limit: bool,
+    /// Why an operator has to look at the order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
+    /// The state of a dispute, in the provider's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispute: Option<String>,
 }
 
 #[cfg(test)]

@@ -54,6 +54,31 @@ pub fn holdings(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>
     holdings
 }
 
+/// The parts of `amount` by line, in proportion to the lines' totals; they add up to it exactly.
+#[must_use]
+pub fn spread(lines: &[OrderLine], amount: Money) -> Vec<Money> {
+    let all: Money = lines.iter().map(|line| line.total).sum();
+    let mut before = Money::ZERO;
+    let parts = lines.iter().map(|line| {
+        let upto = before + line.total;
+        let part = amount.portion(upto, all) - amount.portion(before, all);
+        before = upto;
+        part
+    });
+    parts.collect()
+}
+
+/// The order with its lines' totals less what was refunded of its price.
+#[must_use]
+pub fn without_refunded(order: &Order, refunded: Money) -> Order {
+    let mut order = order.clone();
+    let parts = spread(&order.lines, refunded.min(order.total()));
+    for (line, part) in order.lines.iter_mut().zip(parts) {
+        line.total = line.total.less(part);
+    }
+    order
+}
+
 /// A currency in which no order of the store can be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a currency of this store")]

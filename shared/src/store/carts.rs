@@ -5,7 +5,8 @@ use super::StoreError;
 use super::client::{Db, Rows};
 use super::codec::{encode_live, key_attributes};
 use super::keys::{self, Key, PK, SK};
-use crate::model::{Cart, UserId};
+use super::transaction::Write;
+use crate::model::{Cart, InternalId, UserId};
 use crate::random;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
@@ -69,11 +70,39 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
     }
 }
 
+/// The write of a cart as the version after the one that was read, as part of a transaction.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if it cannot be encoded.
+pub fn write<G>(cart: &Cart) -> Result<Write<G>, StoreError> {
+    let key = keys::cart(cart.user);
+    let update = Update::of(cart, None, &key)?;
+    let write = Write::update(key, update.expression);
+    let write = update.names.into_iter().fold(write, |write, (placeholder, name)| write.name(placeholder, name));
+    let write = update.values.into_iter().fold(write, |write, (placeholder, value)| write.value(placeholder, value));
+    Ok(if cart.version == 0 {
+        write.only_if("attribute_not_exists(pk)")
+    } else {
+        write.only_if("#version = :read").number(":read", cart.version)
+    })
+}
+
+/// The write that forgets a cart's open checkout, on the condition that it is this order's.
+#[must_use]
+pub fn forget_checkout<G>(user: UserId, order: &InternalId) -> Write<G> {
+    Write::update(keys::cart(user), "SET #version = #version + :one REMOVE checkout")
+        .only_if("checkout.#order = :order")
+        .name("#version", "version")
+        .name("#order", "order")
+        .number(":one", 1)
+        .text(":order", order.as_str())
+}
+
 /// The attribute with the id of the cart's last write.
 const LAST_WRITE: &str = "last_write";
 
 /// The attributes of a cart that are missing if they are not set.
-const OPTIONAL: [&str; 2] = ["code", "referral"];
+const OPTIONAL: [&str; 3] = ["code", "referral", "checkout"];
 
 /// An update expression that sets a cart's attributes and removes those that it does not have.
 struct Update {

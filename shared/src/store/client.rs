@@ -2,7 +2,7 @@
 
 use super::codec::{Item, Row, key_attributes};
 use super::error::StoreError;
-use super::keys::{Key, PK};
+use super::keys::{Key, PK, SK};
 use crate::{deadline, telemetry};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
@@ -79,6 +79,20 @@ impl Db {
         let request = QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk");
         let request = request.expression_attribute_names("#pk", PK);
         let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
+        let rows = self.0.query(request).await.map_err(|error| StoreError::from_sdk("Query", error))?;
+        Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    /// Reads the items of a partition whose sort key is not above `last`, strongly consistent and in order.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the database does not return every page.
+    pub async fn query_until(&self, partition: &str, last: &str) -> Result<Vec<Row>, StoreError> {
+        let request =
+            QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk AND #sk <= :last");
+        let request = request.expression_attribute_names("#pk", PK).expression_attribute_names("#sk", SK);
+        let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
+        let request = request.expression_attribute_values(":last", AttributeValue::S(last.to_owned()));
         let rows = self.0.query(request).await.map_err(|error| StoreError::from_sdk("Query", error))?;
         Ok(rows.into_iter().map(Row::from).collect())
     }

@@ -31,6 +31,8 @@
 //! | the largest of them, compiled | `STATS` | `PATRONS` | Get, Put |
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
+//! | orders with something left to do, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
+//! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 use crate::model::{CategoryPath, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
@@ -267,7 +269,36 @@ pub fn paid() -> String {
 /// A paid order with an owner, sorted by the second it was made and then by its number.
 #[must_use]
 pub fn paid_order(created_at: i64, number: OrderNumber) -> Key {
-    key(paid(), &format!("{:012}#{:016}", created_at.max(0), number.get()))
+    key(paid(), &format!("{}#{:016}", second_text(created_at), number.get()))
+}
+
+/// Partition of the orders with something left to do.
+#[must_use]
+pub fn unfinished() -> String {
+    "OPEN".to_owned()
+}
+
+/// An order with something left to do, sorted by the second it is due (since 1970 UTC) and then by its number.
+#[must_use]
+pub fn unfinished_order(due: i64, number: OrderNumber) -> Key {
+    key(unfinished(), &format!("{}#{:016}", second_text(due), number.get()))
+}
+
+/// The last sort key of [`unfinished`] that is due at `now`.
+#[must_use]
+pub fn due_until(now: i64) -> String {
+    format!("{}#~", second_text(now))
+}
+
+/// A second since 1970 UTC as text that sorts like the number.
+fn second_text(second: i64) -> String {
+    format!("{:012}", second.max(0))
+}
+
+/// The order of a provider's payment.
+#[must_use]
+pub fn payment(intent: &str) -> Key {
+    key(format!("PROVIDER#{intent}"), "PROVIDER")
 }
 
 /// The counter from which a kind's integer ids are taken.

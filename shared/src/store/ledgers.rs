@@ -53,6 +53,21 @@ pub fn add<G>(user: UserId, changes: &[LedgerChange]) -> Write<G> {
     })
 }
 
+/// The most units of an item that a ledger may have.
+pub type AtMost = (ItemId, u64);
+
+/// The condition that a user's ledger has at most so many units of some items; changes nothing. Placeholders are short,
+/// as in [`add`].
+#[must_use]
+pub fn check<G>(user: UserId, most: &[AtMost]) -> Write<G> {
+    let places = 0..most.len();
+    let terms = places.map(|place| format!("(attribute_not_exists(#u{place}) OR #u{place} <= :r{place})"));
+    let write = Write::check(keys::ledger(user)).only_if(terms.collect::<Vec<_>>().join(" AND "));
+    most.iter().enumerate().fold(write, |write, (place, (item, most))| {
+        write.name(format!("#u{place}"), format!("u{item}")).number(format!(":r{place}"), most)
+    })
+}
+
 /// The units of an item in a ledger's row.
 #[must_use]
 pub fn units(row: &Item, item: ItemId) -> i128 {

@@ -4,9 +4,11 @@ use super::StoreError;
 use super::client::{Db, Rows};
 use super::codec::{Item, Row, encode_live};
 use super::keys::{self, Key};
+use super::read_live;
 use super::transaction::Write;
-use crate::model::{InternalId, Order, OrderEffects, OrderStatus};
+use crate::model::{InternalId, Order, OrderEffects, OrderLine, OrderStatus};
 use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{Deserialize, Serialize};
 
 /// The attribute with the mark of the statistics, see [`OrderEffects::counted`].
 pub const COUNTED: &str = "counted";
@@ -71,17 +73,119 @@ impl StoredOrder {
         Ok(Write::put(self.key(), self.encode()?).only_if_absent())
     }
 
-    /// The write that changes the status, on the condition that it is the one that was read. It adds the mark of the
-    /// statistics to an order that has none.
-    #[must_use]
-    pub fn set_status<G>(&self, to: OrderStatus) -> Write<G> {
-        Write::update(self.key(), "SET #status = :to, counted = if_not_exists(counted, :counted)")
-            .only_if("#status = :from")
+    /// The write that changes the status, on the condition that status and hold are as they were read. It adds the mark
+    /// of the statistics to an order that has none.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if the lines cannot be encoded.
+    pub fn change<G>(&self, change: &StatusChange<'_>) -> Result<Write<G>, StoreError> {
+        let mut set = vec!["#status = :to", "counted = if_not_exists(counted, :counted)"];
+        let mut removed = vec!["held"];
+        let (yes, no) = (AttributeValue::Bool(true), AttributeValue::Bool(false));
+        let mut values = Item::new();
+        // Without a mark the statistics agree with the status.
+        values.insert(":counted".to_owned(), AttributeValue::Bool(self.should_count()));
+        if let Some(lines) = change.lines {
+            let mut lines = encode_live(&self.key(), &Lines { lines })?;
+            set.push("#lines = :lines");
+            values.extend(lines.remove("lines").map(|lines| (":lines".to_owned(), lines)));
+        }
+        match change.due {
+            Some(due) => {
+                set.push("due = :due");
+                values.insert(":due".to_owned(), AttributeValue::N(due.to_string()));
+            }
+            None => removed.push("due"),
+        }
+        if let Some(intent) = change.intent {
+            set.push("provider.intent = :intent");
+            values.insert(":intent".to_owned(), AttributeValue::S(intent.to_owned()));
+        }
+        if change.over_limit {
+            set.push("over_limit = :yes");
+            values.insert(":yes".to_owned(), yes.clone());
+        }
+        if self.order.status == OrderStatus::Pending && change.to == OrderStatus::Paid && self.is_checkout() {
+            set.push("cart_cleared = :no");
+            values.insert(":no".to_owned(), no);
+        }
+        let held = if self.effects.held { "held = :held" } else { "attribute_not_exists(held)" };
+        if self.effects.held {
+            values.insert(":held".to_owned(), yes);
+        }
+        let expression = format!("SET {} REMOVE {}", set.join(", "), removed.join(", "));
+        let write = Write::update(self.key(), expression)
+            .only_if(format!("#status = :from AND {held}"))
             .name("#status", "status")
             .text(":from", self.order.status.as_str())
-            .text(":to", to.as_str())
-            // Without a mark the statistics agree with the status.
-            .value(":counted", AttributeValue::Bool(self.should_count()))
+            .text(":to", change.to.as_str());
+        let write = if change.lines.is_some() { write.name("#lines", "lines") } else { write };
+        Ok(values.into_iter().fold(write, |write, (name, value)| write.value(name, value)))
+    }
+
+    /// Whether it was made by a checkout.
+    #[must_use]
+    pub const fn is_checkout(&self) -> bool {
+        self.effects.provider.is_some()
+    }
+
+    /// The key of its row among the orders with something left to do.
+    #[must_use]
+    pub fn unfinished(&self) -> Option<Key> {
+        self.effects.due.map(|due| keys::unfinished_order(due, self.order.id))
+    }
+
+    /// The write that stores the provider's checkout, on the condition that the order waits for it.
+    #[must_use]
+    pub fn set_session<G>(&self, session: &str, url: &str) -> Write<G> {
+        Write::update(self.key(), "SET provider.#session = :session, provider.#url = :url")
+            .only_if("attribute_exists(provider) AND attribute_not_exists(provider.#session)")
+            .name("#session", "session")
+            .name("#url", "url")
+            .text(":session", session)
+            .text(":url", url)
+    }
+
+    /// The write that notes when the provider is asked, on the condition that nobody asked since `before`; seconds since
+    /// 1970 UTC.
+    #[must_use]
+    pub fn set_asked<G>(&self, now: i64, before: i64) -> Write<G> {
+        Write::update(self.key(), "SET provider.asked_at = :now")
+            .only_if(
+                "attribute_exists(provider) AND (attribute_not_exists(provider.asked_at) OR provider.asked_at <= :before)",
+            )
+            .number(":now", now)
+            .number(":before", before)
+    }
+
+    /// The write that notes why an operator has to look at the order, if nothing is noted yet.
+    #[must_use]
+    pub fn set_review<G>(&self, reason: &str) -> Write<G> {
+        Write::update(self.key(), "SET review = if_not_exists(review, :reason)")
+            .only_if_present()
+            .text(":reason", reason)
+    }
+
+    /// The write that notes the state of a dispute.
+    #[must_use]
+    pub fn set_dispute<G>(&self, state: &str) -> Write<G> {
+        Write::update(self.key(), "SET dispute = :state").only_if_present().text(":state", state)
+    }
+
+    /// The write that marks the bought lines as removed from the cart.
+    #[must_use]
+    pub fn set_cart_cleared<G>(&self) -> Write<G> {
+        Write::update(self.key(), "SET cart_cleared = :yes")
+            .only_if("cart_cleared = :no")
+            .value(":yes", AttributeValue::Bool(true))
+            .value(":no", AttributeValue::Bool(false))
+    }
+
+    /// The writes that finish the order, on the condition that nothing else became due: nothing looks at it again.
+    #[must_use]
+    pub fn finish<G>(&self) -> Vec<Write<G>> {
+        let Some((due, row)) = self.effects.due.zip(self.unfinished()) else { return Vec::new() };
+        vec![Write::update(self.key(), "REMOVE due").only_if("due = :due").number(":due", due), Write::delete(row)]
     }
 
     /// The write that marks the order as counted for these goals, on the condition that status and mark are as they were
@@ -107,6 +211,82 @@ impl StoredOrder {
             .value(":before", AttributeValue::Bool(!counted))
             .value(":now", AttributeValue::Bool(counted))
     }
+}
+
+/// What changes together with an order's status.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusChange<'a> {
+    /// The new status.
+    pub to: OrderStatus,
+    /// The lines, if recipients have become known.
+    pub lines: Option<&'a [OrderLine]>,
+    /// When the sweep looks at the order next, seconds since 1970 UTC.
+    pub due: Option<i64>,
+    /// The provider's payment.
+    pub intent: Option<&'a str>,
+    /// Whether a limit per user was exceeded.
+    pub over_limit: bool,
+}
+
+#[derive(Serialize)]
+struct Lines<'a> {
+    lines: &'a [OrderLine],
+}
+
+/// The row of an order with something left to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    /// The order.
+    pub order: InternalId,
+}
+
+impl Unfinished {
+    /// The write of an order's row.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it cannot be encoded.
+    pub fn put<G>(order: &Order, due: i64) -> Result<Write<G>, StoreError> {
+        let key = keys::unfinished_order(due, order.id);
+        let row = Self { order: order.internal_id.clone() };
+        Ok(Write::put(key.clone(), encode_live(&key, &row)?))
+    }
+}
+
+/// The row of a provider's payment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payment {
+    /// Its order.
+    pub order: InternalId,
+}
+
+impl Payment {
+    /// The write of a payment's row.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it cannot be encoded.
+    pub fn put<G>(order: &Order, intent: &str) -> Result<Write<G>, StoreError> {
+        let key = keys::payment(intent);
+        let row = Self { order: order.internal_id.clone() };
+        Ok(Write::put(key.clone(), encode_live(&key, &row)?))
+    }
+}
+
+/// The orders that are due at `now` (seconds since 1970 UTC), the longest overdue first.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn due(db: &Db, now: i64) -> Result<Vec<InternalId>, StoreError> {
+    let rows = db.query_until(&keys::unfinished(), &keys::due_until(now)).await?;
+    rows.into_iter().map(|row| row.live_found().map(|Unfinished { order }| order)).collect()
+}
+
+/// The order of a provider's payment, strongly consistent.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded.
+pub async fn of_payment(db: &Db, intent: &str) -> Result<Option<InternalId>, StoreError> {
+    let row: Option<Payment> = read_live(db, &keys::payment(intent)).await?;
+    Ok(row.map(|row| row.order))
 }
 
 /// Reads an order with its effects, strongly consistent; `None` if there is no order with this id.

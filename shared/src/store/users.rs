@@ -2,9 +2,10 @@
 
 use super::StoreError;
 use super::client::{Db, Rows};
+use super::codec::Item;
 use super::keys;
 use super::transaction::Write;
-use crate::model::{User, UserId};
+use crate::model::{Money, User, UserId};
 use crate::token::Claim;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,4 +54,28 @@ pub async fn read(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<BTreeMap
 #[must_use]
 pub fn must_exist<G>(user: UserId) -> Write<G> {
     Write::check(keys::user(user)).only_if_present()
+}
+
+/// The attribute with a user's balance in virtual currency.
+const BALANCE: &str = "virtual_currency";
+
+/// The write that takes from a user's balance in virtual currency, on the condition that the balance allows it.
+#[must_use]
+pub fn spend<G>(user: UserId, amount: Money) -> Write<G> {
+    Write::add(keys::user(user), BALANCE, format!("-{}", amount.minor()))
+        .only_if("#added >= :amount")
+        .number(":amount", amount.minor())
+}
+
+/// The balance in virtual currency in an account's row that a failed condition returned.
+#[must_use]
+pub fn balance(row: &Item) -> Option<Money> {
+    let number = row.get(BALANCE).and_then(|value| value.as_n().ok())?;
+    number.parse().ok().map(Money::from_minor)
+}
+
+/// The write that returns an amount to a user's balance in virtual currency, if the user was not erased.
+#[must_use]
+pub fn return_spent<G>(user: UserId, amount: Money) -> Write<G> {
+    Write::add(keys::user(user), BALANCE, amount.minor()).only_if_present()
 }

@@ -57,7 +57,7 @@ fn cart(file: &CartFile, known: &Known<'_>, context: &mut Context<'_>) -> Cart {
         }
         text
     });
-    Cart { user: UserId::new(*file.user), version: 1, next_line, lines, code, referral }
+    Cart { user: UserId::new(*file.user), version: 1, next_line, lines, code, referral, checkout: None }
 }
 
 fn line(file: &CartLineFile, id: LineId, prefix: &str, context: &mut Context<'_>) -> Option<Line> {

@@ -183,7 +183,7 @@ fn unknown(error: StoreError, id: &InternalId, what: &str) -> Failure {
 pub(super) async fn set_status(target: &Target, options: &SetStatus) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
     let id = InternalId::new(&options.id);
-    let changed = orders::set_status(&target.db, &id, options.status).await;
+    let changed = orders::set_status(&target.db, target.clock.as_ref(), &id, options.status).await;
     let changed = changed.map_err(|error| {
         let what = format!("The status is not changed: {error}.");
         match error {

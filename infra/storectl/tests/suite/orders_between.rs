@@ -3,6 +3,7 @@
 use crate::orders_sums::{Facts, assert_codes, assert_sums, shown};
 use crate::orders_support::{FIVE, PLAIN, Shop, code, delete, id, paid};
 use aws_sdk_dynamodb::types::AttributeValue;
+use shared::clock::SystemClock;
 use shared::model::{Donations, Money, OrderStatus, UserId};
 use shared::store::orders::get as show;
 use shared::store::{Db, codec, keys, statistics};
@@ -69,7 +70,7 @@ async fn the_first_statistics_of_a_store_are_not_lost_either() {
 async fn an_order_that_is_refunded_while_it_is_counted_does_not_stay_counted() {
     let shop = Shop::open().await;
     let db = shop.interrupted(2, |db| async move {
-        set_status(&db, &id("a"), OrderStatus::Refunded).await.unwrap();
+        set_status(&db, &SystemClock, &id("a"), OrderStatus::Refunded).await.unwrap();
     });
     record(&db, &shop.clock, paid("a", Some(1), &[(PLAIN, 1, 100)])).await.unwrap();
     assert_eq!(shown(&shop.db).await, Donations::default());
@@ -97,7 +98,7 @@ async fn a_ledger_that_is_erased_during_a_refund_stays_erased() {
     let shop = Shop::open().await;
     record(&shop.db, &shop.clock, paid("a", Some(1), &[(FIVE, 2, 100)])).await.unwrap();
     let db = shop.interrupted(1, erase);
-    set_status(&db, &id("a"), OrderStatus::Refunded).await.unwrap();
+    set_status(&db, &shop.clock, &id("a"), OrderStatus::Refunded).await.unwrap();
     assert_eq!(shop.db.get(&keys::ledger(BUYER), true).await.unwrap(), None);
     assert_eq!(shop.sold(FIVE).await, 0);
 }
@@ -108,10 +109,10 @@ async fn an_order_that_was_given_up_in_between_is_judged_by_what_it_is_now() {
     let order = NewOrder { status: OrderStatus::Pending, ..paid("a", Some(1), &[(FIVE, 2, 100)]) };
     record(&shop.db, &shop.clock, order).await.unwrap();
     let db = shop.interrupted(1, |db| async move {
-        set_status(&db, &id("a"), OrderStatus::Paid).await.unwrap();
-        set_status(&db, &id("a"), OrderStatus::Refunded).await.unwrap();
+        set_status(&db, &SystemClock, &id("a"), OrderStatus::Paid).await.unwrap();
+        set_status(&db, &SystemClock, &id("a"), OrderStatus::Refunded).await.unwrap();
     });
-    set_status(&db, &id("a"), OrderStatus::Cancelled).await.unwrap_err();
+    set_status(&db, &shop.clock, &id("a"), OrderStatus::Cancelled).await.unwrap_err();
     assert_eq!(show(&shop.db, &id("a")).await.unwrap().unwrap().order.status, OrderStatus::Refunded);
     assert_sums(&shop.db, &Facts::of_fixture()).await;
 }

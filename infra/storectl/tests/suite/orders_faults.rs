@@ -44,7 +44,7 @@ async fn take(shop: &Shop, db: &Db, step: Step) -> bool {
         },
         Step::Pay | Step::Refund => {
             let to = if step == Step::Pay { OrderStatus::Paid } else { OrderStatus::Refunded };
-            match set_status(db, &id("a"), to).await {
+            match set_status(db, &shop.clock, &id("a"), to).await {
                 Ok(changed) => Some(changed.statistics),
                 Err(SetStatusError::Store(_)) => None,
                 Err(error) => panic!("{error:?}"),
@@ -142,7 +142,7 @@ async fn whoever_keeps_colliding_is_told_and_nothing_is_written() {
     assert_eq!(sent.load(Ordering::SeqCst), 4);
     assert_eq!(show(&shop.db, &id("a")).await.unwrap(), None);
     prepare(&shop, Step::Pay).await;
-    let paid = set_status(&db, &id("a"), OrderStatus::Paid).await;
+    let paid = set_status(&db, &shop.clock, &id("a"), OrderStatus::Paid).await;
     assert!(matches!(paid, Err(SetStatusError::Conflict)), "{paid:?}");
     assert_eq!((shop.sold(FIVE).await, shop.balance().await), (0, BALANCE));
 }

@@ -26,7 +26,7 @@ async fn a_gift_is_owned_by_its_recipient_until_it_is_refunded() {
     assert_eq!((shop.held(1, PLAIN).await, shop.held(2, PLAIN).await), (1, 0));
     assert_eq!(shop.number(&keys::ledger(UserId::new(2)), &format!("p{TWO_EACH}")).await, 180);
     assert_sums(&shop.db, &Facts::of_fixture()).await;
-    set_status(&shop.db, &id("a"), OrderStatus::Refunded).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Refunded).await.unwrap();
     assert_eq!((shop.held(2, TWO_EACH).await, shop.sold(TWO_EACH).await), (0, 0));
     assert_sums(&shop.db, &Facts::of_fixture()).await;
 }
@@ -51,7 +51,7 @@ async fn a_gift_for_nobody_is_refused_and_one_for_an_erased_user_brings_nothing_
     let pending = NewOrder { status: OrderStatus::Pending, ..given("a", 2, &[(PLAIN, 1, 10)]) };
     record(&shop.db, &shop.clock, pending).await.unwrap();
     shop.delete(&keys::user(UserId::new(2))).await;
-    set_status(&shop.db, &id("a"), OrderStatus::Paid).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Paid).await.unwrap();
     assert_eq!(shop.db.get(&keys::ledger(UserId::new(2)), true).await.unwrap(), None);
     assert_eq!(shop.sold(PLAIN).await, 1);
 }

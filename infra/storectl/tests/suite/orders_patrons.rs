@@ -32,7 +32,7 @@ async fn give(shop: &Shop, order: &str, owner: u64, amount: i64) {
 }
 
 async fn refund(shop: &Shop, order: &str) {
-    let changed = set_status(&shop.db, &id(order), OrderStatus::Refunded).await.unwrap();
+    let changed = set_status(&shop.db, &shop.clock, &id(order), OrderStatus::Refunded).await.unwrap();
     assert_eq!(changed.statistics, Statistics::Current);
 }
 

@@ -64,7 +64,7 @@ async fn play(steps: Vec<Step>, broken: Vec<usize>) {
                 Ok(_) | Err(RecordError::Refused(_) | RecordError::Differs { .. } | RecordError::Store(_)) => {}
                 Err(error) => panic!("{error:?}"),
             },
-            Step::Set(number, to) => match set_status(&failing, &id(&format!("o{number}")), to).await {
+            Step::Set(number, to) => match set_status(&failing, &shop.clock, &id(&format!("o{number}")), to).await {
                 Ok(_)
                 | Err(
                     SetStatusError::Refused(_)

@@ -77,7 +77,7 @@ async fn an_order_that_moved_on_is_still_the_same_order() {
     let shop = Shop::open().await;
     let order = NewOrder { status: OrderStatus::Pending, ..paid("a", Some(1), &[(FIVE, 1, 100)]) };
     recorded(&shop, order.clone()).await;
-    set_status(&shop.db, &id("a"), OrderStatus::Paid).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Paid).await.unwrap();
     let again = recorded(&shop, order.clone()).await;
     assert!(again.already);
     assert_eq!(again.stored.order.status, OrderStatus::Paid);
@@ -231,7 +231,7 @@ async fn fifty_lines_with_both_limits_fit_into_one_transaction() {
     recorded(&shop, order).await;
     assert_eq!(shop.held(1, ids[49]).await, 9);
     assert_eq!(shop.sold(ids[0]).await, 9);
-    set_status(&shop.db, &id("a"), OrderStatus::Refunded).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Refunded).await.unwrap();
     assert_eq!((shop.held(1, ids[49]).await, shop.sold(ids[0]).await), (0, 0));
 }
 

@@ -21,7 +21,7 @@ async fn give(shop: &Shop, order: NewOrder) {
 }
 
 async fn refund(shop: &Shop, text: &str) {
-    let changed = set_status(&shop.db, &id(text), OrderStatus::Refunded).await.unwrap();
+    let changed = set_status(&shop.db, &shop.clock, &id(text), OrderStatus::Refunded).await.unwrap();
     assert_eq!(changed.statistics, Statistics::Current);
 }
 
@@ -184,7 +184,7 @@ async fn nothing_brings_an_erased_users_name_back() {
     let user = UserId::new(11);
     shop.delete(&keys::user(user)).await;
     erase_names(&shop.db, user).await.unwrap();
-    set_status(&shop.db, &id("late"), OrderStatus::Paid).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("late"), OrderStatus::Paid).await.unwrap();
     refund(&shop, "o11").await;
     refund(&shop, "o10").await;
     give(&shop, gift("new", 3, 5_000, 0)).await;

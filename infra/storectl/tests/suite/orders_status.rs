@@ -3,6 +3,7 @@
 use crate::orders_sums::{Facts, assert_codes, assert_sums, orders};
 use crate::orders_support::{BALANCE, BOTH, FIVE, PLAIN, Shop, TWO_EACH, code, id, paid};
 use futures_util::future::join_all;
+use shared::clock::SystemClock;
 use shared::model::{GiftCardPayment, Money, OrderStatus, UserId};
 use shared::rules::order::may_become;
 use shared::store::keys;
@@ -25,7 +26,7 @@ async fn every_step_is_allowed_or_refused_as_the_rule_says() {
             let text = format!("{from:?}-{to:?}");
             let order = NewOrder { status: from, ..paid(&text, Some(1), &[(PLAIN, 1, 10)]) };
             record(&shop.db, &shop.clock, order).await.unwrap();
-            match set_status(&shop.db, &id(&text), to).await {
+            match set_status(&shop.db, &shop.clock, &id(&text), to).await {
                 Ok(changed) => {
                     assert!(from == to || may_become(from, to), "{text}");
                     assert_eq!((changed.from, changed.stored.order.status), (from, to));
@@ -36,7 +37,7 @@ async fn every_step_is_allowed_or_refused_as_the_rule_says() {
         }
     }
     assert_sums(&shop.db, &Facts::of_fixture()).await;
-    let unknown = set_status(&shop.db, &id("nothing"), OrderStatus::Paid).await;
+    let unknown = set_status(&shop.db, &shop.clock, &id("nothing"), OrderStatus::Paid).await;
     assert!(matches!(unknown, Err(SetStatusError::Unknown(_))));
 }
 
@@ -45,14 +46,14 @@ async fn becoming_paid_takes_once_and_a_refund_gives_back_once() {
     let shop = Shop::open().await;
     record(&shop.db, &shop.clock, full("a", OrderStatus::Pending)).await.unwrap();
     for _ in 0..2 {
-        let changed = set_status(&shop.db, &id("a"), OrderStatus::Paid).await.unwrap();
+        let changed = set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Paid).await.unwrap();
         assert_eq!(changed.statistics, Statistics::Current);
         assert_eq!((shop.sold(FIVE).await, shop.held(1, FIVE).await, shop.uses("few").await), (2, 2, 1));
         assert_eq!(shop.balance().await, BALANCE - 60);
         assert_sums(&shop.db, &Facts::of_fixture()).await;
     }
     for _ in 0..2 {
-        set_status(&shop.db, &id("a"), OrderStatus::Refunded).await.unwrap();
+        set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Refunded).await.unwrap();
         assert_eq!((shop.sold(FIVE).await, shop.held(1, FIVE).await, shop.uses("few").await), (0, 0, 0));
         assert_eq!(shop.balance().await, BALANCE);
         assert_sums(&shop.db, &Facts::of_fixture()).await;
@@ -66,7 +67,7 @@ async fn twenty_at_once_pay_an_order_once_and_refund_it_once() {
     record(&shop.db, &shop.clock, full("a", OrderStatus::Failed)).await.unwrap();
     for to in [OrderStatus::Paid, OrderStatus::Refunded] {
         let text = id("a");
-        let outcomes = join_all((0..20).map(|_| set_status(&shop.db, &text, to))).await;
+        let outcomes = join_all((0..20).map(|_| set_status(&shop.db, &shop.clock, &text, to))).await;
         let changed = outcomes.into_iter().map(Result::unwrap).filter(|changed| changed.from != to).count();
         assert_eq!(changed, 1);
         finish_statistics(&shop.db).await.unwrap();
@@ -83,7 +84,7 @@ async fn twenty_pending_orders_that_are_paid_at_once_stay_within_the_limit() {
         record(&shop.db, &shop.clock, order).await.unwrap();
     }
     let ids: Vec<_> = (1..=20).map(|n| id(&format!("o{n}"))).collect();
-    let outcomes = join_all(ids.iter().map(|id| set_status(&shop.db, id, OrderStatus::Paid))).await;
+    let outcomes = join_all(ids.iter().map(|id| set_status(&shop.db, &shop.clock, id, OrderStatus::Paid))).await;
     let refused = |outcome: &Result<_, SetStatusError>| {
         matches!(outcome, Err(SetStatusError::Refused(OrderRefusal::GlobalLimit { limit: 3, .. })))
     };
@@ -98,7 +99,7 @@ async fn a_refund_makes_room_for_the_next_buyer() {
     let shop = Shop::open().await;
     record(&shop.db, &shop.clock, paid("a", Some(1), &[(FIVE, 5, 10)])).await.unwrap();
     record(&shop.db, &shop.clock, paid("b", Some(2), &[(FIVE, 5, 10)])).await.unwrap_err();
-    set_status(&shop.db, &id("a"), OrderStatus::Refunded).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Refunded).await.unwrap();
     record(&shop.db, &shop.clock, paid("b", Some(2), &[(FIVE, 5, 10)])).await.unwrap();
     assert_sums(&shop.db, &Facts::of_fixture()).await;
 }
@@ -118,7 +119,7 @@ async fn a_limit_that_is_published_after_a_sale_counts_what_was_sold_before() {
     let limit = OrderRefusal::GlobalLimit { item: shared::model::ItemId::new(PLAIN), limit: 3 };
     assert!(matches!(recorded, Err(RecordError::Refused(refusal)) if refusal == limit), "{recorded:?}");
     record(&shop.db, &shop.clock, paid("c", Some(2), &[(PLAIN, 1, 10)])).await.unwrap();
-    set_status(&shop.db, &id("a"), OrderStatus::Refunded).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Refunded).await.unwrap();
     assert_eq!((shop.sold(PLAIN).await, shop.sold(FIVE).await), (1, 0));
 }
 
@@ -130,11 +131,11 @@ async fn the_order_of_an_erased_owner_can_be_paid_and_refunded_without_bringing_
     for key in [keys::user(UserId::new(1)), keys::ledger(UserId::new(1))] {
         shop.delete(&key).await;
     }
-    set_status(&shop.db, &id("a"), OrderStatus::Refunded).await.unwrap();
-    set_status(&shop.db, &id("b"), OrderStatus::Paid).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("a"), OrderStatus::Refunded).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("b"), OrderStatus::Paid).await.unwrap();
     assert_eq!(shop.db.get(&keys::ledger(UserId::new(1)), true).await.unwrap(), None);
     assert_eq!(shop.sold(FIVE).await, 2);
-    set_status(&shop.db, &id("b"), OrderStatus::Refunded).await.unwrap();
+    set_status(&shop.db, &shop.clock, &id("b"), OrderStatus::Refunded).await.unwrap();
     assert_eq!((shop.sold(FIVE).await, shop.balance().await), (0, BALANCE));
 }
 
@@ -147,7 +148,7 @@ async fn orders_that_were_loaded_with_a_store_are_in_step_and_can_be_refunded() 
     assert_sums(&store.db, &facts).await;
     for stored in orders(&store.db).await {
         if stored.order.status == OrderStatus::Paid {
-            let changed = set_status(&store.db, &stored.order.internal_id, OrderStatus::Refunded).await.unwrap();
+            let changed = set_status(&store.db, &SystemClock, &stored.order.internal_id, OrderStatus::Refunded).await.unwrap();
             assert_eq!(changed.statistics, Statistics::Current);
             assert_sums(&store.db, &facts).await;
         }

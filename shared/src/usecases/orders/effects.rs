@@ -1,10 +1,12 @@
-//! What a paid order takes, and what a refund gives back: units, ledger entries, uses, balance. Every limit is in the
-//! condition of the write that it limits.
+//! What an order takes and gives back. Every limit is in the condition of the write that it limits.
+//!
+//! It has two parts. The *stock* is what can run out: units, uses of a coupon, balances. A checkout holds it before it is
+//! paid. The *ledgers* say what users own; they change when an order is paid and when it is refunded.
 
 use super::inputs::OrderInputs;
 use super::refusal::{Limit, OrderRefusal, UserLimit, Write};
-use crate::model::{Code, Coupon, ItemId, UserId};
-use crate::rules::order::{UnitsAndSum, by_item, holdings};
+use crate::model::{Code, Coupon, ItemId, Money, UserId};
+use crate::rules::order::{UnitsAndSum, by_item, holdings, without_refunded};
 use crate::store::ledgers::{self, LedgerChange};
 use crate::store::orders::StoredOrder;
 use crate::store::{codes, counters, keys, users};
@@ -12,18 +14,18 @@ use std::collections::BTreeMap;
 
 /// What an order takes when it is paid.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(in crate::usecases) struct Taken {
     /// The writes.
-    pub(super) writes: Vec<Write>,
+    pub(in crate::usecases) writes: Vec<Write>,
     /// The items that are no longer published, so that their limits are not known.
-    pub(super) unguarded: Vec<ItemId>,
+    pub(in crate::usecases) unguarded: Vec<ItemId>,
 }
 
 /// Checks that the codes of an order exist and are of the right kind.
 ///
 /// # Errors
 /// [`OrderRefusal`] for a code that does not exist or is of the other kind.
-pub(super) fn check_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<(), OrderRefusal> {
+pub(in crate::usecases) fn check_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<(), OrderRefusal> {
     if order.effects.coupon.is_some() && coupon(inputs).is_none() {
         return Err(OrderRefusal::UnknownCoupon);
     }
@@ -38,12 +40,12 @@ fn coupon(inputs: &OrderInputs) -> Option<&Coupon> {
     }
 }
 
-/// What `order` takes. Times, minimum and scope of the coupon are not checked: that is done at the checkout, and the
-/// buyer has paid.
+/// The stock that `order` takes. Times, minimum and scope of the coupon are not checked: that is done at the checkout,
+/// and the buyer has paid.
 ///
 /// # Errors
 /// An [`OrderRefusal`] that no state of the table can lift: more units in the order than a limit allows at all.
-pub(super) fn take(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, OrderRefusal> {
+pub(in crate::usecases) fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, OrderRefusal> {
     check_codes(order, inputs)?;
     let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
     for (item, (count, _)) in by_item(&order.order) {
@@ -57,10 +59,6 @@ pub(super) fn take(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, O
             None => counters::add_sold(item, count),
         });
     }
-    taken.writes.extend(inputs.users.iter().map(|user| users::must_exist(*user)));
-    for (user, lines) in holdings(&order.order).iter().filter(|(user, _)| inputs.users.contains(user)) {
-        taken.writes.push(add_to_ledger(*user, lines, inputs)?);
-    }
     let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
     if let Some(coupon) = coupon(inputs) {
         taken.writes.extend(use_up(coupon, owner)?);
@@ -69,25 +67,43 @@ pub(super) fn take(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, O
         let limit = Limit::Balance { amount: payment.amount };
         codes::charge_gift_card(payment).guarded_by(limit)
     }));
+    if let Some((owner, amount)) = owner.zip(spent(order)) {
+        taken.writes.push(users::spend(owner, amount).guarded_by(Limit::VirtualCurrency { amount }));
+    }
     Ok(taken)
 }
 
-/// What `order` gives back. A counter, ledger or code that no longer exists gets nothing back; that does not prevent
-/// the refund.
-pub(super) fn give_back(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Write> {
+/// What `order` adds to the ledgers of its owner and its recipients, guarded by their limits.
+///
+/// # Errors
+/// [`OrderRefusal::UserLimit`] if the order has more units than a limit allows at all.
+pub(in crate::usecases) fn add_to_ledgers(
+    order: &StoredOrder,
+    inputs: &OrderInputs,
+    limits: Limits,
+) -> Result<Vec<Write>, OrderRefusal> {
+    let holdings = holdings(&order.order);
+    let known = holdings.iter().filter(|(user, _)| inputs.users.contains(user));
+    known.map(|(user, lines)| add_to_ledger(*user, lines, inputs, limits)).collect()
+}
+
+/// The users of `order` must not be erased in the meantime. `written` is one whose account another write changes, and
+/// checks.
+pub(in crate::usecases) fn users_exist(inputs: &OrderInputs, written: Option<UserId>) -> Vec<Write> {
+    let checked = inputs.users.iter().filter(|user| written != Some(**user));
+    checked.map(|user| users::must_exist(*user)).collect()
+}
+
+/// The amount of virtual currency that an order takes; `None` if it takes none.
+pub(in crate::usecases) fn spent(order: &StoredOrder) -> Option<Money> {
+    Some(order.effects.virtual_currency).filter(|amount| *amount > Money::ZERO)
+}
+
+/// The stock that `order` gives back. A counter or code that no longer exists gets nothing back; that prevents nothing.
+pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Write> {
     let mut writes: Vec<Write> = Vec::new();
     for (item, (count, _)) in by_item(&order.order).into_iter().filter(|(item, _)| inputs.counted.contains(item)) {
         writes.push(counters::subtract_sold(item, count));
-    }
-    for (user, lines) in holdings(&order.order).iter().filter(|(user, _)| inputs.ledgers.contains(user)) {
-        let change = |(item, (count, total)): (&ItemId, &UnitsAndSum)| LedgerChange {
-            item: *item,
-            units: -i128::from(*count),
-            paid: -total.minor(),
-            at_most: None,
-        };
-        let changes: Vec<LedgerChange> = lines.iter().map(change).collect();
-        writes.push(ledgers::add(*user, &changes).only_if_present());
     }
     if let Some(coupon) = coupon(inputs) {
         // A counter that was reset to zero stays at zero.
@@ -98,7 +114,36 @@ pub(super) fn give_back(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Write>
     if let (Some(payment), Some(Code::Gift(_))) = (&order.effects.gift_card, &inputs.gift_card) {
         writes.push(codes::refund_gift_card(payment));
     }
+    let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
+    writes.extend(owner.zip(spent(order)).map(|(owner, amount)| users::return_spent(owner, amount)));
     writes
+}
+
+/// What a refund of `order` takes out of the ledgers. A ledger that no longer exists prevents nothing. What was
+/// refunded in part before is out of them already.
+pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Write> {
+    let holdings = holdings(&without_refunded(&order.order, order.effects.refunded));
+    let known = holdings.iter().filter(|(user, _)| inputs.ledgers.contains(user));
+    let changes = known.map(|(user, lines)| {
+        let change = |(item, (count, total)): (&ItemId, &UnitsAndSum)| LedgerChange {
+            item: *item,
+            units: -i128::from(*count),
+            paid: -total.minor(),
+            at_most: None,
+        };
+        let changes: Vec<LedgerChange> = lines.iter().map(change).collect();
+        ledgers::add(*user, &changes).only_if_present()
+    });
+    changes.collect()
+}
+
+/// Whether limits per user are part of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::usecases) enum Limits {
+    /// They are.
+    Guarded,
+    /// They are not: the order is paid, and what was held for it cannot be refused any more.
+    Ignored,
 }
 
 fn add_sold_within(item: ItemId, count: u64, limit: u32) -> Result<Write, OrderRefusal> {
@@ -112,8 +157,10 @@ fn add_to_ledger(
     user: UserId,
     lines: &BTreeMap<ItemId, UnitsAndSum>,
     inputs: &OrderInputs,
+    guarded: Limits,
 ) -> Result<Write, OrderRefusal> {
-    let limit_of = |item: &ItemId| inputs.items.get(item).and_then(|published| published.item.user_limit);
+    let published = |item: &ItemId| inputs.items.get(item).filter(|_| guarded == Limits::Guarded);
+    let limit_of = |item: &ItemId| published(item).and_then(|published| published.item.user_limit);
     let (mut limits, mut changes) = (Vec::new(), Vec::with_capacity(lines.len()));
     for (item, (count, total)) in lines {
         let mut change = LedgerChange { item: *item, units: i128::from(*count), paid: total.minor(), at_most: None };

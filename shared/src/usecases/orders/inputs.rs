@@ -1,36 +1,38 @@
 //! Everything that decides about an order, read together.
 
 use super::active_version;
-use crate::model::{Code, ItemId, PublishedItem, UserId};
+use crate::model::{Code, InternalId, ItemId, PublishedItem, UserId};
 use crate::rules::order::users;
 use crate::store::orders::StoredOrder;
-use crate::store::{Db, StoreError, codes, keys};
+use crate::store::{Db, StoreError, carts, codes, keys};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that decides about an order.
 #[derive(Debug)]
-pub(super) struct OrderInputs {
+pub(in crate::usecases) struct OrderInputs {
     /// The order as it is in the table.
-    pub(super) stored: Option<StoredOrder>,
+    pub(in crate::usecases) stored: Option<StoredOrder>,
     /// The order's users, owner and recipients, who have an account.
-    pub(super) users: BTreeSet<UserId>,
+    pub(in crate::usecases) users: BTreeSet<UserId>,
     /// The order's users who have a ledger.
-    pub(super) ledgers: BTreeSet<UserId>,
+    pub(in crate::usecases) ledgers: BTreeSet<UserId>,
     /// The order's items that are published.
-    pub(super) items: BTreeMap<ItemId, PublishedItem>,
+    pub(in crate::usecases) items: BTreeMap<ItemId, PublishedItem>,
     /// The order's items that have a counter.
-    pub(super) counted: BTreeSet<ItemId>,
+    pub(in crate::usecases) counted: BTreeSet<ItemId>,
     /// The code of the coupon.
-    pub(super) coupon: Option<Code>,
+    pub(in crate::usecases) coupon: Option<Code>,
     /// Whether the owner has used the coupon.
-    pub(super) has_use: bool,
+    pub(in crate::usecases) has_use: bool,
     /// The code of the gift card.
-    pub(super) gift_card: Option<Code>,
+    pub(in crate::usecases) gift_card: Option<Code>,
+    /// The order that the owner's cart remembers as its checkout; read only for the order of a checkout.
+    pub(in crate::usecases) checkout: Option<InternalId>,
 }
 
 impl OrderInputs {
     /// Reads everything that decides about `order`.
-    pub(super) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
+    pub(in crate::usecases) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
         let version = active_version(db).await?.version;
         let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
         let (own, owner, of_order) = (order.key(), order.order.owner, users(&order.order));
@@ -41,6 +43,8 @@ impl OrderInputs {
         wanted.extend(coupon.map(keys::code));
         wanted.extend(coupon.zip(owner).map(|(code, user)| keys::code_use(code, user)));
         wanted.extend(gift.map(|gift| keys::code(&gift.code)));
+        let cart = owner.filter(|_| order.is_checkout());
+        wanted.extend(cart.map(keys::cart));
         let mut rows = db.batch_get(wanted).await?;
         let mut items = BTreeMap::new();
         let mut counted = BTreeSet::new();
@@ -51,6 +55,7 @@ impl OrderInputs {
             }
             counted.extend(rows.take(&keys::count(id)).map(|_| id));
         }
+        let cart = cart.map(|user| carts::take(&mut rows, user)).transpose()?;
         let uses = match coupon.zip(owner) {
             Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
             None => 0,
@@ -65,6 +70,7 @@ impl OrderInputs {
             items,
             counted,
             has_use: uses > 0,
+            checkout: cart.and_then(|cart| cart.checkout).map(|checkout| checkout.order),
             coupon: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
             gift_card: gift.map_or(Ok(None), |gift| codes::take(&mut rows, &gift.code))?,
         })

@@ -16,6 +16,7 @@ mod record;
 mod refusal;
 mod set_status;
 mod statistics;
+mod transition;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
 pub use erase::{Erased, erase_names};

@@ -1,6 +1,6 @@
 //! Recording an order, with everything it takes, in one transaction.
 
-use super::effects::{check_codes, take};
+use super::effects::{Limits, add_to_ledgers, check_codes, spent, take_stock, users_exist};
 use super::inputs::OrderInputs;
 use super::refusal::{OrderRefusal, Write};
 use super::statistics::{Statistics, follow};
@@ -13,7 +13,7 @@ use crate::model::{
 use crate::rules::order::{merged, users};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
-use crate::store::{Db, RETRIES, StoreError, users as accounts};
+use crate::store::{Db, RETRIES, StoreError};
 use std::collections::BTreeSet;
 
 /// How many seconds an order's date may be ahead of our clock.
@@ -139,10 +139,13 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
 /// The writes that a new order needs in addition to its own, and the items whose limits are not known.
 fn effects(draft: &StoredOrder, inputs: &OrderInputs) -> Result<(Vec<Write>, Vec<ItemId>), OrderRefusal> {
     if draft.order.status != OrderStatus::Paid {
-        return Ok((inputs.users.iter().map(|user| accounts::must_exist(*user)).collect(), Vec::new()));
+        return Ok((users_exist(inputs, None), Vec::new()));
     }
-    let taken = take(draft, inputs)?;
-    Ok((taken.writes, taken.unguarded))
+    let taken = take_stock(draft, inputs)?;
+    let mut writes = taken.writes;
+    writes.extend(users_exist(inputs, draft.order.owner.filter(|_| spent(draft).is_some())));
+    writes.extend(add_to_ledgers(draft, inputs, Limits::Guarded)?);
+    Ok((writes, taken.unguarded))
 }
 
 /// The result for an order that was recorded before.

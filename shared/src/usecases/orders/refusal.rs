@@ -3,10 +3,10 @@
 use crate::model::{Code, ItemId, Money};
 use crate::store::codec::Item;
 use crate::store::transaction::{self, Guard};
-use crate::store::{codes, ledgers};
+use crate::store::{codes, ledgers, users};
 
 /// A write of an order's transaction.
-pub(super) type Write = transaction::Write<Limit>;
+pub(in crate::usecases) type Write = transaction::Write<Limit>;
 
 /// Why an order cannot be paid: a limit, a code or a balance does not allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -42,22 +42,34 @@ pub enum OrderRefusal {
     /// The balance is below the payment.
     #[error("the gift card's balance is below the amount to be taken")]
     GiftCardBalance,
+    /// The user's balance in virtual currency is below the price.
+    #[error("the balance in virtual currency is below the price")]
+    VirtualCurrency,
+    /// A user owns the item, or one of its category whose regular price is not lower.
+    #[error("item {item}, or one that includes it, is owned already")]
+    Owned {
+        /// The item.
+        item: ItemId,
+    },
+    /// The player that a gift is for was banned.
+    #[error("a player that a gift is for is banned")]
+    Banned,
 }
 
 /// A user's limit on an item, and the number of units in an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct UserLimit {
+pub(in crate::usecases) struct UserLimit {
     /// The item.
-    pub(super) item: ItemId,
+    pub(in crate::usecases) item: ItemId,
     /// Units in this order.
-    pub(super) count: u64,
+    pub(in crate::usecases) count: u64,
     /// Units that one user may buy.
-    pub(super) limit: u32,
+    pub(in crate::usecases) limit: u32,
 }
 
 /// The limit that the condition of a write guards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(in crate::usecases) enum Limit {
     /// A user's limits, in the user's ledger.
     Ledger(Vec<UserLimit>),
     /// An item's global limit, in its counter.
@@ -76,6 +88,26 @@ pub(super) enum Limit {
         /// The amount to be taken.
         amount: Money,
     },
+    /// A user's balance in virtual currency.
+    VirtualCurrency {
+        /// The amount to be taken.
+        amount: Money,
+    },
+    /// What a user may own before a checkout, in the user's ledger.
+    Ownership(Vec<OwnedLimit>),
+    /// The ban of a name.
+    Ban,
+}
+
+/// What a user may own of an item before a checkout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::usecases) struct OwnedLimit {
+    /// The item that is counted.
+    pub(in crate::usecases) item: ItemId,
+    /// The most units.
+    pub(in crate::usecases) most: u64,
+    /// The refusal if there are more.
+    pub(in crate::usecases) refusal: OrderRefusal,
 }
 
 impl Guard for Limit {
@@ -102,6 +134,16 @@ impl Guard for Limit {
                 Code::Gift(gift) if gift.balance < *amount => Some(OrderRefusal::GiftCardBalance),
                 _ => None,
             },
+            Self::VirtualCurrency { amount } => {
+                // Of an erased user nothing is left.
+                users::balance(old?).is_none_or(|balance| balance < *amount).then_some(OrderRefusal::VirtualCurrency)
+            }
+            Self::Ownership(limits) => {
+                let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item));
+                let exceeded = limits.iter().find(|limit| held(limit.item) > i128::from(limit.most))?;
+                Some(exceeded.refusal)
+            }
+            Self::Ban => Some(OrderRefusal::Banned),
         }
     }
 }

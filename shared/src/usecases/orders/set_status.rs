@@ -1,12 +1,11 @@
 //! Changing an order's status, with everything it takes or gives back, in one transaction.
 
-use super::effects::{give_back, take};
-use super::inputs::OrderInputs;
 use super::pause_before;
-use super::refusal::{OrderRefusal, Write};
+use super::refusal::OrderRefusal;
 use super::statistics::{Statistics, follow};
+use super::transition::{Planned, Step, plan};
+use crate::clock::Clock;
 use crate::model::{InternalId, ItemId, OrderStatus};
-use crate::rules::order::may_become;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, RETRIES, StoreError};
@@ -54,7 +53,12 @@ pub enum SetStatusError {
 ///
 /// # Errors
 /// [`SetStatusError`]; nothing is changed then, unless the database did not respond.
-pub async fn set_status(db: &Db, id: &InternalId, to: OrderStatus) -> Result<Changed, SetStatusError> {
+pub async fn set_status(
+    db: &Db,
+    clock: &dyn Clock,
+    id: &InternalId,
+    to: OrderStatus,
+) -> Result<Changed, SetStatusError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
         let before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
@@ -63,10 +67,7 @@ pub async fn set_status(db: &Db, id: &InternalId, to: OrderStatus) -> Result<Cha
             let statistics = follow(db, id).await;
             return Ok(Changed { stored: before, from, unguarded: Vec::new(), statistics });
         }
-        if !may_become(from, to) {
-            return Err(SetStatusError::Forbidden { from, to });
-        }
-        let (writes, unguarded) = plan(db, &before, to).await?;
+        let Planned { writes, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
         match send(db, writes).await? {
             Sent::Written => {
                 let statistics = follow(db, id).await;
@@ -78,17 +79,4 @@ pub async fn set_status(db: &Db, id: &InternalId, to: OrderStatus) -> Result<Cha
         }
     }
     Err(SetStatusError::Conflict)
-}
-
-/// The writes of a change, the order's own first, and the items whose limits are not known.
-async fn plan(db: &Db, before: &StoredOrder, to: OrderStatus) -> Result<(Vec<Write>, Vec<ItemId>), SetStatusError> {
-    let (mut unguarded, mut writes) = (Vec::new(), Vec::new());
-    if to == OrderStatus::Paid {
-        let taken = take(before, &OrderInputs::read(db, before).await?)?;
-        (writes, unguarded) = (taken.writes, taken.unguarded);
-    } else if before.order.status == OrderStatus::Paid {
-        writes = give_back(before, &OrderInputs::read(db, before).await?);
-    }
-    writes.insert(0, before.set_status(to));
-    Ok((writes, unguarded))
 }

@@ -1,0 +1,123 @@
+//! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`], whoever asks for
+//! it: what is held is not taken again, and what was taken is given back once.
+
+use super::effects::{Limits, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist};
+use super::inputs::OrderInputs;
+use super::refusal::{OrderRefusal, Write};
+use super::set_status::SetStatusError;
+use crate::model::{ItemId, OrderLine, OrderStatus, UserId};
+use crate::rules::order::may_become;
+use crate::store::orders::{Payment, StatusChange, StoredOrder, Unfinished};
+use crate::store::{Db, carts};
+
+/// How many seconds after a payment or refund the sweep looks whether everything followed from it.
+const FOLLOW_UP: i64 = 60;
+
+/// A change of status.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::usecases) struct Step<'a> {
+    /// The new status.
+    pub(in crate::usecases) to: OrderStatus,
+    /// Seconds since 1970 UTC.
+    pub(in crate::usecases) now: i64,
+    /// The provider's payment, if the change is about one.
+    pub(in crate::usecases) intent: Option<&'a str>,
+    /// The lines, if recipients have become known.
+    pub(in crate::usecases) lines: Option<&'a [OrderLine]>,
+    /// Whether limits per user still count.
+    pub(in crate::usecases) limits: Limits,
+}
+
+impl Step<'_> {
+    /// A change without a provider.
+    pub(in crate::usecases) const fn to(to: OrderStatus, now: i64) -> Self {
+        Self { to, now, intent: None, lines: None, limits: Limits::Guarded }
+    }
+}
+
+/// The writes of a change of status.
+#[derive(Debug)]
+pub(in crate::usecases) struct Planned {
+    /// The writes, the order's own first.
+    pub(in crate::usecases) writes: Vec<Write>,
+    /// Items that are no longer published: counted, but not guarded by a limit.
+    pub(in crate::usecases) unguarded: Vec<ItemId>,
+}
+
+/// Reads what a change of status depends on, and plans its writes.
+///
+/// # Errors
+/// [`SetStatusError`] if the change is not possible.
+pub(in crate::usecases) async fn plan(
+    db: &Db,
+    before: &StoredOrder,
+    step: &Step<'_>,
+) -> Result<Planned, SetStatusError> {
+    let from = before.order.status;
+    if !may_become(from, step.to) {
+        return Err(SetStatusError::Forbidden { from, to: step.to });
+    }
+    let mut order = before.clone();
+    if let Some(lines) = step.lines {
+        order.order.lines = lines.to_vec();
+    }
+    let inputs = OrderInputs::read(db, &order).await?;
+    let mut planned = effects(&order, &inputs, step)?;
+    let due = (order.is_checkout() && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded))
+        .then(|| step.now.saturating_add(FOLLOW_UP));
+    let change = StatusChange {
+        to: step.to,
+        lines: step.lines,
+        due,
+        intent: step.intent,
+        over_limit: step.limits == Limits::Ignored,
+    };
+    planned.writes.insert(0, before.change(&change)?);
+    // The same row may be due at the same second again: then it is replaced, not removed.
+    let next = due.map(|due| Unfinished::put(&order.order, due)).transpose()?;
+    if before.effects.due != due {
+        planned.writes.extend(before.unfinished().map(Write::delete));
+    }
+    planned.writes.extend(next);
+    planned.writes.extend(step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?);
+    if ends_checkout(before, step.to) {
+        planned
+            .writes
+            .extend(cart_of(before, &inputs).map(|user| carts::forget_checkout(user, &order.order.internal_id)));
+    }
+    Ok(planned)
+}
+
+/// Whether the buyer's cart must forget the checkout now. A paid one is forgotten when its lines leave the cart.
+fn ends_checkout(before: &StoredOrder, to: OrderStatus) -> bool {
+    before.order.status == OrderStatus::Pending && to != OrderStatus::Paid
+}
+
+/// What the order takes or gives back.
+fn effects(order: &StoredOrder, inputs: &OrderInputs, step: &Step<'_>) -> Result<Planned, OrderRefusal> {
+    let mut planned = Planned { writes: Vec::new(), unguarded: Vec::new() };
+    match (order.order.status, step.to) {
+        (_, OrderStatus::Paid) => {
+            let mut written = None;
+            if !order.effects.held {
+                let taken = take_stock(order, inputs)?;
+                (planned.writes, planned.unguarded) = (taken.writes, taken.unguarded);
+                written = order.order.owner.filter(|_| spent(order).is_some());
+            }
+            planned.writes.extend(users_exist(inputs, written));
+            planned.writes.extend(add_to_ledgers(order, inputs, step.limits)?);
+        }
+        (OrderStatus::Paid, _) => {
+            planned.writes = give_back_stock(order, inputs);
+            planned.writes.extend(take_from_ledgers(order, inputs));
+        }
+        _ if order.effects.held => planned.writes = give_back_stock(order, inputs),
+        _ => {}
+    }
+    Ok(planned)
+}
+
+/// The order's owner, if their cart remembers the order as its checkout.
+fn cart_of(order: &StoredOrder, inputs: &OrderInputs) -> Option<UserId> {
+    order.order.owner.filter(|_| inputs.checkout.as_ref() == Some(&order.order.internal_id))
+}
