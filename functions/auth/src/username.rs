@@ -121,19 +121,7 @@ async fn create(
         admission.likely().await?;
         let id = UserId::new(sequences::reserve(&base.db, sequences::USERS, 1).await?);
         admission.granted().await?;
-        let user = User {
-            id,
-            username: player.as_str().to_owned(),
-            avatar: config.avatar_of(player.as_str()),
-            system: String::new(),
-            identificator: String::new(),
-            uuid: uuid.clone(),
-            created_at: now,
-            updated_at: now,
-            virtual_currency: Money::ZERO,
-            tokens_valid_after: None,
-            banned: false,
-        };
+        let user = User::of_player(id, player, config.avatar_of(player.as_str()), uuid.clone(), now);
         match names::create(&base.db, &user, player.key()).await? {
             Created::Written => return Ok(NameRow { user: id, valid_after: None }),
             Created::NameTaken(row) => return Ok(row),

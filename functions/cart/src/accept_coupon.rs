@@ -82,6 +82,7 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     let mut context = context::load(state, claim, code_keys).await?;
     let code = codes::take(&mut context.rows, text)?;
     let uses = codes::take_uses(&mut context.rows, text, context.user)?;
+    let (code, uses) = context.usable(code, uses);
     let wire = CurrencyFormat::new(context.active.config.digits);
     // A code that no cart could use is refused before the cart's items are read.
     if let Err(refusal) = usable(code.as_ref(), uses, now) {

@@ -1,6 +1,6 @@
 //! The active version, and the few settings that every function needs.
 
-use super::AuthType;
+use super::{AuthType, Money};
 use serde::{Deserialize, Serialize};
 
 /// The settings that a function needs before it reads anything else. They are part of the active version, so that they
@@ -35,6 +35,43 @@ pub struct StoreConfig {
     /// Whether the store is closed for maintenance, unless the active version says otherwise.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub maintenance: Maintenance,
+    /// How buyers pay.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub payments: Payments,
+}
+
+/// How buyers pay (rules.md, "Checkout").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payments {
+    /// The payment methods that are switched on, by name, in the order in which buyers see them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// Code of the currency that is charged: the store's own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub currency: String,
+    /// How many minutes an open checkout holds what it sells; 0 if it holds nothing.
+    pub hold_minutes: u32,
+    /// The most units of an item with a global limit in one open checkout.
+    pub hold_units: u32,
+    /// Whether methods that confirm a payment days later are offered.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub delayed: bool,
+    /// The least amount that can be paid.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub least: Money,
+}
+
+impl Default for Payments {
+    fn default() -> Self {
+        Self {
+            methods: Vec::new(),
+            currency: String::new(),
+            hold_minutes: 30,
+            hold_units: 10,
+            delayed: false,
+            least: Money::ZERO,
+        }
+    }
 }
 
 /// Whether the store is closed for maintenance, and what its visitors read.
@@ -78,6 +115,7 @@ impl Default for StoreConfig {
             player_avatar: String::new(),
             storefront_url: String::new(),
             maintenance: Maintenance::default(),
+            payments: Payments::default(),
         }
     }
 }

@@ -21,7 +21,7 @@ mod slug;
 mod statistics;
 mod user;
 
-pub use active_version::{ActiveVersion, ChatLogin, Maintenance, StoreConfig};
+pub use active_version::{ActiveVersion, ChatLogin, Maintenance, Payments, StoreConfig};
 pub use cart::{AppliedCode, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use checkout::{Held, OpenCheckout, Units};
@@ -30,7 +30,7 @@ pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Server, Sold,
-    Variable,
+    Variable, VariableKind,
 };
 pub use ledger::{Holding, Ledger};
 pub use money::{Money, Percent, Rate};

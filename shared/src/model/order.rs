@@ -1,6 +1,6 @@
 //! Orders.
 
-use super::{CodeText, ItemId, LineId, LineVariable, Money, OrderNumber, PaymentType, ServerId, UserId};
+use super::{CodeText, ItemId, LineId, LineVariable, Money, OrderNumber, PaymentType, PlayerName, ServerId, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -119,7 +119,7 @@ pub struct Chosen {
     /// The name of the player that a gift is for, as it was typed. The player may have no account before the order is
     /// paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gift_to: Option<String>,
+    pub gift_to: Option<PlayerName>,
 }
 
 impl OrderLine {

@@ -1,6 +1,6 @@
 //! A buyer's account.
 
-use super::{Money, UserId};
+use super::{Money, PlayerName, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -87,6 +87,24 @@ impl fmt::Display for UserName {
 pub const LEEWAY: i64 = 60;
 
 impl User {
+    /// The new account of a player, at `now` (seconds since 1970 UTC).
+    #[must_use]
+    pub fn of_player(id: UserId, name: &PlayerName, avatar: String, uuid: String, now: i64) -> Self {
+        Self {
+            id,
+            username: name.as_str().to_owned(),
+            avatar,
+            system: String::new(),
+            identificator: String::new(),
+            uuid,
+            created_at: now,
+            updated_at: now,
+            virtual_currency: Money::ZERO,
+            tokens_valid_after: None,
+            banned: false,
+        }
+    }
+
     /// Whether a token that was issued at this second (since 1970 UTC) is valid for the account (rules.md, "Tokens").
     ///
     /// A token older than the account was issued to an earlier account with the same id, which a restore removed. A

@@ -3,12 +3,15 @@
 
 pub mod add_line;
 pub mod cart;
+pub mod checkout;
 pub mod code;
 pub mod donations;
 pub mod order;
 pub mod patrons;
+pub mod payment;
 pub mod pricing;
 pub mod promotion;
 pub mod referral;
 pub mod statistics;
+pub mod variable;
 pub mod visibility;

@@ -68,6 +68,18 @@ pub fn spread(lines: &[OrderLine], amount: Money) -> Vec<Money> {
     parts.collect()
 }
 
+/// A sum for each line, by the user that the line counts for and by item.
+#[must_use]
+pub fn by_beneficiary(order: &Order, sums: &[Money]) -> BTreeMap<UserId, BTreeMap<ItemId, Money>> {
+    let mut all: BTreeMap<UserId, BTreeMap<ItemId, Money>> = BTreeMap::new();
+    for (line, sum) in order.lines.iter().zip(sums) {
+        let Some(user) = line.beneficiary(order.owner) else { continue };
+        let of_item = all.entry(user).or_default().entry(line.item).or_default();
+        *of_item = *of_item + *sum;
+    }
+    all
+}
+
 /// The order with its lines' totals less what was refunded of its price.
 #[must_use]
 pub fn without_refunded(order: &Order, refunded: Money) -> Order {

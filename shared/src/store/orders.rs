@@ -6,7 +6,7 @@ use super::codec::{Item, Row, encode_live};
 use super::keys::{self, Key};
 use super::read_live;
 use super::transaction::Write;
-use crate::model::{InternalId, Order, OrderEffects, OrderLine, OrderStatus};
+use crate::model::{InternalId, Money, Order, OrderEffects, OrderLine, OrderStatus};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 
@@ -179,6 +179,32 @@ impl StoredOrder {
             .only_if("cart_cleared = :no")
             .value(":yes", AttributeValue::Bool(true))
             .value(":no", AttributeValue::Bool(false))
+    }
+
+    /// The write that notes how much of the order is refunded by now, on the condition that nobody noted more meanwhile.
+    #[must_use]
+    pub fn set_refunded<G>(&self, refunded: Money) -> Write<G> {
+        let before = self.effects.refunded.minor();
+        let write = Write::update(self.key(), "SET refunded = :refunded").number(":refunded", refunded.minor());
+        let write = write.name("#status", "status").text(":paid", OrderStatus::Paid.as_str());
+        if before == 0 {
+            write.only_if("#status = :paid AND attribute_not_exists(refunded)")
+        } else {
+            write.only_if("#status = :paid AND refunded = :before").number(":before", before)
+        }
+    }
+
+    /// The writes that let the sweep look at the order at `due` (seconds since 1970 UTC), and not before.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if the row cannot be encoded.
+    pub fn postpone<G>(&self, due: i64) -> Result<Vec<Write<G>>, StoreError> {
+        let Some((before, row)) = self.effects.due.zip(self.unfinished()).filter(|(before, _)| *before != due) else {
+            return Ok(Vec::new());
+        };
+        let own = Write::update(self.key(), "SET due = :due").only_if("due = :before");
+        let own = own.number(":due", due).number(":before", before);
+        Ok(vec![own, Write::delete(row), Unfinished::put(&self.order, due)?])
     }
 
     /// The writes that finish the order, on the condition that nothing else became due: nothing looks at it again.

@@ -4,4 +4,5 @@
 //! Knows nothing of HTTP, of endpoints or of a command line. The time is an argument.
 
 pub mod carts;
+pub mod checkouts;
 pub mod orders;

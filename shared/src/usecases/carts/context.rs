@@ -1,8 +1,9 @@
 //! A user's cart with their ledger, read together, and the items of its lines, which may be cached.
 
 use crate::clock::Clock;
-use crate::model::{ActiveVersion, Cart, ItemId, Items, Ledger, Sold, UserId};
+use crate::model::{ActiveVersion, Cart, Code, ItemId, Items, Ledger, Sold, UserId};
 use crate::rules::cart::{PricedLine, price_lines};
+use crate::rules::checkout::{release_code, release_units};
 use crate::store::counters::Counters;
 use crate::store::items::ItemCache;
 use crate::store::keys::{self, Key};
@@ -73,6 +74,15 @@ impl CartContext {
         Ok(Self { user, active, cart, ledger, rows })
     }
 
+    /// A code that was read, and how often the user used it, without what the user's own checkout holds.
+    #[must_use]
+    pub fn usable(&self, code: Option<Code>, uses: u32) -> (Option<Code>, u32) {
+        match &self.cart.checkout {
+            Some(checkout) => release_code(code, uses, &checkout.held),
+            None => (code, uses),
+        }
+    }
+
     /// Reads the items of the cart and `also`, their counters and the items under `more`, all at once. Reads nothing if
     /// everything is cached and `more` is empty.
     ///
@@ -92,7 +102,10 @@ impl CartContext {
         keys.extend(more);
         let mut rows = if keys.is_empty() { Rows::default() } else { sources.db.batch_get(keys).await? };
         let items = sources.items.complete(items, &mut rows)?;
-        let sold = sources.counters.complete(counters, &mut rows)?;
+        let mut sold = sources.counters.complete(counters, &mut rows)?;
+        if let Some(checkout) = &self.cart.checkout {
+            release_units(&mut sold, &checkout.held);
+        }
         Ok(CartItems { items, sold, rows })
     }
 }

@@ -5,7 +5,8 @@ use crate::model::{Code, ItemId, Referral};
 use crate::rules::cart::PricedLine;
 use crate::rules::code::{Applied, CodeRefusal, judge};
 use crate::rules::referral::in_force;
-use crate::store::{StoreError, codes, keys};
+use crate::store::keys::{self, Key};
+use crate::store::{StoreError, codes};
 
 /// A cart with its items and the codes on it.
 #[derive(Debug)]
@@ -32,14 +33,28 @@ impl LoadedCart {
         context: CartContext,
         also: Option<ItemId>,
     ) -> Result<Self, StoreError> {
+        Self::load_with(sources, context, also, []).await
+    }
+
+    /// [`Self::load`], and the rows under `more` with it.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they can be neither read nor decoded.
+    pub async fn load_with(
+        sources: &CartSources<'_>,
+        context: CartContext,
+        also: Option<ItemId>,
+        more: impl IntoIterator<Item = Key>,
+    ) -> Result<Self, StoreError> {
         let (on_cart, owner) = (context.cart.code.iter(), context.user);
         let code_keys = on_cart.flat_map(|on_cart| [keys::code(&on_cart.code), keys::code_use(&on_cart.code, owner)]);
         let referral_keys = context.cart.referral.iter().map(keys::referral);
-        let mut items = context.load_items(sources, also, code_keys.chain(referral_keys)).await?;
+        let mut items = context.load_items(sources, also, code_keys.chain(referral_keys).chain(more)).await?;
         let (code, uses) = match &context.cart.code {
             Some(on_cart) => {
                 let code = codes::take(&mut items.rows, &on_cart.code)?.filter(|code| code.id() == on_cart.id);
-                (code, codes::take_uses(&mut items.rows, &on_cart.code, owner)?)
+                let uses = codes::take_uses(&mut items.rows, &on_cart.code, owner)?;
+                context.usable(code, uses)
             }
             None => (None, 0),
         };

@@ -7,16 +7,16 @@
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 
 mod audit;
-mod effects;
+pub(in crate::usecases) mod effects;
 mod erase;
-mod inputs;
+pub(in crate::usecases) mod inputs;
 mod patrons;
 mod price;
 mod record;
-mod refusal;
+pub(in crate::usecases) mod refusal;
 mod set_status;
 mod statistics;
-mod transition;
+pub(in crate::usecases) mod transition;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
 pub use erase::{Erased, erase_names};
@@ -43,7 +43,7 @@ pub fn new_internal_id() -> Option<InternalId> {
 }
 
 /// Reserves the next running number of an order. A number that is then not used remains a gap.
-async fn next_number(db: &Db) -> Result<OrderNumber, StoreError> {
+pub(in crate::usecases) async fn next_number(db: &Db) -> Result<OrderNumber, StoreError> {
     sequences::reserve(db, sequences::ORDERS, 1).await.map(OrderNumber::new)
 }
 

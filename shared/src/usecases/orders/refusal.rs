@@ -51,6 +51,12 @@ pub enum OrderRefusal {
         /// The item.
         item: ItemId,
     },
+    /// The recipient of a gift owns it or has reached the limit.
+    #[error("the recipient of item {item} owns it or has reached the limit")]
+    Recipient {
+        /// The item.
+        item: ItemId,
+    },
     /// The player that a gift is for was banned.
     #[error("a player that a gift is for is banned")]
     Banned,

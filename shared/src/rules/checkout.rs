@@ -1,0 +1,392 @@
+//! What a checkout sells: the lines, their totals, and what is held for it (rules.md, "Checkout").
+
+use super::cart::PricedLine;
+use super::code::{Applied, taken_off};
+use super::missing::missing;
+use super::pricing::is_cumulative;
+use crate::model::{
+    Cart, Chosen, Code, CodeText, Coupon, GiftCard, GiftCardPayment, Held, ItemId, Money, OrderEffects, OrderLine,
+    PaymentType, Payments, PlayerName, Sold, Units,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The largest amount of a line and of a checkout: what payment providers take.
+pub const LARGEST_CHARGE: Money = Money::from_minor(99_999_999);
+
+/// What a checkout sells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sale {
+    /// The lines, with their totals after coupon.
+    pub lines: Vec<OrderLine>,
+    /// The coupon that is used.
+    pub coupon: Option<CodeText>,
+    /// The payment with a gift card.
+    pub gift_card: Option<GiftCardPayment>,
+    /// The amount to be paid in virtual currency.
+    pub virtual_currency: Money,
+    /// The amount to be paid in money.
+    pub price: Money,
+}
+
+/// Who pays, as far as it decides what can be bought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Payer {
+    /// Whether the token proves more than a name (rules.md, "Tokens").
+    pub is_proven: bool,
+    /// Whether the buyer has completed the chat login.
+    pub has_chat: bool,
+    /// The balance in virtual currency, with what the buyer's own checkout holds.
+    pub virtual_currency: Money,
+}
+
+/// Why a cart cannot be paid, in the order in which the reasons are checked. The text is a sentence for the buyer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CheckoutRefusal {
+    /// The cart has no lines.
+    #[error("Your cart is empty.")]
+    Empty,
+    /// A subscription.
+    #[error("Subscriptions cannot be paid yet.")]
+    Subscription,
+    /// A line lacks something that the buyer has to choose.
+    #[error("\"{name}\" is not complete: {missing}")]
+    Incomplete {
+        /// The item's name.
+        name: String,
+        /// What is missing, as a sentence.
+        missing: String,
+    },
+    /// A line is unavailable.
+    #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
+    Unavailable {
+        /// The item's name.
+        name: String,
+    },
+    /// More units than are left.
+    #[error("Only {left} of \"{name}\" can still be bought.")]
+    Left {
+        /// The item's name.
+        name: String,
+        /// The units that are left.
+        left: u64,
+    },
+    /// More units of a limited item than one checkout may hold.
+    #[error("At most {most} of \"{name}\" can be bought at once.")]
+    AtOnce {
+        /// The item's name.
+        name: String,
+        /// The most units.
+        most: u32,
+    },
+    /// A line needs a linked chat account.
+    #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
+    NoChat {
+        /// The item's name.
+        name: String,
+    },
+    /// Somebody else was quicker.
+    #[error("\"{name}\" is sold out.")]
+    SoldOut {
+        /// The item's name.
+        name: String,
+    },
+    /// The recipient of a gift owns it or has reached the limit.
+    #[error("\"{name}\" cannot be given: its recipient owns it or has reached the limit.")]
+    Recipient {
+        /// The item's name.
+        name: String,
+    },
+    /// The recipient of a gift is banned.
+    #[error("A player that a gift is for is banned.")]
+    Banned,
+    /// Virtual currency with a login by name.
+    #[error("Virtual currency needs a login proven in the game.")]
+    NotProven,
+    /// Too little virtual currency.
+    #[error("You do not have enough virtual currency.")]
+    VirtualCurrency,
+    /// A line or the total is above [`LARGEST_CHARGE`].
+    #[error("The amount is too large to be paid at once.")]
+    TooLarge,
+    /// Less than the least amount.
+    #[error("The amount is below the least that can be paid.")]
+    BelowLeast {
+        /// The least amount.
+        least: Money,
+    },
+}
+
+/// What a checkout of a cart sells. `lines` are the cart's priced lines, `applied` the code on it, if it applies; what the
+/// buyer's own checkout holds does not count in their availability.
+///
+/// # Errors
+/// The first [`CheckoutRefusal`].
+pub fn sale(
+    lines: &[PricedLine<'_>],
+    applied: Option<&Applied<'_>>,
+    payments: &Payments,
+    payer: Payer,
+) -> Result<Sale, CheckoutRefusal> {
+    if lines.is_empty() {
+        return Err(CheckoutRefusal::Empty);
+    }
+    lines.iter().try_for_each(|line| check_line(line, payer))?;
+    check_units(lines, payments)?;
+    let sold = lines.iter().zip(discounts(lines, applied)).map(|(line, off)| order_line(line, off)).collect();
+    let sale = Sale {
+        lines: sold,
+        coupon: applied.and_then(|applied| coupon(applied.code)),
+        gift_card: applied.and_then(gift_card),
+        virtual_currency: virtual_price(lines),
+        price: Money::ZERO,
+    };
+    check_amounts(sale, payments, payer)
+}
+
+fn check_line(line: &PricedLine<'_>, payer: Payer) -> Result<(), CheckoutRefusal> {
+    let item = line.item();
+    let name = || item.name.clone();
+    if line.line.payment_type == PaymentType::Subscription {
+        return Err(CheckoutRefusal::Subscription);
+    }
+    if let Some(missing) = missing(line.line, item).first() {
+        return Err(CheckoutRefusal::Incomplete { name: name(), missing: missing.to_string() });
+    }
+    if line.availability.unavailable {
+        return Err(CheckoutRefusal::Unavailable { name: name() });
+    }
+    if item.needs_chat && !payer.has_chat {
+        return Err(CheckoutRefusal::NoChat { name: name() });
+    }
+    Ok(())
+}
+
+/// Several lines may sell the same item; the limits are those of the item.
+fn check_units(lines: &[PricedLine<'_>], payments: &Payments) -> Result<(), CheckoutRefusal> {
+    let (mut all, mut own): (BTreeMap<ItemId, u64>, BTreeMap<ItemId, u64>) = Default::default();
+    for line in lines {
+        let item = line.item();
+        let (name, count) = (item.name.clone(), u64::from(line.count));
+        let total = all.entry(item.id).or_default();
+        *total += count;
+        let limits = line.availability.limits;
+        let left = |limit: Option<u32>, current: Option<u64>| Some(u64::from(limit?).saturating_sub(current?));
+        if let Some(left) = left(limits.global, limits.global_current).filter(|left| *total > *left) {
+            return Err(CheckoutRefusal::Left { name, left });
+        }
+        if limits.global.is_some() && *total > u64::from(payments.hold_units) {
+            return Err(CheckoutRefusal::AtOnce { name, most: payments.hold_units });
+        }
+        if line.line.payment_type != PaymentType::Gift {
+            let total = own.entry(item.id).or_default();
+            *total += count;
+            if let Some(left) = left(limits.user, limits.user_current).filter(|left| *total > *left) {
+                return Err(CheckoutRefusal::Left { name, left });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_amounts(mut sale: Sale, payments: &Payments, payer: Payer) -> Result<Sale, CheckoutRefusal> {
+    if sale.virtual_currency > Money::ZERO && !payer.is_proven {
+        return Err(CheckoutRefusal::NotProven);
+    }
+    if sale.virtual_currency > payer.virtual_currency {
+        return Err(CheckoutRefusal::VirtualCurrency);
+    }
+    let total: Money = sale.lines.iter().map(|line| line.total).sum();
+    if total > LARGEST_CHARGE {
+        return Err(CheckoutRefusal::TooLarge);
+    }
+    sale.price = sale.gift_card.as_ref().map_or(total, |payment| total.less(payment.amount));
+    if sale.price > Money::ZERO && sale.price < payments.least {
+        return Err(CheckoutRefusal::BelowLeast { least: payments.least });
+    }
+    Ok(sale)
+}
+
+fn discounts(lines: &[PricedLine<'_>], applied: Option<&Applied<'_>>) -> Vec<Money> {
+    match applied.map(|applied| applied.code) {
+        Some(Code::Coupon(coupon)) => taken_off(coupon, lines),
+        _ => vec![Money::ZERO; lines.len()],
+    }
+}
+
+fn coupon(code: &Code) -> Option<CodeText> {
+    matches!(code, Code::Coupon(_)).then(|| code.text().clone())
+}
+
+fn gift_card(applied: &Applied<'_>) -> Option<GiftCardPayment> {
+    let pays = matches!(applied.code, Code::Gift(_)) && applied.sum > Money::ZERO;
+    pays.then(|| GiftCardPayment { code: applied.code.text().clone(), amount: applied.sum })
+}
+
+fn virtual_price(lines: &[PricedLine<'_>]) -> Money {
+    let lines = lines.iter().filter(|line| line.item().virtual_only);
+    lines.map(|line| line.item().virtual_price.times(line.count)).sum()
+}
+
+fn order_line(line: &PricedLine<'_>, off: Money) -> OrderLine {
+    let (item, chosen) = (line.item(), line.line);
+    let total = if item.virtual_only { Money::ZERO } else { line.total().less(off) };
+    OrderLine {
+        payment_type: chosen.payment_type,
+        chosen: Some(Chosen {
+            line: chosen.id,
+            name: item.name.clone(),
+            variables: chosen.variables.clone(),
+            server: chosen.server,
+            gift_to: chosen.gift_to.clone(),
+        }),
+        ..OrderLine::new(item.id, line.count, total)
+    }
+}
+
+/// What is held for an order.
+#[must_use]
+pub fn held(lines: &[OrderLine], effects: &OrderEffects) -> Held {
+    let mut units: BTreeMap<ItemId, u64> = BTreeMap::new();
+    for line in lines {
+        *units.entry(line.item).or_default() += u64::from(line.count);
+    }
+    Held {
+        units: units.into_iter().map(|(item, count)| Units { item, count }).collect(),
+        coupon: effects.coupon.clone(),
+        gift_card: effects.gift_card.clone(),
+        virtual_currency: effects.virtual_currency,
+    }
+}
+
+/// Takes what the buyer's own checkout holds out of the units sold: it does not count against the buyer's cart.
+pub fn release_units(sold: &mut Sold, held: &Held) {
+    for units in &held.units {
+        if let Some(sold) = sold.get_mut(&units.item) {
+            *sold = sold.saturating_sub(units.count);
+        }
+    }
+}
+
+/// A code and the buyer's uses of it, without what the buyer's own checkout holds.
+#[must_use]
+pub fn release_code(code: Option<Code>, uses: u32, held: &Held) -> (Option<Code>, u32) {
+    match code {
+        Some(Code::Coupon(coupon)) if held.coupon.as_ref() == Some(&coupon.code) => {
+            let coupon = Coupon { uses: coupon.uses.saturating_sub(1), ..coupon };
+            (Some(Code::Coupon(coupon)), uses.saturating_sub(1))
+        }
+        Some(Code::Gift(gift)) => {
+            let own = held.gift_card.as_ref().filter(|payment| payment.code == gift.code);
+            let balance = gift.balance + own.map_or(Money::ZERO, |payment| payment.amount);
+            (Some(Code::Gift(GiftCard { balance, ..gift })), uses)
+        }
+        code => (code, uses),
+    }
+}
+
+/// Whom a line is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Beneficiary {
+    /// The buyer.
+    Buyer,
+    /// The player with this name, in lower case.
+    Player(String),
+}
+
+impl Beneficiary {
+    /// The player that a gift is for.
+    #[must_use]
+    pub fn player(name: &PlayerName) -> Self {
+        Self::Player(name.key().to_string())
+    }
+}
+
+/// What somebody may own of an item before a checkout sells to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MayOwn {
+    /// The item that is counted.
+    pub item: ItemId,
+    /// The most units.
+    pub most: u64,
+    /// The item that is sold.
+    pub sold: ItemId,
+    /// Its limit for one user; `None` if it is about a step of a cumulative category.
+    pub limit: Option<u32>,
+}
+
+/// What everybody for whom a line is may own already: the limits per user, and the steps of cumulative categories.
+#[must_use]
+pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
+    let mut units: BTreeMap<(Beneficiary, ItemId), u64> = BTreeMap::new();
+    for line in lines {
+        *units.entry((beneficiary(line), line.item().id)).or_default() += u64::from(line.count);
+    }
+    let mut all: BTreeMap<Beneficiary, Vec<MayOwn>> = BTreeMap::new();
+    let mut judged = BTreeSet::new();
+    for line in lines {
+        let (item, who) = (line.item(), beneficiary(line));
+        if !judged.insert((who.clone(), item.id)) {
+            continue;
+        }
+        let wanted = units.get(&(who.clone(), item.id)).copied().unwrap_or_default();
+        let of = all.entry(who).or_default();
+        if let Some(limit) = item.user_limit {
+            let most = u64::from(limit).saturating_sub(wanted);
+            of.push(MayOwn { item: item.id, most, sold: item.id, limit: Some(limit) });
+        }
+        if is_cumulative(item, &line.published.price_tiers) {
+            let higher = line.published.price_tiers.iter().filter(|tier| tier.price >= item.price);
+            of.extend(higher.map(|tier| MayOwn { item: tier.item, most: 0, sold: item.id, limit: None }));
+        }
+    }
+    all.retain(|_, limits| !limits.is_empty());
+    all
+}
+
+fn beneficiary(line: &PricedLine<'_>) -> Beneficiary {
+    line.line.gift_to.as_ref().map_or(Beneficiary::Buyer, Beneficiary::player)
+}
+
+/// A line of the bill at the payment provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BillLine {
+    /// Name and units, such as "Squire × 2".
+    pub name: String,
+    /// The line's total.
+    pub amount: Money,
+}
+
+/// The bill of an order. The payment with a gift card is taken off from the last line up, and lines without an amount are
+/// left out, so that the amounts add up to the order's price.
+#[must_use]
+pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<BillLine> {
+    let mut paid = gift_card.map_or(Money::ZERO, |payment| payment.amount);
+    let mut bill: Vec<BillLine> = Vec::with_capacity(lines.len());
+    for line in lines.iter().rev() {
+        let off = paid.min(line.total);
+        paid = paid.less(off);
+        let name = line.chosen.as_ref().map_or_else(|| line.item.to_string(), |chosen| chosen.name.clone());
+        let name = if line.count == 1 { name } else { format!("{name} × {}", line.count) };
+        bill.push(BillLine { name, amount: line.total.less(off) });
+    }
+    bill.reverse();
+    bill.retain(|line| line.amount > Money::ZERO);
+    bill
+}
+
+/// The cart once an order is paid: without the units that were bought, and without the code that was used. Units and
+/// lines that were added meanwhile stay.
+#[must_use]
+pub fn without_bought(cart: &Cart, lines: &[OrderLine], codes: &[&CodeText]) -> Cart {
+    let mut cart = cart.clone();
+    for bought in lines {
+        let Some(chosen) = &bought.chosen else { continue };
+        for line in cart.lines.iter_mut().filter(|line| line.id == chosen.line && line.item == bought.item) {
+            line.count = line.count.saturating_sub(bought.count);
+        }
+    }
+    cart.lines.retain(|line| line.count > 0);
+    cart.code = cart.code.filter(|code| !codes.contains(&&code.code));
+    cart.checkout = None;
+    cart
+}

@@ -1,0 +1,316 @@
+//! Beginning a checkout.
+
+use super::existing::{Existing, resume};
+use super::hold::{self, HoldError, Recipient, Recipients};
+use super::provider::{Provider, ProviderError};
+use super::settle::{SettleError, complete, give_up};
+use crate::model::{
+    Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
+};
+use crate::rules::cart::{PricedLine, sums};
+use crate::rules::checkout::{CheckoutRefusal, Payer, Sale, sale};
+use crate::store::names::NameRow;
+use crate::store::orders::StoredOrder;
+use crate::store::transaction::{Sent, send};
+use crate::store::{RETRIES, StoreError, backoff, carts};
+use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
+use crate::usecases::orders::inputs::OrderInputs;
+use crate::usecases::orders::refusal::{OrderRefusal, Write};
+use crate::usecases::orders::{new_internal_id, next_number};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many seconds longer than it is promised a checkout is open, so that a slow request is not too late.
+const MARGIN: i64 = 300;
+/// The fewest minutes that a checkout is open: less is refused by providers.
+const LEAST_MINUTES: i64 = 30;
+/// How many seconds after its end the sweep looks at a checkout.
+const GRACE: i64 = 60;
+
+/// A buyer, as a checkout reads them.
+#[derive(Debug)]
+pub struct Buyer {
+    /// The cart and what it depends on.
+    pub context: CartContext,
+    /// The balance in virtual currency.
+    pub virtual_currency: Money,
+}
+
+/// What a buyer asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The name of the payment method.
+    pub gateway: &'a str,
+    /// Whether the token proves more than a name (rules.md, "Tokens").
+    pub is_proven: bool,
+    /// Whether the buyer has completed the chat login.
+    pub has_chat: bool,
+}
+
+/// A checkout that the buyer can pay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkout {
+    /// The order's id.
+    pub order: InternalId,
+    /// Where it is paid; `None` if there was nothing to pay and the order is paid.
+    pub url: Option<String>,
+}
+
+/// Why there is no checkout. `E` is why the buyer could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError<E> {
+    /// The buyer could not be read.
+    #[error("the buyer could not be read")]
+    Load(E),
+    /// The cart cannot be paid as it is.
+    #[error(transparent)]
+    Refused(#[from] CheckoutRefusal),
+    /// The code on the cart no longer applies. It has been removed.
+    #[error("The code on your cart no longer applies and was removed.")]
+    CodeRemoved {
+        /// What the cart costs without it.
+        total: Money,
+    },
+    /// The last payment has not ended.
+    #[error("Your last payment is being processed.")]
+    Processing,
+    /// The provider.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// Other writes kept changing the same items.
+    #[error("other writes kept changing the same items; nothing was held")]
+    Conflict,
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Begins a checkout of the buyer's cart, or finds the one that is open for the same cart. `load` reads the buyer; it is
+/// called again if the cart has changed.
+///
+/// # Errors
+/// [`CreateError`]. If the provider or the database did not respond, the same call goes on where this one stopped.
+pub async fn create<P, E, F>(
+    sources: &CartSources<'_>,
+    provider: &P,
+    request: Request<'_>,
+    load: impl Fn() -> F,
+) -> Result<Checkout, CreateError<E>>
+where
+    P: Provider,
+    F: Future<Output = Result<Buyer, E>>,
+{
+    for round in 0..=RETRIES {
+        if let Some(earlier) = round.checked_sub(1) {
+            tokio::time::sleep(backoff(earlier)).await;
+        }
+        let buyer = load().await.map_err(CreateError::Load)?;
+        if let Some(open) = &buyer.context.cart.checkout {
+            match resume(sources, provider, open, buyer.context.cart.version, buyer.context.user).await? {
+                Existing::Open(checkout) => return Ok(checkout),
+                Existing::Processing => return Err(CreateError::Processing),
+                Existing::Ended => continue,
+            }
+        }
+        if let Some(order) = begin(sources, request, buyer).await? {
+            return open(sources, provider, &order).await.map_err(CreateError::from);
+        }
+    }
+    Err(CreateError::Conflict)
+}
+
+/// Judges the cart and holds what it sells. `None` if it has changed meanwhile.
+async fn begin<E>(
+    sources: &CartSources<'_>,
+    request: Request<'_>,
+    buyer: Buyer,
+) -> Result<Option<StoredOrder>, CreateError<E>> {
+    let now = sources.clock.seconds();
+    let payments = buyer.context.active.config.payments.clone();
+    let names: BTreeMap<String, Recipient> = recipients(&buyer.context);
+    let loaded = LoadedCart::load_with(sources, buyer.context, None, names.values().map(Recipient::key));
+    let (loaded, number) = tokio::join!(loaded, next_number(sources.db));
+    let mut loaded = loaded?;
+    let names = found(names, &mut loaded)?;
+    let lines = loaded.lines();
+    let applied = match (&loaded.context.cart.code, loaded.applied(&lines, now)) {
+        (None, _) => None,
+        (Some(_), Ok(applied)) => Some(applied),
+        (Some(_), Err(_)) => return remove_code(sources, &loaded, &lines).await,
+    };
+    let held = loaded.context.cart.checkout.as_ref().map_or(Money::ZERO, |open| open.held.virtual_currency);
+    let payer = Payer {
+        is_proven: request.is_proven,
+        has_chat: request.has_chat,
+        virtual_currency: buyer.virtual_currency + held,
+    };
+    let sale = sale(&lines, applied.as_ref(), &payments, payer)?;
+    let order = order(sale, &loaded, request, &names, number?, now)?;
+    let inputs = inputs(&loaded, &lines, &names);
+    let writes = hold::writes(&order, &loaded.context.cart, &lines, &names, &inputs);
+    let writes = match writes {
+        Ok(writes) => writes,
+        Err(HoldError::Refused(refusal)) => return refused(refusal, &lines),
+        Err(HoldError::Store(error)) => return Err(error.into()),
+    };
+    match send(sources.db, writes).await? {
+        Sent::Written => Ok(Some(order)),
+        Sent::Conflict => Ok(None),
+        Sent::Refused(refusal) => refused(refusal, &lines),
+    }
+}
+
+/// The players that gifts in the cart are for.
+fn recipients(context: &CartContext) -> Recipients {
+    let names = context.cart.lines.iter().filter_map(|line| line.gift_to.as_ref());
+    names.map(|name| (name.key().to_string(), Recipient { name: name.clone(), user: None })).collect()
+}
+
+/// The recipients with their accounts.
+fn found(mut recipients: Recipients, loaded: &mut LoadedCart) -> Result<Recipients, StoreError> {
+    for recipient in recipients.values_mut() {
+        let key = recipient.key();
+        let row: Option<NameRow> = loaded.items.rows.take(&key).map(|row| row.live(&key)).transpose()?;
+        recipient.user = row.map(|row| row.user);
+    }
+    Ok(recipients)
+}
+
+/// The order of a sale. Everything that the provider is sent is in it.
+fn order(
+    sale: Sale,
+    loaded: &LoadedCart,
+    request: Request<'_>,
+    recipients: &Recipients,
+    number: OrderNumber,
+    now: i64,
+) -> Result<StoredOrder, StoreError> {
+    let config = &loaded.context.active.config;
+    let payments: &Payments = &config.payments;
+    let minutes = i64::from(payments.hold_minutes).max(LEAST_MINUTES);
+    let expires_at = now.saturating_add(minutes * 60).saturating_add(MARGIN);
+    let mut lines = sale.lines;
+    for line in &mut lines {
+        let name = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
+        line.recipient = name.and_then(|name| recipients.get(&name.key().to_string())).and_then(|found| found.user);
+    }
+    let order = Order {
+        id: number,
+        internal_id: new_internal_id().ok_or_else(|| StoreError::unavailable("getrandom"))?,
+        price: sale.price,
+        currency: payments.currency.clone(),
+        digits: Some(config.digits),
+        status: OrderStatus::Pending,
+        gateway: request.gateway.to_owned(),
+        created_at: now,
+        owner: Some(loaded.context.user),
+        lines,
+    };
+    let provider = ProviderCheckout {
+        session: None,
+        url: None,
+        intent: None,
+        expires_at,
+        storefront: config.storefront_url.clone(),
+        delayed: payments.delayed,
+        asked_at: None,
+    };
+    let effects = OrderEffects {
+        recorded_as: Some(OrderStatus::Pending),
+        coupon: sale.coupon,
+        gift_card: sale.gift_card,
+        counted: Some(false),
+        virtual_currency: sale.virtual_currency,
+        held: payments.hold_minutes > 0,
+        provider: Some(provider),
+        due: Some(expires_at.saturating_add(GRACE)),
+        ..OrderEffects::default()
+    };
+    Ok(StoredOrder { order, effects })
+}
+
+/// What the order's effects depend on. It has all been read for the cart.
+fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: &Recipients) -> OrderInputs {
+    let code = |is_kind: fn(&Code) -> bool| loaded.code().filter(|code| is_kind(code)).cloned();
+    let accounts = recipients.values().filter_map(|recipient| recipient.user);
+    OrderInputs {
+        stored: None,
+        users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
+        ledgers: BTreeSet::new(),
+        items: lines.iter().map(|line| (line.item().id, line.published.clone())).collect(),
+        counted: BTreeSet::new(),
+        coupon: code(|code| matches!(code, Code::Coupon(_))),
+        has_use: false,
+        gift_card: code(|code| matches!(code, Code::Gift(_))),
+        checkout: None,
+    }
+}
+
+/// Removes a code that no longer applies from the cart, so that the buyer pays only what was shown.
+async fn remove_code<T, E>(
+    sources: &CartSources<'_>,
+    loaded: &LoadedCart,
+    lines: &[PricedLine<'_>],
+) -> Result<Option<T>, CreateError<E>> {
+    let cart = crate::model::Cart { code: None, ..loaded.context.cart.clone() };
+    let write: Write = carts::write(&cart)?;
+    match send(sources.db, vec![write]).await? {
+        Sent::Written => Err(CreateError::CodeRemoved { total: sums(lines).clear_price }),
+        Sent::Conflict | Sent::Refused(_) => Ok(None),
+    }
+}
+
+/// What a refusal of the transaction means to the buyer. A code that was used up meanwhile is judged again.
+fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Option<T>, CreateError<E>> {
+    let name =
+        |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, |line| line.item().name.clone());
+    Err(CreateError::Refused(match refusal {
+        OrderRefusal::GlobalLimit { item, .. } => CheckoutRefusal::SoldOut { name: name(item) },
+        OrderRefusal::UserLimit { item, .. } | OrderRefusal::Owned { item } => {
+            CheckoutRefusal::Unavailable { name: name(item) }
+        }
+        OrderRefusal::Recipient { item } => CheckoutRefusal::Recipient { name: name(item) },
+        OrderRefusal::Banned => CheckoutRefusal::Banned,
+        OrderRefusal::VirtualCurrency => CheckoutRefusal::VirtualCurrency,
+        OrderRefusal::UnknownCoupon
+        | OrderRefusal::UnknownGiftCard
+        | OrderRefusal::CouponUsedUp
+        | OrderRefusal::CouponUsedUpByUser
+        | OrderRefusal::GiftCardBalance => return Ok(None),
+    }))
+}
+
+/// Opens the provider's checkout of an order and stores it. An order without a price is paid at once. If the provider
+/// refuses it for good, what was held is given back.
+pub(super) async fn open<P: Provider>(
+    sources: &CartSources<'_>,
+    provider: &P,
+    stored: &StoredOrder,
+) -> Result<Checkout, SettleError> {
+    let order = stored.order.internal_id.clone();
+    if stored.order.price == Money::ZERO {
+        complete(sources.db, sources.clock, stored).await?;
+        return Ok(Checkout { order, url: None });
+    }
+    let session = match provider.open(stored).await {
+        Ok(session) => session,
+        Err(ProviderError::Refused(reason)) => {
+            give_up(sources.db, sources.clock, &order).await?;
+            return Err(ProviderError::Refused(reason).into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let write: Write = stored.set_session(&session.id, &session.url);
+    // Another request for the same order may have stored the same session already.
+    let _: Sent<_> = send(sources.db, vec![write]).await?;
+    Ok(Checkout { order, url: Some(session.url) })
+}
+
+impl<E> From<SettleError> for CreateError<E> {
+    fn from(error: SettleError) -> Self {
+        match error {
+            SettleError::Provider(error) => Self::Provider(error),
+            SettleError::Store(error) => Self::Store(error),
+            SettleError::Conflict => Self::Conflict,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Checkouts: from a cart to an order that is paid once (rules.md, "Checkout").
+//!
+//! [`create`] holds what a cart sells, in the transaction that writes the pending order, and opens a checkout at the payment
+//! provider. [`settle`] asks the provider what became of it and writes that, conditional on the order's status. What
+//! follows from a payment (statistics, the cart) is marked on the order; [`sweep`] finishes what was interrupted.
+
+mod create;
+mod existing;
+mod follow_up;
+mod hold;
+mod provider;
+mod settle;
+mod sweep;
+
+pub use create::{Buyer, Checkout, CreateError, Request, create};
+pub use follow_up::follow_up;
+pub use provider::{Provider, ProviderError, Session};
+pub use settle::{SettleError, Settled, refund_in_part, settle, settle_with};
+pub use sweep::{Swept, sweep};

@@ -1,0 +1,42 @@
+//! What a checkout needs of a payment provider. It knows nothing of how a provider is called.
+
+use crate::model::Money;
+use crate::rules::payment::PaymentState;
+use crate::store::orders::StoredOrder;
+use std::fmt::Debug;
+
+/// A payment provider.
+pub trait Provider: Debug + Sync {
+    /// Opens a checkout for an order. It is built from the order alone, so that the same order opens the same checkout again.
+    fn open(&self, order: &StoredOrder) -> impl Future<Output = Result<Session, ProviderError>> + Send;
+
+    /// What became of a checkout.
+    fn look(&self, session: &str) -> impl Future<Output = Result<PaymentState, ProviderError>> + Send;
+
+    /// Ends a checkout. One that has ended or is paid already stays as it is; [`Self::look`] says which.
+    fn expire(&self, session: &str) -> impl Future<Output = Result<(), ProviderError>> + Send;
+
+    /// Refunds an amount of a payment. The same `key` refunds once.
+    fn refund(&self, intent: &str, amount: Money, key: &str) -> impl Future<Output = Result<(), ProviderError>> + Send;
+}
+
+/// A checkout at the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its id.
+    pub id: String,
+    /// The URL of its page.
+    pub url: String,
+}
+
+/// Why the provider did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// It did not respond, or wants the call again later. It is not known whether it was done; the same call may be
+    /// repeated.
+    #[error("the payment provider is not available: {0}")]
+    Unavailable(String),
+    /// It refuses the call, now and later. Nothing was done.
+    #[error("the payment provider refuses: {0}")]
+    Refused(String),
+}

@@ -1,0 +1,287 @@
+//! Writing what the provider says of an order.
+
+use super::follow_up::follow_up;
+use super::provider::{Provider, ProviderError};
+use crate::clock::Clock;
+use crate::model::{InternalId, Money, Order, OrderLine, OrderStatus, User, UserId};
+use crate::rules::order::{by_beneficiary, spread};
+use crate::rules::payment::{Decision, PaymentState, decide};
+use crate::store::ledgers::{self, LedgerChange};
+use crate::store::names::{self, Created};
+use crate::store::orders::{self, StoredOrder};
+use crate::store::transaction::{Sent, send};
+use crate::store::{Db, RETRIES, StoreError, backoff, published, sequences};
+use crate::usecases::orders::SetStatusError;
+use crate::usecases::orders::effects::Limits;
+use crate::usecases::orders::refusal::Write;
+use crate::usecases::orders::transition::{Planned, Step, plan};
+use crate::{random, telemetry};
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// The payment has not ended; the order waits.
+    Open,
+    /// The order has changed.
+    Changed,
+    /// The order says already what the provider says.
+    Unchanged,
+}
+
+/// Why an order was not settled. The same call may be repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum SettleError {
+    /// The provider.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// Other writes kept changing the same items.
+    #[error("other writes kept changing the same items")]
+    Conflict,
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Asks the provider what became of an order's checkout, and writes it. An order whose checkout was never opened waits.
+///
+/// # Errors
+/// [`SettleError`].
+pub async fn settle<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+) -> Result<Settled, SettleError> {
+    let Some(session) = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref()) else {
+        return Ok(Settled::Open);
+    };
+    let state = provider.look(session).await?;
+    settle_with(db, clock, provider, &stored.order.internal_id, &state).await
+}
+
+/// Ends an order's checkout at the provider, and writes what came of it. A session whose URL was never stored is asked for
+/// again by the same key, so that nothing stays open that could be paid.
+///
+/// # Errors
+/// [`SettleError`].
+pub(super) async fn end<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+) -> Result<Settled, SettleError> {
+    let id = &stored.order.internal_id;
+    if stored.order.price == Money::ZERO {
+        complete(db, clock, stored).await?;
+        return Ok(Settled::Changed);
+    }
+    let known = stored.effects.provider.as_ref().and_then(|provider| provider.session.clone());
+    let session = match known {
+        Some(session) => session,
+        None => match provider.open(stored).await {
+            Ok(session) => session.id,
+            Err(ProviderError::Refused(_)) => {
+                give_up(db, clock, id).await?;
+                return Ok(Settled::Changed);
+            }
+            Err(error) => return Err(error.into()),
+        },
+    };
+    provider.expire(&session).await?;
+    let state = provider.look(&session).await?;
+    settle_with(db, clock, provider, id, &state).await
+}
+
+/// Writes what the provider says of an order, conditional on the order's status, and what follows from it.
+///
+/// # Errors
+/// [`SettleError`].
+pub async fn settle_with<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    id: &InternalId,
+    state: &PaymentState,
+) -> Result<Settled, SettleError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let Some(stored) = orders::get(db, id).await? else { return Ok(Settled::Unchanged) };
+        let decision = decide(&stored.order, &stored.effects, state);
+        let written = match decision {
+            Decision::Nothing => {
+                let waits = stored.order.status == OrderStatus::Pending;
+                follow_up(db, id).await?;
+                return Ok(if waits { Settled::Open } else { Settled::Unchanged });
+            }
+            Decision::Pay | Decision::PayOrRefund => pay(db, clock, provider, &stored, state).await?,
+            Decision::End(to) => change(db, &stored, &Step::to(to, clock.seconds())).await?.is_written(),
+            Decision::Refund => {
+                change(db, &stored, &Step::to(OrderStatus::Refunded, clock.seconds())).await?.is_written()
+            }
+            Decision::RefundInPart(refunded) => refund_in_part(db, &stored, refunded).await?,
+            Decision::Review(reason) => {
+                tracing::error!(order = %id, reason, "a payment needs an operator");
+                let write: Write = stored.set_review(reason);
+                send(db, vec![write]).await? == Sent::Written
+            }
+        };
+        if written {
+            follow_up(db, id).await?;
+            return Ok(Settled::Changed);
+        }
+        telemetry::conflict();
+    }
+    Err(SettleError::Conflict)
+}
+
+/// Pays an order that costs nothing.
+pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), SettleError> {
+    let id = &stored.order.internal_id;
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
+        if stored.order.status != OrderStatus::Pending || paid(db, clock, &stored, None).await? == Paid::Written {
+            follow_up(db, id).await?;
+            return Ok(());
+        }
+    }
+    Err(SettleError::Conflict)
+}
+
+/// Ends an order that cannot be paid, and gives back what it holds.
+pub(super) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
+        let step = Step::to(OrderStatus::Cancelled, clock.seconds());
+        if stored.order.status != OrderStatus::Pending || change(db, &stored, &step).await?.is_written() {
+            return Ok(());
+        }
+    }
+    Err(SettleError::Conflict)
+}
+
+/// The outcome of an attempt to change a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Paid {
+    /// It is written.
+    Written,
+    /// Something changed in between.
+    Conflict,
+    /// A limit does not allow it.
+    Refused,
+}
+
+impl Paid {
+    const fn is_written(self) -> bool {
+        matches!(self, Self::Written)
+    }
+}
+
+/// Writes that an order is paid. What was not held and cannot be taken any more is refunded.
+async fn pay<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+    state: &PaymentState,
+) -> Result<bool, SettleError> {
+    match paid(db, clock, stored, state.intent.as_deref()).await? {
+        Paid::Written => Ok(true),
+        Paid::Conflict => Ok(false),
+        Paid::Refused => {
+            let id = &stored.order.internal_id;
+            let Some(intent) = &state.intent else { return Ok(false) };
+            tracing::error!(order = %id, "a late payment is refunded: what it bought is gone");
+            provider.refund(intent, stored.order.price, &format!("refund-{id}-0")).await?;
+            if stored.order.status != OrderStatus::Pending {
+                return Ok(true);
+            }
+            Ok(change(db, stored, &Step::to(OrderStatus::Cancelled, clock.seconds())).await?.is_written())
+        }
+    }
+}
+
+/// Writes that an order is paid. Recipients without an account get one. What is held cannot be refused: if a gift came in
+/// between, the limit is exceeded, and the order says so.
+async fn paid(db: &Db, clock: &dyn Clock, stored: &StoredOrder, intent: Option<&str>) -> Result<Paid, SettleError> {
+    let lines = with_accounts(db, clock, &stored.order).await?;
+    let step = Step { intent, lines: lines.as_deref(), ..Step::to(OrderStatus::Paid, clock.seconds()) };
+    match change(db, stored, &step).await? {
+        Paid::Refused if stored.effects.held => change(db, stored, &Step { limits: Limits::Ignored, ..step }).await,
+        paid => Ok(paid),
+    }
+}
+
+async fn change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Result<Paid, SettleError> {
+    let Planned { writes, .. } = match plan(db, stored, step).await {
+        Ok(planned) => planned,
+        Err(SetStatusError::Refused(_)) => return Ok(Paid::Refused),
+        Err(SetStatusError::Store(error)) => return Err(error.into()),
+        Err(SetStatusError::Forbidden { .. } | SetStatusError::Unknown(_) | SetStatusError::Conflict) => {
+            return Ok(Paid::Conflict);
+        }
+    };
+    Ok(match send(db, writes).await? {
+        Sent::Written => Paid::Written,
+        Sent::Conflict => Paid::Conflict,
+        Sent::Refused(_) => Paid::Refused,
+    })
+}
+
+/// The lines with the accounts of all recipients; `None` if they are all known. A recipient who is banned by now has none.
+async fn with_accounts(db: &Db, clock: &dyn Clock, order: &Order) -> Result<Option<Vec<OrderLine>>, StoreError> {
+    let mut lines = order.lines.clone();
+    for line in lines.iter_mut().filter(|line| line.recipient.is_none()) {
+        let name = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
+        if let Some(name) = name {
+            line.recipient = account(db, clock, name).await?;
+        }
+    }
+    Ok((lines != order.lines).then_some(lines))
+}
+
+/// The account of a player, made if there is none; `None` if the name is banned.
+async fn account(db: &Db, clock: &dyn Clock, name: &crate::model::PlayerName) -> Result<Option<UserId>, StoreError> {
+    if let Some(user) = names::owner(db, name.key()).await? {
+        return Ok(Some(user));
+    }
+    let config = published::read_active_version(db).await?.unwrap_or_default().config;
+    let uuid = random::uuid().ok_or_else(|| StoreError::unavailable("getrandom"))?;
+    for _ in 0..=RETRIES {
+        let id = UserId::new(sequences::reserve(db, sequences::USERS, 1).await?);
+        let user = User::of_player(id, name, config.avatar_of(name.as_str()), uuid.clone(), clock.seconds());
+        match names::create(db, &user, name.key()).await? {
+            Created::Written => return Ok(Some(id)),
+            Created::NameTaken(row) => return Ok(Some(row.user)),
+            Created::Banned => return Ok(None),
+            // A restored table may hold accounts above its own counter.
+            Created::IdTaken => {}
+        }
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// Notes that `refunded` of a paid order is refunded by now, and takes the increase off what the ledgers call paid.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn refund_in_part(db: &Db, stored: &StoredOrder, refunded: Money) -> Result<bool, StoreError> {
+    let order = &stored.order;
+    let before = spread(&order.lines, stored.effects.refunded.min(order.total()));
+    let after = spread(&order.lines, refunded.min(order.total()));
+    let increase = before.into_iter().zip(after).map(|(before, after)| after.less(before)).collect::<Vec<_>>();
+    let mut writes: Vec<Write> = vec![stored.set_refunded(refunded)];
+    for (user, lines) in by_beneficiary(order, &increase) {
+        let change = |(item, paid): (_, Money)| LedgerChange { item, units: 0, paid: -paid.minor(), at_most: None };
+        let changes: Vec<LedgerChange> = lines.into_iter().map(change).collect();
+        writes.push(ledgers::add(user, &changes));
+    }
+    Ok(send(db, writes).await? == Sent::Written)
+}
+
+async fn pause_before(round: u32) {
+    if let Some(earlier) = round.checked_sub(1) {
+        tokio::time::sleep(backoff(earlier)).await;
+    }
+}

@@ -1,0 +1,67 @@
+//! The scheduled sweep: whatever was interrupted is finished.
+
+use super::follow_up::follow_up;
+use super::provider::Provider;
+use super::settle::{SettleError, Settled, end, settle};
+use crate::clock::Clock;
+use crate::model::{InternalId, OrderStatus};
+use crate::store::orders;
+use crate::store::transaction::{Sent, send};
+use crate::store::{Db, StoreError};
+use crate::usecases::orders::refusal::Write;
+
+/// How many seconds later an order that still waits is looked at again: a delayed method confirms after days.
+const LATER: i64 = 900;
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Orders that were due.
+    pub due: usize,
+    /// Those that are finished, or wait for the provider.
+    pub done: usize,
+    /// Those that the next sweep looks at again.
+    pub failed: usize,
+}
+
+/// Looks at every order that is due. One that fails does not keep the others waiting.
+///
+/// # Errors
+/// [`StoreError`] if the due orders cannot be read.
+pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>) -> Result<Swept, StoreError> {
+    let mut swept = Swept::default();
+    for id in orders::due(db, clock.seconds()).await? {
+        swept.due += 1;
+        match look_at(db, clock, provider, &id).await {
+            Ok(()) => swept.done += 1,
+            Err(error) => {
+                tracing::error!(order = %id, error = %error, "an order could not be finished");
+                swept.failed += 1;
+            }
+        }
+    }
+    Ok(swept)
+}
+
+async fn look_at<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: Option<&P>,
+    id: &InternalId,
+) -> Result<(), SettleError> {
+    let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
+    if stored.order.status != OrderStatus::Pending {
+        follow_up(db, id).await?;
+        return Ok(());
+    }
+    // Without a key of the provider nothing can be asked.
+    let Some(provider) = provider else { return Ok(()) };
+    let is_over = stored.effects.provider.as_ref().is_none_or(|provider| clock.seconds() >= provider.expires_at);
+    let settled =
+        if is_over { end(db, clock, provider, &stored).await? } else { settle(db, clock, provider, &stored).await? };
+    if settled == Settled::Open {
+        let writes: Vec<Write> = stored.postpone(clock.seconds().saturating_add(LATER))?;
+        let _: Sent<_> = send(db, writes).await?;
+    }
+    Ok(())
+}
