@@ -5,7 +5,7 @@ use lambda_http::http::StatusCode;
 use serde::Deserialize;
 use shared::base::Base;
 use shared::endpoint::{Admission, Endpoint, Error, Json, JsonBody, Limited, Refusal, RoundTrips};
-use shared::model::{AuthType, Money, PlayerName, StoreConfig, User, UserId};
+use shared::model::{AuthType, PlayerName, StoreConfig, User, UserId};
 use shared::random;
 use shared::store::limiter::RateLimit;
 use shared::store::names::{self, Created, NameRow};

@@ -16,7 +16,7 @@ pub fn own_keys(user: UserId) -> Vec<Key> {
 
 /// Takes the caller, their cart and their ledger from the rows, if the account accepts the token.
 pub fn authenticate<R>(claim: Claim, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<CartContext, Error<R>> {
-    let user = users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?.id;
+    let user = users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?;
     Ok(CartContext::take(user, active, rows)?)
 }
 

@@ -6,6 +6,7 @@ pub mod cart;
 pub mod checkout;
 pub mod code;
 pub mod donations;
+pub mod missing;
 pub mod order;
 pub mod patrons;
 pub mod payment;

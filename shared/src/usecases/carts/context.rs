@@ -1,7 +1,7 @@
 //! A user's cart with their ledger, read together, and the items of its lines, which may be cached.
 
 use crate::clock::Clock;
-use crate::model::{ActiveVersion, Cart, Code, ItemId, Items, Ledger, Sold, UserId};
+use crate::model::{ActiveVersion, Cart, Code, ItemId, Items, Ledger, Money, Sold, User, UserId};
 use crate::rules::cart::{PricedLine, price_lines};
 use crate::rules::checkout::{release_code, release_units};
 use crate::store::counters::Counters;
@@ -28,6 +28,10 @@ pub struct CartSources<'a> {
 pub struct CartContext {
     /// The user.
     pub user: UserId,
+    /// The user's name.
+    pub username: String,
+    /// The user's balance in virtual currency, without what an open checkout holds.
+    pub virtual_currency: Money,
     /// The active version.
     pub active: Arc<ActiveVersion>,
     /// The user's cart.
@@ -68,10 +72,11 @@ impl CartContext {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if one of them does not decode.
-    pub fn take(user: UserId, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
-        let cart = carts::take(&mut rows, user)?;
-        let ledger = ledgers::take(&mut rows, user)?;
-        Ok(Self { user, active, cart, ledger, rows })
+    pub fn take(user: User, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
+        let cart = carts::take(&mut rows, user.id)?;
+        let ledger = ledgers::take(&mut rows, user.id)?;
+        let User { id: user, username, virtual_currency, .. } = user;
+        Ok(Self { user, username, virtual_currency, active, cart, ledger, rows })
     }
 
     /// A code that was read, and how often the user used it, without what the user's own checkout holds.

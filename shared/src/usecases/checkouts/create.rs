@@ -26,15 +26,6 @@ const LEAST_MINUTES: i64 = 30;
 /// How many seconds after its end the sweep looks at a checkout.
 const GRACE: i64 = 60;
 
-/// A buyer, as a checkout reads them.
-#[derive(Debug)]
-pub struct Buyer {
-    /// The cart and what it depends on.
-    pub context: CartContext,
-    /// The balance in virtual currency.
-    pub virtual_currency: Money,
-}
-
 /// What a buyer asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
@@ -97,21 +88,21 @@ pub async fn create<P, E, F>(
 ) -> Result<Checkout, CreateError<E>>
 where
     P: Provider,
-    F: Future<Output = Result<Buyer, E>>,
+    F: Future<Output = Result<CartContext, E>>,
 {
     for round in 0..=RETRIES {
         if let Some(earlier) = round.checked_sub(1) {
             tokio::time::sleep(backoff(earlier)).await;
         }
-        let buyer = load().await.map_err(CreateError::Load)?;
-        if let Some(open) = &buyer.context.cart.checkout {
-            match resume(sources, provider, open, buyer.context.cart.version, buyer.context.user).await? {
+        let context = load().await.map_err(CreateError::Load)?;
+        if let Some(open) = &context.cart.checkout {
+            match resume(sources, provider, open, context.cart.version, context.user).await? {
                 Existing::Open(checkout) => return Ok(checkout),
                 Existing::Processing => return Err(CreateError::Processing),
                 Existing::Ended => continue,
             }
         }
-        if let Some(order) = begin(sources, request, buyer).await? {
+        if let Some(order) = begin(sources, request, context).await? {
             return open(sources, provider, &order).await.map_err(CreateError::from);
         }
     }
@@ -122,12 +113,12 @@ where
 async fn begin<E>(
     sources: &CartSources<'_>,
     request: Request<'_>,
-    buyer: Buyer,
+    context: CartContext,
 ) -> Result<Option<StoredOrder>, CreateError<E>> {
     let now = sources.clock.seconds();
-    let payments = buyer.context.active.config.payments.clone();
-    let names: BTreeMap<String, Recipient> = recipients(&buyer.context);
-    let loaded = LoadedCart::load_with(sources, buyer.context, None, names.values().map(Recipient::key));
+    let payments = context.active.config.payments.clone();
+    let names: BTreeMap<String, Recipient> = recipients(&context);
+    let loaded = LoadedCart::load_with(sources, context, None, names.values().map(Recipient::key));
     let (loaded, number) = tokio::join!(loaded, next_number(sources.db));
     let mut loaded = loaded?;
     let names = found(names, &mut loaded)?;
@@ -141,7 +132,7 @@ async fn begin<E>(
     let payer = Payer {
         is_proven: request.is_proven,
         has_chat: request.has_chat,
-        virtual_currency: buyer.virtual_currency + held,
+        virtual_currency: loaded.context.virtual_currency + held,
     };
     let sale = sale(&lines, applied.as_ref(), &payments, payer)?;
     let order = order(sale, &loaded, request, &names, number?, now)?;

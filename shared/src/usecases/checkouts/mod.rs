@@ -12,7 +12,7 @@ mod provider;
 mod settle;
 mod sweep;
 
-pub use create::{Buyer, Checkout, CreateError, Request, create};
+pub use create::{Checkout, CreateError, Request, create};
 pub use follow_up::follow_up;
 pub use provider::{Provider, ProviderError, Session};
 pub use settle::{SettleError, Settled, refund_in_part, settle, settle_with};
