@@ -121,7 +121,8 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
 fn example_fault<E: Endpoint>() -> BodyFault {
     let fault = |body: &str| {
         let request = Request::new(Body::from(body));
-        E::Input::read(Received { request: &request, routes: E::ROUTES, admission: Admission::free() }).err()
+        let admission = Admission::free();
+        E::Input::read(Received { request: &request, routes: E::ROUTES, admission, trusted_proxies: &[] }).err()
     };
     fault("{}").or_else(|| fault("[]")).unwrap_or(BodyFault::NotAnObject)
 }

@@ -12,10 +12,18 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::fmt;
 
+/// The text of a refusal because of too many attempts.
+pub const TOO_MANY_ATTEMPTS: &str = "Too many attempts. Please try again later.";
+
 /// A refusal of one endpoint or function. Its [`fmt::Display`] is the text that the caller reads.
 pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
     /// The HTTP status.
     fn status(&self) -> StatusCode;
+
+    /// Seconds until the same request may succeed, if that is known.
+    fn retry_seconds(&self) -> Option<u64> {
+        None
+    }
 
     /// Every refusal, after its condition, for the documentation.
     fn documented() -> Vec<(&'static str, Self)>;
@@ -103,8 +111,7 @@ impl<R: Refusal> Error<R> {
             }
             Self::Unauthorized => reply::unauthorized(),
             Self::TooManyAttempts { retry_seconds } => {
-                let message = "Too many attempts. Please try again later.";
-                let mut response = shape.response(StatusCode::TOO_MANY_REQUESTS, message);
+                let mut response = shape.response(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS);
                 reply::set_number(&mut response, RETRY_AFTER, retry_seconds);
                 response
             }
@@ -113,7 +120,13 @@ impl<R: Refusal> Error<R> {
             }
             Self::Body(fault) => shape.response(StatusCode::BAD_REQUEST, &fault.to_string()),
             Self::Store(error) => failed(request_id, &error),
-            Self::Refused(refusal) => shape.response(refusal.status(), &refusal.to_string()),
+            Self::Refused(refusal) => {
+                let mut response = shape.response(refusal.status(), &refusal.to_string());
+                if let Some(seconds) = refusal.retry_seconds() {
+                    reply::set_number(&mut response, RETRY_AFTER, seconds);
+                }
+                response
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::deadline;
 use crate::fault;
 use crate::http::bearer::Bearer;
 use crate::http::body::{self, BodyFault};
-use crate::http::{address, reply, route};
+use crate::http::{reply, route};
 use crate::store::limiter::{self, Hit, RateLimit};
 use crate::telemetry;
 use futures_util::FutureExt;
@@ -63,28 +63,31 @@ async fn attempt<E: Endpoint>(
     let base = state.as_ref();
     let bearer = || Bearer::of(request.headers(), &base.config.keys, base.clock.seconds());
     let caller = E::Caller::of(bearer).ok_or(Error::Unauthorized)?;
-    match input::<E>(request, admission) {
+    match input::<E>(base, request, admission) {
         Ok(input) => E::handle(state, caller, input).await,
         Err(fault) if caller.may_call(base, E::CHECKS_ACCOUNT).await? => Err(Error::Body(fault)),
         Err(_) => Err(Error::Unauthorized),
     }
 }
 
-fn input<E: Endpoint>(request: &Request, admission: Admission) -> Result<E::Input, BodyFault> {
+fn input<E: Endpoint>(base: &Base, request: &Request, admission: Admission) -> Result<E::Input, BodyFault> {
     // No GET endpoint reads a body.
     if *request.method() != Method::GET {
         body::check_size(request, E::BODY_LIMIT)?;
     }
-    E::Input::read(Received { request, routes: E::ROUTES, admission })
+    E::Input::read(received::<E>(base, request, admission))
+}
+
+fn received<'a, E: Endpoint>(base: &'a Base, request: &'a Request, admission: Admission) -> Received<'a> {
+    Received { request, routes: E::ROUTES, admission, trusted_proxies: &base.config.trusted_proxies }
 }
 
 /// Counts a request against the rate limit of its address while the endpoint runs, and refuses it if it is over the
 /// limit.
 async fn counted<E: Endpoint>(limit: RateLimit, state: &E::State, request: &Request) -> Response<Body> {
     let base = state.as_ref();
-    let source = route::source_ip(request);
-    let address = address::counted_as(source, request.headers(), &base.config.trusted_proxies);
     let (verdict, admission) = Admission::pending();
+    let address = received::<E>(base, request, admission.clone()).address();
     let hit = async {
         let hit = limiter::hit(&base.db, limit, &address, base.clock.millis(), || verdict.not_full()).await;
         verdict.is(hit.as_ref().is_ok_and(|hit| hit.allowed));
