@@ -3,9 +3,10 @@
 use crate::calls::operation;
 use crate::request::{Call, Reply};
 use crate::store::TestStore;
-use aws_sdk_dynamodb::config::interceptors::FinalizerInterceptorContextRef;
+use aws_sdk_dynamodb::config::interceptors::{BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
+use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use local::gateway::Gateway;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -87,16 +88,16 @@ impl Recorder {
         self.0.lock().expect("no test panics here").clone()
     }
 
-    fn note(&self, operation: &str, request: &Value, response: &Value) {
+    fn note(&self, sent: &Sent, response: &Value) {
         let is_cart = |key: &Value| key["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with("CART#"));
         let number = |value: &Value| value["N"].as_str().and_then(|text| text.parse::<u64>().ok());
         let mut trace = self.0.lock().expect("no test panics here");
-        match operation {
-            "UpdateItem" if is_cart(&request["Key"]) => {
-                trace.written.extend(number(&request["ExpressionAttributeValues"][":version"]));
+        match sent.operation.as_str() {
+            "UpdateItem" if is_cart(&sent.body["Key"]) => {
+                trace.written.extend(number(&sent.body["ExpressionAttributeValues"][":version"]));
             }
             "BatchGetItem" => {
-                let tables = request["RequestItems"].as_object().into_iter().flatten();
+                let tables = sent.body["RequestItems"].as_object().into_iter().flatten();
                 let mut keys = tables.flat_map(|(_, table)| table["Keys"].as_array().into_iter().flatten());
                 if keys.any(is_cart) {
                     let rows = response["Responses"].as_object().into_iter().flatten();
@@ -114,17 +115,44 @@ impl Intercept for Recorder {
         "Recorder"
     }
 
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let request = context.request();
+        let sent = Sent { operation: operation(request).to_owned(), body: json(request.body().bytes()) };
+        config.interceptor_state().store_put(sent);
+        Ok(())
+    }
+
     fn read_after_attempt(
         &self,
         context: &FinalizerInterceptorContextRef<'_>,
         _: &RuntimeComponents,
-        _: &mut ConfigBag,
+        config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let (Some(request), Some(response)) = (context.request(), context.response()) else { return Ok(()) };
-        if response.status().is_success() {
-            let read = |bytes: Option<&[u8]>| serde_json::from_slice(bytes.unwrap_or_default()).unwrap_or_default();
-            self.note(operation(request), &read(request.body().bytes()), &read(response.body().bytes()));
+        if let (Some(sent), Some(response)) = (config.load::<Sent>(), context.response())
+            && response.status().is_success()
+        {
+            self.note(sent, &json(response.body().bytes()));
         }
         Ok(())
     }
+}
+
+/// The request of an attempt. The SDK gives it away when it sends it.
+#[derive(Debug)]
+struct Sent {
+    operation: String,
+    body: Value,
+}
+
+impl Storable for Sent {
+    type Storer = StoreReplace<Self>;
+}
+
+fn json(body: Option<&[u8]>) -> Value {
+    serde_json::from_slice(body.unwrap_or_default()).unwrap_or_default()
 }
