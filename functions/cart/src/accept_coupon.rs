@@ -5,7 +5,7 @@ use crate::State;
 use crate::context;
 use crate::write::{self, Contention, Failure};
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, ErrorBody, Json, JsonBody, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{AppliedCode, Code, CodeKind, CodeText, Coupon, Discount};
@@ -79,7 +79,7 @@ impl Endpoint for AcceptCoupon {
 async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<AcceptCouponReply>, Failure> {
     let now = state.base.clock.seconds();
     let code_keys = [keys::code(text), keys::code_use(text, claim.user)];
-    let mut context = context::load(state, claim, code_keys).await?;
+    let mut context = context::load(state, claim, &code_keys).await?.ok_or(Error::Unauthorized)?;
     let code = codes::take(&mut context.rows, text)?;
     let uses = codes::take_uses(&mut context.rows, text, context.user)?;
     let wire = CurrencyFormat::new(context.active.config.digits);
