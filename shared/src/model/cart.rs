@@ -1,6 +1,6 @@
 //! A user's cart as it is stored: what was chosen, never its price.
 
-use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
+use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, PlayerName, ServerId, UserId};
 use serde::{Deserialize, Serialize};
 
 /// How a line is bought (rules.md, "Carts").
@@ -67,6 +67,9 @@ pub struct Line {
     /// Whether it was added from a promotion (rules.md, "Promotions").
     #[serde(default)]
     pub promoted: bool,
+    /// The recipient of a gift, who may have no account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gift_to: Option<PlayerName>,
 }
 
 /// The code on a cart: one coupon or one gift card (rules.md, "Carts").

@@ -244,6 +244,7 @@ fn with(cart: &Cart, items: &Items, wanted: &LineToAdd) -> Result<Placed, AddLin
         price: wanted.price,
         payment_type: wanted.payment_type,
         promoted: false,
+        gift_to: None,
     };
     let category = |line: &Line| {
         let published = items.get(&line.item)?;

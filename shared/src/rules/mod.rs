@@ -11,4 +11,5 @@ pub mod pricing;
 pub mod promotion;
 pub mod referral;
 pub mod statistics;
+pub mod variable;
 pub mod visibility;
