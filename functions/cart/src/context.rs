@@ -20,7 +20,7 @@ pub fn authenticate(
     mut rows: Rows,
 ) -> Result<Option<CartContext>, StoreError> {
     let user = users::admit(&mut rows, claim)?;
-    user.map(|user| CartContext::take(user.id, active, rows)).transpose()
+    user.map(|user| CartContext::take(user, active, rows)).transpose()
 }
 
 /// Reads the caller, their cart, their ledger and the rows of `more` in one call; `None` if the account does not accept

@@ -72,6 +72,11 @@ pub struct Line {
     pub gift_to: Option<PlayerName>,
 }
 
+impl Line {
+    /// The most units of a line (rules.md, "Carts").
+    pub const MAX_COUNT: u32 = 1_000;
+}
+
 /// The code on a cart: one coupon or one gift card (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedCode {
@@ -112,6 +117,8 @@ pub struct Cart {
 impl Cart {
     /// The most lines of a cart (rules.md, "Carts").
     pub const MAX_LINES: usize = 50;
+    /// The most players who receive gifts of a cart (rules.md, "Gifts").
+    pub const MAX_RECIPIENTS: usize = 10;
 
     /// The cart of a user that was never written.
     #[must_use]

@@ -5,6 +5,7 @@ pub mod add_line;
 pub mod cart;
 pub mod code;
 pub mod donations;
+pub mod missing;
 pub mod order;
 pub mod patrons;
 pub mod pricing;
