@@ -58,6 +58,7 @@ pub async fn fill_cart(store: &TestStore, user: u64, items: &[u64]) {
         price: None,
         payment_type: PaymentType::OneOff,
         promoted: false,
+        gift_to: None,
     };
     let lines: Vec<Line> = (1..).zip(items).map(line).collect();
     let cart = Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user) };

@@ -65,6 +65,7 @@ fn arb_lines() -> impl Strategy<Value = Vec<Line>> {
             price: Option::map(price, Money::from_minor),
             payment_type: if is_gift == 0 { PaymentType::Gift } else { PaymentType::OneOff },
             promoted,
+            gift_to: None,
         };
         rows.into_iter().zip(1..).map(line).collect()
     })

@@ -96,6 +96,7 @@ pub fn cart_of(name: &str, lines: &[(u64, u32)]) -> Cart {
         price: None,
         payment_type: PaymentType::OneOff,
         promoted: false,
+        gift_to: None,
     };
     let lines: Vec<Line> = lines.iter().enumerate().map(line).collect();
     Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user(name)) }

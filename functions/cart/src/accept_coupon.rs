@@ -132,8 +132,8 @@ async fn attempt(
     address: &str,
 ) -> Result<Attempt<AcceptCouponReply>, Failure> {
     let now = state.base.clock.seconds();
-    let code_keys = [keys::code(text), keys::code_use(text, claim.user), keys::rate(UNKNOWN_CODES.kind, address)];
-    let mut context = context::load(state, claim, code_keys).await?;
+    let more = [keys::code(text), keys::code_use(text, claim.user), keys::rate(UNKNOWN_CODES.kind, address)];
+    let mut context = context::load(state, claim, &more).await?.ok_or(Error::Unauthorized)?;
     let tried = limiter::take(&mut context.rows, UNKNOWN_CODES, address)?;
     if let Some(retry_seconds) = tried.and_then(|window| window.full(UNKNOWN_CODES, state.base.clock.millis())) {
         return Err(too_many(retry_seconds));

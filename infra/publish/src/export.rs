@@ -261,6 +261,7 @@ fn item(item: &Item, sorting: i64, digits: u8) -> ItemFile {
         id: variable.id.into(),
         name: variable.name.clone(),
         options: (!variable.options.is_empty()).then(|| variable.options.clone()),
+        kind: variable.kind,
     };
     let promotion = item.promotion.as_ref();
     let cells = item.comparison.iter();
@@ -288,6 +289,7 @@ fn item(item: &Item, sorting: i64, digits: u8) -> ItemFile {
         virtual_only: item.virtual_only,
         featured: item.featured,
         gifting: item.gifting,
+        needs_chat: item.needs_chat,
         comparison: cells.map(|cell| (cell.comparison_id, cell.value.clone().into())).collect(),
         variables: item.variables.iter().map(variable).collect(),
         promotion: promotion

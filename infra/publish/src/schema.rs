@@ -106,6 +106,19 @@ pub(crate) enum ItemType {
     CmdServer,
 }
 
+/// What a buyer may enter for a variable.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
+pub(crate) enum VariableKind {
+    /// 1 to 32 letters, digits, `_` or `-`.
+    Word,
+    /// 1 to 64 letters, digits, blanks, `_`, `.`, `,` or `-`.
+    Text,
+    /// A decimal number.
+    Number,
+}
+
 /// How a line is bought.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -91,6 +91,15 @@ struct Failure<'a> {
 }
 
 impl ErrorBody {
+    /// The response to an endpoint's own refusal.
+    pub(super) fn refusal<R: Refusal>(self, refusal: &R) -> Response<Body> {
+        let mut response = self.response(refusal.status(), &refusal.to_string());
+        if let Some(seconds) = refusal.retry_seconds() {
+            reply::set_number(&mut response, RETRY_AFTER, seconds);
+        }
+        response
+    }
+
     /// A response with this shape.
     fn response(self, status: StatusCode, message: &str) -> Response<Body> {
         match self {
@@ -103,6 +112,19 @@ impl ErrorBody {
 }
 
 impl<R: Refusal> Error<R> {
+    /// The response to the endpoint's own refusal, or the error if it is another one.
+    pub(super) fn refused(self, shape: ErrorBody) -> Result<Response<Body>, Error> {
+        Err(match self {
+            Self::Refused(refusal) => return Ok(shape.refusal(&refusal)),
+            Self::Unauthorized => Error::Unauthorized,
+            Self::TooManyAttempts { retry_seconds } => Error::TooManyAttempts { retry_seconds },
+            Self::Body(fault) => Error::Body(fault),
+            Self::Store(error) => Error::Store(error),
+        })
+    }
+}
+
+impl Error {
     /// The response. A failure of the database is logged.
     pub(super) fn into_response(self, shape: ErrorBody, request_id: &str) -> Response<Body> {
         match self {
@@ -120,13 +142,7 @@ impl<R: Refusal> Error<R> {
             }
             Self::Body(fault) => shape.response(StatusCode::BAD_REQUEST, &fault.to_string()),
             Self::Store(error) => failed(request_id, &error),
-            Self::Refused(refusal) => {
-                let mut response = shape.response(refusal.status(), &refusal.to_string());
-                if let Some(seconds) = refusal.retry_seconds() {
-                    reply::set_number(&mut response, RETRY_AFTER, seconds);
-                }
-                response
-            }
+            Self::Refused(refusal) => match refusal {},
         }
     }
 }

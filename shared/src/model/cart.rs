@@ -1,6 +1,6 @@
 //! A user's cart as it is stored: what was chosen, never its price.
 
-use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, ServerId, UserId};
+use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, PlayerName, ServerId, UserId};
 use serde::{Deserialize, Serialize};
 
 /// How a line is bought (rules.md, "Carts").
@@ -67,6 +67,14 @@ pub struct Line {
     /// Whether it was added from a promotion (rules.md, "Promotions").
     #[serde(default)]
     pub promoted: bool,
+    /// The recipient of a gift, who may have no account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gift_to: Option<PlayerName>,
+}
+
+impl Line {
+    /// The most units of a line (rules.md, "Carts").
+    pub const MAX_COUNT: u32 = 1_000;
 }
 
 /// The code on a cart: one coupon or one gift card (rules.md, "Carts").
@@ -109,6 +117,8 @@ pub struct Cart {
 impl Cart {
     /// The most lines of a cart (rules.md, "Carts").
     pub const MAX_LINES: usize = 50;
+    /// The most players who receive gifts of a cart (rules.md, "Gifts").
+    pub const MAX_RECIPIENTS: usize = 10;
 
     /// The cart of a user that was never written.
     #[must_use]

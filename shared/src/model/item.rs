@@ -26,6 +26,19 @@ pub struct Server {
     pub name: String,
 }
 
+/// Values that a buyer may enter for a variable without options (rules.md, "Variables").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VariableKind {
+    /// 1 to 32 ASCII letters, digits, `_` or `-`.
+    #[default]
+    Word,
+    /// 1 to 64 ASCII letters, digits, blanks, `_`, `.`, `,` or `-`.
+    Text,
+    /// A decimal number.
+    Number,
+}
+
 /// A value that the buyer enters or chooses for an item, such as a colour. Variables do not change the price (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
@@ -33,9 +46,12 @@ pub struct Variable {
     pub id: u64,
     /// Its name, as buyers see it.
     pub name: String,
-    /// The values a buyer may choose from; empty if any text may be entered.
+    /// The values a buyer may choose from; empty if the buyer enters one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// The values a buyer may enter if there are no options.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub kind: VariableKind,
 }
 
 /// An item's value in one row of its category's comparison table.
@@ -113,6 +129,9 @@ pub struct Item {
     /// Whether it can be bought as a gift for another player.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub gifting: bool,
+    /// Whether the buyer needs a linked account of the chat platform.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub needs_chat: bool,
     /// Its cells in the category's comparison table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparison: Vec<ComparisonValue>,

@@ -28,7 +28,7 @@ pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Server, Sold,
-    Variable,
+    Variable, VariableKind,
 };
 pub use ledger::{Holding, Ledger};
 pub use money::{Money, Percent, Rate};

@@ -1,6 +1,7 @@
 //! A player's name as the storefront's login form takes it.
 
 use super::UserName;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Characters that may precede the name: marks of players who joined through another edition of the game.
@@ -12,7 +13,10 @@ const LONGEST: usize = 24;
 
 /// A player's name (api.md, "POST /auth/username"): a prefix of `*_BP.` that may be missing, then 3 to 24 letters, digits
 /// or `_`, then possibly `-` and 1 to 24 of the same. All are ASCII, so that no two names look alike.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// It is stored as it was written. Two names that differ in case only are the same player, see [`PlayerName::key`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct PlayerName {
     text: String,
     key: UserName,
@@ -54,6 +58,19 @@ impl PlayerName {
     #[must_use]
     pub const fn key(&self) -> &UserName {
         &self.key
+    }
+}
+
+impl TryFrom<String> for PlayerName {
+    type Error = NotAPlayerName;
+    fn try_from(text: String) -> Result<Self, NotAPlayerName> {
+        Self::parse(&text)
+    }
+}
+
+impl From<PlayerName> for String {
+    fn from(name: PlayerName) -> Self {
+        name.text
     }
 }
 

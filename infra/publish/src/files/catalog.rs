@@ -3,7 +3,7 @@
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shared::model::ItemType;
+use shared::model::{ItemType, VariableKind};
 use std::collections::BTreeMap;
 
 /// A category or subcategory.
@@ -125,6 +125,9 @@ pub struct ItemFile {
     /// Whether it can be bought as a gift for another player.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gifting: bool,
+    /// Whether the buyer needs a linked account of the chat platform; needs `chat.sync` in `store.yaml`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub needs_chat: bool,
     /// Price of one unit in virtual currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_price: Option<Decimal>,
@@ -156,9 +159,13 @@ pub struct VariableFile {
     pub id: At<u64>,
     /// Its name, as buyers see it.
     pub name: String,
-    /// Values to choose from; any text if they are left out.
+    /// Values to choose from; if they are left out, the buyer enters one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<String>>,
+    /// What the buyer may enter if there are no options: `word`, `text` or `number` (rules.md, "Variables").
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(with = "crate::schema::VariableKind")]
+    pub kind: VariableKind,
 }
 
 /// An offer made inside the cart.

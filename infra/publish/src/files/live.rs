@@ -97,6 +97,9 @@ pub struct CartLineFile {
     /// Whether it was added from a promotion.
     #[serde(default, skip_serializing_if = "is_default")]
     pub promoted: bool,
+    /// The name of the player a gift is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gift_to: Option<At<String>>,
 }
 
 /// A coupon.

@@ -5,7 +5,8 @@ use crate::fault::Unique;
 use crate::files::{CartFile, CartLineFile};
 use crate::lower::money;
 use shared::model::{AppliedCode, Cart, Code, CodeText, Item, Line, LineId, LineVariable, Money, UserId};
-use shared::model::{ItemId, ServerId};
+use shared::model::{ItemId, PaymentType, PlayerName, ServerId};
+use shared::rules::variable::{self, WrongValue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The codes a cart may carry; `None` if a file of them is broken.
@@ -85,6 +86,7 @@ fn line(file: &CartLineFile, id: LineId, prefix: &str, context: &mut Context<'_>
         price: price(file, item, &field("price"), context),
         payment_type: file.payment_type,
         promoted: file.promoted,
+        gift_to: gift_to(file, item, &field("gift_to"), context),
     })
 }
 
@@ -95,11 +97,14 @@ fn check_variables(file: &CartLineFile, item: &Item, field: &str, context: &mut 
                 let problem = format!("item {} has no variable {id}", item.id);
                 context.report.fault(value.line, field, problem);
             }
-            Some(variable) if !(variable.options.is_empty() || variable.options.contains(&value.value)) => {
-                let problem = format!("variable {id} must be one of {}", variable.options.join(", "));
-                context.report.fault(value.line, field, problem);
+            Some(variable) => {
+                let problem = match variable::check(variable, &value.value) {
+                    Ok(()) => continue,
+                    Err(WrongValue::Option(options)) => format!("must be one of {options}"),
+                    Err(wrong) => wrong.to_string(),
+                };
+                context.report.fault(value.line, field, format!("variable {id} {problem}"));
             }
-            Some(_) => {}
         }
     }
 }
@@ -128,4 +133,27 @@ fn price(file: &CartLineFile, item: &Item, field: &str, context: &mut Context<'_
         context.report.fault(written.line(), field, format!("must not be below min_price of item {}", item.id));
     }
     Some(price)
+}
+
+/// The recipient, whom a gift has and no other line.
+fn gift_to(file: &CartLineFile, item: &Item, field: &str, context: &mut Context<'_>) -> Option<PlayerName> {
+    let is_gift = file.payment_type == PaymentType::Gift;
+    let Some(written) = &file.gift_to else {
+        if is_gift {
+            context.report.fault(file.item.line, field, "is missing: a gift is for a player");
+        }
+        return None;
+    };
+    if !is_gift {
+        context.report.fault(written.line, field, "is for lines with payment_type: gift");
+    } else if !item.gifting {
+        context.report.fault(written.line, field, format!("item {} has no gifting: true", item.id));
+    }
+    match PlayerName::parse(written) {
+        Ok(name) => Some(name),
+        Err(wrong) => {
+            context.report.fault(written.line, field, wrong.to_string());
+            None
+        }
+    }
 }

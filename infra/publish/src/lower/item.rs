@@ -5,7 +5,9 @@ use super::text::{check_image, check_name};
 use super::value::{amount, check_id};
 use crate::fault::{Report, Unique};
 use crate::files::{At, Decimal, ItemFile, VariableFile};
-use shared::model::{Comparison, ComparisonValue, Item, ItemId, Money, Promotion, Server, ServerId, Variable};
+use shared::model::{
+    Comparison, ComparisonValue, Item, ItemId, Money, Promotion, Server, ServerId, Variable, VariableKind,
+};
 
 /// The category around an item.
 pub(super) struct CategoryContext<'a> {
@@ -76,6 +78,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         virtual_only: file.virtual_only,
         featured: file.featured,
         gifting: file.gifting,
+        needs_chat: needs_chat(&mut reader),
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
         promotion: prices.promotion,
@@ -136,6 +139,15 @@ fn virtual_price(reader: &mut ItemReader<'_>) -> Money {
     reader.money(file.virtual_price.as_ref(), "virtual_price").unwrap_or(Money::ZERO)
 }
 
+/// Without the chat platform no buyer could ever buy the item.
+fn needs_chat(reader: &mut ItemReader<'_>) -> bool {
+    let needed = reader.file.needs_chat;
+    if needed && !reader.category.site.config.chat_sync {
+        reader.fault(None, "needs_chat", "needs chat.sync: true in store.yaml");
+    }
+    needed
+}
+
 fn servers(reader: &mut ItemReader<'_>) -> Vec<Server> {
     let file = reader.file;
     if file.select_server && file.servers.is_empty() {
@@ -182,6 +194,7 @@ fn variables(reader: &mut ItemReader<'_>) -> Vec<Variable> {
         id: *variable.id,
         name: variable.name.clone(),
         options: variable.options.clone().unwrap_or_default(),
+        kind: variable.kind,
     };
     file.variables.iter().map(variable).collect()
 }
@@ -192,7 +205,14 @@ fn check_options(variable: &VariableFile, reader: &mut ItemReader<'_>) {
     check_name(&variable.name, variable.id.line, &name_field, reader.report);
     let Some(options) = &variable.options else { return };
     if options.is_empty() {
-        reader.fault(variable.id.line, &name("options"), "needs an option; leave it out for any text");
+        reader.fault(variable.id.line, &name("options"), "needs an option; leave it out if the buyer enters the value");
+    }
+    if variable.kind != VariableKind::default() {
+        reader.fault(
+            variable.id.line,
+            &name("kind"),
+            "is for a value that the buyer enters; leave it out with options",
+        );
     }
     let field = reader.field(&name("options"));
     let mut known = Unique::new("option");

@@ -336,6 +336,12 @@ fn comparison_cells_are_of_rows_of_their_own_category() {
 }
 
 #[test]
+fn an_item_that_needs_the_chat_platform_needs_its_login() {
+    let found = faults_of_item("price: 1\nneeds_chat: true");
+    assert_eq!(found, "categories/a.yaml, line 5, items[7].needs_chat: needs chat.sync: true in store.yaml\n");
+}
+
+#[test]
 fn variables_are_unique_inside_their_item() {
     let found = faults_of_item("price: 1\nvariables: [{id: 1, name: A}, {id: 1, name: B}]");
     assert!(found.contains("items[7].variables.id: variable 1 is already used"), "{found}");

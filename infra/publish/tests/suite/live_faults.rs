@@ -167,6 +167,26 @@ fn a_cart_line_names_what_there_is() {
 }
 
 #[test]
+fn a_gift_in_a_cart_is_for_a_player_and_of_an_item_that_can_be_given() {
+    let catalog = "id: 1\nslug: a\nname: A\nitems:\n  - {id: 7, name: I, price: 1}\n\
+                   \x20 - {id: 8, name: J, price: 1, gifting: true, variables: [{id: 1, name: V}]}\n";
+    let carts = "- user: 5\n  lines:\n    - {item: 8, payment_type: gift, gift_to: Bob_2, variables: {1: a-b}}\n\
+                 \x20   - {item: 8, payment_type: gift}\n    - {item: 8, gift_to: Bob_2}\n\
+                 \x20   - {item: 7, payment_type: gift, gift_to: Bob_2}\n\
+                 \x20   - {item: 8, payment_type: gift, gift_to: b}\n    - {item: 8, variables: {1: a b}}\n";
+    let found = faults(&[("categories/a.yaml", catalog), ("live/carts.yaml", carts)]);
+    assert_eq!(
+        found,
+        "live/carts.yaml, line 4, [5].lines[2].gift_to: is missing: a gift is for a player\n\
+         live/carts.yaml, line 5, [5].lines[3].gift_to: is for lines with payment_type: gift\n\
+         live/carts.yaml, line 6, [5].lines[4].gift_to: item 7 has no gifting: true\n\
+         live/carts.yaml, line 7, [5].lines[5].gift_to: is not a player's name\n\
+         live/carts.yaml, line 8, [5].lines[6].variables: variable 1 must be 1 to 32 letters (a to z), digits, \
+         \"_\" or \"-\"\n"
+    );
+}
+
+#[test]
 fn a_cart_names_its_user_and_codes_that_exist() {
     let found = faults(&[("live/carts.yaml", "- {user: 6, code: x, referral: y}\n- {user: 6}\n")]);
     assert_eq!(

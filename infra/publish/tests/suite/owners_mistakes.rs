@@ -169,10 +169,19 @@ fn a_choice_has_options_that_can_be_told_apart() {
     let item = |options: &str| faults_of_item(&format!("name: I\nprice: 1\nvariables: [{{id: 2, name: V{options}}}]"));
     let field = "categories/a.yaml, line 8, items[7].variables[2].options";
     assert_eq!(item(""), "");
-    assert_eq!(item(", options: []"), format!("{field}: needs an option; leave it out for any text\n"));
+    assert_eq!(
+        item(", options: []"),
+        format!("{field}: needs an option; leave it out if the buyer enters the value\n")
+    );
     assert_eq!(item(", options: ['']"), format!("{field}: must not be blank\n"));
     let twice = "option A is already used in categories/a.yaml, line 8";
     assert_eq!(item(", options: [A, B, A]"), format!("{field}: {twice}\n"));
+    assert_eq!(item(", options: [A b!, Ünder]"), "", "the owner's own text");
+    let kind = "categories/a.yaml, line 8, items[7].variables[2].kind";
+    let problem = "is for a value that the buyer enters; leave it out with options";
+    assert_eq!(item(", options: [A], kind: number"), format!("{kind}: {problem}\n"));
+    let problem = "kind: `any` is not one of word, text, number";
+    assert_eq!(item(", kind: any"), format!("categories/a.yaml, line 8, {problem}\n"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::support;
 use publish::live::{read_live, seed};
 use publish::{check, compile, read};
-use shared::model::{Code, OrderStatus, UserId};
+use shared::model::{Code, OrderStatus, UserId, VariableKind};
 use shared::store::{codec, keys};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,12 @@ fn the_sample_store_shows_every_kind_of_thing() {
     assert!(items.iter().any(|item| item.virtual_only));
     assert!(items.iter().any(|item| item.global_limit.is_some() && item.user_limit.is_some()));
     assert!(items.iter().any(|item| item.allow_select_server));
+    assert!(items.iter().any(|item| item.gifting) && items.iter().any(|item| item.needs_chat));
+    let variables = || items.iter().flat_map(|item| &item.variables);
+    assert!(variables().any(|variable| !variable.options.is_empty()));
+    for kind in [VariableKind::Word, VariableKind::Text, VariableKind::Number] {
+        assert!(variables().any(|variable| variable.options.is_empty() && variable.kind == kind), "{kind:?}");
+    }
     assert!(compiled.config.chat_sync && compiled.config.chat.is_complete());
     assert!(compiled.settings.is_featured_deal);
 }

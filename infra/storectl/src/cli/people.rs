@@ -1,7 +1,7 @@
 //! `user`, `order` and `cart`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use shared::model::{OrderStatus, PaymentType, UserId};
+use shared::model::{OrderStatus, PaymentType, PlayerName, UserId};
 
 /// The user that is meant: an id or a name, or either with its option.
 #[derive(Debug, Clone, Args)]
@@ -171,7 +171,8 @@ pub enum CartCommand {
     /// Put an item into a cart.
     #[command(
         after_help = "Examples:\n  storectl cart add 1 111 --count 2 --server 1 --var 1=Morning --local ./data\n  \
-                            storectl cart add 1 501 --price 12.50 --local ./data"
+                            storectl cart add 1 501 --price 12.50 --local ./data\n  \
+                            storectl cart add 1 311 --type gift --gift-to Pebble --var 2=Plain --local ./data"
     )]
     Add(AddLine),
     /// Put a coupon or gift card on a cart, by the rules of the API; it replaces the one that is there.
@@ -213,6 +214,9 @@ pub struct AddLine {
     /// How it is bought.
     #[arg(long = "type", value_name = "T", value_enum, default_value_t = Payment::OneOff)]
     pub payment: Payment,
+    /// The name of the player that a gift is for; the player may have no account.
+    #[arg(long, value_name = "NAME", value_parser = PlayerName::parse)]
+    pub gift_to: Option<PlayerName>,
 }
 
 /// How a line is bought.

@@ -10,15 +10,17 @@ use crate::target::Target;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
 use shared::model::{ActiveVersion, AppliedCode, Code, CodeText, ItemId, LineVariable, Money, ServerId, User};
-use shared::rules::add_line::{AddLineRefusal, LineToAdd};
+use shared::rules::add_line::{LineRefusal, LineToAdd};
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::judge;
+use shared::rules::missing::{Missing, missing};
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::{StoreError, carts, codes, keys};
 use shared::usecases::carts::{
     self as usecase, AddLineError, Added, Attempt, CartContext, CartSources, EditError, LoadedCart, drop_unpublished,
 };
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,7 +52,7 @@ impl<'a> Shop<'a> {
     /// Reads the cart; `also` is an item that is about to be added.
     async fn load(&self, also: Option<ItemId>) -> Result<LoadedCart, StoreError> {
         let rows = self.target.db.batch_get(CartContext::keys(self.user.id).to_vec()).await?;
-        let context = CartContext::take(self.user.id, Arc::clone(&self.active), rows)?;
+        let context = CartContext::take(self.user.clone(), Arc::clone(&self.active), rows)?;
         LoadedCart::load(&self.sources(), context, also).await
     }
 
@@ -102,10 +104,14 @@ fn kind(code: &Code) -> &'static str {
 fn row(line: &PricedLine<'_>, format: CurrencyFormat) -> Vec<String> {
     let item = line.item();
     let price = if item.virtual_only { item.virtual_price } else { line.unit_price };
-    let note = if line.availability.unavailable { paint(WARN, "unavailable") } else { String::new() };
+    let unavailable = line.availability.unavailable.then(|| paint(WARN, "unavailable"));
+    let recipient = line.line.gift_to.as_ref().map(|name| format!("gift to {name}"));
+    let lacks = missing(line.line, item);
+    let lacks = lacks.iter().map(|lack| paint(WARN, &lack.to_string()));
+    let notes: Vec<String> = unavailable.into_iter().chain(recipient).chain(lacks).collect();
     let count = line.count.to_string();
     let price = format.money(price).to_string();
-    vec![line.line.id.to_string(), item.id.to_string(), item.name.clone(), count, price, note]
+    vec![line.line.id.to_string(), item.id.to_string(), item.name.clone(), count, price, notes.join(" ")]
 }
 
 fn entry(line: &PricedLine<'_>, format: CurrencyFormat) -> Value {
@@ -113,23 +119,30 @@ fn entry(line: &PricedLine<'_>, format: CurrencyFormat) -> Value {
         "line": line.line.id, "item": line.item().id, "name": line.item().name, "count": line.count,
         "price": format.money(line.unit_price), "variables": line.line.variables, "server": line.line.server,
         "payment_type": line.line.payment_type, "unavailable": line.availability.unavailable,
+        "gift_to": line.line.gift_to,
+        "missing": missing(line.line, line.item()).iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
 pub(super) async fn add(target: &Target, options: &AddLine) -> Result<Answer, Failure> {
     let shop = Shop::open(target, find(target, &options.user).await?).await?;
-    let line = line(options, shop.active.config.digits)?;
-    let attempt = async || -> Result<Attempt<Added>, AddLineError> {
+    let mut line = line(options, shop.active.config.digits)?;
+    if let Some(recipient) = &line.gift_to {
+        line.is_recipient_banned = target.db.get(&keys::ban(recipient.key()), true).await?.is_some();
+    }
+    let attempt = async || -> Result<Attempt<Added>, Failure> {
         let cart = shop.load(Some(line.item)).await?;
-        let added = usecase::add_line(&shop.sources(), cart, &line).await?;
-        Ok(Attempt::Write(Box::new(added.cart.context.cart.clone()), added))
-    };
-    let Added { cart, replaced } = usecase::edit(&target.db, attempt).await.map_err(|error| {
-        not_written(error, |error| match error {
+        let added = usecase::add_line(&shop.sources(), cart, &line).await.map_err(|error| match error {
             AddLineError::Refused(refusal) => not_added(&line, &refusal, shop.format()),
             AddLineError::Store(error) => error.into(),
-        })
-    })?;
+        })?;
+        match lacks(&added).first() {
+            Some(lack) => Err(incomplete(&line, lack)),
+            None => Ok(Attempt::Write(Box::new(added.cart.context.cart.clone()), added)),
+        }
+    };
+    let added = usecase::edit(&target.db, attempt).await;
+    let Added { cart, replaced, .. } = added.map_err(|error| not_written(error, |failure| failure))?;
     let mut done = vec![format!("{} Item {} is in the cart.", paint(GOOD, "ok"), line.item)];
     for item in &replaced {
         done.push(format!("It replaces item {item}: a cart has one step of a cumulative category."));
@@ -154,20 +167,46 @@ fn line(options: &AddLine, digits: u8) -> Result<LineToAdd, Failure> {
         server: options.server.map(ServerId::new),
         price,
         payment_type: options.payment.into(),
+        promoted: false,
+        gift_to: options.gift_to.clone(),
+        is_recipient_banned: false,
     })
 }
 
+/// What the line that was added lacks.
+fn lacks(added: &Added) -> Vec<Missing> {
+    let lines = added.cart.context.cart.lines.iter();
+    let line = lines.filter(|line| line.id == added.line);
+    let item = |item: &ItemId| added.cart.items.items.get(item);
+    line.filter_map(|line| Some(missing(line, &item(&line.item)?.item))).flatten().collect()
+}
+
+/// The API would add the line: its clients ask for the choices later, this tool does not.
+fn incomplete(line: &LineToAdd, lack: &Missing) -> Failure {
+    let next = match lack {
+        Missing::Variable { id, .. } => format!("Give it a value: --var {id}=VALUE."),
+        Missing::Server => "Select one: --server ID.".to_owned(),
+        Missing::Price => "Give it a price: --price P.".to_owned(),
+        Missing::Recipient => "Name the player: --gift-to NAME.".to_owned(),
+    };
+    refused(line, lack, next)
+}
+
 /// A refusal, with the option that has to be given.
-fn not_added(line: &LineToAdd, refusal: &AddLineRefusal, format: CurrencyFormat) -> Failure {
+fn not_added(line: &LineToAdd, refusal: &LineRefusal, format: CurrencyFormat) -> Failure {
     let next = match refusal {
-        AddLineRefusal::MissingVariable { id, .. } => format!("Give it a value: --var {id}=VALUE."),
-        AddLineRefusal::MissingServer => "Select one: --server ID.".to_owned(),
-        AddLineRefusal::MissingPrice => "Give it a price: --price P.".to_owned(),
-        AddLineRefusal::BelowMinimum { minimum } => format!("Give --price {} or more.", format.money(*minimum)),
-        AddLineRefusal::FixedPrice => "Leave out --price.".to_owned(),
+        LineRefusal::NoRecipient => "Name the player: --gift-to NAME.".to_owned(),
+        LineRefusal::NotAGift => "Add --type gift, or leave out --gift-to.".to_owned(),
+        LineRefusal::SubscriptionOnly => "Add --type subscription.".to_owned(),
+        LineRefusal::BelowMinimum { minimum } => format!("Give --price {} or more.", format.money(*minimum)),
+        LineRefusal::FixedPrice => "Leave out --price.".to_owned(),
         _ => "Correct it and try again.".to_owned(),
     };
-    Failure::refused(format!("Item {} was not added to the cart. {refusal}", line.item), next)
+    refused(line, refusal, next)
+}
+
+fn refused(line: &LineToAdd, why: impl Display, next: String) -> Failure {
+    Failure::refused(format!("Item {} was not added to the cart. {why}", line.item), next)
 }
 
 /// Puts a coupon or gift card on a cart as acceptCoupon does (rules.md, "Coupons and gift cards").

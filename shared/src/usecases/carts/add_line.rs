@@ -2,8 +2,8 @@
 
 use super::context::{CartSources, drop_unpublished};
 use super::loaded::LoadedCart;
-use crate::model::ItemId;
-use crate::rules::add_line::{AddLineRefusal, LineToAdd, place};
+use crate::model::{ItemId, LineId};
+use crate::rules::add_line::{LineRefusal, LineToAdd, place};
 use crate::store::StoreError;
 
 /// A cart with the line in it; it is still to be written.
@@ -11,6 +11,8 @@ use crate::store::StoreError;
 pub struct Added {
     /// The cart.
     pub cart: LoadedCart,
+    /// The line that was added, or that has more units now.
+    pub line: LineId,
     /// The items whose lines the new one replaces.
     pub replaced: Vec<ItemId>,
 }
@@ -20,7 +22,7 @@ pub struct Added {
 pub enum AddLineError {
     /// The rules do not allow it.
     #[error(transparent)]
-    Refused(#[from] AddLineRefusal),
+    Refused(#[from] LineRefusal),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -38,9 +40,7 @@ pub async fn add_line(
 ) -> Result<Added, AddLineError> {
     let context = &mut cart.context;
     drop_unpublished(sources, &context.active.version, &mut context.cart).await?;
-    let has_virtual_currency = context.active.config.is_virtual_currency;
-    let placed =
-        place(&context.cart, &cart.items.items, &cart.items.sold, &context.ledger, line, has_virtual_currency)?;
-    context.cart = placed.cart;
-    Ok(Added { cart, replaced: placed.replaced })
+    let placed = place(&cart.inputs(), line)?;
+    cart.context.cart = placed.cart;
+    Ok(Added { cart, line: placed.line, replaced: placed.replaced })
 }

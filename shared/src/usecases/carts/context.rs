@@ -1,7 +1,7 @@
 //! A user's cart with their ledger, read together, and the items of its lines, which may be cached.
 
 use crate::clock::Clock;
-use crate::model::{ActiveVersion, Cart, ItemId, Items, Ledger, Sold, UserId};
+use crate::model::{ActiveVersion, Cart, ItemId, Items, Ledger, Sold, User, UserId};
 use crate::rules::cart::{PricedLine, price_lines};
 use crate::store::counters::Counters;
 use crate::store::items::ItemCache;
@@ -27,6 +27,8 @@ pub struct CartSources<'a> {
 pub struct CartContext {
     /// The user.
     pub user: UserId,
+    /// The user's name.
+    pub username: String,
     /// The active version.
     pub active: Arc<ActiveVersion>,
     /// The user's cart.
@@ -67,10 +69,10 @@ impl CartContext {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if one of them does not decode.
-    pub fn take(user: UserId, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
-        let cart = carts::take(&mut rows, user)?;
-        let ledger = ledgers::take(&mut rows, user)?;
-        Ok(Self { user, active, cart, ledger, rows })
+    pub fn take(user: User, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
+        let cart = carts::take(&mut rows, user.id)?;
+        let ledger = ledgers::take(&mut rows, user.id)?;
+        Ok(Self { user: user.id, username: user.username, active, cart, ledger, rows })
     }
 
     /// Reads the items of the cart and `also`, their counters and the items under `more`, all at once. Reads nothing if

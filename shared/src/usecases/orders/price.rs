@@ -123,6 +123,7 @@ fn cart_line(id: u64, line: &LineRequest) -> Line {
         price: None,
         payment_type: if line.recipient.is_some() { PaymentType::Gift } else { PaymentType::OneOff },
         promoted: false,
+        gift_to: None,
     }
 }
 

@@ -1,0 +1,227 @@
+//! Whether a line can be added to a cart or changed, and the cart with it (rules.md, "Adding and changing lines").
+
+mod check;
+mod refusal;
+
+pub use refusal::LineRefusal;
+
+use super::cart::is_own_step;
+use super::missing::with_valid_choices;
+use crate::model::{
+    Cart, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId, Sold,
+    UserName,
+};
+use check::{check, recipients};
+
+/// What a line is judged by, besides the line itself.
+#[derive(Debug, Clone, Copy)]
+pub struct CartInputs<'a> {
+    /// The cart.
+    pub cart: &'a Cart,
+    /// The items of the cart's lines and of the line to add.
+    pub items: &'a Items,
+    /// Units sold of these items.
+    pub sold: &'a Sold,
+    /// What the buyer bought.
+    pub ledger: &'a Ledger,
+    /// The buyer's name.
+    pub buyer: &'a str,
+    /// Whether the store uses virtual currency.
+    pub has_virtual_currency: bool,
+}
+
+impl CartInputs<'_> {
+    /// Whether a recipient is the buyer, whatever the case of the name.
+    fn is_buyer(&self, recipient: &PlayerName) -> bool {
+        UserName::parse(self.buyer).is_ok_and(|buyer| buyer == *recipient.key())
+    }
+
+    /// Units of an item in the lines that `counts` is true of.
+    fn units(&self, item: ItemId, counts: impl Fn(&Line) -> bool) -> u64 {
+        let lines = self.cart.lines.iter().filter(|line| line.item == item && counts(line));
+        lines.map(|line| u64::from(line.count)).sum()
+    }
+}
+
+/// A line that is to be added to a cart. It may lack choices, see [`missing`](super::missing::missing).
+#[derive(Debug, Clone)]
+pub struct LineToAdd {
+    /// The item.
+    pub item: ItemId,
+    /// Units.
+    pub count: u32,
+    /// Chosen variables, in any order.
+    pub variables: Vec<LineVariable>,
+    /// The selected server.
+    pub server: Option<ServerId>,
+    /// The buyer's price for one unit.
+    pub price: Option<Money>,
+    /// How it is bought.
+    pub payment_type: PaymentType,
+    /// Whether it is added from a promotion; ignored if the item is not promoted, and for gifts.
+    pub promoted: bool,
+    /// The recipient of a gift.
+    pub gift_to: Option<PlayerName>,
+    /// Whether the recipient's name is banned.
+    pub is_recipient_banned: bool,
+}
+
+/// A cart with the line in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The cart.
+    pub cart: Cart,
+    /// The line that was added, or that has more units now.
+    pub line: LineId,
+    /// The items whose lines the new one replaces: other steps of its cumulative category.
+    pub replaced: Vec<ItemId>,
+}
+
+/// The cart with the line in it: more units of an equal line, or a line of its own. Ownership, the limit per user and
+/// the one step of a category that a cart has concern only lines for the buyer. The recipient's are checked when a gift
+/// is paid (rules.md, "Gifts").
+///
+/// # Errors
+/// The first [`LineRefusal`] that applies.
+pub fn place(inputs: &CartInputs<'_>, wanted: &LineToAdd) -> Result<Placed, LineRefusal> {
+    if wanted.count == 0 {
+        return Err(LineRefusal::NoUnits);
+    }
+    let published = inputs.items.get(&wanted.item).ok_or(LineRefusal::NotPublished)?;
+    let new = line(inputs.cart, &published.item, wanted);
+    let equal = inputs.cart.lines.iter().find(|line| is_equal(line, &new));
+    let placed = match equal {
+        Some(equal) => Line { count: equal.count.saturating_add(wanted.count), ..equal.clone() },
+        None => new,
+    };
+    check(inputs, published, &placed, equal)?;
+    if wanted.is_recipient_banned {
+        return Err(LineRefusal::Banned);
+    }
+    check_company(inputs.cart, &placed)?;
+    with(inputs, placed)
+}
+
+/// What is changed of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The units.
+    Count(u32),
+    /// The value of a variable.
+    Variable(LineVariable),
+    /// The selected server.
+    Server(ServerId),
+    /// The buyer's price for one unit.
+    Price(Money),
+}
+
+/// The line that is to be changed; `None` if it has that many units already. Nothing needs to be read for that:
+/// storefronts send the count of every line when the cart is opened.
+///
+/// # Errors
+/// [`LineRefusal::NoSuchLine`].
+pub fn to_change<'a>(cart: &'a Cart, id: LineId, change: &Change) -> Result<Option<&'a Line>, LineRefusal> {
+    let line = cart.lines.iter().find(|line| line.id == id).ok_or(LineRefusal::NoSuchLine)?;
+    Ok((*change != Change::Count(line.count)).then_some(line))
+}
+
+/// The cart with a changed line; `None` if nothing changes. The whole line is checked as if it were added now. Choices
+/// that its item no longer has are unset. A line that becomes equal to another stays a line of its own.
+///
+/// # Errors
+/// The first [`LineRefusal`] that applies.
+pub fn change(inputs: &CartInputs<'_>, id: LineId, change: &Change) -> Result<Option<Cart>, LineRefusal> {
+    let Some(old) = to_change(inputs.cart, id, change)? else { return Ok(None) };
+    if *change == Change::Count(0) {
+        return Err(LineRefusal::NoUnits);
+    }
+    let published = inputs.items.get(&old.item).ok_or(LineRefusal::NotPublished)?;
+    let mut new = with_valid_choices(old, &published.item);
+    match change {
+        Change::Count(count) => new.count = *count,
+        Change::Variable(choice) => {
+            new.variables.retain(|other| other.id != choice.id);
+            new.variables.push(choice.clone());
+            new.variables.sort_by_key(|variable| variable.id);
+        }
+        Change::Server(server) => new.server = Some(*server),
+        Change::Price(price) => new.price = Some(*price),
+    }
+    check(inputs, published, &new, Some(old))?;
+    if new == *old {
+        return Ok(None);
+    }
+    let mut cart = inputs.cart.clone();
+    cart.lines.iter_mut().filter(|line| line.id == id).for_each(|line| line.clone_from(&new));
+    Ok(Some(cart))
+}
+
+/// The line as it would be added to a cart without an equal one.
+fn line(cart: &Cart, item: &Item, wanted: &LineToAdd) -> Line {
+    let mut variables = wanted.variables.clone();
+    variables.sort_by_key(|variable| variable.id);
+    Line {
+        id: LineId::new(cart.next_line),
+        item: wanted.item,
+        count: wanted.count,
+        variables,
+        server: wanted.server,
+        price: wanted.price,
+        payment_type: wanted.payment_type,
+        promoted: wanted.promoted && item.promotion.is_some() && wanted.payment_type != PaymentType::Gift,
+        gift_to: wanted.gift_to.clone(),
+    }
+}
+
+/// Whether two lines are of the same item with the same choices.
+fn is_equal(line: &Line, other: &Line) -> bool {
+    let recipient = |line: &Line| line.gift_to.as_ref().map(|name| name.key().clone());
+    line.item == other.item
+        && line.variables == other.variables
+        && line.server == other.server
+        && line.price == other.price
+        && line.payment_type == other.payment_type
+        && line.promoted == other.promoted
+        && recipient(line) == recipient(other)
+}
+
+/// Checks a line against the other lines of the cart.
+fn check_company(cart: &Cart, placed: &Line) -> Result<(), LineRefusal> {
+    let is_subscription = |line: &Line| line.payment_type == PaymentType::Subscription;
+    let mut others = cart.lines.iter().filter(|line| line.id != placed.id);
+    if others.any(|other| is_subscription(placed) || is_subscription(other)) {
+        return Err(LineRefusal::SubscriptionNotAlone);
+    }
+    if recipients(cart.lines.iter().chain([placed])) > Cart::MAX_RECIPIENTS {
+        return Err(LineRefusal::TooManyRecipients);
+    }
+    Ok(())
+}
+
+/// Adds the line, or replaces the one with its id. Another step of the item's cumulative category is removed (rules.md,
+/// "Cumulative categories").
+fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
+    let mut cart = inputs.cart.clone();
+    let id = placed.id;
+    if let Some(line) = cart.lines.iter_mut().find(|line| line.id == id) {
+        *line = placed;
+        return Ok(Placed { cart, line: id, replaced: Vec::new() });
+    }
+    let category = |line: &Line| {
+        let published = inputs.items.get(&line.item)?;
+        is_own_step(line, published).then_some(published.category)
+    };
+    let step = category(&placed);
+    let is_other_step = |other: &Line| step.is_some() && category(other) == step;
+    let replaced = cart.lines.iter().filter(|other| is_other_step(other)).map(|other| other.item).collect();
+    cart.lines.retain(|other| !is_other_step(other));
+    if cart.lines.len() >= Cart::MAX_LINES {
+        return Err(LineRefusal::Full);
+    }
+    cart.lines.push(placed);
+    cart.next_line = cart.next_line.saturating_add(1);
+    Ok(Placed { cart, line: id, replaced })
+}
+
+#[cfg(test)]
+mod place_tests;
