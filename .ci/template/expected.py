@@ -96,19 +96,19 @@ READ = ["dynamodb:GetItem", "dynamodb:BatchGetItem"]
 QUERY = "dynamodb:Query"
 UPDATE = ["dynamodb:UpdateItem"]
 
-# Per function its statements in order: actions, and the partition keys that they reach.
+# Per function its statements in order: actions, and the partition keys that they reach. Keys after "not " are excepted.
 ACCESS = {
     "CatalogFunction": [
         ([*READ, QUERY], ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CART#*"]),
     ],
     "CartFunction": [
         (READ, ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CODE#*", "USE#*", "REFERRAL#*",
-                "CART#*"]),
-        (UPDATE, ["CART#*"]),
+                "CART#*", "RATE#code#*"]),
+        (UPDATE, ["CART#*", "RATE#code#*"]),
     ],
     "PaymentsFunction": [
         (READ, ["STORE", "ORDER#*", "USER#*"]),
-        (UPDATE, ["RATE#*"]),
+        (UPDATE, ["RATE#*", "not RATE#*#*"]),
     ],
     "ContentFunction": [
         (["dynamodb:GetItem"], ["STORE", "CONTENT#*", "PAGE#*", "STATS"]),
@@ -128,7 +128,8 @@ ENVIRONMENT = {
     "TOKEN_KEYS": {"Fn::Sub": "{{resolve:secretsmanager:${TokenKeys}:SecretString}}"},
     "KEY_REVISION": {"Ref": "KeyRevision"},
 }
-OWN_ENVIRONMENT = {name: {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}} for name in ["PaymentsFunction", "AuthFunction"]}
+OWN_ENVIRONMENT = {name: {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}}
+                   for name in ["CartFunction", "PaymentsFunction", "AuthFunction"]}
 
 FUNCTION = {
     "Runtime": "provided.al2023",

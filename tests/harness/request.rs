@@ -3,6 +3,7 @@
 use crate::store::repository;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use lambda_http::{Body, Response};
+use local::gateway::Gateway;
 use serde_json::Value;
 
 /// A request to be sent through the gateway.
@@ -87,6 +88,12 @@ pub struct Reply {
 }
 
 impl Reply {
+    pub(crate) async fn from_gateway(gateway: &Gateway, call: Call) -> Self {
+        let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
+        let response = gateway.respond(&call.method, (path, query), &call.headers, &call.body, &call.source_ip);
+        Self::of(response.await)
+    }
+
     pub(crate) fn of(response: Response<Body>) -> Self {
         let (head, body) = response.into_parts();
         let text = match body {

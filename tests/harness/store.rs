@@ -7,7 +7,7 @@ use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{Credentials, SharedInterceptor};
+use aws_sdk_dynamodb::config::{Credentials, Intercept, SharedInterceptor};
 use local::engine::{Engine, ensure_table};
 use local::functions::Functions;
 use local::gateway::Gateway;
@@ -70,6 +70,7 @@ pub struct TestStore {
     gateway: Gateway,
     functions: Functions,
     tapped: Db,
+    access: Access,
     template: Template,
 }
 
@@ -122,13 +123,22 @@ impl TestStore {
         ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
-        let tapped = Db::direct(access, TABLE);
+        let tapped = Db::direct(access.clone(), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let functions = functions(&template, &tapped, &clock);
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         let gateway =
             Gateway::new(&template, self::functions(&template, &tapped, &clock), as_clock).expect("usable routes");
-        Self { db, calls, faults, clock, keys, gateway, functions, tapped, template }
+        Self { db, calls, faults, clock, keys, gateway, functions, tapped, access, template }
+    }
+
+    /// A gateway with new functions, which have their own connections to the table and one more interceptor.
+    pub(crate) fn another_gateway(&self, interceptor: impl Intercept + 'static) -> Gateway {
+        let mut access = Access { http_client: connector::plain_client(), ..self.access.clone() };
+        access.interceptors.push(SharedInterceptor::new(interceptor));
+        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let behind = functions(&self.template, &Db::direct(access, TABLE), &self.clock);
+        Gateway::new(&self.template, behind, clock).expect("usable routes")
     }
 
     /// The sample store's files.
@@ -158,9 +168,7 @@ impl TestStore {
 
     /// Sends a request through the gateway.
     pub async fn send(&self, call: Call) -> Reply {
-        let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
-        let response = self.gateway.respond(&call.method, (path, query), &call.headers, &call.body, &call.source_ip);
-        Reply::of(response.await)
+        Reply::from_gateway(&self.gateway, call).await
     }
 
     /// Passes an event to a function, as Lambda does.

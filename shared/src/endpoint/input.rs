@@ -2,7 +2,8 @@
 
 use super::{Admission, Described};
 use crate::http::body::{self, BodyFault};
-use crate::http::{bearer, cookie, route};
+use crate::http::{address, bearer, cookie, route};
+use ipnet::IpNet;
 use lambda_http::Request;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
@@ -29,6 +30,16 @@ pub struct Received<'a> {
     pub routes: &'static [&'static str],
     /// Whether its address may make it.
     pub admission: Admission,
+    /// The networks whose `X-Forwarded-For` is trusted.
+    pub trusted_proxies: &'a [IpNet],
+}
+
+impl Received<'_> {
+    /// The address that the request is counted for (rules.md, "Client address").
+    #[must_use]
+    pub fn address(&self) -> String {
+        address::counted_as(route::source_ip(self.request), self.request.headers(), self.trusted_proxies)
+    }
 }
 
 /// The input of a handler.
@@ -88,6 +99,24 @@ impl<I: Input> Input for Limited<I> {
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
         let admission = received.admission.clone();
         I::read(received).map(|input| Self(input, admission))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        I::schema(generator)
+    }
+}
+
+/// Input of an endpoint that counts some of its requests itself, with the address that they are counted for.
+#[derive(Debug)]
+pub struct WithAddress<I>(pub I, pub String);
+
+impl<I: Input> Input for WithAddress<I> {
+    const KIND: InputKind = I::KIND;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let address = received.address();
+        I::read(received).map(|input| Self(input, address))
     }
 
     #[cfg(feature = "schema")]

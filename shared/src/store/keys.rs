@@ -24,7 +24,7 @@
 //! | how often a user used a coupon | `USE#code#user` | `USE` | BatchGet, Update |
 //! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
 //! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
-//! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | Update |
+//! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update |
 //! | units of an item sold in total | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |
