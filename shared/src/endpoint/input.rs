@@ -19,6 +19,8 @@ pub enum InputKind {
     PathParameter,
     /// The cookie `token`.
     TokenCookie,
+    /// The bytes of the body, with their signature.
+    Signed,
 }
 
 /// A request as an endpoint received it. Its body is not too large.
@@ -122,6 +124,31 @@ impl<I: Input> Input for WithAddress<I> {
     #[cfg(feature = "schema")]
     fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
         I::schema(generator)
+    }
+}
+
+/// A body whose bytes are signed. Nothing of it is parsed here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    /// The header `Stripe-Signature`; several are joined by commas.
+    pub signature: Option<String>,
+    /// The body as it was sent.
+    pub body: Vec<u8>,
+}
+
+impl Input for Signed {
+    const KIND: InputKind = InputKind::Signed;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let headers = received.request.headers().get_all("stripe-signature").iter();
+        let headers: Vec<&str> = headers.map(|value| value.to_str().unwrap_or_default()).collect();
+        let signature = (!headers.is_empty()).then(|| headers.join(","));
+        Ok(Self { signature, body: received.request.body().to_vec() })
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        None
     }
 }
 

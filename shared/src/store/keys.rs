@@ -32,6 +32,7 @@
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | orders with something left to do, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
+//! | since when the provider's notices have not been asked for | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
@@ -293,6 +294,12 @@ pub fn due_until(now: i64) -> String {
 /// A second since 1970 UTC as text that sorts like the number.
 fn second_text(second: i64) -> String {
     format!("{:012}", second.max(0))
+}
+
+/// Since when the provider's notices have not been asked for. It sorts behind every due order.
+#[must_use]
+pub fn notices() -> Key {
+    key(unfinished(), "NOTICES")
 }
 
 /// The order of a provider's payment.
