@@ -1,0 +1,201 @@
+//! Sends calls, and reads what comes back.
+
+use crate::call::Call;
+use crate::error::{Error, ErrorBody, Failure, Refusal, RefusalKind};
+use crate::values::{ApiBase, SecretKey};
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
+use serde::de::DeserializeOwned;
+
+/// The longest message of Stripe that is kept, in characters.
+const MESSAGE: usize = 300;
+
+/// The API with a key.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: outgoing::Client,
+    base: ApiBase,
+    key: SecretKey,
+}
+
+impl Client {
+    /// A client that sends to `base` with `key`.
+    #[must_use]
+    pub const fn new(http: outgoing::Client, base: ApiBase, key: SecretKey) -> Self {
+        Self { http, base, key }
+    }
+
+    /// The key that requests are sent with.
+    #[must_use]
+    pub const fn key(&self) -> &SecretKey {
+        &self.key
+    }
+
+    /// Sends a request, once, and reads the reply.
+    ///
+    /// # Errors
+    /// [`Error`]; its variants say whether the request may have had its effect.
+    pub async fn send<T: DeserializeOwned>(&self, call: &Call<T>) -> Result<T, Error> {
+        let request = call.request(&self.base, &self.key)?;
+        let response = self.http.send(request).await.map_err(Error::NoResponse)?;
+        read(&response, &self.key)
+    }
+}
+
+/// The reply in a response.
+fn read<T: DeserializeOwned>(response: &Response<Bytes>, key: &SecretKey) -> Result<T, Error> {
+    let status = response.status();
+    if status.is_success() {
+        return serde_json::from_slice(response.body()).map_err(|error| unreadable(status, &error));
+    }
+    let headers = response.headers();
+    let request = text(headers, "request-id");
+    let replayed = text(headers, "idempotent-replayed").is_some_and(|value| value == "true");
+    if status.is_server_error() {
+        return Err(Error::Failed(Failure { status: status.as_u16(), request, replayed }));
+    }
+    let body: ErrorBody = serde_json::from_slice(response.body()).map_err(|error| unreadable(status, &error))?;
+    let error = body.error;
+    let message: String = key.without_key(&error.message.unwrap_or_default()).chars().take(MESSAGE).collect();
+    let kind = kind(status, &error.kind);
+    let refusal =
+        Refusal { status: status.as_u16(), kind, code: error.code, param: error.param, message, request, replayed };
+    Err(if is_busy(status, headers) { Error::Busy(refusal) } else { Error::Refused(refusal) })
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// Whether a refusal is for the moment only. A 408 comes from a proxy; the header is Stripe's own word.
+fn is_busy(status: StatusCode, headers: &HeaderMap) -> bool {
+    let statuses = [StatusCode::REQUEST_TIMEOUT, StatusCode::CONFLICT, StatusCode::TOO_MANY_REQUESTS];
+    statuses.contains(&status) || text(headers, "stripe-should-retry").is_some_and(|value| value == "true")
+}
+
+fn kind(status: StatusCode, word: &str) -> RefusalKind {
+    match (status, word) {
+        (_, "idempotency_error") => RefusalKind::Idempotency,
+        (StatusCode::BAD_REQUEST, _) => RefusalKind::Request,
+        (StatusCode::UNAUTHORIZED, _) => RefusalKind::Key,
+        (StatusCode::PAYMENT_REQUIRED, _) => RefusalKind::Card,
+        (StatusCode::FORBIDDEN, _) => RefusalKind::Permission,
+        (StatusCode::NOT_FOUND, _) => RefusalKind::NotFound,
+        _ => RefusalKind::Other,
+    }
+}
+
+/// The content of a response may be personal: only the place of the fault is kept.
+fn unreadable(status: StatusCode, error: &serde_json::Error) -> Error {
+    let what = if error.is_data() { "an unexpected value" } else { "not JSON" };
+    let reason = format!("{what} at line {}, column {}", error.line(), error.column());
+    Error::Unreadable { status: status.as_u16(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Balance, Session};
+
+    fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Response<Bytes> {
+        let builder =
+            headers.iter().fold(Response::builder().status(status), |b, (name, value)| b.header(*name, *value));
+        builder.body(Bytes::from(body.to_owned())).unwrap()
+    }
+
+    fn fails(status: u16, headers: &[(&str, &str)], body: &str) -> Error {
+        read::<Balance>(&response(status, headers, body), &SecretKey::parse("rk_test_51secret").unwrap()).unwrap_err()
+    }
+
+    fn body(kind: &str) -> String {
+        format!(r#"{{"error": {{"type": "{kind}", "code": "c", "param": "p", "message": "m", "doc_url": "d"}}}}"#)
+    }
+
+    #[test]
+    fn a_refusal_has_stripes_words() {
+        let error = fails(400, &[("request-id", "req_1")], &body("invalid_request_error"));
+        let refusal = Refusal {
+            status: 400,
+            kind: RefusalKind::Request,
+            code: Some("c".to_owned()),
+            param: Some("p".to_owned()),
+            message: "m".to_owned(),
+            request: Some("req_1".to_owned()),
+            replayed: false,
+        };
+        assert_eq!(error.refusal(), Some(&refusal));
+        assert_eq!(error.to_string(), "Stripe refused the request: m (status 400, code c, parameter p, request req_1)");
+    }
+
+    #[test]
+    fn a_refusal_is_final_and_what_may_pass_is_temporary() {
+        for (status, kind) in [
+            (400, RefusalKind::Request),
+            (401, RefusalKind::Key),
+            (402, RefusalKind::Card),
+            (403, RefusalKind::Permission),
+            (404, RefusalKind::NotFound),
+            (405, RefusalKind::Other),
+        ] {
+            let error = fails(status, &[], &body("api_error"));
+            assert!(matches!(&error, Error::Refused(refusal) if refusal.kind == kind), "{status}");
+            assert!(error.is_final() && !error.is_temporary(), "{status}");
+        }
+        for status in [408, 409, 429] {
+            let error = fails(status, &[], &body("api_error"));
+            assert!(matches!(error, Error::Busy(_)) && error.is_temporary() && !error.is_final(), "{status}");
+        }
+        let asked_to_retry = fails(424, &[("stripe-should-retry", "true")], &body("api_error"));
+        assert!(asked_to_retry.is_temporary() && !asked_to_retry.is_final());
+    }
+
+    #[test]
+    fn another_request_under_the_same_idempotency_key_proves_nothing() {
+        let error = fails(400, &[], &body("idempotency_error"));
+        assert!(!error.is_final() && !error.is_temporary());
+    }
+
+    #[test]
+    fn a_server_error_is_final_once_it_is_replayed() {
+        for status in [500, 502, 503, 504] {
+            let first = fails(status, &[], "<html>");
+            assert!(first.is_temporary() && !first.is_final(), "{status}");
+            let again = fails(status, &[("idempotent-replayed", "true")], &body("api_error"));
+            assert!(again.is_final() && !again.is_temporary(), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_response_that_cannot_be_read_shows_nothing_of_its_content() {
+        for (status, body) in [
+            (200, ""),
+            (200, r#"{"livemode": "ada@a.example"}"#),
+            (200, r#"{"livemode": tr"#),
+            (302, "ada@a.example"),
+            (403, "<html>ada@a.example"),
+            (400, r#"{"error": "ada@a.example"}"#),
+        ] {
+            let error = fails(status, &[], body);
+            assert!(matches!(error, Error::Unreadable { .. }), "{status} {body}: {error:?}");
+            assert!(!error.is_final() && !error.is_temporary());
+            assert!(!format!("{error} {error:?}").contains("example"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn the_key_is_in_no_error() {
+        let error = fails(401, &[], r#"{"error": {"message": "Invalid API Key provided: rk_test_51secret"}}"#);
+        assert_eq!(error.refusal().unwrap().message, "Invalid API Key provided: [key]");
+        assert!(!format!("{error} {error:?}").contains("51secret"));
+    }
+
+    #[test]
+    fn a_reply_is_read_past_fields_and_words_that_are_new() {
+        let body = r#"{"id": "cs_1", "status": "paused", "payment_status": "lent", "livemode": false, "new": [1],
+            "amount_total": 5, "currency": "usd", "metadata": {}, "expires_at": 9, "payment_intent": null}"#;
+        let key = SecretKey::parse("rk_test_1").unwrap();
+        let session: Session = read(&response(200, &[], body), &key).unwrap();
+        assert_eq!(session.status.unwrap().as_str(), "paused");
+        assert_eq!(session.payment_status.as_str(), "lent");
+    }
+}

@@ -1,0 +1,197 @@
+//! Events: the word of Stripe that something has changed.
+
+use crate::call::Call;
+use crate::form::Form;
+use crate::names::names;
+use crate::objects::List;
+use crate::values::ObjectId;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// The number of events on a page: whole objects are in them, and a response has a largest size.
+const PAGE: usize = 20;
+
+names! {
+    /// What an event is about.
+    EventKind {
+        /// The buyer has finished; with a delayed method the money is not there yet.
+        SessionCompleted = "checkout.session.completed",
+        /// A delayed payment succeeded.
+        SessionPaymentSucceeded = "checkout.session.async_payment_succeeded",
+        /// A delayed payment failed.
+        SessionPaymentFailed = "checkout.session.async_payment_failed",
+        /// A session can no longer be paid.
+        SessionExpired = "checkout.session.expired",
+        /// A charge was refunded, in part or in full.
+        ChargeRefunded = "charge.refunded",
+        /// The buyer's bank asks for the money back.
+        DisputeCreated = "charge.dispute.created",
+        /// A dispute was decided.
+        DisputeClosed = "charge.dispute.closed",
+    }
+}
+
+impl EventKind {
+    /// The events that a checkout follows.
+    pub const ALL: [Self; 7] = [
+        Self::SessionCompleted,
+        Self::SessionPaymentSucceeded,
+        Self::SessionPaymentFailed,
+        Self::SessionExpired,
+        Self::ChargeRefunded,
+        Self::DisputeCreated,
+        Self::DisputeClosed,
+    ];
+}
+
+/// An event. Of the object in it only ids are read: it is as old as the event, and is fetched again.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Sent")]
+pub struct Event {
+    /// Its id, `evt_…`. A repeated event has the same.
+    pub id: ObjectId,
+    /// What it is about.
+    pub kind: EventKind,
+    /// When it happened, in seconds since 1970 UTC.
+    pub created: i64,
+    /// Whether the money is real.
+    pub livemode: bool,
+    /// The object's id: a session, a charge or a dispute.
+    pub object: Option<ObjectId>,
+    /// The id of the payment that the object belongs to.
+    pub payment_intent: Option<ObjectId>,
+    /// The id of the charge that a dispute is about.
+    pub charge: Option<ObjectId>,
+}
+
+impl Event {
+    /// Lists events of some kinds since a time (seconds since 1970 UTC), newest first; the next page begins after the
+    /// last event of this one.
+    #[must_use]
+    pub fn list(kinds: &[EventKind], since: i64, after: Option<&ObjectId>) -> Call<List<Self>> {
+        let form = Form::default().with("created[gte]", &since).with("limit", &PAGE).with_some("starting_after", after);
+        let form = kinds.iter().fold(form, |form, kind| form.with("types[]", kind.as_str()));
+        Call::get("/v1/events", form)
+    }
+}
+
+/// An event as it is sent.
+#[derive(Deserialize)]
+struct Sent {
+    id: ObjectId,
+    #[serde(rename = "type")]
+    kind: EventKind,
+    created: i64,
+    livemode: bool,
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    object: Object,
+}
+
+/// Any object of the API. A field that is not an id, as in kinds that are not ours, is passed over.
+#[derive(Deserialize)]
+struct Object {
+    #[serde(default)]
+    id: Field,
+    #[serde(default)]
+    payment_intent: Field,
+    #[serde(default)]
+    charge: Field,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Field {
+    Id(ObjectId),
+    Other(IgnoredAny),
+    #[default]
+    Missing,
+}
+
+impl Field {
+    fn id(self) -> Option<ObjectId> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::Other(_) | Self::Missing => None,
+        }
+    }
+}
+
+impl From<Sent> for Event {
+    fn from(sent: Sent) -> Self {
+        let object = sent.data.object;
+        Self {
+            id: sent.id,
+            kind: sent.kind,
+            created: sent.created,
+            livemode: sent.livemode,
+            object: object.id.id(),
+            payment_intent: object.payment_intent.id(),
+            charge: object.charge.id(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, object: &str) -> Event {
+        let text = format!(
+            r#"{{"id": "evt_1", "object": "event", "type": "{kind}", "created": 5, "livemode": false,
+                "data": {{"object": {object}, "previous_attributes": {{}}}}, "request": {{"id": null}}}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn id(text: &str) -> ObjectId {
+        ObjectId::parse(text).unwrap()
+    }
+
+    #[test]
+    fn an_event_names_its_object_and_the_payment() {
+        let session = event("checkout.session.completed", r#"{"id": "cs_1", "payment_intent": null}"#);
+        assert_eq!(
+            (session.kind, session.object, session.payment_intent),
+            (EventKind::SessionCompleted, Some(id("cs_1")), None)
+        );
+        let dispute = event("charge.dispute.created", r#"{"id": "du_1", "payment_intent": "pi_1", "charge": "ch_1"}"#);
+        assert_eq!(
+            (dispute.object, dispute.payment_intent, dispute.charge),
+            (Some(id("du_1")), Some(id("pi_1")), Some(id("ch_1")))
+        );
+    }
+
+    #[test]
+    fn an_event_of_another_kind_is_read_whatever_its_object_is() {
+        for object in [r"{}", r#"{"id": 5, "charge": {"id": "ch_1"}}"#, r#"{"id": "a/b", "payment_intent": [1]}"#] {
+            let event = event("balance.available", object);
+            assert_eq!(event.kind, EventKind::Other("balance.available".to_owned()));
+            assert_eq!((event.object, event.payment_intent, event.charge), (None, None, None), "{object}");
+        }
+    }
+
+    #[test]
+    fn every_kind_is_read_as_it_is_written() {
+        for kind in EventKind::ALL {
+            assert_eq!(EventKind::from(kind.as_str().to_owned()), kind);
+        }
+    }
+
+    #[test]
+    fn a_page_of_events_begins_after_the_last_one() {
+        let call = Event::list(&[EventKind::ChargeRefunded, EventKind::SessionExpired], 7, Some(&id("evt_9")));
+        let sent: Vec<(&str, &str)> = call.parameters().iter().map(|(name, value)| (&**name, &**value)).collect();
+        let wanted = [
+            ("created[gte]", "7"),
+            ("limit", "20"),
+            ("starting_after", "evt_9"),
+            ("types[]", "charge.refunded"),
+            ("types[]", "checkout.session.expired"),
+        ];
+        assert_eq!(sent, wanted);
+    }
+}

@@ -1,0 +1,33 @@
+//! Stripe's API, as far as a checkout needs it.
+//!
+//! A [`Call`] is a request as a plain value: [`Session::create`], [`PaymentIntent::retrieve`] and so on. [`Client::send`]
+//! sends it and reads the reply. Replies have only the fields that are used; values that are unknown today are kept as
+//! `Other`. [`webhook::verify`] checks what Stripe sends to us.
+//!
+//! This crate does not know orders, the table or the clock, and decides nothing: what a paid session means is the
+//! checkout's matter.
+
+mod call;
+mod client;
+mod error;
+mod event;
+mod form;
+mod names;
+mod objects;
+mod session;
+mod setup;
+mod values;
+pub mod webhook;
+
+pub use call::Call;
+pub use client::Client;
+pub use error::{Error, Failure, Refusal, RefusalKind};
+pub use event::{Event, EventKind};
+pub use objects::{Charge, Dispute, Expandable, List, Metadata, NewRefund, PaymentIntent, Refund};
+pub use objects::{DisputeStatus, IntentStatus, RefundStatus};
+pub use session::{Line, NewSession, PaymentStatus, Session, SessionStatus};
+pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, WebhookEndpoint};
+pub use values::{ApiBase, IdempotencyKey, Invalid, ObjectId, SecretKey, WebhookSecret};
+
+/// The version of Stripe's API that every request names. Replies and webhooks have its shapes.
+pub const API_VERSION: &str = "2025-02-24.acacia";

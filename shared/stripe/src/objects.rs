@@ -1,0 +1,297 @@
+//! Payments, charges, refunds and disputes.
+
+use crate::call::{Call, path};
+use crate::form::Form;
+use crate::names::names;
+use crate::values::{IdempotencyKey, ObjectId};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Another object: by its id, or whole if the call asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expandable<T> {
+    /// Its id.
+    Id(ObjectId),
+    /// The object.
+    Object(Box<T>),
+}
+
+impl<T> Expandable<T> {
+    /// The object, if it was asked for.
+    #[must_use]
+    pub fn object(&self) -> Option<&T> {
+        match self {
+            Self::Id(_) => None,
+            Self::Object(object) => Some(object),
+        }
+    }
+}
+
+impl Expandable<PaymentIntent> {
+    /// The payment's id.
+    #[must_use]
+    pub fn id(&self) -> &ObjectId {
+        match self {
+            Self::Id(id) => id,
+            Self::Object(intent) => &intent.id,
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Expandable<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = Expandable<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an id or an object")
+            }
+
+            fn visit_str<E: Error>(self, id: &str) -> Result<Self::Value, E> {
+                ObjectId::parse(id).map(Expandable::Id).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|object| Expandable::Object(Box::new(object)))
+            }
+        }
+
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+/// What was sent with an object, for us.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Metadata {
+    /// The order's id.
+    pub order: Option<String>,
+}
+
+/// A page of a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct List<T> {
+    /// The objects.
+    pub data: Vec<T>,
+    /// Whether more follow after the last one.
+    pub has_more: bool,
+}
+
+names! {
+    /// A payment's state.
+    IntentStatus {
+        /// The money is there.
+        Succeeded = "succeeded",
+        /// The money is on its way, by a delayed method.
+        Processing = "processing",
+        /// The buyer's method failed, or none was chosen yet.
+        RequiresPaymentMethod = "requires_payment_method",
+        /// The buyer's method is known, and not yet charged.
+        RequiresConfirmation = "requires_confirmation",
+        /// The buyer must confirm, with the bank for instance.
+        RequiresAction = "requires_action",
+        /// The money is reserved.
+        RequiresCapture = "requires_capture",
+        /// It will never be paid.
+        Canceled = "canceled",
+    }
+}
+
+/// A payment.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PaymentIntent {
+    /// Its id, `pi_…`.
+    pub id: ObjectId,
+    /// Its state.
+    pub status: IntentStatus,
+    /// The amount in minor units.
+    pub amount: i64,
+    /// The amount that was paid.
+    #[serde(default)]
+    pub amount_received: i64,
+    /// The currency's code in lower case.
+    pub currency: String,
+    /// Whether the money is real.
+    pub livemode: bool,
+    /// What was sent with it.
+    #[serde(default)]
+    pub metadata: Metadata,
+    /// The last attempt to charge: whole after [`PaymentIntent::retrieve`], an id within a session.
+    pub latest_charge: Option<Expandable<Charge>>,
+}
+
+impl PaymentIntent {
+    /// Fetches a payment with its last charge.
+    #[must_use]
+    pub fn retrieve(id: &ObjectId) -> Call<Self> {
+        Call::get(path("payment_intents", id), Form::default().with("expand[]", "latest_charge"))
+    }
+}
+
+/// A charge: where refunds and disputes are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Charge {
+    /// Its id, `ch_…` or `py_…`.
+    pub id: ObjectId,
+    /// The amount in minor units.
+    pub amount: i64,
+    /// What of it was refunded.
+    pub amount_refunded: i64,
+    /// Whether all of it was refunded.
+    pub refunded: bool,
+    /// Whether there is or was a dispute.
+    pub disputed: bool,
+    /// The currency's code in lower case.
+    pub currency: String,
+    /// Whether the money is real.
+    pub livemode: bool,
+    /// The payment's id.
+    pub payment_intent: Option<ObjectId>,
+}
+
+impl Charge {
+    /// Fetches a charge.
+    #[must_use]
+    pub fn retrieve(id: &ObjectId) -> Call<Self> {
+        Call::get(path("charges", id), Form::default())
+    }
+}
+
+names! {
+    /// A dispute's state.
+    DisputeStatus {
+        /// The bank asks, without taking the money back.
+        WarningNeedsResponse = "warning_needs_response",
+        /// The bank reads the answer to its question.
+        WarningUnderReview = "warning_under_review",
+        /// The bank's question is closed.
+        WarningClosed = "warning_closed",
+        /// The money was taken back; evidence can be sent.
+        NeedsResponse = "needs_response",
+        /// The bank decides.
+        UnderReview = "under_review",
+        /// The money was given back to the store.
+        Won = "won",
+        /// The buyer keeps the money.
+        Lost = "lost",
+    }
+}
+
+/// A dispute: the buyer's bank asks for the money back.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Dispute {
+    /// Its id, `dp_…` or `du_…`.
+    pub id: ObjectId,
+    /// Its state.
+    pub status: DisputeStatus,
+    /// The disputed amount in minor units.
+    pub amount: i64,
+    /// The currency's code in lower case.
+    pub currency: String,
+    /// The payment's id.
+    pub payment_intent: Option<ObjectId>,
+    /// The charge's id.
+    pub charge: ObjectId,
+}
+
+impl Dispute {
+    /// Fetches a dispute.
+    #[must_use]
+    pub fn retrieve(id: &ObjectId) -> Call<Self> {
+        Call::get(path("disputes", id), Form::default())
+    }
+}
+
+/// A refund to create.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRefund<'a> {
+    /// The payment.
+    pub payment_intent: &'a ObjectId,
+    /// The amount in minor units; `None` for all that is left.
+    pub amount: Option<i64>,
+    /// The order's id, for the refund's metadata.
+    pub order: &'a str,
+}
+
+names! {
+    /// A refund's state.
+    RefundStatus {
+        /// The money is on its way back.
+        Succeeded = "succeeded",
+        /// It is being processed.
+        Pending = "pending",
+        /// The buyer must do something.
+        RequiresAction = "requires_action",
+        /// The money could not be returned.
+        Failed = "failed",
+        /// It was withdrawn.
+        Canceled = "canceled",
+    }
+}
+
+/// A refund.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Refund {
+    /// Its id, `re_…`.
+    pub id: ObjectId,
+    /// Its state.
+    pub status: Option<RefundStatus>,
+    /// The amount in minor units.
+    pub amount: i64,
+    /// The currency's code in lower case.
+    pub currency: String,
+    /// The payment's id.
+    pub payment_intent: Option<ObjectId>,
+    /// The charge's id.
+    pub charge: Option<ObjectId>,
+}
+
+impl Refund {
+    /// Creates a refund. The same refund with the same key is made once.
+    #[must_use]
+    pub fn create(new: &NewRefund<'_>, key: IdempotencyKey) -> Call<Self> {
+        let form = Form::default()
+            .with("payment_intent", new.payment_intent)
+            .with_some("amount", new.amount.as_ref())
+            .with("metadata[order]", new.order);
+        Call::post("/v1/refunds", form, Some(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTENT: &str = r#"{"id": "pi_1", "status": "succeeded", "amount": 5, "amount_received": 5, "currency": "eur",
+        "livemode": true, "metadata": {"order": "a", "other": "b"}, "latest_charge": "ch_1"}"#;
+
+    #[test]
+    fn an_object_is_read_by_its_id_or_whole() {
+        let by_id: Expandable<PaymentIntent> = serde_json::from_str("\"pi_1\"").unwrap();
+        let whole: Expandable<PaymentIntent> = serde_json::from_str(INTENT).unwrap();
+        assert_eq!(by_id.id(), whole.id());
+        assert_eq!(by_id.object(), None);
+        let intent = whole.object().unwrap();
+        assert_eq!((intent.amount_received, intent.metadata.order.as_deref()), (5, Some("a")));
+        assert_eq!(intent.latest_charge, Some(Expandable::Id(ObjectId::parse("ch_1").unwrap())));
+        for text in ["\"a/b\"", "5", "[]", "{}", "null"] {
+            assert!(serde_json::from_str::<Expandable<PaymentIntent>>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refund_without_an_amount_is_one_of_all_that_is_left() {
+        let payment_intent = &ObjectId::parse("pi_1").unwrap();
+        let form = |amount| {
+            let new = NewRefund { payment_intent, amount, order: "a" };
+            Refund::create(&new, IdempotencyKey::parse("k").unwrap()).parameters().to_vec()
+        };
+        let names = |amount| form(amount).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(None), ["payment_intent", "metadata[order]"]);
+        assert_eq!(names(Some(5)), ["payment_intent", "amount", "metadata[order]"]);
+    }
+}

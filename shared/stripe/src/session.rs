@@ -1,0 +1,182 @@
+//! Checkout sessions: the page on which a buyer pays.
+
+use crate::call::{Call, path};
+use crate::form::Form;
+use crate::names::names;
+use crate::objects::{Expandable, Metadata, PaymentIntent};
+use crate::values::{IdempotencyKey, ObjectId};
+use serde::Deserialize;
+
+const SESSIONS: &str = "/v1/checkout/sessions";
+
+/// A session to create: a one-off payment for an order.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSession<'a> {
+    /// The order's id. It becomes the session's reference, and the metadata of session and payment.
+    pub order: &'a str,
+    /// The currency's code.
+    pub currency: &'a str,
+    /// What is paid for.
+    pub lines: &'a [Line<'a>],
+    /// The address that the buyer returns to. Stripe replaces `{CHECKOUT_SESSION_ID}` in it.
+    pub success_url: &'a str,
+    /// The address that the buyer returns to without having paid.
+    pub cancel_url: &'a str,
+    /// When the session expires, in seconds since 1970 UTC: 30 minutes to 24 hours after it is created.
+    pub expires_at: i64,
+    /// Whether the buyer may choose a method that pays after days. Otherwise only cards are offered.
+    pub delayed: bool,
+}
+
+/// A line of a session.
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// The text that the buyer sees.
+    pub name: &'a str,
+    /// The line's total in minor units.
+    pub amount: i64,
+}
+
+names! {
+    /// A session's state.
+    SessionStatus {
+        /// It can be paid.
+        Open = "open",
+        /// The buyer has finished. The payment may still be processed.
+        Complete = "complete",
+        /// It can no longer be paid.
+        Expired = "expired",
+    }
+}
+
+names! {
+    /// The state of a session's payment.
+    PaymentStatus {
+        /// The money is there.
+        Paid = "paid",
+        /// The money is not there, or not yet.
+        Unpaid = "unpaid",
+        /// There was nothing to pay.
+        NoPaymentRequired = "no_payment_required",
+    }
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Session {
+    /// Its id, `cs_…`.
+    pub id: ObjectId,
+    /// Its state.
+    pub status: Option<SessionStatus>,
+    /// The state of its payment.
+    pub payment_status: PaymentStatus,
+    /// The sum in minor units.
+    pub amount_total: Option<i64>,
+    /// The currency's code in lower case.
+    pub currency: Option<String>,
+    /// The order's id, if this crate created the session.
+    pub client_reference_id: Option<String>,
+    /// What was sent with it.
+    #[serde(default)]
+    pub metadata: Metadata,
+    /// Whether the money is real.
+    pub livemode: bool,
+    /// The page's address, while the session is open.
+    pub url: Option<String>,
+    /// When it expires, in seconds since 1970 UTC.
+    pub expires_at: i64,
+    /// The payment, once the buyer has tried to pay.
+    pub payment_intent: Option<Expandable<PaymentIntent>>,
+}
+
+impl Session {
+    /// Creates a session. The same session with the same key is created once.
+    #[must_use]
+    pub fn create(new: &NewSession<'_>, key: IdempotencyKey) -> Call<Self> {
+        let mut form = Form::default()
+            .with("mode", "payment")
+            .with("client_reference_id", new.order)
+            .with("metadata[order]", new.order)
+            .with("payment_intent_data[metadata][order]", new.order)
+            .with("success_url", new.success_url)
+            .with("cancel_url", new.cancel_url)
+            .with("expires_at", &new.expires_at)
+            .with("adaptive_pricing[enabled]", &false);
+        if !new.delayed {
+            form = form.with("payment_method_types[]", "card");
+        }
+        let currency = new.currency.to_ascii_lowercase();
+        for (n, line) in new.lines.iter().enumerate() {
+            form = form
+                .with(format!("line_items[{n}][quantity]"), &1)
+                .with(format!("line_items[{n}][price_data][currency]"), &currency)
+                .with(format!("line_items[{n}][price_data][unit_amount]"), &line.amount)
+                .with(format!("line_items[{n}][price_data][product_data][name]"), line.name);
+        }
+        Call::post(SESSIONS, form, Some(key))
+    }
+
+    /// Fetches a session with its payment.
+    #[must_use]
+    pub fn retrieve(id: &ObjectId) -> Call<Self> {
+        Call::get(path("checkout/sessions", id), Form::default().with("expand[]", "payment_intent"))
+    }
+
+    /// Ends an open session, so that it cannot be paid. Any other session is refused.
+    #[must_use]
+    pub fn expire(id: &ObjectId) -> Call<Self> {
+        let form = Form::default().with("expand[]", "payment_intent");
+        Call::post(format!("{SESSIONS}/{id}/expire"), form, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new<'a>(lines: &'a [Line<'a>], delayed: bool) -> NewSession<'a> {
+        NewSession {
+            order: "ska237syhxydekce",
+            currency: "EUR",
+            lines,
+            success_url: "https://store.example/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}",
+            cancel_url: "https://store.example/checkout",
+            expires_at: 1_800_002_100,
+            delayed,
+        }
+    }
+
+    #[test]
+    fn a_session_is_created_from_the_orders_lines() {
+        let lines = [Line { name: "Squire × 2", amount: 1_998 }, Line { name: "Ember", amount: 5 }];
+        let call = Session::create(&new(&lines, false), IdempotencyKey::parse("order-1").unwrap());
+        let sent: Vec<(&str, &str)> = call.parameters().iter().map(|(name, value)| (&**name, &**value)).collect();
+        let wanted = [
+            ("mode", "payment"),
+            ("client_reference_id", "ska237syhxydekce"),
+            ("metadata[order]", "ska237syhxydekce"),
+            ("payment_intent_data[metadata][order]", "ska237syhxydekce"),
+            ("success_url", "https://store.example/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}"),
+            ("cancel_url", "https://store.example/checkout"),
+            ("expires_at", "1800002100"),
+            ("adaptive_pricing[enabled]", "false"),
+            ("payment_method_types[]", "card"),
+            ("line_items[0][quantity]", "1"),
+            ("line_items[0][price_data][currency]", "eur"),
+            ("line_items[0][price_data][unit_amount]", "1998"),
+            ("line_items[0][price_data][product_data][name]", "Squire × 2"),
+            ("line_items[1][quantity]", "1"),
+            ("line_items[1][price_data][currency]", "eur"),
+            ("line_items[1][price_data][unit_amount]", "5"),
+            ("line_items[1][price_data][product_data][name]", "Ember"),
+        ];
+        assert_eq!(sent, wanted);
+        assert_eq!(call.path(), "/v1/checkout/sessions");
+    }
+
+    #[test]
+    fn with_delayed_methods_the_buyer_chooses_among_what_the_account_has() {
+        let call = Session::create(&new(&[], true), IdempotencyKey::parse("order-1").unwrap());
+        assert!(!call.parameters().iter().any(|(name, _)| name.starts_with("payment_method_types")));
+    }
+}

@@ -1,0 +1,151 @@
+//! What connects a store with an account: its key, and the endpoint of its webhooks.
+
+use crate::API_VERSION;
+use crate::call::{Call, path};
+use crate::event::EventKind;
+use crate::form::Form;
+use crate::names::names;
+use crate::objects::List;
+use crate::values::{IdempotencyKey, ObjectId, WebhookSecret};
+use serde::Deserialize;
+
+const ENDPOINTS: &str = "/v1/webhook_endpoints";
+
+/// The account that a key belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Account {
+    /// Its id, `acct_…`.
+    pub id: ObjectId,
+    /// Whether it can take payments.
+    #[serde(default)]
+    pub charges_enabled: bool,
+    /// The code of its country.
+    pub country: Option<String>,
+    /// The code of its currency in lower case.
+    pub default_currency: Option<String>,
+}
+
+impl Account {
+    /// Fetches the account. A restricted key may have no right to it.
+    #[must_use]
+    pub fn retrieve() -> Call<Self> {
+        Call::get("/v1/account", Form::default())
+    }
+}
+
+/// The account's balance, which is only used to see that a key is valid.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Balance {
+    /// Whether the money is real.
+    pub livemode: bool,
+}
+
+impl Balance {
+    /// Fetches the balance. A restricted key may have no right to it.
+    #[must_use]
+    pub fn retrieve() -> Call<Self> {
+        Call::get("/v1/balance", Form::default())
+    }
+}
+
+/// An endpoint to create. It is sent events of [`API_VERSION`].
+#[derive(Debug, Clone, Copy)]
+pub struct NewWebhookEndpoint<'a> {
+    /// Its address.
+    pub url: &'a str,
+    /// The events that it is sent.
+    pub kinds: &'a [EventKind],
+    /// The text that the dashboard shows.
+    pub description: &'a str,
+}
+
+names! {
+    /// An endpoint's state.
+    EndpointStatus {
+        /// Events are sent to it.
+        Enabled = "enabled",
+        /// It was switched off, by a person or after days of failures.
+        Disabled = "disabled",
+    }
+}
+
+/// An endpoint that webhooks are sent to.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct WebhookEndpoint {
+    /// Its id, `we_…`.
+    pub id: ObjectId,
+    /// Its address.
+    pub url: String,
+    /// Its state.
+    pub status: EndpointStatus,
+    /// The events that it is sent.
+    pub enabled_events: Vec<EventKind>,
+    /// The version of the events; `None` for the account's.
+    pub api_version: Option<String>,
+    /// Whether the money is real.
+    pub livemode: bool,
+    /// The secret that its requests are signed with. Only the reply to its creation has it.
+    pub secret: Option<WebhookSecret>,
+}
+
+impl WebhookEndpoint {
+    /// Creates an endpoint.
+    #[must_use]
+    pub fn create(new: &NewWebhookEndpoint<'_>, key: IdempotencyKey) -> Call<Self> {
+        let form =
+            Form::default().with("url", new.url).with("description", new.description).with("api_version", API_VERSION);
+        let form = new.kinds.iter().fold(form, |form, kind| form.with("enabled_events[]", kind.as_str()));
+        Call::post(ENDPOINTS, form, Some(key))
+    }
+
+    /// Lists the endpoints, newest first. An account has 16 at most, which fit on a page.
+    #[must_use]
+    pub fn list() -> Call<List<Self>> {
+        Call::get(ENDPOINTS, Form::default().with("limit", &100))
+    }
+
+    /// Deletes an endpoint.
+    #[must_use]
+    pub fn delete(id: &ObjectId) -> Call<Deleted> {
+        Call::delete(path("webhook_endpoints", id))
+    }
+}
+
+/// The reply to a deletion.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Deleted {
+    /// The id that was deleted.
+    pub id: ObjectId,
+    /// Whether it was.
+    pub deleted: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_created_for_the_pinned_version() {
+        let kinds = [EventKind::ChargeRefunded, EventKind::SessionExpired];
+        let new = NewWebhookEndpoint { url: "https://a.example/b", kinds: &kinds, description: "Store" };
+        let call = WebhookEndpoint::create(&new, IdempotencyKey::parse("k").unwrap());
+        let sent: Vec<(&str, &str)> = call.parameters().iter().map(|(name, value)| (&**name, &**value)).collect();
+        let wanted = [
+            ("url", "https://a.example/b"),
+            ("description", "Store"),
+            ("api_version", API_VERSION),
+            ("enabled_events[]", "charge.refunded"),
+            ("enabled_events[]", "checkout.session.expired"),
+        ];
+        assert_eq!(sent, wanted);
+    }
+
+    #[test]
+    fn the_secret_is_in_the_first_reply_and_never_printed() {
+        let text = r#"{"id": "we_1", "url": "https://a.example", "status": "enabled", "enabled_events": ["*"],
+            "api_version": null, "livemode": false, "secret": "whsec_hidden"}"#;
+        let endpoint: WebhookEndpoint = serde_json::from_str(text).unwrap();
+        assert_eq!(endpoint.secret.as_ref().unwrap().expose(), "whsec_hidden");
+        assert!(!format!("{endpoint:?}").contains("hidden"));
+    }
+}
