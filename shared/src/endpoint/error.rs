@@ -17,6 +17,11 @@ pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
     /// The HTTP status.
     fn status(&self) -> StatusCode;
 
+    /// The response, if it does not have the shape of the endpoint's error bodies.
+    fn response(&self) -> Option<Response<Body>> {
+        None
+    }
+
     /// Every refusal, after its condition, for the documentation.
     fn documented() -> Vec<(&'static str, Self)>;
 }
@@ -113,7 +118,9 @@ impl<R: Refusal> Error<R> {
             }
             Self::Body(fault) => shape.response(StatusCode::BAD_REQUEST, &fault.to_string()),
             Self::Store(error) => failed(request_id, &error),
-            Self::Refused(refusal) => shape.response(refusal.status(), &refusal.to_string()),
+            Self::Refused(refusal) => {
+                refusal.response().unwrap_or_else(|| shape.response(refusal.status(), &refusal.to_string()))
+            }
         }
     }
 }

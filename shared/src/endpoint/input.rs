@@ -18,6 +18,8 @@ pub enum InputKind {
     PathParameter,
     /// The cookie `token`.
     TokenCookie,
+    /// Parameters of the query.
+    Query,
 }
 
 /// A request as an endpoint received it. Its body is not too large.

@@ -20,7 +20,7 @@ pub use caller::{Access, Caller, Visitor};
 pub use describe::{Content, Description, OtherResponse, Schemas};
 pub use error::{Error, ErrorBody, Refusal, failed};
 pub use input::{Input, InputKind, JsonBody, Limited, PathId, PathParameter, Received, TokenCookie};
-pub use reply::{Json, Reply};
+pub use reply::{Json, Reply, WithCookie};
 pub use run::handle;
 
 use crate::base::Base;

@@ -7,6 +7,7 @@
 mod active_version;
 mod cart;
 mod category;
+mod chat;
 mod code;
 mod content;
 mod id;
@@ -23,6 +24,7 @@ mod user;
 pub use active_version::{ActiveVersion, ChatLogin, Maintenance, StoreConfig};
 pub use cart::{AppliedCode, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
+pub use chat::{ChatAccount, ChatId, ChatName, NotAChatId, NotAChatName};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
