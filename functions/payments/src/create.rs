@@ -189,8 +189,7 @@ impl Endpoint for Create {
         let active = Arc::clone(&buyer.context.active);
         let gateway = check(state, &body, &active).map_err(Error::Refused)?;
         let Some(provider) = &state.stripe else { return Err(Error::Refused(CreateRefusal::UnknownMethod)) };
-        let request =
-            Request { gateway, is_proven: claim.via != Some(Via::Name), has_chat: buyer.has_chat };
+        let request = Request { gateway, is_proven: claim.via != Some(Via::Name), has_chat: buyer.has_chat };
         let reload = || async { load(state, claim, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized) };
         let created = checkouts::create(&state.sources(), provider, request, buyer.context, reload).await;
         let checkout = created.map_err(|error| failure(error, &active))?;
@@ -255,7 +254,8 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
 
 fn reply(checkout: Checkout, active: &ActiveVersion) -> CreateReply {
     let Checkout { order, url } = checkout;
-    let message = if url.is_some() { "Continue to the payment." } else { "There is nothing to pay: the order is complete." };
+    let message =
+        if url.is_some() { "Continue to the payment." } else { "There is nothing to pay: the order is complete." };
     let url = url.unwrap_or_else(|| return_url(&active.config.storefront_url, &order, "free"));
     CreateReply { success: true, message, data: Destination { kind: "url", url }, order_id: order.to_string() }
 }

@@ -25,6 +25,11 @@ pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
         None
     }
 
+    /// The response, if it does not have the shape of the endpoint's error bodies.
+    fn response(&self) -> Option<Response<Body>> {
+        None
+    }
+
     /// Every refusal, after its condition, for the documentation.
     fn documented() -> Vec<(&'static str, Self)>;
 }

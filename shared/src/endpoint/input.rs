@@ -21,6 +21,8 @@ pub enum InputKind {
     TokenCookie,
     /// The bytes of the body, with their signature.
     Signed,
+    /// Parameters of the query.
+    Query,
 }
 
 /// A request as an endpoint received it. Its body is not too large.

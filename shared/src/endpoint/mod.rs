@@ -22,7 +22,7 @@ pub use error::{Error, ErrorBody, Refusal, TOO_MANY_ATTEMPTS, failed};
 pub use input::{
     Input, InputKind, JsonBody, Limited, PathId, PathParameter, Received, Signed, TokenCookie, WithAddress,
 };
-pub use reply::{Json, Reply};
+pub use reply::{Json, Reply, WithCookie};
 pub use run::handle;
 
 use crate::base::Base;

@@ -18,6 +18,7 @@
 //! | a user | `USER#id` | `USER` | BatchGet |
 //! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, BatchGet, Put and Delete in transactions |
 //! | whether a name is banned | `BAN#name`, lower-cased | `BAN` | BatchGet, Put, Delete, a condition in transactions |
+//! | a chat account that completed the login, for 6 hours | `CHAT#id` | `CHAT` | Put |
 //! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
 //! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
 //! | a coupon or gift card by its text | `CODE#code` | `CODE` | BatchGet, Update |
@@ -36,7 +37,7 @@
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
-use crate::model::{CategoryPath, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
+use crate::model::{CategoryPath, ChatId, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
 use std::fmt;
 
 /// Attribute name of the partition key.
@@ -173,6 +174,12 @@ pub fn ban(name: &UserName) -> Key {
 #[must_use]
 pub fn name(name: &UserName) -> Key {
     key(format!("NAME#{name}"), "NAME")
+}
+
+/// A chat account that completed the login.
+#[must_use]
+pub fn chat(id: &ChatId) -> Key {
+    key(format!("CHAT#{id}"), "CHAT")
 }
 
 /// What a user has bought.
@@ -322,6 +329,8 @@ pub mod prefix {
     pub const NAME: &str = "NAME#";
     /// Bans of names.
     pub const BAN: &str = "BAN#";
+    /// Chat accounts that completed the login; a backup leaves them out.
+    pub const CHAT: &str = "CHAT#";
     /// Coupons and gift cards.
     pub const CODE: &str = "CODE#";
     /// Referral codes.
