@@ -57,10 +57,7 @@ async fn lines_that_lack_choices_are_shown_with_what_the_client_needs_to_ask_for
     put_cart(&store, &cart).await;
     let view = view(&store, NEW).await;
     assert_adds_up(&view);
-    let fields = ["id", "price", "vars", "is_unavailable", "selected_server", "gift"];
-    let shown = |line: &Value| fields.map(|field| (field.to_owned(), line[field].clone())).into_iter().collect();
-    let lines = view["items"].as_array().unwrap().iter();
-    insta::assert_json_snapshot!(lines.map(shown).collect::<Vec<serde_json::Map<String, Value>>>());
+    insta::assert_json_snapshot!(view);
 }
 
 #[tokio::test]
