@@ -17,6 +17,11 @@ pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
     /// The HTTP status.
     fn status(&self) -> StatusCode;
 
+    /// The shape of its body; `usual` is that of the endpoint's errors.
+    fn shape(&self, usual: ErrorBody) -> ErrorBody {
+        usual
+    }
+
     /// Every refusal, after its condition, for the documentation.
     fn documented() -> Vec<(&'static str, Self)>;
 }
@@ -85,7 +90,7 @@ struct Failure<'a> {
 impl ErrorBody {
     /// The response to an endpoint's own refusal.
     pub(super) fn refusal<R: Refusal>(self, refusal: &R) -> Response<Body> {
-        self.response(refusal.status(), &refusal.to_string())
+        refusal.shape(self).response(refusal.status(), &refusal.to_string())
     }
 
     /// A response with this shape.
@@ -109,6 +114,17 @@ impl<R: Refusal> Error<R> {
             Self::Body(fault) => Error::Body(fault),
             Self::Store(error) => Error::Store(error),
         })
+    }
+
+    /// The same error with another type of refusals.
+    pub fn map<Q>(self, refusal: impl FnOnce(R) -> Q) -> Error<Q> {
+        match self {
+            Self::Refused(refused) => Error::Refused(refusal(refused)),
+            Self::Unauthorized => Error::Unauthorized,
+            Self::TooManyAttempts { retry_seconds } => Error::TooManyAttempts { retry_seconds },
+            Self::Body(fault) => Error::Body(fault),
+            Self::Store(error) => Error::Store(error),
+        }
     }
 }
 
