@@ -10,7 +10,7 @@ use shared::endpoint::{
 };
 use shared::http::body;
 use shared::http::wire::CurrencyFormat;
-use shared::model::{ActiveVersion, Money};
+use shared::model::{ActiveVersion, ChatId, Money};
 use shared::providers::return_url;
 use shared::rules::checkout::CheckoutRefusal;
 use shared::store::keys::{self, Key};
@@ -177,7 +177,8 @@ impl Endpoint for Create {
         WithAddress(JsonBody(body), address): Self::Input,
     ) -> Result<Self::Reply, Failure> {
         let base = &state.base;
-        let chat = body.chat_id.as_deref().or(body.discord_id.as_deref()).map(keys::chat);
+        let chat = body.chat_id.as_deref().or(body.discord_id.as_deref());
+        let chat = chat.and_then(|id| ChatId::parse(id).ok()).map(|id| keys::chat(&id));
         let hit = limiter::hit(&base.db, ATTEMPTS, &address, base.clock.millis(), || {});
         let (hit, first) = tokio::join!(hit, load(state, claim, chat.as_ref()));
         let hit = hit?;

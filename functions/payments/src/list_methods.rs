@@ -38,7 +38,9 @@ impl Endpoint for ListMethods {
         if !admitted? {
             return Err(Error::Unauthorized);
         }
-        let methods = switched_on(state, &active?.config.payments).map(|name| MethodBody { name }).collect::<Vec<_>>();
+        let active = active?;
+        let methods = switched_on(state, &active.config.payments).map(|name| MethodBody { name });
+        let methods: Vec<MethodBody<'_>> = methods.collect();
         Ok(Json::of(&methods))
     }
 }

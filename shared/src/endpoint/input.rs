@@ -17,12 +17,22 @@ pub enum InputKind {
     JsonBody,
     /// The path parameter.
     PathParameter,
+    /// The path parameter, and a JSON object.
+    PathParameterAndJsonBody,
     /// The cookie `token`.
     TokenCookie,
     /// The bytes of the body, with their signature.
     Signed,
     /// Parameters of the query.
     Query,
+}
+
+impl InputKind {
+    /// Whether a JSON object is read.
+    #[must_use]
+    pub const fn has_json_body(self) -> bool {
+        matches!(self, Self::JsonBody | Self::PathParameterAndJsonBody)
+    }
 }
 
 /// A request as an endpoint received it. Its body is not too large.
@@ -57,9 +67,19 @@ pub trait Input: Sized + Send {
     /// [`BodyFault`], which names the field that is wrong.
     fn read(received: Received<'_>) -> Result<Self, BodyFault>;
 
-    /// The schema of the input; `None` if the endpoint reads nothing.
+    /// The schemas of what is read.
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema>;
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas;
+}
+
+/// The schemas of what an endpoint reads of a request.
+#[cfg(feature = "schema")]
+#[derive(Debug, Default)]
+pub struct RequestSchemas {
+    /// That of the path parameter.
+    pub path_parameter: Option<schemars::Schema>,
+    /// That of the JSON body.
+    pub body: Option<schemars::Schema>,
 }
 
 impl Input for () {
@@ -70,8 +90,8 @@ impl Input for () {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        None
+    fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas::default()
     }
 }
 
@@ -87,8 +107,8 @@ impl<T: DeserializeOwned + Described + Send> Input for JsonBody<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { body: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
     }
 }
 
@@ -106,8 +126,8 @@ impl<I: Input> Input for Limited<I> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        I::schema(generator)
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        I::schemas(generator)
     }
 }
 
@@ -124,8 +144,8 @@ impl<I: Input> Input for WithAddress<I> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        I::schema(generator)
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        I::schemas(generator)
     }
 }
 
@@ -149,8 +169,8 @@ impl Input for Signed {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        None
+    fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas::default()
     }
 }
 
@@ -169,8 +189,8 @@ impl Input for TokenCookie {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        None
+    fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas::default()
     }
 }
 
@@ -188,8 +208,31 @@ impl<T: FromStr + Described + Send> Input for PathId<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { path_parameter: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
+    }
+}
+
+/// The path parameter as a decimal id, and a JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathIdAndBody<I, B>(pub Option<I>, pub B);
+
+impl<I, B> Input for PathIdAndBody<I, B>
+where
+    I: FromStr + Described + Send,
+    B: DeserializeOwned + Described + Send,
+{
+    const KIND: InputKind = InputKind::PathParameterAndJsonBody;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let body = body::object(received.request)?;
+        PathId::read(received).map(|PathId(id)| Self(id, body))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        let (path, body) = (PathId::<I>::schemas(generator), JsonBody::<B>::schemas(generator));
+        RequestSchemas { path_parameter: path.path_parameter, body: body.body }
     }
 }
 
@@ -206,7 +249,7 @@ impl<T: FromStr + Described + Send> Input for PathParameter<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { path_parameter: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
     }
 }

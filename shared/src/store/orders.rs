@@ -13,15 +13,6 @@ use serde::{Deserialize, Serialize};
 /// The attribute with the mark of the statistics, see [`OrderEffects::counted`].
 pub const COUNTED: &str = "counted";
 
-/// Takes an order out of the rows.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
-pub fn take(rows: &mut Rows, id: &InternalId) -> Result<Option<Order>, StoreError> {
-    let key = keys::order(id);
-    rows.take(&key).map(|row| row.live(&key)).transpose()
-}
-
 /// An order with its effects, as one item of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredOrder {
@@ -56,6 +47,15 @@ impl StoredOrder {
     /// [`StoreError::Unreadable`] if it does not decode.
     pub fn decode(key: &Key, row: Row) -> Result<Self, StoreError> {
         Ok(Self { effects: row.clone().live(key)?, order: row.live(key)? })
+    }
+
+    /// Takes an order out of the rows.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it does not decode.
+    pub fn take(rows: &mut Rows, id: &InternalId) -> Result<Option<Self>, StoreError> {
+        let key = keys::order(id);
+        rows.take(&key).map(|row| Self::decode(&key, row)).transpose()
     }
 
     fn encode(&self) -> Result<Item, StoreError> {

@@ -17,5 +17,5 @@ pub use create::{Checkout, CreateError, Request, create};
 pub use follow_up::follow_up;
 pub use notice::act;
 pub use provider::{DisputeState, Notice, Provider, ProviderError, Session};
-pub use settle::{SettleError, Settled, refund_in_part, settle, settle_with};
+pub use settle::{SettleError, Settled, ask, refund_in_part, settle, settle_with};
 pub use sweep::{Swept, sweep};
