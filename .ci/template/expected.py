@@ -103,7 +103,7 @@ ACCESS = {
     ],
     "CartFunction": [
         (READ, ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CODE#*", "USE#*", "REFERRAL#*",
-                "CART#*"]),
+                "CART#*", "NAME#*", "BAN#*"]),
         (UPDATE, ["CART#*"]),
     ],
     "PaymentsFunction": [
