@@ -78,6 +78,8 @@ pub trait Input: Sized + Send {
 pub struct RequestSchemas {
     /// That of the path parameter.
     pub path_parameter: Option<schemars::Schema>,
+    /// That of the parameters of the query.
+    pub query: Option<schemars::Schema>,
     /// That of the JSON body.
     pub body: Option<schemars::Schema>,
 }

@@ -11,6 +11,8 @@ use oauth2::ClientSecret;
 use oauth2::url::{Origin, Url};
 use page::Page;
 use platform::{Grant, PlatformError};
+#[cfg(feature = "schema")]
+use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, Refusal, RoundTrips};
 use shared::http::body::BodyFault;
 use shared::http::cookie;
@@ -52,8 +54,8 @@ impl Input for Callback {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<Self>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { query: Some(generator.subschema_for::<Self>()), ..RequestSchemas::default() }
     }
 }
 
