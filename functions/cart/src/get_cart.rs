@@ -6,9 +6,13 @@ use crate::servers::{self, ServerBody};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::http::wire::{self, CurrencyFormat, Decimal};
-use shared::model::{Code, CodeId, CodeKind, Discount, ItemId, LineId, Money, Referral, ServerId, UserId};
-use shared::rules::cart::{PricedLine, Sums, sums};
+use shared::model::{
+    Code, CodeId, CodeKind, Discount, ItemId, Line, LineId, Money, PaymentType, PlayerName, ServerId, StoreConfig,
+    UserId, Variable, VariableKind,
+};
+use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::Applied;
+use shared::rules::missing::{server_of, value_of};
 use shared::rules::pricing::Limits;
 use shared::token::Claim;
 use shared::usecases::carts::LoadedCart;
@@ -27,7 +31,8 @@ pub struct CartView<'a> {
     items: Vec<CartItemBody<'a>>,
 }
 
-/// The cart; `items`, `clear_price`, `virtual_price` and `price` are additions (api.md, "Added fields").
+/// The cart; `items`, `clear_price`, `virtual_price`, `price`, `tax` and `chat_sync` are additions (api.md, "Added
+/// fields").
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CartBody<'a> {
@@ -63,6 +68,11 @@ struct CartBody<'a> {
     virtual_price: Decimal,
     /// Money: the amount to pay, `clear_price` − `coupon_sum` − `gift_sum`.
     price: Decimal,
+    /// Money: always 0; no tax is added to the prices.
+    tax: Decimal,
+    /// 1 if an item of the cart needs a linked account of the chat platform, else 0.
+    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
+    chat_sync: u8,
 }
 
 /// A line of the cart.
@@ -85,7 +95,7 @@ struct CartItemBody<'a> {
     virtual_price: Decimal,
     /// Whether the item is sold for virtual currency only.
     is_virtual_currency_only: bool,
-    /// The variables that the buyer has chosen.
+    /// The item's variables, with what the buyer has chosen.
     vars: Vec<VariableBody<'a>>,
     /// Number of units. Always 1 in a cumulative category.
     count: u32,
@@ -106,9 +116,13 @@ struct CartItemBody<'a> {
     allowed_servers: Vec<ServerBody<'a>>,
     /// The id of the selected server. Null if none is selected or the item no longer has it.
     selected_server: Option<ServerId>,
+    /// The recipient. Absent if the line is not a gift.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "GiftBody"))]
+    gift: Option<GiftBody<'a>>,
 }
 
-/// A variable that the buyer has chosen.
+/// A variable of an item; all but `id`, `name` and `value` are additions (api.md, "Added fields").
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct VariableBody<'a> {
@@ -116,8 +130,43 @@ struct VariableBody<'a> {
     id: u64,
     /// The variable's name.
     name: &'a str,
-    /// The value that the buyer chose or entered.
+    /// The value that the buyer chose or entered. Empty if it is not set, or no longer one that can be chosen.
     value: &'a str,
+    /// The variable's id.
+    identifier: String,
+    /// Always empty.
+    description: &'static str,
+    /// 0 if the value is one of `variables`, 1 for a text, 2 for a number.
+    #[serde(rename = "type")]
+    #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
+    kind: u8,
+    /// The same as `value`.
+    #[serde(rename = "use")]
+    used: &'a str,
+    /// The values to choose from. Empty if the buyer enters a value.
+    variables: Vec<OptionBody<'a>>,
+}
+
+/// A value to choose from.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct OptionBody<'a> {
+    /// The value, as buyers see it.
+    name: &'a str,
+    /// Money: always 0; a variable does not change the price.
+    price: Decimal,
+    /// The value.
+    value: &'a str,
+}
+
+/// The recipient of a gift.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct GiftBody<'a> {
+    /// The player's name, as the buyer wrote it.
+    gifted_to: &'a str,
+    /// URL of the player's picture. Empty if the store has none.
+    avatar: String,
 }
 
 impl Endpoint for GetCart {
@@ -139,21 +188,15 @@ impl Endpoint for GetCart {
         let loaded = LoadedCart::load(&state.sources(), context, None).await?;
         let lines = loaded.lines();
         let applied = loaded.applied(&lines, state.base.clock.seconds()).ok();
-        let wire = CurrencyFormat::new(loaded.context.active.config.digits);
-        Ok(Json::of(&CartView {
-            cart: cart_body(loaded.context.user, sums(&lines), applied.as_ref(), loaded.referral(), wire),
-            items: lines.iter().map(|line| item_body(line, wire)).collect(),
-        }))
+        let config = &loaded.context.active.config;
+        let cart = cart_body(&loaded, &lines, applied.as_ref());
+        Ok(Json::of(&CartView { cart, items: lines.iter().map(|line| item_body(line, config)).collect() }))
     }
 }
 
-fn cart_body<'a>(
-    user: UserId,
-    sums: Sums,
-    applied: Option<&Applied<'a>>,
-    referral: Option<&'a Referral>,
-    wire: CurrencyFormat,
-) -> CartBody<'a> {
+fn cart_body<'a>(loaded: &'a LoadedCart, lines: &[PricedLine<'_>], applied: Option<&Applied<'a>>) -> CartBody<'a> {
+    let (user, sums, referral) = (loaded.context.user, sums(lines), loaded.referral());
+    let wire = CurrencyFormat::new(loaded.context.active.config.digits);
     let of_kind = |kind: CodeKind| applied.filter(|applied| applied.code.kind() == kind);
     let (coupon, gift) = (of_kind(CodeKind::Coupon), of_kind(CodeKind::Gift));
     let sum = |applied: Option<&Applied<'_>>| applied.map_or(Money::ZERO, |applied| applied.sum);
@@ -177,6 +220,8 @@ fn cart_body<'a>(
         clear_price: wire.money(sums.clear_price),
         virtual_price: wire.money(sums.virtual_price),
         price: wire.money(sums.clear_price.less(sum(coupon)).less(sum(gift))),
+        tax: wire::ZERO,
+        chat_sync: lines.iter().any(|line| line.item().needs_chat).into(),
     }
 }
 
@@ -190,12 +235,8 @@ fn coupon_terms(code: &Code, wire: CurrencyFormat) -> (&'static str, Decimal) {
     }
 }
 
-fn item_body<'a>(line: &PricedLine<'a>, wire: CurrencyFormat) -> CartItemBody<'a> {
-    let item = &line.published.item;
-    let name =
-        |id: u64| item.variables.iter().find(|variable| variable.id == id).map(|variable| variable.name.as_str());
-    let chosen = line.line.variables.iter();
-    let selectable = |id: &ServerId| item.allow_select_server && item.servers.iter().any(|server| server.id == *id);
+fn item_body<'a>(line: &PricedLine<'a>, config: &StoreConfig) -> CartItemBody<'a> {
+    let (item, wire) = (&line.published.item, CurrencyFormat::new(config.digits));
     CartItemBody {
         id: item.id,
         cid: line.line.id,
@@ -205,7 +246,7 @@ fn item_body<'a>(line: &PricedLine<'a>, wire: CurrencyFormat) -> CartItemBody<'a
         is_subs: item.is_subscription,
         virtual_price: wire.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
-        vars: chosen.filter_map(|v| Some(VariableBody { id: v.id, name: name(v.id)?, value: &v.value })).collect(),
+        vars: item.variables.iter().map(|variable| variable_body(line.line, variable)).collect(),
         count: line.count,
         limits: line.availability.limits,
         is_unavailable: line.availability.unavailable,
@@ -214,6 +255,36 @@ fn item_body<'a>(line: &PricedLine<'a>, wire: CurrencyFormat) -> CartItemBody<'a
         min_price: wire.money(item.min_price),
         allow_select_server: item.allow_select_server,
         allowed_servers: servers::bodies(&item.servers),
-        selected_server: line.line.server.filter(selectable),
+        selected_server: server_of(line.line, item),
+        gift: (line.line.payment_type == PaymentType::Gift).then(|| gift_body(line.line, config)),
+    }
+}
+
+fn variable_body<'a>(line: &'a Line, variable: &'a Variable) -> VariableBody<'a> {
+    let value = value_of(line, variable).unwrap_or_default();
+    let options = variable.options.iter();
+    let kind = match (variable.options.is_empty(), variable.kind) {
+        (false, _) => 0,
+        (true, VariableKind::Word | VariableKind::Text) => 1,
+        (true, VariableKind::Number) => 2,
+    };
+    VariableBody {
+        id: variable.id,
+        name: &variable.name,
+        value,
+        identifier: variable.id.to_string(),
+        description: "",
+        kind,
+        used: value,
+        variables: options.map(|option| OptionBody { name: option, price: wire::ZERO, value: option }).collect(),
+    }
+}
+
+/// A line of before gifts had a recipient has none. Every character of a player's name is itself in a URL.
+fn gift_body<'a>(line: &'a Line, config: &StoreConfig) -> GiftBody<'a> {
+    let recipient = line.gift_to.as_ref().map(PlayerName::as_str);
+    GiftBody {
+        gifted_to: recipient.unwrap_or_default(),
+        avatar: recipient.map_or_else(String::new, |name| config.avatar_of(name)),
     }
 }

@@ -17,8 +17,18 @@ pub enum InputKind {
     JsonBody,
     /// The path parameter.
     PathParameter,
+    /// The path parameter, and a JSON object.
+    PathParameterAndJsonBody,
     /// The cookie `token`.
     TokenCookie,
+}
+
+impl InputKind {
+    /// Whether a JSON object is read.
+    #[must_use]
+    pub const fn has_json_body(self) -> bool {
+        matches!(self, Self::JsonBody | Self::PathParameterAndJsonBody)
+    }
 }
 
 /// A request as an endpoint received it. Its body is not too large.
@@ -53,9 +63,19 @@ pub trait Input: Sized + Send {
     /// [`BodyFault`], which names the field that is wrong.
     fn read(received: Received<'_>) -> Result<Self, BodyFault>;
 
-    /// The schema of the input; `None` if the endpoint reads nothing.
+    /// The schemas of what is read.
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema>;
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas;
+}
+
+/// The schemas of what an endpoint reads of a request.
+#[cfg(feature = "schema")]
+#[derive(Debug, Default)]
+pub struct RequestSchemas {
+    /// That of the path parameter.
+    pub path_parameter: Option<schemars::Schema>,
+    /// That of the JSON body.
+    pub body: Option<schemars::Schema>,
 }
 
 impl Input for () {
@@ -66,8 +86,8 @@ impl Input for () {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        None
+    fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas::default()
     }
 }
 
@@ -83,8 +103,8 @@ impl<T: DeserializeOwned + Described + Send> Input for JsonBody<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { body: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
     }
 }
 
@@ -102,8 +122,8 @@ impl<I: Input> Input for Limited<I> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        I::schema(generator)
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        I::schemas(generator)
     }
 }
 
@@ -120,8 +140,8 @@ impl<I: Input> Input for WithAddress<I> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        I::schema(generator)
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        I::schemas(generator)
     }
 }
 
@@ -140,8 +160,8 @@ impl Input for TokenCookie {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        None
+    fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas::default()
     }
 }
 
@@ -159,8 +179,31 @@ impl<T: FromStr + Described + Send> Input for PathId<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { path_parameter: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
+    }
+}
+
+/// The path parameter as a decimal id, and a JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathIdAndBody<I, B>(pub Option<I>, pub B);
+
+impl<I, B> Input for PathIdAndBody<I, B>
+where
+    I: FromStr + Described + Send,
+    B: DeserializeOwned + Described + Send,
+{
+    const KIND: InputKind = InputKind::PathParameterAndJsonBody;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let body = body::object(received.request)?;
+        PathId::read(received).map(|PathId(id)| Self(id, body))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        let (path, body) = (PathId::<I>::schemas(generator), JsonBody::<B>::schemas(generator));
+        RequestSchemas { path_parameter: path.path_parameter, body: body.body }
     }
 }
 
@@ -177,7 +220,7 @@ impl<T: FromStr + Described + Send> Input for PathParameter<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { path_parameter: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
     }
 }

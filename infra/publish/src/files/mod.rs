@@ -16,7 +16,7 @@ pub use live::{
     UserFile,
 };
 pub(crate) use scalar::yes;
-pub use scalar::{At, Decimal, DecimalError};
+pub use scalar::{At, Decimal};
 pub use store::{
     ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile, MaintenanceFile,
     PatronsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile, VirtualCurrencyFile,

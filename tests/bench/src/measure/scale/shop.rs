@@ -110,6 +110,7 @@ fn item(id: u64) -> Item {
         comparison: Vec::new(),
         variables: Vec::new(),
         gifting: false,
+        needs_chat: false,
         promotion: None,
     }
 }
@@ -156,6 +157,7 @@ fn cart(buyer: Buyer, items: u64) -> Cart {
         price: None,
         payment_type: PaymentType::OneOff,
         promoted: false,
+        gift_to: None,
     };
     let lines = (1..=u64::from(buyer.lines)).map(line).collect();
     Cart { version: 1, next_line: u64::from(buyer.lines) + 1, lines, ..Cart::empty(buyer.id()) }
