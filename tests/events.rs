@@ -42,6 +42,14 @@ const ACCEPT_COUPON: &[Row] = &[
 ];
 
 const CART: &[Row] = &[
+    ("cart/add", 200, "/cid", "9"),
+    ("cart/add.complete", 200, "/cid", "9"),
+    ("cart/add.gift", 200, "/cid", "9"),
+    ("cart/add.refused", 422, "/message", "~not on sale"),
+    ("cart/add.wrong_count", 400, "/message", "~The count field"),
+    ("cart/change_price", 200, "/success", "true"),
+    ("cart/change_price.below_minimum", 422, "/message", "~minimum"),
+    ("cart/change_price.too_fine", 400, "/message", "~The price field"),
     ("cart/get", 200, "/cart/coupon_code", "\"hearth10\""),
     ("cart/get.empty", 200, "/items", "[]"),
     ("cart/get.unauthorized", 401, "/status", "false"),
@@ -49,6 +57,9 @@ const CART: &[Row] = &[
     ("cart/get_promoted", 200, "/0/id", "404"),
     ("cart/get_select_servers", 200, "/401/0/server_name", "\"Hearth\""),
     ("cart/get_select_servers.empty", 200, "", "{}"),
+    ("cart/reload", 200, "", r#"{"success":true}"#),
+    ("cart/reload.no_such_line", 200, "/message", "~does not exist"),
+    ("cart/reload.unchanged", 200, "", r#"{"success":true}"#),
     ("cart/remove", 200, "/success", "true"),
     ("cart/remove_coupon", 200, "/success", "true"),
     ("cart/remove_giftcard", 200, "/success", "false"),
@@ -60,6 +71,10 @@ const CART: &[Row] = &[
     ("cart/set_referral.disabled", 200, "/success", "false"),
     ("cart/set_referral.own_code", 200, "/message", "~your own"),
     ("cart/set_referral.unknown", 200, "/message", "~does not exist"),
+    ("cart/set_selected_server", 200, "/success", "true"),
+    ("cart/set_selected_server.wrong_server", 422, "/message", "~selected server"),
+    ("cart/set_variable", 200, "/success", "true"),
+    ("cart/set_variable.wrong_option", 422, "/message", "~must be one of"),
 ];
 
 const CATALOG: &[Row] = &[

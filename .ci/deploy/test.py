@@ -117,6 +117,8 @@ class Trial:
         self.storectl("referral", "add", "lantern", "--owner", "Stranger")
         self.storectl("cart", "add", "Buyer", "401", "--server", "1")
         self.storectl("cart", "add", "Buyer", "102")
+        self.storectl("cart", "add", "Buyer", "402", "--server", "2")
+        self.storectl("cart", "add", "Buyer", "601", "--price", "3.99")
         self.storectl("order", "record", "--id", "deploytestorder1", "--owner", "Buyer", "--gateway", "cardhouse",
                       "--line", "101")
         self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "401")

@@ -103,7 +103,7 @@ ACCESS = {
     ],
     "CartFunction": [
         (READ, ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CODE#*", "USE#*", "REFERRAL#*",
-                "CART#*", "RATE#code#*"]),
+                "CART#*", "NAME#*", "BAN#*", "RATE#code#*"]),
         (UPDATE, ["CART#*", "RATE#code#*"]),
     ],
     "PaymentsFunction": [
