@@ -14,3 +14,4 @@ pub mod options;
 pub mod ready;
 pub mod server;
 pub mod store;
+pub mod stripe;
