@@ -49,37 +49,40 @@ impl Signed {
     }
 }
 
+/// An event to post, with the switches as they were then.
+#[derive(Debug)]
+pub(super) struct Posting {
+    pub(super) event: String,
+    pub(super) switches: Switches,
+}
+
 /// Posts events as they come, until the server ends.
-pub(super) async fn run(shared: Weak<Shared>, mut events: UnboundedReceiver<String>) {
-    let mut held: Option<String> = None;
+pub(super) async fn run(shared: Weak<Shared>, mut postings: UnboundedReceiver<Posting>) {
+    let mut held: Option<Posting> = None;
     loop {
         let next = match &held {
-            Some(_) => tokio::time::timeout(HOLD, events.recv()).await,
-            None => Ok(events.recv().await),
+            Some(_) => tokio::time::timeout(HOLD, postings.recv()).await,
+            None => Ok(postings.recv().await),
         };
         let Some(shared) = shared.upgrade() else { return };
         let due = match next {
             Ok(None) => return,
-            Ok(Some(event)) if !is_wanted(&shared, &event) => continue,
-            Ok(Some(event)) if shared.state().switches.out_of_order => match held.take() {
-                Some(earlier) => vec![event, earlier],
+            Ok(Some(posting)) if receivers(&shared, &posting.event).is_empty() => continue,
+            Ok(Some(posting)) if posting.switches.out_of_order => match held.take() {
+                Some(earlier) => vec![posting, earlier],
                 None => {
-                    held = Some(event);
+                    held = Some(posting);
                     continue;
                 }
             },
-            Ok(Some(event)) => held.take().into_iter().chain([event]).collect(),
+            Ok(Some(posting)) => held.take().into_iter().chain([posting]).collect(),
             // No other event has come.
             Err(_) => held.take().into_iter().collect(),
         };
-        for event in due {
-            send(&shared, event).await;
+        for posting in due {
+            send(&shared, posting).await;
         }
     }
-}
-
-fn is_wanted(shared: &Shared, event: &str) -> bool {
-    !receivers(shared, event).is_empty()
 }
 
 /// The endpoints that an event is for.
@@ -89,8 +92,8 @@ fn receivers(shared: &Shared, event: &str) -> Vec<Endpoint> {
     state.endpoints.values().filter(|endpoint| endpoint.wants(kind)).cloned().collect()
 }
 
-async fn send(shared: &Arc<Shared>, event: String) {
-    let switches = shared.state().switches;
+async fn send(shared: &Arc<Shared>, posting: Posting) {
+    let Posting { event, switches } = posting;
     if switches.late {
         let (late, shared) = (shared.options.late, Arc::downgrade(shared));
         tokio::spawn(async move {

@@ -1,6 +1,6 @@
 //! What the stand-in remembers, and what buyers and the account's owner do to it.
 
-use super::deliver::Switches;
+use super::deliver::{Posting, Switches};
 use super::faults::Faults;
 use super::idempotency::Responses;
 use super::objects::{Charge, Dispute, Endpoint, Event, Intent, Refund, Session};
@@ -54,12 +54,12 @@ pub(super) struct State {
     pub(super) received: Vec<Received>,
     pub(super) faults: Faults,
     pub(super) switches: Switches,
-    to_post: UnboundedSender<String>,
+    to_post: UnboundedSender<Posting>,
     counter: u32,
 }
 
 impl State {
-    pub(super) fn new(options: &Options, base: String, to_post: UnboundedSender<String>) -> Self {
+    pub(super) fn new(options: &Options, base: String, to_post: UnboundedSender<Posting>) -> Self {
         let mut state = Self {
             base,
             livemode: options.livemode,
@@ -118,7 +118,7 @@ impl State {
     /// Lets an event be posted, again or for the first time.
     pub(super) fn post(&self, event: &str) {
         // The other end is gone when the server ends.
-        _ = self.to_post.send(event.to_owned());
+        _ = self.to_post.send(Posting { event: event.to_owned(), switches: self.switches });
     }
 
     pub(super) fn event(&self, id: &str) -> Option<&Event> {
