@@ -23,6 +23,7 @@ VALUES = {
     "LogLevel": (["error", "info"], ["INFO", "debug", "off", ""]),
     "LogRetentionDays": (["1", "731"], ["2", "0"]),
     "DeletionProtection": (["true", "false"], ["yes", "True"]),
+    "Payments": (["true", "false"], ["on", "True", ""]),
     "KeyRevision": (["1", "2024-06-01_b"], ["", "a b", "x" * 33]),
     "Tracing": (["Disabled", "Active"], ["PassThrough", "true", ""]),
     "Monitoring": (["true", "false"], ["yes", ""]),
@@ -58,6 +59,7 @@ CONDITIONS = {
     "AnyOrigin": {"Fn::Equals": [{"Ref": "AllowedOrigins"}, "*"]},
     "OwnTable": {"Fn::Equals": [{"Ref": "ExistingTable"}, ""]},
     "Monitored": {"Fn::Equals": [{"Ref": "Monitoring"}, "true"]},
+    "Paying": {"Fn::Equals": [{"Ref": "Payments"}, "true"]},
     "OwnDomain": {"Fn::Not": [{"Fn::Equals": [{"Ref": "DomainName"}, ""]}]},
     "AtRoot": {"Fn::Equals": [{"Ref": "BasePath"}, ""]},
 }
@@ -65,6 +67,8 @@ CONDITIONS = {
 CONDITIONAL = {
     "StoreTable": "OwnTable",
     "MonitoringStack": "Monitored",
+    "SweepSchedule": "Paying",
+    "SweepPermission": "Paying",
     "Domain": "OwnDomain",
     "DomainMapping": "OwnDomain",
 }
@@ -80,8 +84,12 @@ TRACING_POLICY = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
 # Handed on to infra/monitoring.yaml under their own names.
 SAME_NAME = ["FunctionLogs", "ApiLogs", "AlarmEmail", "SlowMilliseconds", "ConcurrencyLimit"]
 # Every alarm. Each notifies the topic when it goes off and when it is over, and is explained in infra/docs/deployment.md.
-ALARMS = ["CartConflictsAlarm", "ConcurrencyAlarm", "FunctionErrorsAlarm", "FunctionThrottlesAlarm", "ServerErrorsAlarm",
-          "SlowAnswersAlarm", "TableThrottlesAlarm"]
+ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "CartConflictsAlarm", "ConcurrencyAlarm", "FunctionErrorsAlarm",
+          "FunctionThrottlesAlarm", "OverdueOrdersAlarm", "PaymentDisputesAlarm", "PaymentReviewsAlarm",
+          "ProviderErrorsAlarm", "ServerErrorsAlarm", "SlowAnswersAlarm", "TableThrottlesAlarm"]
+# Those that exist only where buyers can pay.
+PAYMENT_ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "OverdueOrdersAlarm", "PaymentDisputesAlarm",
+                  "PaymentReviewsAlarm", "ProviderErrorsAlarm"]
 
 # Without origins and credentials, in which the two forms differ.
 CORS = {
@@ -107,8 +115,13 @@ ACCESS = {
         (UPDATE, ["CART#*"]),
     ],
     "PaymentsFunction": [
-        (READ, ["STORE", "ORDER#*", "USER#*"]),
-        (UPDATE, ["RATE#*"]),
+        (READ, ["STORE", "CONTENT#*", "ITEM#*", "COUNT#*", "USER#*", "NAME#*", "BAN#*", "CHAT#*", "LEDGER#*", "CART#*",
+                "CODE#*", "USE#*", "REFERRAL#*", "ORDER#*", "PROVIDER#*", "STATS", "PATRONS", "MONTH#*"]),
+        ([QUERY], ["OPEN", "PATRONS", "MONTH#*", "PAID"]),
+        (["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"],
+         ["COUNT#*", "USER#*", "NAME#*", "BAN#*", "LEDGER#*", "CART#*", "CODE#*", "USE#*", "ORDER#*", "OPEN",
+          "PROVIDER#*", "STATS", "PATRONS", "MONTH#*", "PAID"], "TransactWriteItems"),
+        (UPDATE, ["RATE#*", "SEQ#order", "SEQ#user"]),
     ],
     "ContentFunction": [
         (["dynamodb:GetItem"], ["STORE", "CONTENT#*", "PAGE#*", "STATS"]),
@@ -128,7 +141,15 @@ ENVIRONMENT = {
     "TOKEN_KEYS": {"Fn::Sub": "{{resolve:secretsmanager:${TokenKeys}:SecretString}}"},
     "KEY_REVISION": {"Ref": "KeyRevision"},
 }
-OWN_ENVIRONMENT = {name: {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}} for name in ["PaymentsFunction", "AuthFunction"]}
+OWN_ENVIRONMENT = {
+    "PaymentsFunction": {
+        "TRUSTED_PROXIES": {"Ref": "TrustedProxies"},
+        # In the environment of this function alone. STRIPE_API_BASE is for tests and is nowhere in the template.
+        "PAYMENT_KEYS": {"Fn::If": ["Paying", {"Fn::Sub": "{{resolve:secretsmanager:${PaymentKeys}:SecretString}}"},
+                                    "{}"]},
+    },
+    "AuthFunction": {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}},
+}
 
 FUNCTION = {
     "Runtime": "provided.al2023",
@@ -144,8 +165,12 @@ FUNCTION = {
     },
 }
 
+# What a function has instead of FUNCTION's value.
+OWN_FUNCTION = {"PaymentsFunction": {"Timeout": 20}}
+
+# Every table and secret by its name in the template.
 DATA = {
-    "AWS::DynamoDB::Table": {
+    "StoreTable": {
         "BillingMode": "PAY_PER_REQUEST",
         "AttributeDefinitions": [
             {"AttributeName": "pk", "AttributeType": "S"},
@@ -160,7 +185,7 @@ DATA = {
         "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
     },
     # To the letter: any other value here would make CloudFormation generate new keys at the next deploy.
-    "AWS::SecretsManager::Secret": {
+    "TokenKeys": {
         "GenerateSecretString": {
             "SecretStringTemplate": "{}",
             "GenerateStringKey": "k1",
@@ -168,4 +193,12 @@ DATA = {
             "ExcludePunctuation": True,
         },
     },
+    # Likewise: with another value a deploy would overwrite the keys that storectl wrote.
+    "PaymentKeys": {"SecretString": "{}"},
 }
+# The kinds of resource that hold data.
+DATA_TYPES = ["AWS::DynamoDB::Table", "AWS::SecretsManager::Secret"]
+
+# The event that the schedule sends: how often, and the members that the function reads.
+SCHEDULE = "rate(5 minutes)"
+SCHEDULE_ROUTE = "SCHEDULE payments/sweep"
