@@ -49,7 +49,6 @@ const READS: &[Row] = &[
     row("getPromoted", |s| post("/cart/getPromoted", s, "Thornwick"), 1, 2),
     row("getSelectServers", |s| post("/cart/getSelectServers", s, "Thornwick"), 1, 2),
     row("user", |s| post("/user", s, "Thornwick"), 1, 1),
-    row("acceptCoupon, unknown", |s| coupon(s, "Thornwick", "nothing"), 1, 1),
     row("acceptCoupon, expired", |s| coupon(s, "Thornwick", "midwinter"), 1, 1),
     row("acceptCoupon, on the cart already", |s| coupon(s, "Thornwick", "hearth10"), 1, 2),
     row("acceptCoupon, empty cart", |s| coupon(s, "Pebble", "hearth10"), 1, 1),
@@ -132,10 +131,12 @@ async fn a_stale_pointer_is_read_concurrently_with_the_rest() {
 }
 
 #[tokio::test]
-async fn writes_to_a_cart_stay_within_their_budget() {
+async fn writes_of_the_cart_function_stay_within_their_budget() {
     let store = TestStore::open().await;
     let cold = row("acceptCoupon, cold", |s| coupon(s, "Thornwick", "threeback"), 3, 3);
     let warm = [
+        row("acceptCoupon, unknown, the first of a window", |s| coupon(s, "Thornwick", "nothing"), 2, 2),
+        row("acceptCoupon, unknown", |s| coupon(s, "Thornwick", "nothing"), 2, 2),
         row("acceptCoupon, replacing", |s| coupon(s, "Thornwick", "eighth"), 2, 2),
         row("acceptCoupon, a gift card", |s| coupon(s, "Thornwick", "GLOW-7QXM-2K4D"), 2, 2),
         row("removeReferral", |s| post("/cart/removeReferral", s, "Thornwick"), 2, 2),

@@ -12,6 +12,17 @@ type Row = (&'static str, u16, &'static str, &'static str);
 
 const AUTH: &[Row] = &[
     ("auth/chat", 200, "/success", "true"),
+    (
+        "auth/chat_callback",
+        200,
+        "/message",
+        r#"{"success":true,"chat_username":"thornwick","chat_id":"418203377561042101"}"#,
+    ),
+    ("auth/chat_callback.expired", 400, "/message/message", "~has expired"),
+    ("auth/chat_callback.no_cookie", 400, "/message/message", "~cookie of this login is missing"),
+    ("auth/chat_callback.other_browser", 400, "/message/message", "~another browser"),
+    ("auth/chat_callback.refused", 400, "/message/message", "~cancelled"),
+    ("auth/chat_callback.used_code", 400, "/message/message", "~refused the login"),
     ("auth/check_accessibility", 200, "/success", "true"),
     ("auth/user", 200, "/username", "\"Thornwick\""),
     ("auth/user.default_route", 200, "/username", "\"Pebble\""),
@@ -120,15 +131,17 @@ fn without_route(mut event: Value) -> Value {
     event
 }
 
-/// The body without what differs between requests: the state of a chat login.
+/// The body without what differs between requests: the state of a chat login, and what follows from it.
 fn body(reply: &Reply) -> Value {
     if reply.text.is_empty() {
         return Value::Null;
     }
-    let mut body = reply.json();
-    let url = body.get("url").and_then(Value::as_str).map(str::to_owned);
-    if let Some((before, after)) = url.as_deref().and_then(|url| url.split_once("state=")) {
-        body["url"] = json!(format!("{before}{}", after.split_once('&').map_or("", |(_, rest)| rest)));
+    let mut body = reply.data();
+    for parameter in ["state=", "code_challenge="] {
+        let url = body.get("url").and_then(Value::as_str).map(str::to_owned);
+        if let Some((before, after)) = url.as_deref().and_then(|url| url.split_once(parameter)) {
+            body["url"] = json!(format!("{before}{}", after.split_once('&').map_or("", |(_, rest)| rest)));
+        }
     }
     body
 }
@@ -140,7 +153,7 @@ fn assert_expected(row: &Row, reply: &Reply) {
         assert_eq!(reply.text, "", "{name}");
         return;
     }
-    let body = reply.json();
+    let body = reply.data();
     let found = body.pointer(pointer).unwrap_or_else(|| panic!("{name}: no {pointer} in {body}"));
     match expected.strip_prefix('~') {
         Some(part) => assert!(found.as_str().is_some_and(|text| text.contains(part)), "{name}: {found}"),

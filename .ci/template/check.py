@@ -204,11 +204,14 @@ def access(function, statement):
     guard = condition.pop("Null", None)
     expect(guard == {"dynamodb:LeadingKeys": "false"}, f"{where}: a request without a key is not refused (no Null)")
     enclosing = condition.pop("ForAnyValue:StringEquals", None)
+    excepted = condition.pop("ForAllValues:StringNotLike", {"dynamodb:LeadingKeys": []})
+    expect(list(excepted) == ["dynamodb:LeadingKeys"], f"{where}: StringNotLike of {sorted(excepted)}")
     expect(list(condition) == ["ForAllValues:StringLike"], f"{where}: conditions are {sorted(condition)}")
     keys = condition["ForAllValues:StringLike"].get("dynamodb:LeadingKeys")
     expect(isinstance(keys, list), f"{where}: no list of dynamodb:LeadingKeys")
     for key in keys:
         expect(re.fullmatch(r"[A-Z]+(#[a-z]+)?(#\*)?", key), f"{where}: {key!r} is not a partition key of the table")
+    keys = [*keys, *(f"not {key}" for key in excepted["dynamodb:LeadingKeys"])]
     if enclosing is None:
         return actions, keys
     expect(list(enclosing) == ["dynamodb:EnclosingOperation"], f"{where}: StringEquals of {sorted(enclosing)}")
@@ -232,13 +235,13 @@ def check_functions(subject):
 
 
 def check_data(subject):
-    found = {name: r for kind in expected.DATA_TYPES for name, r in subject.resources(kind).items()}
-    expect_equal("the list of tables and secrets", sorted(found), sorted(expected.DATA))
-    for name, resource in found.items():
-        wanted = expected.DATA[name]
-        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
-            expect_equal(f"{policy} of {name}", resource.get(policy), "Retain")
-        expect_equal(f"Properties of {name}", resource["Properties"], wanted)
+    for kind, wanted in expected.DATA.items():
+        resources = subject.resources(kind)
+        expect_equal(f"the list of resources of type {kind}", sorted(resources), sorted(wanted))
+        for name, resource in resources.items():
+            for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+                expect_equal(f"{policy} of {name}", resource.get(policy), "Retain")
+            expect_equal(f"Properties of {name}", resource["Properties"], wanted[name])
 
 
 def check_schedule(subject):

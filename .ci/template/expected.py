@@ -104,15 +104,15 @@ READ = ["dynamodb:GetItem", "dynamodb:BatchGetItem"]
 QUERY = "dynamodb:Query"
 UPDATE = ["dynamodb:UpdateItem"]
 
-# Per function its statements in order: actions, and the partition keys that they reach.
+# Per function its statements in order: actions, and the partition keys that they reach. Keys after "not " are excepted.
 ACCESS = {
     "CatalogFunction": [
         ([*READ, QUERY], ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CART#*"]),
     ],
     "CartFunction": [
         (READ, ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CODE#*", "USE#*", "REFERRAL#*",
-                "CART#*"]),
-        (UPDATE, ["CART#*"]),
+                "CART#*", "RATE#code#*"]),
+        (UPDATE, ["CART#*", "RATE#code#*"]),
     ],
     "PaymentsFunction": [
         (READ, ["STORE", "CONTENT#*", "ITEM#*", "COUNT#*", "USER#*", "NAME#*", "BAN#*", "CHAT#*", "LEDGER#*", "CART#*",
@@ -121,7 +121,8 @@ ACCESS = {
         (["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"],
          ["COUNT#*", "USER#*", "NAME#*", "BAN#*", "LEDGER#*", "CART#*", "CODE#*", "USE#*", "ORDER#*", "OPEN",
           "PROVIDER#*", "STATS", "PATRONS", "MONTH#*", "PAID"], "TransactWriteItems"),
-        (UPDATE, ["RATE#*", "SEQ#order", "SEQ#user"]),
+        (UPDATE, ["RATE#*", "not RATE#*#*"]),
+        (UPDATE, ["RATE#checkout#*", "SEQ#order", "SEQ#user"]),
     ],
     "ContentFunction": [
         (["dynamodb:GetItem"], ["STORE", "CONTENT#*", "PAGE#*", "STATS"]),
@@ -129,6 +130,7 @@ ACCESS = {
     "AuthFunction": [
         (READ, ["STORE", "USER#*", "NAME#*", "BAN#*"]),
         (["dynamodb:PutItem", "dynamodb:ConditionCheckItem"], ["USER#*", "NAME#*", "BAN#*"], "TransactWriteItems"),
+        (["dynamodb:PutItem"], ["CHAT#*"]),
         (UPDATE, ["RATE#login#*", "SEQ#user"]),
     ],
 }
@@ -148,7 +150,12 @@ OWN_ENVIRONMENT = {
         "PAYMENT_KEYS": {"Fn::If": ["Paying", {"Fn::Sub": "{{resolve:secretsmanager:${PaymentKeys}:SecretString}}"},
                                     "{}"]},
     },
-    "AuthFunction": {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}},
+    "CartFunction": {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}},
+    "AuthFunction": {
+        "TRUSTED_PROXIES": {"Ref": "TrustedProxies"},
+        "ALLOWED_ORIGINS": {"Ref": "AllowedOrigins"},
+        "CHAT_SECRET": {"Fn::Sub": "{{resolve:secretsmanager:${ChatSecret}:SecretString}}"},
+    },
 }
 
 FUNCTION = {
@@ -168,36 +175,38 @@ FUNCTION = {
 # What a function has instead of FUNCTION's value.
 OWN_FUNCTION = {"PaymentsFunction": {"Timeout": 20}}
 
-# Every table and secret by its name in the template.
+# Every resource of these types. They outlive the stack.
 DATA = {
-    "StoreTable": {
-        "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "sk", "AttributeType": "S"},
-        ],
-        "KeySchema": [
-            {"AttributeName": "pk", "KeyType": "HASH"},
-            {"AttributeName": "sk", "KeyType": "RANGE"},
-        ],
-        "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
-        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
-        "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
-    },
-    # To the letter: any other value here would make CloudFormation generate new keys at the next deploy.
-    "TokenKeys": {
-        "GenerateSecretString": {
-            "SecretStringTemplate": "{}",
-            "GenerateStringKey": "k1",
-            "PasswordLength": 64,
-            "ExcludePunctuation": True,
+    "AWS::DynamoDB::Table": {
+        "StoreTable": {
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [
+                {"AttributeName": "pk", "AttributeType": "S"},
+                {"AttributeName": "sk", "AttributeType": "S"},
+            ],
+            "KeySchema": [
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "sk", "KeyType": "RANGE"},
+            ],
+            "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
+            "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+            "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
         },
     },
-    # Likewise: with another value a deploy would overwrite the keys that storectl wrote.
-    "PaymentKeys": {"SecretString": "{}"},
+    # To the letter: any other value here would make CloudFormation replace a secret's content at the next deploy.
+    "AWS::SecretsManager::Secret": {
+        "TokenKeys": {
+            "GenerateSecretString": {
+                "SecretStringTemplate": "{}",
+                "GenerateStringKey": "k1",
+                "PasswordLength": 64,
+                "ExcludePunctuation": True,
+            },
+        },
+        "ChatSecret": {"SecretString": "{}"},
+        "PaymentKeys": {"SecretString": "{}"},
+    },
 }
-# The kinds of resource that hold data.
-DATA_TYPES = ["AWS::DynamoDB::Table", "AWS::SecretsManager::Secret"]
 
 # The event that the schedule sends: how often, and the members that the function reads.
 SCHEDULE = "rate(5 minutes)"

@@ -1,7 +1,6 @@
 //! POST /auth/username: a player logs in by name (api.md, "POST /auth/username").
 
 use crate::support::{assert_message, configure, put};
-use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::model::{AuthType, UserId, UserName};
 use shared::store::codec::key_attributes;
@@ -171,25 +170,4 @@ async fn a_login_takes_one_round_trip_and_a_new_account_three() {
         assert_eq!(store.send(call).await.status, 200, "{what}");
         assert!(store.calls.round_trips() <= trips, "{what}: {:?}", store.calls.operations());
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-async fn a_hundred_first_logins_of_one_name_make_one_account() {
-    let store = TestStore::open().await;
-    let name = |place: usize| {
-        "Wanderer".chars().enumerate().map(move |(at, letter)| match place >> (at % 7) & 1 {
-            0 => letter.to_ascii_lowercase(),
-            _ => letter.to_ascii_uppercase(),
-        })
-    };
-    let calls = (0..100).map(|place| log_in(&name(place).collect::<String>()).from_ip(&format!("198.18.0.{place}")));
-    let replies = join_all(calls.map(|call| store.send(call))).await;
-    let users: BTreeSet<u64> =
-        replies.iter().map(|reply| store.keys.verify(&token(reply), NOW).unwrap().user.get()).collect();
-    assert_eq!(users.len(), 1, "{users:?}");
-    let mut found = 0;
-    for id in 1..=120 {
-        found += usize::from(store.db.get(&keys::user(UserId::new(id)), true).await.unwrap().is_some());
-    }
-    assert_eq!(found, TestStore::sample().live.users.len() + 1, "no account without a name");
 }

@@ -12,4 +12,5 @@ mod remove_giftcard;
 mod remove_referral;
 mod set_referral;
 pub mod support;
+mod unknown_codes;
 mod writes;

@@ -3,6 +3,7 @@
 use crate::store::repository;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use lambda_http::{Body, Response};
+use local::gateway::Gateway;
 use serde_json::Value;
 
 /// A request to be sent through the gateway.
@@ -87,6 +88,12 @@ pub struct Reply {
 }
 
 impl Reply {
+    pub(crate) async fn from_gateway(gateway: &Gateway, call: Call) -> Self {
+        let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
+        let response = gateway.respond(&call.method, (path, query), &call.headers, &call.body, &call.source_ip);
+        Self::of(response.await)
+    }
+
     pub(crate) fn of(response: Response<Body>) -> Self {
         let (head, body) = response.into_parts();
         let text = match body {
@@ -101,6 +108,17 @@ impl Reply {
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
+    }
+
+    /// The body as JSON; of a page, the data of its script.
+    #[must_use]
+    pub fn data(&self) -> Value {
+        if !self.header("content-type").starts_with("text/html") {
+            return self.json();
+        }
+        let (_, data) =
+            self.text.split_once("<script type=\"application/json\" id=\"data\">").expect("a page with data");
+        serde_json::from_str(data.split("</script>").next().unwrap_or_default()).expect("data that is JSON")
     }
 
     /// A header's value; empty if it is missing.

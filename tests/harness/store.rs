@@ -7,9 +7,10 @@ use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{Credentials, SharedInterceptor};
+use aws_sdk_dynamodb::config::{Credentials, Intercept, SharedInterceptor};
+use local::chat::{self, ChatPlatform};
 use local::engine::{Engine, ensure_table};
-use local::functions::Functions;
+use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
 use serde_json::Value;
@@ -22,9 +23,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use template::Template;
+use tokio::net::TcpListener;
 
 /// The name of every test's table. Each test has its own engine.
 const TABLE: &str = "storefront";
+/// The origin of the sample store's storefront.
+const STOREFRONT: &str = "https://store.emberfall.example";
 
 /// The repository's root.
 #[must_use]
@@ -67,10 +71,26 @@ pub struct TestStore {
     pub clock: Arc<TestClock>,
     /// The signing keys.
     pub keys: TokenKeys,
+    /// The URL of the chat platform's stand-in; empty if the table is.
+    pub chat_platform: String,
     gateway: Gateway,
     functions: Functions,
     tapped: Db,
+    access: Access,
     template: Template,
+    /// The functions' template. Unless a test says otherwise, they know the storefront's origin, without which there is no
+    /// chat login; the gateway does not, so that pages of any origin may call.
+    functions_template: Template,
+    surroundings: Surroundings,
+}
+
+/// What a test may change around the functions.
+#[derive(Debug)]
+struct Surroundings {
+    /// The time of a call to another service.
+    outgoing: Duration,
+    token_keys: String,
+    chat_secret: String,
 }
 
 impl TestStore {
@@ -94,9 +114,19 @@ impl TestStore {
         (Self::on(&engine, access, &[]).await.filled().await, proxy)
     }
 
-    async fn filled(self) -> Self {
+    async fn filled(mut self) -> Self {
         let loaded = SAMPLE.load_into_empty(&self.db, NOW).await.expect("the sample store can be published");
         assert!(loaded, "the table was empty");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        self.chat_platform = chat::url_of(&listener).expect("an address");
+        let config = chat::configure(&self.db, |config| {
+            let authorize_url = config.chat.authorize_url.clone();
+            chat::point_endpoints(&mut config.chat, &self.chat_platform);
+            config.chat.authorize_url = authorize_url;
+        });
+        let chat = config.await.expect("a database that responds").expect("a published store").chat;
+        let client = chat::Client { id: chat.client_id, redirect_url: chat.redirect_url };
+        tokio::spawn(chat::serve(listener, ChatPlatform::new(client, "https://api.example")));
         self
     }
 
@@ -122,13 +152,40 @@ impl TestStore {
         ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
-        let tapped = Db::direct(access, TABLE);
+        let tapped = Db::direct(access.clone(), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
-        let functions = functions(&template, &tapped, &clock);
+        let surroundings =
+            Surroundings { outgoing: outgoing::TOTAL, token_keys: KEYS.clone(), chat_secret: chat::secret() };
+        let functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
+        let functions = functions(&functions_template, &tapped, &clock, &surroundings);
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
-        let gateway =
-            Gateway::new(&template, self::functions(&template, &tapped, &clock), as_clock).expect("usable routes");
-        Self { db, calls, faults, clock, keys, gateway, functions, tapped, template }
+        let behind = self::functions(&functions_template, &tapped, &clock, &surroundings);
+        let gateway = Gateway::new(&template, behind, as_clock).expect("usable routes");
+        let chat_platform = String::new();
+        Self {
+            db,
+            calls,
+            faults,
+            clock,
+            keys,
+            chat_platform,
+            gateway,
+            functions,
+            tapped,
+            access,
+            template,
+            functions_template,
+            surroundings,
+        }
+    }
+
+    /// A gateway with new functions, which have their own connections to the table and one more interceptor.
+    pub(crate) fn another_gateway(&self, interceptor: impl Intercept + 'static) -> Gateway {
+        let mut access = Access { http_client: connector::plain_client(), ..self.access.clone() };
+        access.interceptors.push(SharedInterceptor::new(interceptor));
+        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let behind = functions(&self.functions_template, &Db::direct(access, TABLE), &self.clock, &self.surroundings);
+        Gateway::new(&self.template, behind, clock).expect("usable routes")
     }
 
     /// The sample store's files.
@@ -139,10 +196,29 @@ impl TestStore {
 
     /// Empties every cache, like a new sandbox; the table is kept.
     pub fn restart(&mut self) {
-        self.functions = functions(&self.template, &self.tapped, &self.clock);
-        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let behind = functions(&self.template, &self.tapped, &self.clock);
+        let functions = || functions(&self.functions_template, &self.tapped, &self.clock, &self.surroundings);
+        self.functions = functions();
+        let (clock, behind) = (Arc::clone(&self.clock) as Arc<dyn Clock>, functions());
         self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
+    }
+
+    /// Gives calls to other services this much time, and empties every cache.
+    pub fn limit_outgoing(&mut self, total: Duration) {
+        self.surroundings.outgoing = total;
+        self.restart();
+    }
+
+    /// Deploys another content of `CHAT_SECRET`.
+    pub fn set_chat_secret(&mut self, secret: &str) {
+        secret.clone_into(&mut self.surroundings.chat_secret);
+        self.restart();
+    }
+
+    /// Deploys a new token key in front of the others.
+    pub fn rotate_keys(&mut self) {
+        let old = self.surroundings.token_keys.trim_start().trim_start_matches('{').to_owned();
+        self.surroundings.token_keys = format!(r#"{{"new":"{}",{old}"#, "k".repeat(32));
+        self.restart();
     }
 
     /// Runs the warm-up of every function.
@@ -158,9 +234,7 @@ impl TestStore {
 
     /// Sends a request through the gateway.
     pub async fn send(&self, call: Call) -> Reply {
-        let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
-        let response = self.gateway.respond(&call.method, (path, query), &call.headers, &call.body, &call.source_ip);
-        Reply::of(response.await)
+        Reply::from_gateway(&self.gateway, call).await
     }
 
     /// Passes an event to a function, as Lambda does.
@@ -189,7 +263,10 @@ impl TestStore {
     }
 }
 
-fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>) -> Functions {
+fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>, surroundings: &Surroundings) -> Functions {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as Arc<dyn Clock>;
-    Functions::new(template, db, &KEYS, &clock).expect("functions that start")
+    let secrets = Secrets { token_keys: &surroundings.token_keys, chat: &surroundings.chat_secret };
+    let functions = Functions::with_secrets(template, db, secrets, &clock);
+    let client = outgoing::Client::new(connector::roots()).within(surroundings.outgoing);
+    functions.expect("functions that start").with_outgoing(client)
 }

@@ -3,17 +3,24 @@
 
 use crate::State;
 use crate::context;
-use crate::write::{self, Contention, Failure};
+use crate::write::{self, Contention};
+use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, ErrorBody, Json, JsonBody, RoundTrips};
+use shared::endpoint::{
+    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, TOO_MANY_ATTEMPTS, WithAddress,
+};
 use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{AppliedCode, Code, CodeKind, CodeText, Coupon, Discount};
 use shared::rules::code::{Applied, CodeRefusal, judge, usable};
+use shared::store::limiter::{self, RateLimit, Window};
 use shared::store::{codes, keys};
 use shared::telemetry;
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, drop_unpublished};
+
+/// How many unknown codes an address may try, over all functions (rules.md, "Unknown codes").
+const UNKNOWN_CODES: RateLimit = RateLimit { kind: "code", requests: 30, seconds: 600 };
 
 /// POST /cart/acceptCoupon.
 pub struct AcceptCoupon;
@@ -56,12 +63,50 @@ pub enum AcceptCouponReply {
     },
 }
 
+/// Why the code was not looked up, or the cart not written.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptCouponRefusal {
+    /// The address has tried as many unknown codes as it may.
+    #[error("{TOO_MANY_ATTEMPTS}")]
+    TooManyAttempts {
+        /// Seconds until the address may try again.
+        retry_seconds: u64,
+    },
+    #[error(transparent)]
+    Contention(#[from] Contention),
+}
+
+impl Refusal for AcceptCouponRefusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            // The client loses the text of a 429.
+            Self::TooManyAttempts { .. } => StatusCode::OK,
+            Self::Contention(contention) => contention.status(),
+        }
+    }
+
+    fn retry_seconds(&self) -> Option<u64> {
+        match self {
+            Self::TooManyAttempts { retry_seconds } => Some(*retry_seconds),
+            Self::Contention(_) => None,
+        }
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        let limited = Self::TooManyAttempts { retry_seconds: UNKNOWN_CODES.seconds };
+        let contention = Contention::documented().into_iter().map(|(when, refusal)| (when, Self::from(refusal)));
+        contention.chain([("This address has tried 30 unknown codes in 10 minutes", limited)]).collect()
+    }
+}
+
+type Failure = Error<AcceptCouponRefusal>;
+
 impl Endpoint for AcceptCoupon {
     type State = State;
     type Caller = Claim;
-    type Input = JsonBody<CouponRequest>;
+    type Input = WithAddress<JsonBody<CouponRequest>>;
     type Reply = Json<AcceptCouponReply>;
-    type Refusal = Contention;
+    type Refusal = AcceptCouponRefusal;
 
     const NAME: &'static str = "cart/acceptCoupon";
     const ROUTES: &'static [&'static str] = &["POST /cart/acceptCoupon"];
@@ -70,17 +115,33 @@ impl Endpoint for AcceptCoupon {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, JsonBody(body): Self::Input) -> Result<Self::Reply, Failure> {
-        let reply = write::with_retries(state, || attempt(state, claim, &body.coupon)).await?;
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        WithAddress(JsonBody(body), address): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
+        let reply = write::with_retries(state, || attempt(state, claim, &body.coupon, &address)).await?;
         Ok(Json::of(&reply))
     }
 }
 
-async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<AcceptCouponReply>, Failure> {
+async fn attempt(
+    state: &State,
+    claim: Claim,
+    text: &CodeText,
+    address: &str,
+) -> Result<Attempt<AcceptCouponReply>, Failure> {
     let now = state.base.clock.seconds();
-    let code_keys = [keys::code(text), keys::code_use(text, claim.user)];
-    let mut context = context::load(state, claim, code_keys).await?;
+    let more = [keys::code(text), keys::code_use(text, claim.user), keys::rate(UNKNOWN_CODES.kind, address)];
+    let mut context = context::load(state, claim, &more).await?.ok_or(Error::Unauthorized)?;
+    let tried = limiter::take(&mut context.rows, UNKNOWN_CODES, address)?;
+    if let Some(retry_seconds) = tried.and_then(|window| window.full(UNKNOWN_CODES, state.base.clock.millis())) {
+        return Err(too_many(retry_seconds));
+    }
     let code = codes::take(&mut context.rows, text)?;
+    if code.is_none() {
+        count_unknown(state, address, tried).await?;
+    }
     let uses = codes::take_uses(&mut context.rows, text, context.user)?;
     let (code, uses) = context.usable(code, uses);
     let wire = CurrencyFormat::new(context.active.config.digits);
@@ -109,6 +170,17 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
     drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
     cart.code = Some(on_cart);
     Ok(Attempt::Write(Box::new(cart), reply))
+}
+
+/// Counts an unknown code, before the caller learns that it is unknown. `tried` is the address's window as it was read.
+async fn count_unknown(state: &State, address: &str, tried: Option<Window>) -> Result<(), Failure> {
+    let hit = limiter::hit_after(&state.base.db, UNKNOWN_CODES, address, state.base.clock.millis(), tried).await?;
+    if hit.allowed { Ok(()) } else { Err(too_many(hit.reset_seconds)) }
+}
+
+fn too_many(retry_seconds: u64) -> Failure {
+    telemetry::rate_limited();
+    Error::Refused(AcceptCouponRefusal::TooManyAttempts { retry_seconds })
 }
 
 fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) -> AcceptCouponReply {

@@ -184,7 +184,7 @@ impl Endpoint for GetCart {
     const ERRORS: ErrorBody = ErrorBody::Success;
 
     async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {
-        let context = context::load(state, claim, []).await?;
+        let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
         let loaded = LoadedCart::load(&state.sources(), context, None).await?;
         let lines = loaded.lines();
         let applied = loaded.applied(&lines, state.base.clock.seconds()).ok();

@@ -61,7 +61,7 @@ impl Endpoint for GetPromoted {
         let rows = state.base.db.batch_get(context::own_keys(claim.user));
         let (published, rows) = tokio::join!(published, rows);
         let (active, (promotions, sold)) = published?;
-        let context = context::authenticate(claim, active, rows?)?;
+        let context = context::authenticate(claim, active, rows?)?.ok_or(Error::Unauthorized)?;
         let wire = CurrencyFormat::new(context.active.config.digits);
         let offers = offers(&promotions, &context.cart, &sold, &context.ledger);
         let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, wire)).collect();

@@ -34,7 +34,7 @@ impl Endpoint for GetSelectServers {
     const ERRORS: ErrorBody = ErrorBody::Success;
 
     async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {
-        let context = context::load(state, claim, []).await?;
+        let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
         let found = context.load_items(&state.sources(), None, []).await?;
         let items = found.items.values().map(|published| &published.item);
         let selectable = items.filter(|item| item.allow_select_server && item.kind == ItemType::CmdServer);

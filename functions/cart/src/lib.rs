@@ -1,6 +1,6 @@
 //! The cart function: reads and changes the buyer's cart.
 //!
-//! May read the catalog, users, ledgers, codes and referrals; may only write carts.
+//! May read the catalog, users, ledgers, codes and referrals; may only write carts and the counters of unknown codes.
 
 mod accept_coupon;
 mod context;

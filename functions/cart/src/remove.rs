@@ -61,7 +61,7 @@ impl Endpoint for Remove {
 
 /// A line that is not in the cart counts as removed: the same request again has the same outcome.
 async fn attempt(state: &State, claim: Claim, line: Option<LineId>) -> Result<Attempt<Outcome<'static>>, Failure> {
-    let context = context::load(state, claim, []).await?;
+    let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
     let line = line.ok_or(Error::Refused(RemoveRefusal::NotAnId))?;
     let removed = Outcome { success: true, message: "The item was removed from your cart." };
     let mut cart = context.cart;

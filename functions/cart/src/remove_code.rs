@@ -3,6 +3,7 @@
 use crate::State;
 use crate::context;
 use crate::write::{self, Failure};
+use shared::endpoint::Error;
 use shared::http::reply::Outcome;
 use shared::model::CodeKind;
 use shared::token::Claim;
@@ -17,7 +18,7 @@ pub async fn remove_code(
     removed: &'static str,
 ) -> Result<Outcome<'static>, Failure> {
     let attempt = || async {
-        let context = context::load(state, claim, []).await?;
+        let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
         if context.cart.code.as_ref().is_none_or(|code| code.kind != kind) {
             return Ok(Attempt::Done(Outcome { success: false, message: none }));
         }

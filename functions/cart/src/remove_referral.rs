@@ -3,7 +3,7 @@
 use crate::State;
 use crate::context;
 use crate::write::{self, Contention, Failure};
-use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::http::reply::Outcome;
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, drop_unpublished};
@@ -31,7 +31,7 @@ impl Endpoint for RemoveReferral {
 }
 
 async fn attempt(state: &State, claim: Claim) -> Result<Attempt<Outcome<'static>>, Failure> {
-    let context = context::load(state, claim, []).await?;
+    let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
     if context.cart.referral.is_none() {
         let message = "No referral code is set.";
         return Ok(Attempt::Done(Outcome { success: false, message }));

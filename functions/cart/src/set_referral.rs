@@ -4,7 +4,7 @@ use crate::State;
 use crate::context;
 use crate::write::{self, Contention, Failure};
 use serde::Deserialize;
-use shared::endpoint::{Endpoint, ErrorBody, Json, JsonBody, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::http::reply::Outcome;
 use shared::model::CodeText;
@@ -46,7 +46,7 @@ impl Endpoint for SetReferral {
 }
 
 async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Outcome<'static>>, Failure> {
-    let mut context = context::load(state, claim, [keys::referral(text)]).await?;
+    let mut context = context::load(state, claim, &[keys::referral(text)]).await?.ok_or(Error::Unauthorized)?;
     let found = codes::take_referral(&mut context.rows, text)?;
     let switched_on = context.active.config.is_ref;
     let decide = |on_cart| referral::set(found.as_ref(), on_cart, context.user, switched_on);

@@ -199,6 +199,8 @@ fn chat(store: &Compiled) -> ChatFile {
             redirect_url: login.redirect_url.clone().into(),
             scopes: login.scopes.clone(),
             authorize_url: login.authorize_url.clone().into(),
+            token_url: login.token_url.clone().into(),
+            user_url: login.user_url.clone().into(),
         },
     }
 }

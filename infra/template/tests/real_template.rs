@@ -24,7 +24,8 @@ fn named_origins_may_call_with_credentials_and_all_else_stays() {
 fn the_environment_has_the_given_parameters_and_the_tables_name() {
     let own = with("TrustedProxies", "192.0.2.0/24");
     assert_eq!(own.environment("payments").unwrap()["TRUSTED_PROXIES"], "192.0.2.0/24");
-    assert_eq!(own.environment("cart").unwrap().get("TRUSTED_PROXIES"), None);
+    assert_eq!(own.environment("cart").unwrap()["TRUSTED_PROXIES"], "192.0.2.0/24");
+    assert_eq!(own.environment("content").unwrap().get("TRUSTED_PROXIES"), None);
     assert_eq!(own.environment("cart").unwrap()["TABLE_NAME"], own.table().unwrap().logical_id);
     let existing = with("ExistingTable", "arn:aws:dynamodb:eu-central-1:123456789012:table/restored.2");
     assert_eq!(existing.environment("cart").unwrap()["TABLE_NAME"], "restored.2");

@@ -3,12 +3,15 @@
 use crate::access::Access;
 use crate::responses::{Batch, Page};
 use crate::runtime::{common, for_operation, for_operation_read_by, invoke};
+use crate::table::Call;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItem, BatchGetItemError};
 use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
 use aws_sdk_dynamodb::operation::get_item::{GetItem, GetItemError, GetItemOutput};
+use aws_sdk_dynamodb::operation::put_item::builders::PutItemInputBuilder;
+use aws_sdk_dynamodb::operation::put_item::{PutItem, PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
 use aws_sdk_dynamodb::operation::query::{Query, QueryError};
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
@@ -28,6 +31,7 @@ pub(crate) struct Direct {
     get_item: OnceLock<RuntimePlugins>,
     batch_get_item: OnceLock<RuntimePlugins>,
     query: OnceLock<RuntimePlugins>,
+    put_item: OnceLock<RuntimePlugins>,
     update_item: OnceLock<RuntimePlugins>,
     transact_write_items: OnceLock<RuntimePlugins>,
     client: OnceLock<Client>,
@@ -42,6 +46,7 @@ impl Direct {
             get_item: OnceLock::new(),
             batch_get_item: OnceLock::new(),
             query: OnceLock::new(),
+            put_item: OnceLock::new(),
             update_item: OnceLock::new(),
             transact_write_items: OnceLock::new(),
             client: OnceLock::new(),
@@ -53,45 +58,46 @@ impl Direct {
         self.client.get_or_init(|| Client::from_conf(self.access.sdk_config().build()))
     }
 
-    pub(crate) async fn get_item(&self, input: GetItemInputBuilder) -> Result<GetItemOutput, SdkError<GetItemError>> {
+    pub(crate) fn get_item(&self, input: GetItemInputBuilder) -> Call<'_, GetItemOutput, GetItemError> {
         let plugins = self.get_item.get_or_init(|| for_operation(&self.common, &GetItem::new()));
-        invoke("GetItem", plugins, input.build()).await
+        Box::pin(invoke("GetItem", plugins, input.build()))
     }
 
-    pub(crate) async fn batch_get_item(
-        &self,
-        input: BatchGetItemInputBuilder,
-    ) -> Result<Batch, SdkError<BatchGetItemError>> {
+    pub(crate) fn batch_get_item(&self, input: BatchGetItemInputBuilder) -> Call<'_, Batch, BatchGetItemError> {
         let plugins = self.batch_get_item.get_or_init(|| {
             for_operation_read_by::<_, _, BatchGetItemError>(&self.common, &BatchGetItem::new(), Batch::read)
         });
-        invoke("BatchGetItem", plugins, input.build()).await
+        Box::pin(invoke("BatchGetItem", plugins, input.build()))
     }
 
-    pub(crate) async fn query(&self, input: QueryInputBuilder) -> Result<Page, SdkError<QueryError>> {
+    pub(crate) fn query(&self, input: QueryInputBuilder) -> Call<'_, Page, QueryError> {
         let plugins = self
             .query
             .get_or_init(|| for_operation_read_by::<_, _, QueryError>(&self.common, &Query::new(), Page::read));
-        invoke("Query", plugins, input.build()).await
+        Box::pin(invoke("Query", plugins, input.build()))
     }
 
-    pub(crate) async fn update_item(
-        &self,
-        input: UpdateItemInputBuilder,
-    ) -> Result<UpdateItemOutput, SdkError<UpdateItemError>> {
+    pub(crate) fn put_item(&self, input: PutItemInputBuilder) -> Call<'_, PutItemOutput, PutItemError> {
+        let plugins = self.put_item.get_or_init(|| for_operation(&self.common, &PutItem::new()));
+        Box::pin(invoke("PutItem", plugins, input.build()))
+    }
+
+    pub(crate) fn update_item(&self, input: UpdateItemInputBuilder) -> Call<'_, UpdateItemOutput, UpdateItemError> {
         let plugins = self.update_item.get_or_init(|| for_operation(&self.common, &UpdateItem::new()));
-        invoke("UpdateItem", plugins, input.build()).await
+        Box::pin(invoke("UpdateItem", plugins, input.build()))
     }
 
-    pub(crate) async fn transact_write_items(
+    pub(crate) fn transact_write_items(
         &self,
         input: TransactWriteItemsInputBuilder,
-    ) -> Result<TransactWriteItemsOutput, SdkError<TransactWriteItemsError>> {
+    ) -> Call<'_, TransactWriteItemsOutput, TransactWriteItemsError> {
         let plugins = self.transact_write_items.get_or_init(|| for_operation(&self.common, &TransactWriteItems::new()));
         // One for all attempts of this call, as the SDK's client sets it: a retry whose first attempt was carried out
         // changes nothing.
-        let token = random_token().map_err(SdkError::construction_failure)?;
-        invoke("TransactWriteItems", plugins, input.client_request_token(token).build()).await
+        Box::pin(async {
+            let token = random_token().map_err(SdkError::construction_failure)?;
+            invoke("TransactWriteItems", plugins, input.client_request_token(token).build()).await
+        })
     }
 }
 

@@ -18,6 +18,7 @@ mod access;
 mod backoff;
 pub mod connector;
 mod direct;
+mod operations;
 mod raw_item;
 mod responses;
 mod row;

@@ -6,6 +6,7 @@
 use crate::access::Access;
 use crate::backoff::backoff;
 use crate::direct::Direct;
+use crate::operations::Operations;
 use crate::responses::{Batch, Page};
 use crate::row::{Item, Row};
 use aws_sdk_dynamodb::Client;
@@ -13,13 +14,13 @@ use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemInput};
 use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput};
+use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemInput};
 use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsError, TransactWriteItemsInput};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{KeysAndAttributes, TransactWriteItem};
-use futures_util::TryFutureExt as _;
 use futures_util::future::try_join_all;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -54,8 +55,9 @@ pub struct Table<M = ()> {
 enum Backend {
     /// For functions.
     Direct(Arc<Direct>),
-    /// For tools, which need the other operations, and credentials from more places than the environment.
-    Client(Client),
+    /// For tools, which need the other operations, and credentials from more places than the environment. A trait
+    /// object, so that a program that never makes one does not contain the client's code.
+    Client(Arc<dyn Operations>),
 }
 
 /// Why a batch of reads failed.
@@ -76,7 +78,7 @@ impl From<SdkError<BatchGetItemError>> for BatchGetError {
 }
 
 /// A call that was not sent yet.
-type Call<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, SdkError<E>>> + Send + 'a>>;
+pub(crate) type Call<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, SdkError<E>>> + Send + 'a>>;
 
 impl<M: Middleware> Table<M> {
     /// A table that is reached without the SDK's client. Opens no connection.
@@ -88,7 +90,7 @@ impl<M: Middleware> Table<M> {
     /// A table that is reached through the SDK's client.
     #[must_use]
     pub fn with_client(client: Client, name: &str, middleware: M) -> Self {
-        Self { backend: Backend::Client(client), name: Arc::from(name), middleware }
+        Self { backend: Backend::Client(Arc::new(client)), name: Arc::from(name), middleware }
     }
 
     /// The SDK's client, for operations that this crate does not have.
@@ -96,7 +98,7 @@ impl<M: Middleware> Table<M> {
     pub fn client(&self) -> &Client {
         match &self.backend {
             Backend::Direct(direct) => direct.client(),
-            Backend::Client(client) => client,
+            Backend::Client(client) => client.client(),
         }
     }
 
@@ -112,9 +114,9 @@ impl<M: Middleware> Table<M> {
     /// As the SDK's client returns them.
     pub async fn get(&self, key: Item, consistent: bool) -> Result<Option<Item>, SdkError<GetItemError>> {
         let request = GetItemInput::builder().table_name(self.name()).consistent_read(consistent).set_key(Some(key));
-        let call: Call<'_, _, _> = match &self.backend {
-            Backend::Direct(direct) => Box::pin(direct.get_item(request)),
-            Backend::Client(client) => Box::pin(request.send_with(client)),
+        let call = match &self.backend {
+            Backend::Direct(direct) => direct.get_item(request),
+            Backend::Client(client) => client.get_item(request),
         };
         Ok(self.run(call).await?.item)
     }
@@ -138,9 +140,9 @@ impl<M: Middleware> Table<M> {
                 tokio::time::sleep(backoff(earlier)).await;
             }
             let request = self.batch_request(wanted).map_err(SdkError::construction_failure)?;
-            let call: Call<'_, _, _> = match &self.backend {
-                Backend::Direct(direct) => Box::pin(direct.batch_get_item(request)),
-                Backend::Client(client) => Box::pin(request.send_with(client).map_ok(Batch::from)),
+            let call = match &self.backend {
+                Backend::Direct(direct) => direct.batch_get_item(request),
+                Backend::Client(client) => client.batch_get_item(request),
             };
             let Batch { rows, unprocessed } = self.run(call).await?;
             found.extend(rows);
@@ -162,9 +164,9 @@ impl<M: Middleware> Table<M> {
         let mut start = None;
         loop {
             let request = request.clone().set_exclusive_start_key(start);
-            let call: Call<'_, _, _> = match &self.backend {
-                Backend::Direct(direct) => Box::pin(direct.query(request)),
-                Backend::Client(client) => Box::pin(request.send_with(client).map_ok(Page::from)),
+            let call = match &self.backend {
+                Backend::Direct(direct) => direct.query(request),
+                Backend::Client(client) => client.query(request),
             };
             let Page { rows, next } = self.run(call).await?;
             found.extend(rows);
@@ -175,15 +177,28 @@ impl<M: Middleware> Table<M> {
         }
     }
 
+    /// Writes an item over the one with its key, if there is one.
+    ///
+    /// # Errors
+    /// As the SDK's client returns them.
+    pub async fn put(&self, item: Item) -> Result<(), SdkError<PutItemError>> {
+        let request = PutItemInput::builder().table_name(self.name()).set_item(Some(item));
+        let call = match &self.backend {
+            Backend::Direct(direct) => direct.put_item(request),
+            Backend::Client(client) => client.put_item(request),
+        };
+        self.run(call).await.map(drop)
+    }
+
     /// Writes to an item.
     ///
     /// # Errors
     /// As the SDK's client returns them.
     pub async fn update(&self, request: UpdateItemInputBuilder) -> Result<UpdateItemOutput, SdkError<UpdateItemError>> {
         let request = request.table_name(self.name());
-        let call: Call<'_, _, _> = match &self.backend {
-            Backend::Direct(direct) => Box::pin(direct.update_item(request)),
-            Backend::Client(client) => Box::pin(request.send_with(client)),
+        let call = match &self.backend {
+            Backend::Direct(direct) => direct.update_item(request),
+            Backend::Client(client) => client.update_item(request),
         };
         self.run(call).await
     }
@@ -194,9 +209,9 @@ impl<M: Middleware> Table<M> {
     /// As the SDK's client returns them.
     pub async fn transact_write(&self, items: Vec<TransactWriteItem>) -> Result<(), SdkError<TransactWriteItemsError>> {
         let request = TransactWriteItemsInput::builder().set_transact_items(Some(items));
-        let call: Call<'_, _, _> = match &self.backend {
-            Backend::Direct(direct) => Box::pin(direct.transact_write_items(request)),
-            Backend::Client(client) => Box::pin(request.send_with(client)),
+        let call = match &self.backend {
+            Backend::Direct(direct) => direct.transact_write_items(request),
+            Backend::Client(client) => client.transact_write_items(request),
         };
         self.run(call).await.map(drop)
     }

@@ -88,10 +88,10 @@ pub(super) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Description {
 }
 
 fn others<E: Endpoint>() -> Vec<OtherResponse> {
-    let response = |error: Error<E::Refusal>| error.into_response(E::ERRORS, REQUEST_ID);
+    let response = |error: Error| error.into_response(E::ERRORS, REQUEST_ID);
     let refusals = E::Refusal::documented().into_iter();
     let mut others: Vec<OtherResponse> =
-        refusals.map(|(when, refusal)| OtherResponse::of(when, &response(Error::Refused(refusal)))).collect();
+        refusals.map(|(when, refusal)| OtherResponse::of(when, &E::ERRORS.refusal(&refusal))).collect();
     if E::CACHE == Cache::Public {
         let mut unchanged = Response::new(Body::Empty);
         *unchanged.status_mut() = lambda_http::http::StatusCode::NOT_MODIFIED;
@@ -121,7 +121,8 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
 fn example_fault<E: Endpoint>() -> BodyFault {
     let fault = |body: &str| {
         let request = Request::new(Body::from(body));
-        E::Input::read(Received { request: &request, routes: E::ROUTES, admission: Admission::free() }).err()
+        let admission = Admission::free();
+        E::Input::read(Received { request: &request, routes: E::ROUTES, admission, trusted_proxies: &[] }).err()
     };
     fault("{}").or_else(|| fault("[]")).unwrap_or(BodyFault::NotAnObject)
 }

@@ -12,10 +12,23 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::fmt;
 
+/// The text of a refusal because of too many attempts.
+pub const TOO_MANY_ATTEMPTS: &str = "Too many attempts. Please try again later.";
+
 /// A refusal of one endpoint or function. Its [`fmt::Display`] is the text that the caller reads.
 pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
     /// The HTTP status.
     fn status(&self) -> StatusCode;
+
+    /// Seconds until the same request may succeed, if that is known.
+    fn retry_seconds(&self) -> Option<u64> {
+        None
+    }
+
+    /// The response, if it does not have the shape of the endpoint's error bodies.
+    fn response(&self) -> Option<Response<Body>> {
+        None
+    }
 
     /// Every refusal, after its condition, for the documentation.
     fn documented() -> Vec<(&'static str, Self)>;
@@ -83,6 +96,15 @@ struct Failure<'a> {
 }
 
 impl ErrorBody {
+    /// The response to an endpoint's own refusal.
+    pub(super) fn refusal<R: Refusal>(self, refusal: &R) -> Response<Body> {
+        let mut response = self.response(refusal.status(), &refusal.to_string());
+        if let Some(seconds) = refusal.retry_seconds() {
+            reply::set_number(&mut response, RETRY_AFTER, seconds);
+        }
+        response
+    }
+
     /// A response with this shape.
     fn response(self, status: StatusCode, message: &str) -> Response<Body> {
         match self {
@@ -95,6 +117,19 @@ impl ErrorBody {
 }
 
 impl<R: Refusal> Error<R> {
+    /// The response to the endpoint's own refusal, or the error if it is another one.
+    pub(super) fn refused(self, shape: ErrorBody) -> Result<Response<Body>, Error> {
+        Err(match self {
+            Self::Refused(refusal) => return Ok(shape.refusal(&refusal)),
+            Self::Unauthorized => Error::Unauthorized,
+            Self::TooManyAttempts { retry_seconds } => Error::TooManyAttempts { retry_seconds },
+            Self::Body(fault) => Error::Body(fault),
+            Self::Store(error) => Error::Store(error),
+        })
+    }
+}
+
+impl Error {
     /// The response. A failure of the database is logged.
     pub(super) fn into_response(self, shape: ErrorBody, request_id: &str) -> Response<Body> {
         match self {
@@ -103,8 +138,7 @@ impl<R: Refusal> Error<R> {
             }
             Self::Unauthorized => reply::unauthorized(),
             Self::TooManyAttempts { retry_seconds } => {
-                let message = "Too many attempts. Please try again later.";
-                let mut response = shape.response(StatusCode::TOO_MANY_REQUESTS, message);
+                let mut response = shape.response(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS);
                 reply::set_number(&mut response, RETRY_AFTER, retry_seconds);
                 response
             }
@@ -113,7 +147,7 @@ impl<R: Refusal> Error<R> {
             }
             Self::Body(fault) => shape.response(StatusCode::BAD_REQUEST, &fault.to_string()),
             Self::Store(error) => failed(request_id, &error),
-            Self::Refused(refusal) => shape.response(refusal.status(), &refusal.to_string()),
+            Self::Refused(refusal) => match refusal {},
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{Admission, Described};
 use crate::http::body::{self, BodyFault};
-use crate::http::{bearer, cookie, route};
+use crate::http::{address, bearer, cookie, route};
+use ipnet::IpNet;
 use lambda_http::Request;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
@@ -18,6 +19,10 @@ pub enum InputKind {
     PathParameter,
     /// The cookie `token`.
     TokenCookie,
+    /// The bytes of the body, with their signature.
+    Signed,
+    /// Parameters of the query.
+    Query,
 }
 
 /// A request as an endpoint received it. Its body is not too large.
@@ -29,6 +34,16 @@ pub struct Received<'a> {
     pub routes: &'static [&'static str],
     /// Whether its address may make it.
     pub admission: Admission,
+    /// The networks whose `X-Forwarded-For` is trusted.
+    pub trusted_proxies: &'a [IpNet],
+}
+
+impl Received<'_> {
+    /// The address that the request is counted for (rules.md, "Client address").
+    #[must_use]
+    pub fn address(&self) -> String {
+        address::counted_as(route::source_ip(self.request), self.request.headers(), self.trusted_proxies)
+    }
 }
 
 /// The input of a handler.
@@ -93,6 +108,49 @@ impl<I: Input> Input for Limited<I> {
     #[cfg(feature = "schema")]
     fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
         I::schema(generator)
+    }
+}
+
+/// Input of an endpoint that counts some of its requests itself, with the address that they are counted for.
+#[derive(Debug)]
+pub struct WithAddress<I>(pub I, pub String);
+
+impl<I: Input> Input for WithAddress<I> {
+    const KIND: InputKind = I::KIND;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let address = received.address();
+        I::read(received).map(|input| Self(input, address))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        I::schema(generator)
+    }
+}
+
+/// A body whose bytes are signed. Nothing of it is parsed here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    /// The header `Stripe-Signature`; several are joined by commas.
+    pub signature: Option<String>,
+    /// The body as it was sent.
+    pub body: Vec<u8>,
+}
+
+impl Input for Signed {
+    const KIND: InputKind = InputKind::Signed;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let headers = received.request.headers().get_all("stripe-signature").iter();
+        let headers: Vec<&str> = headers.map(|value| value.to_str().unwrap_or_default()).collect();
+        let signature = (!headers.is_empty()).then(|| headers.join(","));
+        Ok(Self { signature, body: received.request.body().to_vec() })
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
+        None
     }
 }
 

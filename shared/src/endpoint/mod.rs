@@ -18,9 +18,11 @@ pub use admission::Admission;
 pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Content, Description, OtherResponse, Schemas};
-pub use error::{Error, ErrorBody, Refusal, failed};
-pub use input::{Input, InputKind, JsonBody, Limited, PathId, PathParameter, Received, TokenCookie};
-pub use reply::{Json, Reply};
+pub use error::{Error, ErrorBody, Refusal, TOO_MANY_ATTEMPTS, failed};
+pub use input::{
+    Input, InputKind, JsonBody, Limited, PathId, PathParameter, Received, Signed, TokenCookie, WithAddress,
+};
+pub use reply::{Json, Reply, WithCookie};
 pub use run::handle;
 
 use crate::base::Base;
@@ -167,20 +169,21 @@ impl Declaration {
     }
 }
 
-type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Response<lambda_http::Body>> + Send + 'a>>;
+type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<lambda_http::Body>, Error>> + Send + 'a>>;
 
 /// An endpoint in its function's list.
 pub struct Route<S: 'static> {
     /// The endpoint's declaration.
     pub declaration: Declaration,
-    run: for<'a> fn(&'a S, &'a Request) -> ResponseFuture<'a>,
+    run: for<'a> fn(&'a S, &'a Request, Admission) -> CallFuture<'a>,
 }
 
 impl<S: AsRef<Base> + Sync> Route<S> {
     /// The route of the endpoint `E`.
     #[must_use]
     pub const fn to<E: Endpoint<State = S>>() -> Self {
-        Self { declaration: Declaration::of::<E>(), run: |state, request| Box::pin(run::respond::<E>(state, request)) }
+        let declaration = Declaration::of::<E>();
+        Self { declaration, run: |state, request, admission| Box::pin(run::run::<E>(state, request, admission)) }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The wrapper that runs every endpoint. It refuses requests in one order: rate limit, token, body, data.
 
-use super::{Admission, Caller, Endpoint, Error, Input, Received, Reply, Route};
+use super::admission::Verdict;
+use super::{Admission, CallFuture, Caller, Declaration, Endpoint, Error, Input, Received, Reply, Route};
 use crate::base::Base;
 use crate::deadline;
 use crate::fault;
 use crate::http::bearer::Bearer;
 use crate::http::body::{self, BodyFault};
 use crate::http::{address, reply, route};
+use crate::store::StoreError;
 use crate::store::limiter::{self, Hit, RateLimit};
 use crate::telemetry;
 use futures_util::FutureExt;
@@ -25,32 +27,60 @@ pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Req
     let Some(route) = route::find(&request, routes, |route| route.declaration.routes) else {
         return reply::no_route();
     };
-    let (name, request_id) = (route.declaration.name, route::request_id(&request));
+    let (counting, admission) = match route.declaration.rate_limit {
+        None => (None, Admission::free()),
+        Some(limit) => {
+            let (verdict, admission) = Admission::pending();
+            (Some((limit, verdict)), admission)
+        }
+    };
+    let call = (route.run)(state, &request, admission);
+    observed(&route.declaration, state.as_ref(), &request, call, counting).await
+}
+
+/// What all endpoints have in common, so that it is compiled once: the deadline, the rate limit, panics and the log line.
+async fn observed(
+    endpoint: &Declaration,
+    base: &Base,
+    request: &Request,
+    call: CallFuture<'_>,
+    counting: Option<(RateLimit, Verdict)>,
+) -> Response<Body> {
+    let (name, request_id) = (endpoint.name, route::request_id(request));
+    let respond = async {
+        match counting {
+            None => rendered(endpoint, &request_id, call.await),
+            Some((limit, verdict)) => {
+                let hit = count(limit, base, request, verdict);
+                let (hit, result) = tokio::join!(hit, call);
+                counted(limit, endpoint, &request_id, hit, result)
+            }
+        }
+    };
     // The state behind an endpoint is read-only or behind locks that recover from poisoning.
-    let in_time = deadline::scope(route.declaration.deadline, (route.run)(state, &request));
-    let guarded = AssertUnwindSafe(in_time).catch_unwind().map(|response| {
+    let guarded = AssertUnwindSafe(deadline::scope(endpoint.deadline, respond)).catch_unwind().map(|response| {
         response.unwrap_or_else(|panic| {
             tracing::error!(request_id, endpoint = name, panic = fault::panic_text(&*panic), "the endpoint panicked");
             reply::internal(&request_id)
         })
     });
     let observed = telemetry::Request { id: &request_id, endpoint: name };
-    let now = state.as_ref().clock.millis();
-    telemetry::observed(observed, now, guarded, |response| response.status().as_u16()).await
+    telemetry::observed(observed, base.clock.millis(), guarded, |response| response.status().as_u16()).await
 }
 
-/// Runs an endpoint, and counts the request if it has a rate limit.
-pub(super) async fn respond<E: Endpoint>(state: &E::State, request: &Request) -> Response<Body> {
-    match E::RATE_LIMIT {
-        None => rendered::<E>(request, attempt::<E>(state, request, Admission::free()).await),
-        Some(limit) => counted::<E>(limit, state, request).await,
-    }
+fn rendered(endpoint: &Declaration, request_id: &str, result: Result<Response<Body>, Error>) -> Response<Body> {
+    result.unwrap_or_else(|error| error.into_response(endpoint.errors, request_id))
 }
 
-fn rendered<E: Endpoint>(request: &Request, result: Result<E::Reply, Error<E::Refusal>>) -> Response<Body> {
-    match result {
-        Ok(reply) => reply.into_response(request, E::CACHE),
-        Err(error) => error.into_response(E::ERRORS, &route::request_id(request)),
+/// Runs an endpoint. Its reply and its own refusals are responses already, all other errors are still to be converted.
+pub(super) async fn run<E: Endpoint>(
+    state: &E::State,
+    request: &Request,
+    admission: Admission,
+) -> Result<Response<Body>, Error> {
+    match attempt::<E>(state, request, admission).await {
+        Ok(reply) => Ok(reply.into_response(request, E::CACHE)),
+        Err(error) => error.refused(E::ERRORS),
     }
 }
 
@@ -63,37 +93,41 @@ async fn attempt<E: Endpoint>(
     let base = state.as_ref();
     let bearer = || Bearer::of(request.headers(), &base.config.keys, base.clock.seconds());
     let caller = E::Caller::of(bearer).ok_or(Error::Unauthorized)?;
-    match input::<E>(request, admission) {
+    match input::<E>(base, request, admission) {
         Ok(input) => E::handle(state, caller, input).await,
         Err(fault) if caller.may_call(base, E::CHECKS_ACCOUNT).await? => Err(Error::Body(fault)),
         Err(_) => Err(Error::Unauthorized),
     }
 }
 
-fn input<E: Endpoint>(request: &Request, admission: Admission) -> Result<E::Input, BodyFault> {
+fn input<E: Endpoint>(base: &Base, request: &Request, admission: Admission) -> Result<E::Input, BodyFault> {
     // No GET endpoint reads a body.
     if *request.method() != Method::GET {
         body::check_size(request, E::BODY_LIMIT)?;
     }
-    E::Input::read(Received { request, routes: E::ROUTES, admission })
+    E::Input::read(Received { request, routes: E::ROUTES, admission, trusted_proxies: &base.config.trusted_proxies })
 }
 
-/// Counts a request against the rate limit of its address while the endpoint runs, and refuses it if it is over the
-/// limit.
-async fn counted<E: Endpoint>(limit: RateLimit, state: &E::State, request: &Request) -> Response<Body> {
-    let base = state.as_ref();
+/// Counts a request against the rate limit of its address, and tells the endpoint, which runs at the same time.
+async fn count(limit: RateLimit, base: &Base, request: &Request, verdict: Verdict) -> Result<Hit, StoreError> {
     let source = route::source_ip(request);
     let address = address::counted_as(source, request.headers(), &base.config.trusted_proxies);
-    let (verdict, admission) = Admission::pending();
-    let hit = async {
-        let hit = limiter::hit(&base.db, limit, &address, base.clock.millis(), || verdict.not_full()).await;
-        verdict.is(hit.as_ref().is_ok_and(|hit| hit.allowed));
-        hit
-    };
-    let (hit, result) = tokio::join!(hit, attempt::<E>(state, request, admission));
+    let hit = limiter::hit(&base.db, limit, &address, base.clock.millis(), || verdict.not_full()).await;
+    verdict.is(hit.as_ref().is_ok_and(|hit| hit.allowed));
+    hit
+}
+
+/// The response to a counted request; a refusal if its address is over the limit.
+fn counted(
+    limit: RateLimit,
+    endpoint: &Declaration,
+    request_id: &str,
+    hit: Result<Hit, StoreError>,
+    result: Result<Response<Body>, Error>,
+) -> Response<Body> {
     let hit = match hit {
         Ok(hit) => hit,
-        Err(error) => return rendered::<E>(request, Err(Error::Store(error))),
+        Err(error) => return rendered(endpoint, request_id, Err(error.into())),
     };
     let result = if hit.allowed {
         result
@@ -101,7 +135,7 @@ async fn counted<E: Endpoint>(limit: RateLimit, state: &E::State, request: &Requ
         telemetry::rate_limited();
         Err(Error::TooManyAttempts { retry_seconds: hit.reset_seconds })
     };
-    let mut response = rendered::<E>(request, result);
+    let mut response = rendered(endpoint, request_id, result);
     set_rate_headers(&mut response, limit, hit);
     response
 }

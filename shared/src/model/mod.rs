@@ -7,6 +7,7 @@
 mod active_version;
 mod cart;
 mod category;
+mod chat;
 mod checkout;
 mod code;
 mod content;
@@ -24,6 +25,7 @@ mod user;
 pub use active_version::{ActiveVersion, ChatLogin, Maintenance, Payments, StoreConfig};
 pub use cart::{AppliedCode, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
+pub use chat::{ChatAccount, ChatId, ChatName, NotAChatId, NotAChatName};
 pub use checkout::{Held, OpenCheckout, Units};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};

@@ -3,13 +3,14 @@
 //! write that the SDK retries because its response was lost is not counted twice.
 
 use super::StoreError;
-use super::client::Db;
+use super::client::{Db, Rows};
 use super::codec::{Item, key_attributes};
 use super::keys::{self, Key, TTL};
 use crate::random;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use serde::Deserialize;
 
 /// A limit on the requests of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +43,11 @@ pub struct Hit {
 /// The attribute with the numbers of the requests that a window counts, at most [`RateLimit::requests`].
 const COUNTED: &str = "counted";
 
-/// A request's place in a window that is in the table.
-struct Window {
+/// A window that is in the table, open or ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Window {
     hits: u64,
+    #[serde(rename = "window_end")]
     end: u64,
 }
 
@@ -54,26 +57,57 @@ struct Window {
 /// # Errors
 /// [`StoreError`] if the database is not available, or if other requests opened windows in every round.
 pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64, not_full: impl Fn()) -> Result<Hit, StoreError> {
-    let request =
-        Request { limit, address, now, number: random::id().ok_or_else(|| StoreError::unavailable("getrandom"))? };
-    for _ in 0..ROUNDS {
-        match request.count(db).await? {
-            Counted::In(window) => return Ok(Hit::new(limit, true, &window, now)),
-            Counted::Full(window) => return Ok(Hit::new(limit, false, &window, now)),
-            Counted::NoWindow => not_full(),
-        }
-        if let Some(window) = request.open(db).await? {
-            return Ok(Hit::new(limit, true, &window, now));
-        }
+    Request::new(limit, address, now)?.hit(db, not_full).await
+}
+
+/// Counts a request of an address whose window was read before: as [`hit`], but in one round trip, unless another
+/// request opened a window in the meantime.
+///
+/// # Errors
+/// As [`hit`].
+pub async fn hit_after(
+    db: &Db,
+    limit: RateLimit,
+    address: &str,
+    now: u64,
+    read: Option<Window>,
+) -> Result<Hit, StoreError> {
+    let request = Request::new(limit, address, now)?;
+    if read.is_none_or(|window| window.end <= now)
+        && let Some(window) = request.open(db).await?
+    {
+        return Ok(Hit::new(limit, true, &window, now));
     }
-    Err(StoreError::unavailable("UpdateItem"))
+    request.hit(db, || ()).await
+}
+
+/// Takes the window of an address out of the rows, which were read by [`keys::rate`].
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if it does not decode.
+pub fn take(rows: &mut Rows, limit: RateLimit, address: &str) -> Result<Option<Window>, StoreError> {
+    let key = keys::rate(limit.kind, address);
+    rows.take(&key).map(|row| row.live(&key)).transpose()
+}
+
+impl Window {
+    /// Seconds until the window ends, at least 1, if it is full at `now`.
+    #[must_use]
+    pub fn full(&self, limit: RateLimit, now: u64) -> Option<u64> {
+        let is_full = self.end > now && self.hits >= u64::from(limit.requests);
+        is_full.then(|| self.reset_seconds(now))
+    }
+
+    fn reset_seconds(&self, now: u64) -> u64 {
+        self.end.saturating_sub(now).div_ceil(1_000).max(1)
+    }
 }
 
 impl Hit {
     fn new(limit: RateLimit, allowed: bool, window: &Window, now: u64) -> Self {
         let used = u32::try_from(window.hits).unwrap_or(u32::MAX);
-        let reset_seconds = window.end.saturating_sub(now).div_ceil(1_000).max(1);
-        Self { allowed, remaining: if allowed { limit.requests.saturating_sub(used) } else { 0 }, reset_seconds }
+        let remaining = if allowed { limit.requests.saturating_sub(used) } else { 0 };
+        Self { allowed, remaining, reset_seconds: window.reset_seconds(now) }
     }
 }
 
@@ -92,7 +126,26 @@ struct Request<'a> {
     number: String,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    fn new(limit: RateLimit, address: &'a str, now: u64) -> Result<Self, StoreError> {
+        let number = random::id().ok_or_else(|| StoreError::unavailable("getrandom"))?;
+        Ok(Self { limit, address, now, number })
+    }
+
+    async fn hit(&self, db: &Db, not_full: impl Fn()) -> Result<Hit, StoreError> {
+        for _ in 0..ROUNDS {
+            match self.count(db).await? {
+                Counted::In(window) => return Ok(Hit::new(self.limit, true, &window, self.now)),
+                Counted::Full(window) => return Ok(Hit::new(self.limit, false, &window, self.now)),
+                Counted::NoWindow => not_full(),
+            }
+            if let Some(window) = self.open(db).await? {
+                return Ok(Hit::new(self.limit, true, &window, self.now));
+            }
+        }
+        Err(StoreError::unavailable("UpdateItem"))
+    }
+
     /// Adds one to an open window that is not full.
     async fn count(&self, db: &Db) -> Result<Counted, StoreError> {
         let request = self
@@ -173,4 +226,30 @@ fn window(item: Option<&Item>, key: &Key) -> Result<Window, StoreError> {
         number.ok_or_else(|| StoreError::unreadable(key, name))
     };
     Ok(Window { hits: read("hits")?, end: read("window_end")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: RateLimit = RateLimit { kind: "code", requests: 30, seconds: 600 };
+
+    #[test]
+    fn a_window_is_full_with_its_last_request_and_until_it_ends() {
+        let window = |hits| Window { hits, end: 600_000 };
+        assert_eq!(window(29).full(LIMIT, 0), None);
+        assert_eq!(window(30).full(LIMIT, 0), Some(600));
+        assert_eq!(window(31).full(LIMIT, 0), Some(600));
+        assert_eq!(window(30).full(LIMIT, 599_999), Some(1), "part of a second is a second");
+        assert_eq!(window(30).full(LIMIT, 600_000), None);
+        assert_eq!(window(30).full(LIMIT, 700_000), None);
+    }
+
+    #[test]
+    fn a_refused_request_has_nothing_left_and_an_allowed_one_never_less_than_nothing() {
+        let hit = |allowed, hits| Hit::new(LIMIT, allowed, &Window { hits, end: 1_500 }, 500);
+        assert_eq!(hit(true, 1), Hit { allowed: true, remaining: 29, reset_seconds: 1 });
+        assert_eq!(hit(false, 30), Hit { allowed: false, remaining: 0, reset_seconds: 1 });
+        assert_eq!(hit(true, u64::MAX).remaining, 0);
+    }
 }

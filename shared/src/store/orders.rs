@@ -306,6 +306,32 @@ pub async fn due(db: &Db, now: i64) -> Result<Vec<InternalId>, StoreError> {
     rows.into_iter().map(|row| row.live_found().map(|Unfinished { order }| order)).collect()
 }
 
+/// Since when the provider's notices have not been asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notices {
+    /// Seconds since 1970 UTC.
+    pub since: i64,
+}
+
+impl Notices {
+    /// Reads it, strongly consistent; `None` before the first time.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it can be neither read nor decoded.
+    pub async fn read(db: &Db) -> Result<Option<Self>, StoreError> {
+        read_live(db, &keys::notices()).await
+    }
+
+    /// The write of it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it cannot be encoded.
+    pub fn put<G>(&self) -> Result<Write<G>, StoreError> {
+        let key = keys::notices();
+        Ok(Write::put(key.clone(), encode_live(&key, self)?))
+    }
+}
+
 /// The order of a provider's payment, strongly consistent.
 ///
 /// # Errors

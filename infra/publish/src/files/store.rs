@@ -187,6 +187,12 @@ pub struct ChatClientFile {
     /// The platform's authorize endpoint.
     #[serde(default, skip_serializing_if = "is_default")]
     pub authorize_url: At<String>,
+    /// The platform's token endpoint, which exchanges a code for an access token: https, or a loopback address.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub token_url: At<String>,
+    /// The platform's user endpoint, which returns the account of an access token: https, or a loopback address.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub user_url: At<String>,
 }
 
 /// The virtual currency.

@@ -78,7 +78,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         virtual_price,
         virtual_only: file.virtual_only,
         featured: file.featured,
-        gifting: file.gifting,
+        gifting: gifting(&mut reader),
         needs_chat: needs_chat(&mut reader),
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
@@ -152,6 +152,15 @@ fn virtual_price(reader: &mut ItemReader<'_>) -> Money {
         reader.fault(None, "virtual_only", "needs virtual_currency.enabled: true in store.yaml");
     }
     reader.money(file.virtual_price.as_ref(), "virtual_price").unwrap_or(Money::ZERO)
+}
+
+/// A gift is paid once, which a subscription is not (rules.md, "Gifts").
+fn gifting(reader: &mut ItemReader<'_>) -> bool {
+    let file = reader.file;
+    if file.gifting && file.subscription {
+        reader.fault(None, "gifting", "is not for a subscription; a gift is paid once");
+    }
+    file.gifting
 }
 
 /// Without the chat platform no buyer could ever buy the item.

@@ -102,7 +102,7 @@ prop_compose! {
         }
         if !on(6) && on(0) {
             let kind = if on(1) { "number" } else { "text" };
-            writeln!(yaml, "    gifting: true\n    variables:\n      - {{id: 2, name: {}, kind: {kind}}}", quoted(&name)).unwrap();
+            writeln!(yaml, "    gifting: {}\n    variables:\n      - {{id: 2, name: {}, kind: {kind}}}", !on(2), quoted(&name)).unwrap();
         }
         if on(7) {
             writeln!(yaml, "    promotion: {{price: 0, sorting: {sorting}}}").unwrap();

@@ -8,12 +8,14 @@ mod create;
 mod existing;
 mod follow_up;
 mod hold;
+mod notice;
 mod provider;
 mod settle;
 mod sweep;
 
 pub use create::{Checkout, CreateError, Request, create};
 pub use follow_up::follow_up;
-pub use provider::{Provider, ProviderError, Session};
+pub use notice::act;
+pub use provider::{DisputeState, Notice, Provider, ProviderError, Session};
 pub use settle::{SettleError, Settled, refund_in_part, settle, settle_with};
 pub use sweep::{Swept, sweep};

@@ -193,7 +193,7 @@ async fn pay<P: Provider>(
             let id = &stored.order.internal_id;
             let Some(intent) = &state.intent else { return Ok(false) };
             tracing::error!(order = %id, "a late payment is refunded: what it bought is gone");
-            provider.refund(intent, stored.order.price, &format!("refund-{id}-0")).await?;
+            provider.refund(&stored.order, intent, stored.order.price, &format!("refund-{id}-0")).await?;
             if stored.order.status != OrderStatus::Pending {
                 return Ok(true);
             }

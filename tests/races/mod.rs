@@ -1,5 +1,8 @@
 //! Concurrent requests: every limit holds, and no change is lost.
 
+mod codes;
+mod logins;
+
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::model::UserId;

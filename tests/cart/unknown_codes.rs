@@ -1,0 +1,215 @@
+//! POST /cart/acceptCoupon: 30 unknown codes in 10 minutes and per address (rules.md, "Unknown codes").
+
+use super::support::{NEW, RICH, coupon, outcome, percent, put_code, stored, user};
+use serde_json::json;
+use shared::model::{Code, UserId};
+use shared::store::codec::Item;
+use shared::store::keys;
+use std::time::Duration;
+use tests::{Call, Fault, Reply, TestStore};
+
+const HOME: &str = "198.51.100.7";
+const UNKNOWN: &str = "This code does not exist.";
+const TOO_MANY: &str = "Too many attempts. Please try again later.";
+
+fn guess(store: &TestStore, code: &str) -> Call {
+    Call::post("/cart/acceptCoupon").token(&store.token(RICH)).json(&json!({ "coupon": code }))
+}
+
+/// Sends a refused code; returns its message.
+async fn refused(store: &TestStore, call: Call) -> String {
+    let (success, message) = outcome(&store.send(call).await);
+    assert!(!success, "{message}");
+    message
+}
+
+/// Fills the window of `call`'s address.
+async fn fill(store: &TestStore, call: impl Fn(&str) -> Call) {
+    for number in 0..30 {
+        assert_eq!(refused(store, call(&format!("guess {number}"))).await, UNKNOWN, "{number}");
+    }
+}
+
+/// Expects the refusal of an address over its limit.
+#[track_caller]
+fn assert_limited(reply: &Reply, retry_after: &str) {
+    assert_eq!(outcome(reply), (false, TOO_MANY.to_owned()));
+    assert_eq!(reply.json().as_object().map(serde_json::Map::len), Some(2), "{}", reply.text);
+    assert_eq!([reply.header("retry-after"), reply.header("cache-control")], [retry_after, "no-store"]);
+}
+
+async fn window(store: &TestStore, address: &str) -> Option<Item> {
+    store.db.get(&keys::rate("code", address), true).await.unwrap()
+}
+
+fn hits(window: &Item) -> &str {
+    window["hits"].as_n().unwrap()
+}
+
+#[tokio::test]
+async fn thirty_unknown_codes_are_looked_up_and_then_no_code() {
+    let store = TestStore::open().await;
+    fill(&store, |code| guess(&store, code)).await;
+    let before = (stored(&store, RICH).await, window(&store, HOME).await);
+    store.clock.advance(Duration::from_mins(1));
+    for code in ["guess 30", "EIGHTH", "hearth10", "MIDWINTER", "ONCEONLY"] {
+        store.calls.clear();
+        assert_limited(&store.send(guess(&store, code)).await, "540");
+        assert_eq!((store.calls.round_trips(), store.calls.writes()), (1, 0), "{code}");
+    }
+    assert_eq!((stored(&store, RICH).await, window(&store, HOME).await), before);
+}
+
+#[tokio::test]
+async fn the_window_ends_ten_minutes_after_its_first_unknown_code() {
+    let store = TestStore::open().await;
+    assert_eq!(refused(&store, guess(&store, "first")).await, UNKNOWN);
+    store.clock.advance(Duration::from_mins(5));
+    for number in 1..30 {
+        assert_eq!(refused(&store, guess(&store, &format!("guess {number}"))).await, UNKNOWN);
+    }
+    store.clock.advance(Duration::from_millis(299_999));
+    assert_limited(&store.send(guess(&store, "EIGHTH")).await, "1");
+    store.clock.advance(Duration::from_millis(1));
+    assert!(outcome(&store.send(guess(&store, "EIGHTH")).await).0);
+    assert_eq!(hits(&window(&store, HOME).await.unwrap()), "30", "a known code opens no window");
+    fill(&store, |code| guess(&store, code)).await;
+    assert_limited(&store.send(guess(&store, "EIGHTH")).await, "600");
+}
+
+#[tokio::test]
+async fn known_codes_do_not_count_with_any_outcome() {
+    let store = TestStore::open().await;
+    for code in ["EIGHTH", "eighth", "MIDWINTER", "ONCEONLY", "COLD-5HJP-9ZLB", "DRAGONHOARD", "GLOW-7QXM-2K4D"] {
+        outcome(&store.send(guess(&store, code)).await);
+    }
+    let empty = Call::post("/cart/acceptCoupon").token(&store.token(NEW)).json(&json!({ "coupon": "hearth10" }));
+    outcome(&store.send(empty).await);
+    assert_eq!(window(&store, HOME).await, None);
+    assert_eq!(refused(&store, guess(&store, "guess")).await, UNKNOWN);
+    assert_eq!(hits(&window(&store, HOME).await.unwrap()), "1");
+}
+
+#[tokio::test]
+async fn a_caller_or_a_body_that_is_refused_does_not_count() {
+    let store = TestStore::open().await;
+    let gone = store.token_of(UserId::new(9_999));
+    for call in [
+        Call::post("/cart/acceptCoupon").json(&json!({ "coupon": "guess" })),
+        Call::post("/cart/acceptCoupon").token(&gone).json(&json!({ "coupon": "guess" })),
+        guess(&store, " "),
+        guess(&store, &"x".repeat(41)),
+    ] {
+        assert!([400, 401].contains(&store.send(call).await.status.as_u16()));
+    }
+    assert_eq!(window(&store, HOME).await, None);
+    fill(&store, |code| guess(&store, code)).await;
+    let token = Call::post("/cart/acceptCoupon").token(&gone).json(&json!({ "coupon": "guess" }));
+    assert_eq!(store.send(token).await.status, 401, "the token is checked first");
+}
+
+#[tokio::test]
+async fn the_limit_is_of_the_address_over_all_accounts_and_instances() {
+    let mut store = TestStore::open().await;
+    let other = Call::post("/cart/acceptCoupon").token(&store.token(NEW)).json(&json!({ "coupon": "guess" }));
+    fill(&store, |code| guess(&store, code)).await;
+    store.restart();
+    assert_limited(&store.send(other).await, "600");
+    assert_eq!(refused(&store, guess(&store, "guess").from_ip("198.51.100.8")).await, UNKNOWN);
+    let lookup = Call::post("/payments/checkStatus").json(&json!({ "order_id": "u2qlyq2uxxth4o4j" }));
+    assert_eq!(store.send(lookup).await.header("ratelimit-remaining"), "17", "other limits are counted apart");
+}
+
+#[tokio::test]
+async fn an_ipv6_caller_is_counted_by_the_64() {
+    let store = TestStore::open().await;
+    let mut number = 0_u16;
+    for _ in 0..30 {
+        number += 1;
+        let call = guess(&store, "guess").from_ip(&format!("2001:db8:1:2::{number:x}"));
+        assert_eq!(refused(&store, call).await, UNKNOWN);
+    }
+    assert_limited(&store.send(guess(&store, "EIGHTH").from_ip("2001:db8:1:2:ffff::")).await, "600");
+    assert!(outcome(&store.send(guess(&store, "EIGHTH").from_ip("2001:db8:1:3::1")).await).0);
+    assert!(window(&store, "2001:db8:1:2::/64").await.is_some());
+}
+
+#[tokio::test]
+async fn a_caller_cannot_choose_their_address() {
+    let store = TestStore::open().await;
+    let number = std::cell::Cell::new(0);
+    fill(&store, |code| {
+        number.set(number.get() + 1);
+        guess(&store, code).header("x-forwarded-for", &format!("203.0.113.{}", number.get()))
+    })
+    .await;
+    assert_limited(&store.send(guess(&store, "guess").header("x-forwarded-for", "203.0.113.99")).await, "600");
+    assert_eq!(window(&store, "203.0.113.1").await, None);
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_the_forwarded_address_is_counted() {
+    let store = TestStore::open_with(&[("TrustedProxies", "10.0.0.0/8")]).await;
+    let through =
+        |code: &str, forwarded: &str| guess(&store, code).header("x-forwarded-for", forwarded).from_ip("10.0.0.1");
+    fill(&store, |code| through(code, "1.2.3.4, 203.0.113.9, 10.0.0.2")).await;
+    assert_limited(&store.send(through("EIGHTH", "203.0.113.9:443")).await, "600");
+    assert_limited(&store.send(guess(&store, "EIGHTH").from_ip("203.0.113.9")).await, "600");
+    assert!(outcome(&store.send(through("EIGHTH", "203.0.113.10")).await).0);
+    assert_eq!(window(&store, "10.0.0.1").await, None);
+}
+
+#[tokio::test]
+async fn an_unknown_code_takes_one_round_trip_more_and_a_known_one_none() {
+    let store = TestStore::open().await;
+    store.warm_up().await;
+    assert!(!outcome(&store.send(guess(&store, "MIDWINTER")).await).0);
+    let trips = async |code: &str| {
+        store.calls.clear();
+        store.send(guess(&store, code)).await;
+        (store.calls.round_trips(), store.calls.writes())
+    };
+    assert_eq!(trips("the first of a window").await, (2, 1));
+    assert_eq!(trips("the second").await, (2, 1));
+    assert_eq!(trips("MIDWINTER").await, (1, 0));
+    store.clock.advance(Duration::from_mins(10));
+    assert_eq!(trips("the first after a window").await, (2, 1));
+}
+
+#[tokio::test]
+async fn a_code_is_not_called_unknown_before_it_is_counted() {
+    let store = TestStore::open().await;
+    for fault in [Fault::Throttled, Fault::Away, Fault::Internal] {
+        store.faults.inject(move |operation| (operation == "UpdateItem").then_some(fault));
+        let reply = store.send(guess(&store, "guess")).await;
+        assert_eq!(reply.status, 503, "{fault:?}: {}", reply.text);
+        assert!(!reply.text.contains("exist"), "{}", reply.text);
+        store.faults.clear();
+    }
+    assert_eq!(window(&store, HOME).await, None);
+}
+
+#[tokio::test]
+async fn an_unknown_code_whose_count_was_written_twice_counts_once() {
+    let store = TestStore::open().await;
+    // First the write that opens the window, then one that adds to it.
+    for expected in ["1", "2"] {
+        let mut is_first = true;
+        store.faults.inject(move |operation| {
+            let loses = operation == "UpdateItem" && std::mem::take(&mut is_first);
+            loses.then_some(Fault::ResponseLost)
+        });
+        assert_eq!(refused(&store, guess(&store, "guess")).await, UNKNOWN);
+        assert_eq!(hits(&window(&store, HOME).await.unwrap()), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_code_that_exists_from_now_on_is_accepted_until_the_limit() {
+    let store = TestStore::open().await;
+    assert_eq!(refused(&store, guess(&store, "later")).await, UNKNOWN);
+    put_code(&store, &Code::Coupon(coupon("later", percent(100)))).await;
+    assert!(outcome(&store.send(guess(&store, "later")).await).0);
+    let key = keys::cart(user(RICH));
+    assert_eq!(store.db.get(&key, true).await.unwrap().unwrap()["version"].as_n().unwrap(), "2");
+}

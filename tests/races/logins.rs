@@ -1,0 +1,50 @@
+//! First logins of one name at the same time (rules.md, "Login by name").
+
+use serde_json::json;
+use shared::store::keys::{PK, prefix};
+use shared::store::{codec, names};
+use std::collections::BTreeSet;
+use tests::{Call, NOW, TestStore, spread};
+
+/// The name in one of 128 spellings.
+fn spelled(place: usize) -> String {
+    let letter = |(at, letter): (usize, char)| match place >> (at % 7) & 1 {
+        0 => letter.to_ascii_lowercase(),
+        _ => letter.to_ascii_uppercase(),
+    };
+    "Wanderer".chars().enumerate().map(letter).collect()
+}
+
+/// Every item of a kind.
+async fn all(store: &TestStore, kind: &str) -> Vec<codec::Item> {
+    let scan = store.db.client().scan().table_name(store.db.table()).consistent_read(true).send().await.unwrap();
+    assert!(scan.last_evaluated_key().is_none(), "the sample store is one page");
+    scan.items().iter().filter(|item| item[PK].as_s().unwrap().starts_with(kind)).cloned().collect()
+}
+
+fn number(item: &codec::Item, attribute: &str) -> String {
+    item[attribute].as_n().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn a_hundred_first_logins_of_one_name_make_one_account() {
+    let store = TestStore::open().await;
+    let log_in = |place: usize| {
+        let call = Call::post("/auth/username").json(&json!({ "username": spelled(place) }));
+        call.from_ip(&format!("198.18.0.{place}"))
+    };
+    let replies = spread(&store.instances(8), (0..100).map(log_in).collect()).await;
+    let mut users = BTreeSet::new();
+    for (reply, _) in &replies {
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        users.insert(store.keys.verify(reply.json().as_str().unwrap(), NOW).unwrap().user.to_string());
+    }
+    assert_eq!(users.len(), 1, "{users:?}");
+
+    let accounts: BTreeSet<String> = all(&store, prefix::USER).await.iter().map(|user| number(user, "id")).collect();
+    let names: Vec<String> = all(&store, prefix::NAME).await.iter().map(|row| number(row, names::USER)).collect();
+    assert_eq!(accounts.len(), TestStore::sample().live.users.len() + 1, "{accounts:?}");
+    assert_eq!(names.len(), accounts.len(), "one name for each account: {names:?}");
+    assert_eq!(names.into_iter().collect::<BTreeSet<_>>(), accounts, "no account and no name without the other");
+    assert!(accounts.is_superset(&users));
+}
