@@ -15,3 +15,4 @@ pub mod options;
 pub mod ready;
 pub mod server;
 pub mod store;
+pub mod stripe;
