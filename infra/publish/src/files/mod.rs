@@ -19,7 +19,7 @@ pub(crate) use scalar::yes;
 pub use scalar::{At, Decimal};
 pub use store::{
     ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile, MaintenanceFile,
-    PatronsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
+    PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
 };
 
 use std::path::PathBuf;

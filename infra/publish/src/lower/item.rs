@@ -56,6 +56,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
     let (name_field, image_field) = (reader.field("name"), reader.field("image"));
     check_name(&file.name, file.id.line, &name_field, reader.report);
     check_image(&file.image, file.id.line, &image_field, reader.report);
+    warn_of_holds(&mut reader);
     let prices = prices(&mut reader);
     let virtual_price = virtual_price(&mut reader);
     Item {
@@ -82,6 +83,20 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
         promotion: prices.promotion,
+    }
+}
+
+/// Warns of an item that one buyer could keep from all others by open checkouts that are never paid.
+fn warn_of_holds(reader: &mut ItemReader<'_>) {
+    let (file, payments) = (reader.file, &reader.category.site.config.payments);
+    let holds = !payments.methods.is_empty() && payments.hold_minutes > 0;
+    if let (Some(limit), None, true, true) = (&file.global_limit, &file.user_limit, file.active, holds) {
+        let problem = format!(
+            "without a user_limit, one buyer's open checkout can hold up to {} units until it ends",
+            payments.hold_units.min(**limit)
+        );
+        let field = reader.field("global_limit");
+        reader.report.warn(limit.line.or(file.id.line), field, problem);
     }
 }
 

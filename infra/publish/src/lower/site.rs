@@ -1,6 +1,7 @@
 //! `store.yaml` as settings, config and patronage.
 
 use super::currencies::{check_code, currencies};
+use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
 use super::value::{amount, check_id, money};
 use crate::fault::{Report, Unique};
@@ -77,6 +78,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
             enabled: file.maintenance.enabled,
             message: file.maintenance.message.trim().to_owned(),
         },
+        payments: payments(file, digits, report),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site { settings, config, patronage, servers: servers(file, report) }
