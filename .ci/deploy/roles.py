@@ -16,7 +16,7 @@ from expected import ACCESS  # noqa: E402  the folder has to be known before
 # One partition key of each kind in shared/src/store/keys.rs. None of them holds an item.
 KEYS = ["STORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0", "CART#0",
         "CODE#none", "USE#none#0", "REFERRAL#none", "ORDER#none", "RATE#192.0.2.1", "RATE#login#192.0.2.1", "COUNT#0", "STATS",
-        "PATRONS", "MONTH#0000-00", "PAID", "SEQ#user", "SEQ#order", "NAME#none", "BAN#none"]
+        "PATRONS", "MONTH#0000-00", "PAID", "SEQ#user", "SEQ#order", "NAME#none", "BAN#none", "CHAT#0"]
 # Nothing else in the account.
 ELSEWHERE = [
     ("secretsmanager", "list_secrets", {}),

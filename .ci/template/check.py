@@ -234,11 +234,11 @@ def check_functions(subject):
 def check_data(subject):
     for kind, wanted in expected.DATA.items():
         resources = subject.resources(kind)
-        expect(len(resources) == 1, f"there are {len(resources)} resources of type {kind}")
-        ((name, resource),) = resources.items()
-        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
-            expect_equal(f"{policy} of {name}", resource.get(policy), "Retain")
-        expect_equal(f"Properties of {name}", resource["Properties"], wanted)
+        expect_equal(f"the list of resources of type {kind}", sorted(resources), sorted(wanted))
+        for name, resource in resources.items():
+            for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+                expect_equal(f"{policy} of {name}", resource.get(policy), "Retain")
+            expect_equal(f"Properties of {name}", resource["Properties"], wanted[name])
 
 
 def check_stage(subject):

@@ -116,6 +116,7 @@ ACCESS = {
     "AuthFunction": [
         (READ, ["STORE", "USER#*", "NAME#*", "BAN#*"]),
         (["dynamodb:PutItem", "dynamodb:ConditionCheckItem"], ["USER#*", "NAME#*", "BAN#*"], "TransactWriteItems"),
+        (["dynamodb:PutItem"], ["CHAT#*"]),
         (UPDATE, ["RATE#login#*", "SEQ#user"]),
     ],
 }
@@ -128,7 +129,14 @@ ENVIRONMENT = {
     "TOKEN_KEYS": {"Fn::Sub": "{{resolve:secretsmanager:${TokenKeys}:SecretString}}"},
     "KEY_REVISION": {"Ref": "KeyRevision"},
 }
-OWN_ENVIRONMENT = {name: {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}} for name in ["PaymentsFunction", "AuthFunction"]}
+OWN_ENVIRONMENT = {
+    "PaymentsFunction": {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}},
+    "AuthFunction": {
+        "TRUSTED_PROXIES": {"Ref": "TrustedProxies"},
+        "ALLOWED_ORIGINS": {"Ref": "AllowedOrigins"},
+        "CHAT_SECRET": {"Fn::Sub": "{{resolve:secretsmanager:${ChatSecret}:SecretString}}"},
+    },
+}
 
 FUNCTION = {
     "Runtime": "provided.al2023",
@@ -144,28 +152,34 @@ FUNCTION = {
     },
 }
 
+# Every resource of these types. They outlive the stack.
 DATA = {
     "AWS::DynamoDB::Table": {
-        "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "sk", "AttributeType": "S"},
-        ],
-        "KeySchema": [
-            {"AttributeName": "pk", "KeyType": "HASH"},
-            {"AttributeName": "sk", "KeyType": "RANGE"},
-        ],
-        "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
-        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
-        "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
-    },
-    # To the letter: any other value here would make CloudFormation generate new keys at the next deploy.
-    "AWS::SecretsManager::Secret": {
-        "GenerateSecretString": {
-            "SecretStringTemplate": "{}",
-            "GenerateStringKey": "k1",
-            "PasswordLength": 64,
-            "ExcludePunctuation": True,
+        "StoreTable": {
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [
+                {"AttributeName": "pk", "AttributeType": "S"},
+                {"AttributeName": "sk", "AttributeType": "S"},
+            ],
+            "KeySchema": [
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "sk", "KeyType": "RANGE"},
+            ],
+            "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
+            "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+            "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
         },
+    },
+    # To the letter: any other value here would make CloudFormation replace a secret's content at the next deploy.
+    "AWS::SecretsManager::Secret": {
+        "TokenKeys": {
+            "GenerateSecretString": {
+                "SecretStringTemplate": "{}",
+                "GenerateStringKey": "k1",
+                "PasswordLength": 64,
+                "ExcludePunctuation": True,
+            },
+        },
+        "ChatSecret": {"SecretString": "{}"},
     },
 }
