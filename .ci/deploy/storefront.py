@@ -108,12 +108,24 @@ class Storefront:
         gift = self.call("POST", "/cart/removeGiftcard", token=self.tokens["buyer"])
         expect_equal("the removal of a gift card that is not there", (gift.status, gift.json()["success"]), (200, False))
         seen.add("POST /cart/removeGiftcard")
-        expect_equal("the number of endpoints that responded", len(seen), 28)
+        self.chat_callback()
+        seen.add("GET /auth/chat/callback")
+        expect_equal("the number of endpoints that responded", len(seen), 29)
         cart = self.call("POST", "/cart/get", token=self.tokens["buyer"]).json()
         expect_equal("the code on the cart", cart["cart"]["coupon_code"].lower(), "welcome10")
         expect(cart["cart"]["coupon_sum"] > 0 and cart["items"], "the coupon takes nothing off")
         order = self.call("POST", "/payments/checkStatus", {"order_id": "deploytestorder1"}, self.tokens["buyer"])
         expect_equal("the state of the order", order.json()["order_data"]["status"], "PAID")
+
+    def chat_callback(self):
+        """Without a login that was begun, it is a page that says what is missing: no platform is called."""
+        reply = self.call("GET", "/auth/chat/callback?code=x&state=y")
+        expect_equal("the chat callback", (reply.status, reply.headers["content-type"]), (400, "text/html; charset=utf-8"))
+        return reply.text
+
+    def chat_login_needs(self, missing):
+        """What the page of the chat callback names first."""
+        expect(missing in self.chat_callback(), f"the page of the chat callback does not name {missing}")
 
     def addresses_and_caching(self):
         """What the gateway decodes, what it does not route, and what browsers may keep."""
