@@ -148,13 +148,18 @@ fn gifting(reader: &mut ItemReader<'_>) -> bool {
     file.gifting
 }
 
-/// Without the chat platform no buyer could ever buy the item.
+/// Without the chat platform no buyer can link an account.
 fn needs_chat(reader: &mut ItemReader<'_>) -> bool {
-    let needed = reader.file.needs_chat;
-    if needed && !reader.category.site.config.chat_sync {
-        reader.fault(None, "needs_chat", "needs chat.sync: true in store.yaml");
+    let file = reader.file;
+    if file.needs_chat && !reader.category.site.config.chat_sync {
+        let field = reader.field("needs_chat");
+        reader.report.warn(
+            file.id.line,
+            field,
+            "no buyer can link a chat account without chat.sync: true in store.yaml",
+        );
     }
-    needed
+    file.needs_chat
 }
 
 fn servers(reader: &mut ItemReader<'_>) -> Vec<Server> {

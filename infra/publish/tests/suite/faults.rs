@@ -336,12 +336,6 @@ fn comparison_cells_are_of_rows_of_their_own_category() {
 }
 
 #[test]
-fn an_item_that_needs_the_chat_platform_needs_its_login() {
-    let found = faults_of_item("price: 1\nneeds_chat: true");
-    assert_eq!(found, "categories/a.yaml, line 5, items[7].needs_chat: needs chat.sync: true in store.yaml\n");
-}
-
-#[test]
 fn a_subscription_cannot_be_given() {
     let found = faults_of_item("price: 1\nsubscription: true\ngifting: true");
     let problem = "is not for a subscription; a gift is paid once";
