@@ -158,8 +158,29 @@ class Storefront:
             reply = self.call("POST", "/payments/checkStatus", {"order_id": order}, self.tokens.get(caller))
             expect_equal(f"checkStatus of {order} for {caller}", (reply.status, reply.json()["status"]), (status, label))
 
-        reply = self.call("POST", "/cart/acceptCoupon", {"coupon": "no such code"}, self.tokens["buyer"])
-        expect_equal("an unknown code", (reply.status, reply.json()["success"]), (200, False))
+        for code in ("the first of a window", "the second"):
+            reply = self.call("POST", "/cart/acceptCoupon", {"coupon": code}, self.tokens["buyer"])
+            told = (reply.status, reply.json()["success"], "retry-after" in reply.headers)
+            expect_equal(f"an unknown code ({reply.text[:200]})", told, (200, False, False))
+
+    def shop(self):
+        """A player logs in by name, puts an item into the cart and finds it there after another login."""
+        bought = {"server_id": 2, "count": 2}
+        token = self.log_in("Deploy_Shopper")
+        reply = self.call("POST", "/cart/add/402", bought, token)
+        expect_equal(f"the status of cart/add ({reply.text[:200]})", reply.status, 200)
+        expect_equal("whether the item was added", reply.json()["success"], True)
+        cart = self.call("POST", "/cart/get", token=self.log_in("dEPLOY_sHOPPER"))
+        expect_equal(f"the status of cart/get ({cart.text[:200]})", cart.status, 200)
+        lines = [(line["cid"], line["id"], line["count"], line["selected_server"])
+                 for line in cart.json()["items"]]
+        expect_equal("the lines of the cart", lines, [(reply.json()["cid"], 402, bought["count"], bought["server_id"])])
+
+    def log_in(self, name):
+        """The token of a player who enters this name."""
+        reply = self.call("POST", "/auth/username", {"username": name})
+        expect_equal(f"the status of a login ({reply.text[:200]})", reply.status, 200)
+        return reply.json()
 
     def limiter(self):
         """18 requests of an address pass in a window, the next one does not. The window was opened by the checks before."""

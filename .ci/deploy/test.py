@@ -134,6 +134,7 @@ class Trial:
 
     def use(self):
         self.storefront.every_endpoint()
+        self.storefront.shop()
         self.storefront.addresses_and_caching()
         self.storefront.access()
         self.storefront.limiter()
@@ -143,7 +144,7 @@ class Trial:
     def logs(self):
         """A token's signature, a code, an order, an address and a name are in no line."""
         signature = self.storefront.tokens["buyer"].rsplit(".", 1)[1]
-        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer"]
+        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer", "Deploy_Shopper"]
         return f"{logs.check(self.account, self.outputs['FunctionLogGroup'], STACK, secrets)} requests"
 
     def roles(self):
