@@ -95,17 +95,15 @@ def check_scalar(path, value, kind, origin):
         expect(kind is str, f"{path} has the type {kind}")
 
 
-def check_object(value, kind, path="", optional=()):
+def check_object(value, kind, path=""):
     """Holds that an object has the fields and the words that the package's class has."""
     fields = {name: hint for name, hint in hints(kind).items() if not name.startswith("_") and name != "OBJECT_NAME"}
-    # Not a field of the API.
-    deleted = fields.pop("deleted", None) and value.get("deleted")
     for name in value:
-        expect(name in fields or deleted, f"{path}{kind.__name__} has no field {name!r}")
+        expect(name in fields, f"{path}{kind.__name__} has no field {name!r}")
     for name, hint in fields.items():
         if name not in value:
-            # A field that may be null is either null or left out; a deleted object has next to nothing.
-            expect(type(None) in members(hint) or deleted, f"{path}{kind.__name__} lacks {name!r}")
+            # The package has one type for a field that is null and one that is left out.
+            expect(type(None) in members(hint), f"{path}{kind.__name__} lacks {name!r}")
         else:
             check_value(f"{path}{kind.__name__}.{name}", value[name], hint)
 

@@ -89,7 +89,7 @@ pub struct Received {
     pub key: Option<String>,
 }
 
-/// A running stand-in. It ends with [`StandIn::stop`] or with its runtime.
+/// A running stand-in. It ends when it is stopped or dropped.
 #[derive(Debug)]
 pub struct StandIn {
     address: SocketAddr,
