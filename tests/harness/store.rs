@@ -70,7 +70,8 @@ pub struct TestStore {
     gateway: Gateway,
     functions: Functions,
     tapped: Db,
-    access: Access,
+    /// Boxed, because tests hold the store in their futures.
+    access: Box<Access>,
     template: Template,
 }
 
@@ -123,7 +124,8 @@ impl TestStore {
         ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
-        let tapped = Db::direct(access.clone(), TABLE);
+        let access = Box::new(access);
+        let tapped = Db::direct(Access::clone(&access), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let functions = functions(&template, &tapped, &clock);
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
@@ -134,7 +136,7 @@ impl TestStore {
 
     /// A gateway with new functions, which have their own connections to the table and one more interceptor.
     pub(crate) fn another_gateway(&self, interceptor: impl Intercept + 'static) -> Gateway {
-        let mut access = Access { http_client: connector::plain_client(), ..self.access.clone() };
+        let mut access = Access { http_client: connector::plain_client(), ..Access::clone(&self.access) };
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let behind = functions(&self.template, &Db::direct(access, TABLE), &self.clock);
