@@ -78,7 +78,7 @@ pub struct TestStore {
     // Boxed, like what follows, because a future of a test holds a store.
     functions: Box<Functions>,
     tapped: Db,
-    access: Access,
+    access: Box<Access>,
     template: Box<Template>,
     /// The functions' template. Unless a test says otherwise, they know the storefront's origin, without which there is no
     /// chat login; the gateway does not, so that pages of any origin may call.
@@ -156,7 +156,8 @@ impl TestStore {
         ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
-        let tapped = Db::direct(access.clone(), TABLE);
+        let access = Box::new(access);
+        let tapped = Db::direct(Access::clone(&access), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let surroundings = Surroundings {
             outgoing: outgoing::TOTAL,
@@ -190,7 +191,7 @@ impl TestStore {
 
     /// A gateway with new functions, which have their own connections to the table and one more interceptor.
     pub(crate) fn another_gateway(&self, interceptor: impl Intercept + 'static) -> Gateway {
-        let mut access = Access { http_client: connector::plain_client(), ..self.access.clone() };
+        let mut access = Access { http_client: connector::plain_client(), ..Access::clone(&self.access) };
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let behind = functions(&self.functions_template, &Db::direct(access, TABLE), &self.clock, &self.surroundings);

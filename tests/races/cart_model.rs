@@ -1,7 +1,7 @@
 //! A simple model of a cart: what each request does to it, and what it responds.
 
 use serde_json::{Value, json};
-use shared::model::Cart;
+use shared::model::{Cart, Money, ServerId};
 use std::collections::BTreeMap;
 use tests::{Call, Reply};
 
@@ -66,7 +66,7 @@ fn said(status: u16, success: bool) -> Said {
     Said { status, body: json!({ "success": success }) }
 }
 
-fn said_with(success: bool, name: &str, value: Value) -> Said {
+fn said_with(success: bool, name: &str, value: &Value) -> Said {
     Said { status: 200, body: json!({ "success": success, name: value }) }
 }
 
@@ -75,21 +75,21 @@ impl Op {
     pub const WRITING: usize = 10;
 
     pub fn call(self) -> Call {
-        let post = |path: String, body: Value| Call::post(&path).json(&body);
+        let post = |path: &str, body: &Value| Call::post(path).json(body);
         match self {
-            Self::Add { item, count, choice } => post(format!("/cart/add/{item}"), added(item, count, choice)),
+            Self::Add { item, count, choice } => post(&format!("/cart/add/{item}"), &added(item, count, choice)),
             Self::Remove(line) => Call::post(&format!("/cart/remove/{line}")),
-            Self::Reload { line, count } => post(format!("/cart/reload/{line}"), json!({ "count": count })),
+            Self::Reload { line, count } => post(&format!("/cart/reload/{line}"), &json!({ "count": count })),
             Self::SetVariable { line, value } => {
-                post(format!("/cart/setVariable/{line}"), json!({ "var_id": 2, "var_value": value }))
+                post(&format!("/cart/setVariable/{line}"), &json!({ "var_id": 2, "var_value": value }))
             }
             Self::SelectServer { line, server } => {
-                post(format!("/cart/setSelectedServer/{line}"), json!({ "server_id": server }))
+                post(&format!("/cart/setSelectedServer/{line}"), &json!({ "server_id": server }))
             }
-            Self::ChangePrice { line, euros } => post(format!("/cart/changePrice/{line}"), json!({ "price": euros })),
-            Self::Accept(code) => post("/cart/acceptCoupon".to_owned(), json!({ "coupon": code })),
+            Self::ChangePrice { line, euros } => post(&format!("/cart/changePrice/{line}"), &json!({ "price": euros })),
+            Self::Accept(code) => post("/cart/acceptCoupon", &json!({ "coupon": code })),
             Self::RemoveCoupon => Call::post("/cart/removeCoupon"),
-            Self::SetReferral(code) => post("/cart/setReferral".to_owned(), json!({ "ref_code": code })),
+            Self::SetReferral(code) => post("/cart/setReferral", &json!({ "ref_code": code })),
             Self::RemoveReferral => Call::post("/cart/removeReferral"),
             Self::Get => Call::post("/cart/get"),
         }
@@ -143,8 +143,8 @@ impl Model {
             item: line.item.get(),
             count: line.count,
             variables: line.variables.iter().map(|variable| (variable.id, variable.value.clone())).collect(),
-            server: line.server.map(|server| server.get()),
-            cents: line.price.map(shared::model::Money::minor),
+            server: line.server.map(ServerId::get),
+            cents: line.price.map(Money::minor),
         };
         Self {
             lines: cart.lines.iter().map(line).collect(),
@@ -198,7 +198,7 @@ impl Model {
                 set => {
                     let already = set.is_some();
                     self.referral = Some(code.to_owned());
-                    said_with(true, "already", json!(already))
+                    said_with(true, "already", &json!(already))
                 }
             },
             Op::RemoveReferral => said(200, self.referral.take().is_some()),
@@ -225,7 +225,7 @@ impl Model {
             self.next += 1;
             self.lines.push(added.clone());
         }
-        said_with(true, "cid", json!(added.id))
+        said_with(true, "cid", &json!(added.id))
     }
 
     /// Changes a line, or refuses with `status`.

@@ -74,7 +74,7 @@ impl Done {
 fn explain(start: &Cart, end: &Cart, done: &[Done]) -> usize {
     let (mut writes, mut others) = (BTreeMap::new(), BTreeMap::<u64, Vec<&Done>>::new());
     for done in done.iter().filter(|done| !done.gave_up()) {
-        let read = *done.trace.read.last().expect("every request reads the cart");
+        let Some(read) = done.trace.read.last().copied() else { panic!("{:?} did not read the cart", done.op) };
         match done.trace.written[..] {
             [] => others.entry(read).or_default().push(done),
             [version] => {
