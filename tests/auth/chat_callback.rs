@@ -128,7 +128,8 @@ async fn a_fresh_login_is_one_round_trip_and_writes_one_row() {
     assert_eq!(store.calls.operations(), Vec::<String>::new(), "a refusal writes nothing");
     let back = login.choose(&store, PEBBLE).await;
     assert_eq!(login.come_back(&store, &back).await.status, 200);
-    assert_eq!(store.calls.operations(), ["PutItem"]);
+    assert_eq!(store.calls.operations(), ["TransactWriteItems"]);
+    assert_eq!(store.calls.actions().into_iter().collect::<Vec<_>>(), ["dynamodb:PutItem"]);
 }
 
 #[tokio::test]
@@ -372,7 +373,7 @@ async fn a_database_that_fails_after_the_login_is_a_503() {
     let store = TestStore::open().await;
     let login = Login::begin(&store).await;
     let back = login.choose(&store, PEBBLE).await;
-    store.faults.inject(|operation| (operation == "PutItem").then_some(Fault::Throttled));
+    store.faults.inject(|operation| (operation == "TransactWriteItems").then_some(Fault::Throttled));
     let reply = login.come_back(&store, &back).await;
     assert_eq!(reply.status, 503, "{}", reply.text);
     assert!(!reply.header("retry-after").is_empty());
