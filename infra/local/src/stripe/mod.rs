@@ -102,7 +102,7 @@ pub struct StandIn {
 /// # Errors
 /// [`StartError`] if the port is in use or not allowed.
 pub async fn start(options: Options) -> Result<StandIn, StartError> {
-    let listener = crate::server::listen(options.port).await?;
+    let listener = crate::server::listen(options.port, "--stripe-port").await?;
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?;
     let (sender, receiver) = mpsc::unbounded_channel();
     let state = State::new(&options, format!("http://{address}"), sender);

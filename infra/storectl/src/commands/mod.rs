@@ -15,6 +15,7 @@ mod gifts;
 mod items;
 mod maintenance;
 mod orders;
+mod payments;
 mod publishing;
 mod referrals;
 mod restore;
@@ -23,7 +24,9 @@ mod users;
 mod versions;
 
 use crate::answer::Answer;
-use crate::cli::{CartCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, ReferralCommand, UserCommand};
+use crate::cli::{
+    CartCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, PaymentsCommand, ReferralCommand, UserCommand,
+};
 use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
@@ -82,7 +85,8 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Coupon(command) => coupon(command, target).await,
         Command::Gift(command) => gift(command, target, console).await,
         Command::Referral(command) => referral(command, target).await,
-        Command::Order(command) => order(command, target).await,
+        Command::Order(command) => order(command, target, console).await,
+        Command::Payments(command) => pay(command, target).await,
         Command::Cart(command) => cart(command, target).await,
         Command::Doctor(options) => doctor::run(target, options).await,
         Command::Check(_) | Command::Publish(_) => Err(Failure::refused("This needs no table.", "Report this.")),
@@ -130,11 +134,22 @@ async fn referral(command: &ReferralCommand, target: &Target) -> Result<Answer, 
     }
 }
 
-async fn order(command: &OrderCommand, target: &Target) -> Result<Answer, Failure> {
+async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
     match command {
         OrderCommand::Record(options) => orders::record(target, options).await,
         OrderCommand::SetStatus(options) => orders::set_status(target, options).await,
         OrderCommand::Show(options) => orders::show(target, &options.id).await,
+        OrderCommand::List(options) => orders::list(target, options).await,
+        OrderCommand::Settle(options) => orders::settle(target, &options.id).await,
+        OrderCommand::Refund(options) => orders::refund(target, console, options).await,
+        OrderCommand::Cancel(options) => orders::cancel(target, &options.id).await,
+    }
+}
+
+async fn pay(command: &PaymentsCommand, target: &Target) -> Result<Answer, Failure> {
+    match command {
+        PaymentsCommand::Connect(options) => payments::connect(target, options).await,
+        PaymentsCommand::Show => payments::show(target).await,
     }
 }
 

@@ -13,6 +13,12 @@ pub struct Stack {
     pub table: String,
     /// The secret with the token keys (output `TokenKeysArn`).
     pub secret: String,
+    /// The secret with the payment keys (output `PaymentKeysArn`); `None` if it was deployed before there was one.
+    pub payment_secret: Option<String>,
+    /// Whether its functions are given the payment keys (parameter `Payments`).
+    pub takes_payments: bool,
+    /// Its parameter `KeyRevision`.
+    pub key_revision: String,
     /// Root of its API (output `ApiUrl`).
     pub api_url: String,
     /// Origins that browsers may come from (parameter `AllowedOrigins`).
@@ -44,12 +50,18 @@ impl Stack {
             })
         };
         let parameters = stack.as_ref().map(aws_sdk_cloudformation::types::Stack::parameters).unwrap_or_default();
-        let origins = parameters.iter().find(|parameter| parameter.parameter_key() == Some("AllowedOrigins"));
-        let origins = origins.and_then(|parameter| parameter.parameter_value()).unwrap_or("*");
+        let parameter = |key: &str| {
+            let found = parameters.iter().find(|parameter| parameter.parameter_key() == Some(key));
+            found.and_then(|parameter| parameter.parameter_value())
+        };
+        let origins = parameter("AllowedOrigins").unwrap_or("*");
         Ok(Self {
             name: name.to_owned(),
             table: output("TableName")?,
             secret: output("TokenKeysArn")?,
+            payment_secret: output("PaymentKeysArn").ok(),
+            takes_payments: parameter("Payments") == Some("true"),
+            key_revision: parameter("KeyRevision").unwrap_or("1").to_owned(),
             api_url: output("ApiUrl")?,
             origins: origins.split(',').map(|origin| origin.trim().to_owned()).collect(),
         })
