@@ -2,7 +2,8 @@
 
 use shared::model::{CodeText, User, UserId};
 use shared::store::keys::{self, Key};
-use shared::store::{Rows, carts, codes, ledgers, orders};
+use shared::store::orders::StoredOrder;
+use shared::store::{Rows, carts, codes, ledgers};
 use tests::TestStore;
 
 #[tokio::test]

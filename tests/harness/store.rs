@@ -13,6 +13,7 @@ use local::engine::{Engine, ensure_table};
 use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
+use local::stripe::{self, StandIn};
 use serde_json::Value;
 use shared::clock::Clock;
 use shared::model::UserId;
@@ -91,6 +92,8 @@ struct Surroundings {
     outgoing: Duration,
     token_keys: String,
     chat_secret: String,
+    payment_keys: String,
+    stripe: Option<String>,
 }
 
 impl TestStore {
@@ -154,8 +157,13 @@ impl TestStore {
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
         let tapped = Db::direct(access.clone(), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
-        let surroundings =
-            Surroundings { outgoing: outgoing::TOTAL, token_keys: KEYS.clone(), chat_secret: chat::secret() };
+        let surroundings = Surroundings {
+            outgoing: outgoing::TOTAL,
+            token_keys: KEYS.clone(),
+            chat_secret: chat::secret(),
+            payment_keys: "{}".to_owned(),
+            stripe: None,
+        };
         let functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
         let functions = functions(&functions_template, &tapped, &clock, &surroundings);
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
@@ -214,6 +222,17 @@ impl TestStore {
         self.restart();
     }
 
+    /// Starts a stand-in for Stripe and deploys its keys. Webhooks are not sent by themselves: a test passes them on.
+    pub async fn with_payments(&mut self) -> StandIn {
+        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let stand_in = stripe::start(stripe::Options { clock, ..stripe::Options::default() }).await;
+        let stand_in = stand_in.expect("a free port");
+        self.surroundings.payment_keys = stripe::payment_keys();
+        self.surroundings.stripe = Some(stand_in.base_url());
+        self.restart();
+        stand_in
+    }
+
     /// Deploys a new token key in front of the others.
     pub fn rotate_keys(&mut self) {
         let old = self.surroundings.token_keys.trim_start().trim_start_matches('{').to_owned();
@@ -265,7 +284,12 @@ impl TestStore {
 
 fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>, surroundings: &Surroundings) -> Functions {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as Arc<dyn Clock>;
-    let secrets = Secrets { token_keys: &surroundings.token_keys, chat: &surroundings.chat_secret };
+    let secrets = Secrets {
+        chat: &surroundings.chat_secret,
+        payments: &surroundings.payment_keys,
+        stripe: surroundings.stripe.as_deref(),
+        ..Secrets::new(&surroundings.token_keys)
+    };
     let functions = Functions::with_secrets(template, db, secrets, &clock);
     let client = outgoing::Client::new(connector::roots()).within(surroundings.outgoing);
     functions.expect("functions that start").with_outgoing(client)

@@ -19,13 +19,17 @@ pub struct Secrets<'a> {
     pub token_keys: &'a str,
     /// `CHAT_SECRET`.
     pub chat: &'a str,
+    /// `PAYMENT_KEYS`.
+    pub payments: &'a str,
+    /// `STRIPE_API_BASE`: the stand-in for Stripe. No deployment has it.
+    pub stripe: Option<&'a str>,
 }
 
 impl<'a> Secrets<'a> {
-    /// Secrets as a new stack has them: token keys, and no chat client.
+    /// Secrets as a new stack has them: token keys, and neither a chat client nor a payment provider.
     #[must_use]
     pub const fn new(token_keys: &'a str) -> Self {
-        Self { token_keys, chat: "{}" }
+        Self { token_keys, chat: "{}", payments: "{}", stripe: None }
     }
 }
 
@@ -61,7 +65,7 @@ impl Functions {
     ) -> Result<Self, StartError> {
         let base = |function: &str| {
             let environment = template.environment(function)?;
-            let config = config(&environment, db.table(), secrets.token_keys)
+            let config = config(function, &environment, db.table(), secrets)
                 .map_err(|source| StartError::Function { function: function.to_owned(), source })?;
             Ok::<_, StartError>(Base::new(db.clone(), config, Arc::clone(clock)))
         };
@@ -132,13 +136,16 @@ fn chat_settings(environment: &BTreeMap<String, String>, secret: &str) -> auth::
 }
 
 fn config(
+    function: &str,
     environment: &BTreeMap<String, String>,
     table: &str,
-    token_keys: &str,
+    secrets: Secrets<'_>,
 ) -> Result<Config, shared::config::ConfigError> {
     Config::from_vars(|name| match name {
         "TABLE_NAME" => Some(table.to_owned()),
-        "TOKEN_KEYS" => Some(token_keys.to_owned()),
+        "TOKEN_KEYS" => Some(secrets.token_keys.to_owned()),
+        "PAYMENT_KEYS" if function == "payments" => Some(secrets.payments.to_owned()),
+        "STRIPE_API_BASE" if function == "payments" => secrets.stripe.map(str::to_owned),
         name => environment.get(name).cloned(),
     })
 }

@@ -8,6 +8,7 @@ use local::gateway::Gateway;
 use local::options::Options;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::store::Store;
+use local::stripe::{self, StandIn};
 use local::{chat, data, server};
 use shared::clock::{Clock, SystemClock};
 use shared::store::published::read_active_version;
@@ -16,6 +17,7 @@ use shared::token::TokenKeys;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use template::Template;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
@@ -24,6 +26,11 @@ use tracing::level_filters::LevelFilter;
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 /// The template's parameter with the origins whose pages may call the API.
 const ORIGINS: &str = "AllowedOrigins";
+
+/// How often the sweep runs here.
+const SWEEP: Duration = Duration::from_secs(60);
+/// The event that starts it.
+const SWEEP_EVENT: &str = include_str!("../../../events/payments/sweep.json");
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -78,8 +85,15 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let base_url = format!("http://127.0.0.1:{port}{base_path}");
     let chat = chat_login(&db, &database.access.endpoint, chat_listener, &base_url, origins).await?;
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
-    let secrets = Secrets { token_keys: &token_keys, chat: &chat_secret };
-    let functions = Functions::with_secrets(&template, &db, secrets, &clock)?;
+    let stripe = payment_provider(options, &database.access.endpoint, &base_url).await?;
+    let (payment_keys, stripe_url) = match &stripe {
+        Some(stripe) => (stripe::payment_keys(), Some(stripe.base_url())),
+        None => (std::env::var("PAYMENT_KEYS").unwrap_or_default(), None),
+    };
+    let secrets =
+        Secrets { token_keys: &token_keys, chat: &chat_secret, payments: &payment_keys, stripe: stripe_url.as_deref() };
+    let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
+    tokio::spawn(sweep(Arc::clone(&functions)));
     let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
     let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
     let ready = Ready {
@@ -89,6 +103,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
         tokens: tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
         r#try: to_try,
         chat,
+        payments: stripe_url,
         shown_user: live.users.first().map(|user| user.username.clone()),
         revoked: revoked(&live, now),
     };
@@ -176,6 +191,29 @@ async fn chat_login(
     let client = chat::Client { id: config.chat.client_id, redirect_url: config.chat.redirect_url };
     tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client, base_url)));
     Ok(Some(Chat { page: format!("{url}/"), allowed_origins: origins, chat_secret: chat::secret() }))
+}
+
+/// Starts the stand-in for Stripe. A database elsewhere keeps its own provider, if the environment has its keys.
+async fn payment_provider(options: &Options, endpoint: &str, base_url: &str) -> Result<Option<StandIn>, StartError> {
+    if !is_here(endpoint) {
+        return Ok(None);
+    }
+    let webhook_url = Some(format!("{base_url}/payments/webhook/stripe"));
+    stripe::start(stripe::Options { port: options.stripe_port, webhook_url, ..stripe::Options::default() })
+        .await
+        .map(Some)
+}
+
+/// Lets the payments function finish what is left to do, as the schedule of a deployment does.
+async fn sweep(functions: Arc<Functions>) {
+    let mut ticks = tokio::time::interval(SWEEP);
+    loop {
+        ticks.tick().await;
+        match lambda_http::request::from_str(SWEEP_EVENT) {
+            Ok(request) => _ = functions.call("payments", request).await,
+            Err(_) => return,
+        }
+    }
 }
 
 /// The client secret for a store in a database elsewhere.

@@ -29,6 +29,9 @@ pub struct Options {
     /// Port of the stand-in for the chat platform; default: the one after --port if it is free, else any free one.
     #[arg(long, value_name = "PORT")]
     pub chat_port: Option<u16>,
+    /// Port of the stand-in for Stripe; 0 picks a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub stripe_port: u16,
     /// Path before every route, such as /api; default: none. In a deployment this is the parameter BasePath.
     #[arg(long, value_name = "PATH", value_parser = parse_base_path)]
     pub base_path: Option<String>,

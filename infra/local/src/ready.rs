@@ -26,6 +26,8 @@ pub struct Ready {
     pub r#try: Try,
     /// The chat login; `None` with a database elsewhere.
     pub chat: Option<Chat>,
+    /// The URL of the stand-in for Stripe; `None` with a database elsewhere.
+    pub payments: Option<String>,
     /// The user whose token is in the curl lines: the first in the table.
     #[serde(skip)]
     pub shown_user: Option<String>,
@@ -162,6 +164,9 @@ impl fmt::Display for Ready {
         if let Some(chat) = &self.chat {
             writeln!(f, "\nTo try the chat login, open {}", chat.page)?;
             writeln!(f, "Pages of these origins may call the API: {}", chat.allowed_origins)?;
+        }
+        if let Some(payments) = &self.payments {
+            writeln!(f, "\nPayments go to a stand-in for Stripe; to see them, open {payments}")?;
         }
         write!(f, "\nRequests are printed to standard error (--quiet turns this off). Ctrl-C stops the server.")
     }

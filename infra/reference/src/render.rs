@@ -71,10 +71,13 @@ fn access(declaration: &Declaration) -> String {
 fn request(reference: &Reference, endpoint: &Documented) -> String {
     let fields = Fields(&reference.requests);
     let mut text = String::new();
-    let RequestSchemas { path_parameter, body } = &endpoint.description.request;
+    let RequestSchemas { path_parameter, query, body } = &endpoint.description.request;
     if let (Some(name), Some(schema)) = (endpoint.description.path_parameter, path_parameter.as_ref().map(json)) {
         let (kind, meaning) = (fields.kind(schema), fields.description(schema));
         text.push_str(&table("Path parameter:", &[Field { name: name.to_owned(), kind, null: "no", meaning }]));
+    }
+    if let Some(schema) = query.as_ref().map(json) {
+        text.push_str(&objects("Query", fields, schema));
     }
     if let Some(schema) = body.as_ref().map(json) {
         text.push_str(&objects("Request", fields, schema));

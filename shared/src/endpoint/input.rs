@@ -234,7 +234,7 @@ where
     #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let (path, body) = (PathId::<I>::schemas(generator), JsonBody::<B>::schemas(generator));
-        RequestSchemas { path_parameter: path.path_parameter, body: body.body }
+        RequestSchemas { path_parameter: path.path_parameter, body: body.body, ..RequestSchemas::default() }
     }
 }
 

@@ -41,6 +41,12 @@ pub const KEY: &str = "rk_test_standin";
 /// The secret of the first webhook endpoint unless the options say otherwise.
 pub const WEBHOOK_SECRET: &str = "whsec_standin";
 
+/// The content of `PAYMENT_KEYS` for a stand-in with the usual options.
+#[must_use]
+pub fn payment_keys() -> String {
+    serde_json::json!({ "stripe": { "key": KEY, "webhook": [WEBHOOK_SECRET] } }).to_string()
+}
+
 /// How a stand-in is started.
 #[derive(Debug, Clone)]
 pub struct Options {
