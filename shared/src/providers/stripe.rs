@@ -52,7 +52,8 @@ impl Stripe {
 
     async fn send<T: serde::de::DeserializeOwned>(&self, call: Call<T>) -> Result<T, ProviderError> {
         let sent = deadline::within(self.client.send(&call)).await;
-        sent.ok_or_else(|| ProviderError::Unavailable("the time of the request is up".to_owned()))?.map_err(failed)
+        sent.ok_or_else(|| ProviderError::Unavailable("the time of the request is up".to_owned()))?
+            .map_err(|error| failed(&error))
     }
 
     fn is_live(&self) -> bool {
@@ -178,8 +179,8 @@ fn invalid(error: Invalid) -> ProviderError {
     ProviderError::Refused(error.to_string())
 }
 
-fn failed(error: stripe::Error) -> ProviderError {
-    let text = match &error {
+fn failed(error: &stripe::Error) -> ProviderError {
+    let text = match error {
         stripe::Error::NoResponse(OutgoingError::Connect(source) | OutgoingError::Broken(source)) => {
             format!("{error}: {source}")
         }

@@ -81,14 +81,14 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Ban(options) => bans::ban(target, options).await,
         Command::Unban(options) => bans::unban(target, options).await,
         Command::Maintenance(options) => maintenance::set(target, options).await,
-        Command::User(command) => user(command, target, console).await,
+        Command::User(command) => Box::pin(user(command, target, console)).await,
         Command::Coupon(command) => coupon(command, target).await,
         Command::Gift(command) => gift(command, target, console).await,
         Command::Referral(command) => referral(command, target).await,
-        Command::Order(command) => order(command, target, console).await,
-        Command::Payments(command) => pay(command, target).await,
+        Command::Order(command) => Box::pin(order(command, target, console)).await,
+        Command::Payments(command) => Box::pin(pay(command, target)).await,
         Command::Cart(command) => cart(command, target).await,
-        Command::Doctor(options) => doctor::run(target, options).await,
+        Command::Doctor(options) => Box::pin(doctor::run(target, options)).await,
         Command::Check(_) | Command::Publish(_) => Err(Failure::refused("This needs no table.", "Report this.")),
     }
 }

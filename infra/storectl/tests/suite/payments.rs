@@ -13,7 +13,7 @@ use shared::store::items::ItemCache;
 use shared::store::keys;
 use shared::store::orders::{self, Unfinished};
 use shared::store::published::read_active_version;
-use shared::store::transaction::{Unguarded, Write, send};
+use shared::store::transaction::{Sent, Unguarded, Write, send};
 use shared::usecases::carts::{CartContext, CartSources};
 use shared::usecases::checkouts::{Request, create};
 use std::convert::Infallible;
@@ -303,7 +303,7 @@ async fn the_doctor_knows_keys_and_overdue_orders() {
     let order = paying.checkout().await;
     let stored = orders::get(&paying.bench.db, &order).await.unwrap().unwrap();
     let row: Write<Unguarded> = Unfinished::put(&stored.order, 1_000).unwrap();
-    send(&paying.bench.db, vec![row]).await.unwrap();
+    assert_eq!(send(&paying.bench.db, vec![row]).await.unwrap(), Sent::Written);
     assert_eq!(paying.doctor("open orders").await["state"], "bad");
     paying.bench.write("payment-keys.json", r#"{"stripe":{"key":"rk_test_another","webhook":["whsec_a"]}}"#);
     let refused = paying.doctor("payments").await;

@@ -14,6 +14,7 @@ use shared::store::StoreError;
 use shared::store::codec::{Row, key_of};
 use shared::store::keys::prefix;
 use shared::store::orders::StoredOrder;
+use std::cmp::Reverse;
 
 pub(in crate::commands) async fn list(target: &Target, options: &ListOrders) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
@@ -28,7 +29,7 @@ pub(in crate::commands) async fn list(target: &Target, options: &ListOrders) -> 
         Ok::<(), StoreError>(())
     })
     .await?;
-    orders.sort_by(|one, other| other.order.id.cmp(&one.order.id));
+    orders.sort_by_key(|stored: &StoredOrder| Reverse(stored.order.id));
     let row = |stored: &StoredOrder| {
         let (order, format) = (&stored.order, format_of(stored, digits));
         vec![
