@@ -52,13 +52,13 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
         Command::Restore(_) => true,
         _ => false,
     };
-    let target = Target::resolve(&cli.target, clock, creates).await?;
+    let target = Box::pin(Target::resolve(&cli.target, clock, creates)).await?;
     match (&cli.command, store) {
         (Command::Publish(options), Some(store)) => {
             restore::must_not_be_running(&target).await?;
-            publishing::run(&target, console, options, &store).await
+            Box::pin(publishing::run(&target, console, options, &store)).await
         }
-        (command, _) => on_table(command, &target, console).await,
+        (command, _) => Box::pin(on_table(command, &target, console)).await,
     }
 }
 
