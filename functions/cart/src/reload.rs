@@ -35,7 +35,7 @@ impl Refusal for ReloadRefusal {
     }
 
     fn shape(&self, usual: ErrorBody) -> ErrorBody {
-        self.0.shape_of(usual)
+        self.0.shape(usual)
     }
 
     fn documented() -> Vec<(&'static str, Self)> {

@@ -3,6 +3,7 @@
 mod backup;
 mod bans;
 mod carts;
+mod chat;
 mod check;
 mod codes;
 mod common;
@@ -25,7 +26,8 @@ mod versions;
 
 use crate::answer::Answer;
 use crate::cli::{
-    CartCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, PaymentsCommand, ReferralCommand, UserCommand,
+    CartCommand, ChatCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, PaymentsCommand, ReferralCommand,
+    UserCommand,
 };
 use crate::console::Console;
 use crate::error::Failure;
@@ -67,7 +69,7 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
 /// # Errors
 /// [`Failure`] if it did not do what was asked.
 pub async fn on_table(command: &Command, target: &Target, console: &Console) -> Result<Answer, Failure> {
-    if !matches!(command, Command::Restore(_) | Command::Doctor(_)) {
+    if !matches!(command, Command::Restore(_) | Command::Doctor(_) | Command::Chat(_)) {
         restore::must_not_be_running(target).await?;
     }
     match command {
@@ -81,6 +83,7 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Ban(options) => bans::ban(target, options).await,
         Command::Unban(options) => bans::unban(target, options).await,
         Command::Maintenance(options) => maintenance::set(target, options).await,
+        Command::Chat(ChatCommand::Connect(options)) => chat::connect(target, options).await,
         Command::User(command) => Box::pin(user(command, target, console)).await,
         Command::Coupon(command) => coupon(command, target).await,
         Command::Gift(command) => gift(command, target, console).await,

@@ -1,5 +1,6 @@
 //! Which table is meant, and how it is reached.
 
+mod chat;
 mod connect;
 mod keys;
 mod payments;
@@ -71,6 +72,7 @@ pub struct Target {
     pub stack: Option<Stack>,
     keys: keys::KeySource,
     payments: payments::PaymentSource,
+    chat_secret: Option<chat::ChatSecret>,
 }
 
 impl Target {
@@ -94,6 +96,7 @@ impl Target {
                 clock: Arc::clone(clock),
                 stack: None,
                 keys,
+                chat_secret: None,
                 payments,
             });
         }
@@ -114,16 +117,25 @@ impl Target {
             stack.as_ref().and_then(|stack| stack.payment_secret.clone()).map(|secret| (config.clone(), secret));
         let payments = options.payments(secret);
         let db = Db::new(Client::new(&config), &table);
-        Ok(Self { db, name: format!("table {table} in {region}"), clock: Arc::clone(clock), stack, keys, payments })
+        let name = format!("table {table} in {region}");
+        let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
+        let chat_secret = chat_arn.map(|arn| chat::ChatSecret { config, arn });
+        Ok(Self { db, name, clock: Arc::clone(clock), stack, keys, chat_secret, payments })
     }
 
     /// A table that is reached already, with its token keys in a file.
     #[must_use]
     pub fn of(db: Db, clock: &Arc<dyn Clock>, key_file: Option<&Path>) -> Self {
         let name = format!("table {}", db.table());
-        let keys = keys::KeySource::new(key_file, None);
-        let payments = payments::PaymentSource::new(None, None, None);
-        Self { db, name, clock: Arc::clone(clock), stack: None, keys, payments }
+        Self {
+            db,
+            name,
+            clock: Arc::clone(clock),
+            stack: None,
+            keys: keys::KeySource::new(key_file, None),
+            chat_secret: None,
+            payments: payments::PaymentSource::new(None, None, None),
+        }
     }
 
     async fn local(options: &TargetOptions, dir: &Path, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
@@ -148,7 +160,15 @@ impl Target {
         let keys = keys::KeySource::new(Some(&key_file), None);
         let name = format!("the local store in {}", dir.display());
         let payments = options.payments(None);
-        Ok(Self { db: Db::new(client, &table), name, clock: Arc::clone(clock), stack: None, keys, payments })
+        Ok(Self {
+            db: Db::new(client, &table),
+            name,
+            clock: Arc::clone(clock),
+            stack: None,
+            keys,
+            chat_secret: None,
+            payments,
+        })
     }
 
     /// The token keys: of the file, the environment, or the stack's secret, in this order.

@@ -13,11 +13,13 @@ pub struct Stack {
     pub table: String,
     /// The secret with the token keys (output `TokenKeysArn`).
     pub secret: String,
+    /// The secret of the chat client (output `ChatSecretArn`); `None` if it was deployed before there was one.
+    pub chat_secret: Option<String>,
     /// The secret with the payment keys (output `PaymentKeysArn`); `None` if it was deployed before there was one.
     pub payment_secret: Option<String>,
     /// Whether its functions are given the payment keys (parameter `Payments`).
     pub takes_payments: bool,
-    /// Its parameter `KeyRevision`.
+    /// The revision of its secrets (parameter `KeyRevision`).
     pub key_revision: String,
     /// Root of its API (output `ApiUrl`).
     pub api_url: String,
@@ -42,9 +44,12 @@ impl Stack {
         })?;
         let stack = answer.stacks.unwrap_or_default().into_iter().next();
         let outputs = stack.as_ref().map(aws_sdk_cloudformation::types::Stack::outputs).unwrap_or_default();
-        let output = |key: &str| {
+        let find = |key: &str| {
             let found = outputs.iter().find(|output| output.output_key() == Some(key));
-            found.and_then(|output| output.output_value()).map(str::to_owned).ok_or_else(|| {
+            found.and_then(|output| output.output_value()).map(str::to_owned)
+        };
+        let output = |key: &str| {
+            find(key).ok_or_else(|| {
                 let what = format!("The stack {name} has no output {key}.");
                 Failure::new(Exit::Denied, what, "Wait until it is deployed, or deploy it with this template.")
             })
@@ -59,9 +64,10 @@ impl Stack {
             name: name.to_owned(),
             table: output("TableName")?,
             secret: output("TokenKeysArn")?,
-            payment_secret: output("PaymentKeysArn").ok(),
+            chat_secret: find("ChatSecretArn"),
+            payment_secret: find("PaymentKeysArn"),
             takes_payments: parameter("Payments") == Some("true"),
-            key_revision: parameter("KeyRevision").unwrap_or("1").to_owned(),
+            key_revision: parameter("KeyRevision").unwrap_or_default().to_owned(),
             api_url: output("ApiUrl")?,
             origins: origins.split(',').map(|origin| origin.trim().to_owned()).collect(),
         })

@@ -6,6 +6,7 @@ mod show;
 pub(super) use connect::connect;
 pub(super) use show::{endpoint_of, show};
 
+use super::chat::next_revision;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use shared::usecases::checkouts::{ProviderError, SettleError};
@@ -25,12 +26,6 @@ fn deploy(target: &Target) -> Option<String> {
     let stack = target.stack.as_ref()?;
     let (name, next) = (&stack.name, next_revision(&stack.key_revision, target.clock.seconds()));
     Some(format!("sam deploy --stack-name {name} --parameter-overrides Payments=true KeyRevision={next}"))
-}
-
-/// Another value of `KeyRevision`: the next number, or a text with the second `now`.
-fn next_revision(revision: &str, now: i64) -> String {
-    let next = revision.parse::<u64>().ok().and_then(|revision| revision.checked_add(1));
-    next.map_or_else(|| format!("r{now}"), |next| next.to_string())
 }
 
 /// A failure of a call of Stripe's. It never has the key.
@@ -73,16 +68,4 @@ pub(super) fn of_settle(error: SettleError) -> Failure {
 pub(super) fn no_keys() -> Failure {
     let next = "Name the deployed stack with --stack, or connect it first: `storectl payments connect stripe`.";
     Failure::new(Exit::Denied, "There are no payment keys.", next)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::next_revision;
-
-    #[test]
-    fn the_next_revision_is_another_one_that_the_template_allows() {
-        assert_eq!(next_revision("1", 5), "2");
-        assert_eq!(next_revision("2024-06-01_b", 1_781_524_800), "r1781524800");
-        assert_eq!(next_revision(&u64::MAX.to_string(), 5), "r5");
-    }
 }
