@@ -45,7 +45,7 @@ impl From<ProviderError> for OperatorError {
     }
 }
 
-/// What a refund came to.
+/// The result of a refund.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refunded {
     /// The order as it is in the table.
@@ -74,7 +74,7 @@ pub async fn settle_now<P: Provider>(
 }
 
 /// Refunds an amount of a paid order at the provider, everything that is left if `amount` is `None`. What was refunded
-/// meanwhile, by whomever, counts.
+/// meanwhile counts, also by other means.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated, and refunds the same amount once.
