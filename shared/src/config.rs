@@ -1,8 +1,13 @@
 //! The configuration of a function from its environment (template.yaml, `Environment`).
 
+mod payment_keys;
+
+pub use payment_keys::{PaymentKeys, PaymentKeysError, StripeKeys};
+
 use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;
 use std::time::Duration;
+use stripe::ApiBase;
 
 /// How long an active version is trusted if `CACHE_SECONDS` is not set (rules.md, "Caches in a function").
 const CACHE_SECONDS: u64 = 5;
@@ -19,6 +24,10 @@ pub struct Config {
     /// Networks whose `X-Forwarded-For` is trusted (`TRUSTED_PROXIES`, CIDRs separated by commas;
     /// rules.md, "Client address").
     pub trusted_proxies: Vec<IpNet>,
+    /// The keys of payment providers (`PAYMENT_KEYS`); none unless it is set.
+    pub payment_keys: PaymentKeys,
+    /// A server on this machine that is called instead of Stripe (`STRIPE_API_BASE`).
+    pub stripe_base: Option<String>,
 }
 
 /// An environment with which a function cannot start.
@@ -38,6 +47,9 @@ pub enum ConfigError {
     /// The token keys cannot be used.
     #[error("the environment variable TOKEN_KEYS cannot be used")]
     Keys(#[source] KeysError),
+    /// The payment keys cannot be used.
+    #[error("the environment variable PAYMENT_KEYS cannot be used")]
+    PaymentKeys(#[source] PaymentKeysError),
 }
 
 impl From<dynamodb::MissingVariable> for ConfigError {
@@ -67,6 +79,8 @@ impl Config {
             cache: set("CACHE_SECONDS").map_or(Ok(Duration::from_secs(CACHE_SECONDS)), |text| seconds(&text))?,
             keys: TokenKeys::parse(&keys).map_err(ConfigError::Keys)?,
             trusted_proxies: set("TRUSTED_PROXIES").map_or(Ok(Vec::new()), |text| networks(&text))?,
+            payment_keys: set("PAYMENT_KEYS").map_or(Ok(PaymentKeys::default()), |text| payment_keys(&text))?,
+            stripe_base: set("STRIPE_API_BASE").map(stripe_base).transpose()?,
         })
     }
 }
@@ -90,6 +104,20 @@ fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
         .collect()
 }
 
+fn payment_keys(text: &str) -> Result<PaymentKeys, ConfigError> {
+    PaymentKeys::parse(text).map_err(ConfigError::PaymentKeys)
+}
+
+fn stripe_base(text: String) -> Result<String, ConfigError> {
+    match ApiBase::parse(&text) {
+        Ok(base) if base != ApiBase::default() => Ok(text),
+        _ => Err(ConfigError::Invalid {
+            name: "STRIPE_API_BASE",
+            problem: "not http:// and a loopback address, without a path".to_owned(),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +139,17 @@ mod tests {
         let config = read(&[]).unwrap();
         assert_eq!(config.cache, Duration::from_secs(5));
         assert!(config.trusted_proxies.is_empty());
+        assert_eq!((config.payment_keys, config.stripe_base), (PaymentKeys::default(), None));
+    }
+
+    #[test]
+    fn payment_keys_are_read_and_never_printed() {
+        let text = r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_51def"]}}"#;
+        let config = read(&[("PAYMENT_KEYS", text), ("STRIPE_API_BASE", "http://127.0.0.1:12111")]).unwrap();
+        let printed = format!("{config:?}");
+        assert!(!printed.contains("51abc") && !printed.contains("51def"), "{printed}");
+        assert_eq!(config.payment_keys.stripe.map(|stripe| stripe.key).as_deref(), Some("rk_test_51abc"));
+        assert_eq!(config.stripe_base.as_deref(), Some("http://127.0.0.1:12111"));
     }
 
     #[test]
@@ -119,5 +158,9 @@ mod tests {
         assert!(read(&[("CACHE_SECONDS", "soon")]).unwrap_err().contains("CACHE_SECONDS"));
         assert!(read(&[("TRUSTED_PROXIES", "10.0.0.0/8, host")]).unwrap_err().contains("\"host\""));
         assert!(read(&[("TOKEN_KEYS", "{}")]).unwrap_err().contains("TOKEN_KEYS"));
+        assert!(read(&[("PAYMENT_KEYS", "[]")]).unwrap_err().contains("PAYMENT_KEYS"));
+        for base in ["https://stripe.example", "https://api.stripe.com", "http://10.0.0.1:80"] {
+            assert!(read(&[("STRIPE_API_BASE", base)]).unwrap_err().contains("STRIPE_API_BASE"), "{base}");
+        }
     }
 }

@@ -1,0 +1,158 @@
+//! The keys of payment providers, as the secret of the stack has them (`PAYMENT_KEYS`).
+
+use serde_json::{Map, Value, json};
+use std::fmt;
+use stripe::{SecretKey, WebhookSecret};
+
+/// The most webhook secrets of a provider. Two are enough to rotate one.
+const MOST_SECRETS: usize = 5;
+
+/// The keys of every payment provider that is connected.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PaymentKeys {
+    /// Stripe's; `None` if it is not connected.
+    pub stripe: Option<StripeKeys>,
+}
+
+/// The keys of a Stripe account. They are never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StripeKeys {
+    /// The secret or restricted key that requests are sent with.
+    pub key: String,
+    /// The secrets that webhooks may be signed with, at least one.
+    pub webhook: Vec<String>,
+}
+
+impl fmt::Debug for StripeKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StripeKeys").field("webhook", &self.webhook.len()).finish_non_exhaustive()
+    }
+}
+
+/// A text without usable payment keys. The message never contains the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PaymentKeysError {
+    /// Not a JSON object.
+    #[error("the payment keys are not a JSON object")]
+    NotAnObject,
+    /// A provider that is not known.
+    #[error("the payment keys have a provider that is not known; only \"stripe\" is")]
+    Provider,
+    /// The value of a provider is not an object.
+    #[error("stripe is not a JSON object")]
+    Stripe,
+    /// A field that a provider does not have.
+    #[error("stripe has a field that is not known; \"key\" and \"webhook\" are")]
+    Field,
+    /// The key is missing or cannot be one.
+    #[error("stripe.key {0}")]
+    Key(&'static str),
+    /// The list of webhook secrets is missing, empty or too long.
+    #[error("stripe.webhook must be a list of 1 to {MOST_SECRETS} webhook secrets")]
+    Secrets,
+    /// A webhook secret cannot be one.
+    #[error("stripe.webhook[{place}] {reason}")]
+    Secret {
+        /// Its place in the list, from 0.
+        place: usize,
+        /// The rule that it breaks.
+        reason: &'static str,
+    },
+}
+
+impl PaymentKeys {
+    /// Reads `{"stripe":{"key":"rk_…","webhook":["new","old"]}}`. An empty object has no keys.
+    ///
+    /// # Errors
+    /// [`PaymentKeysError`] for the first problem.
+    pub fn parse(text: &str) -> Result<Self, PaymentKeysError> {
+        // The parser's own message may quote the text.
+        let mut providers: Map<String, Value> =
+            serde_json::from_str(text).map_err(|_| PaymentKeysError::NotAnObject)?;
+        let stripe = providers.remove("stripe").map(StripeKeys::read).transpose()?;
+        if providers.is_empty() { Ok(Self { stripe }) } else { Err(PaymentKeysError::Provider) }
+    }
+
+    /// The text that [`Self::parse`] reads. It has the keys.
+    #[must_use]
+    pub fn expose(&self) -> String {
+        let stripe = self.stripe.as_ref().map(|stripe| json!({"key": stripe.key, "webhook": stripe.webhook}));
+        Value::Object(stripe.map(|stripe| ("stripe".to_owned(), stripe)).into_iter().collect()).to_string()
+    }
+}
+
+impl StripeKeys {
+    fn read(value: Value) -> Result<Self, PaymentKeysError> {
+        let Value::Object(mut fields) = value else { return Err(PaymentKeysError::Stripe) };
+        let (key, webhook) = (fields.remove("key"), fields.remove("webhook"));
+        if !fields.is_empty() {
+            return Err(PaymentKeysError::Field);
+        }
+        let Some(Value::String(key)) = key else { return Err(PaymentKeysError::Key("must be a text")) };
+        SecretKey::parse(&key).map_err(|invalid| PaymentKeysError::Key(invalid.reason))?;
+        let Some(Value::Array(webhook)) = webhook else { return Err(PaymentKeysError::Secrets) };
+        if webhook.is_empty() || webhook.len() > MOST_SECRETS {
+            return Err(PaymentKeysError::Secrets);
+        }
+        let webhook = webhook.into_iter().enumerate().map(|(place, secret)| read_secret(place, secret));
+        Ok(Self { key, webhook: webhook.collect::<Result<_, _>>()? })
+    }
+}
+
+fn read_secret(place: usize, secret: Value) -> Result<String, PaymentKeysError> {
+    let Value::String(secret) = secret else {
+        return Err(PaymentKeysError::Secret { place, reason: "must be a text" });
+    };
+    WebhookSecret::parse(&secret).map_err(|invalid| PaymentKeysError::Secret { place, reason: invalid.reason })?;
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: &str = r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_new","whsec_old"]}}"#;
+
+    #[test]
+    fn keys_are_read_and_written_and_never_printed() {
+        let keys = PaymentKeys::parse(KEYS).unwrap();
+        let stripe = keys.stripe.clone().unwrap();
+        assert_eq!((stripe.key.as_str(), stripe.webhook.len()), ("rk_test_51abc", 2));
+        assert_eq!(stripe.webhook, ["whsec_new", "whsec_old"]);
+        assert_eq!(PaymentKeys::parse(&keys.expose()).unwrap(), keys);
+        let printed = format!("{keys:?}");
+        assert!(!printed.contains("51abc") && !printed.contains("new"), "{printed}");
+    }
+
+    #[test]
+    fn an_empty_object_has_no_keys() {
+        assert_eq!(PaymentKeys::parse("{}").unwrap(), PaymentKeys::default());
+        assert_eq!(PaymentKeys::default().expose(), "{}");
+    }
+
+    #[test]
+    fn every_problem_is_named_and_nothing_is_quoted() {
+        let many =
+            r#"{"stripe":{"key":"rk_test_a","webhook":["whsec_a","whsec_a","whsec_a","whsec_a","whsec_a","whsec_a"]}}"#;
+        for (text, problem) in [
+            ("", "not a JSON object"),
+            ("rk_test_51abc", "not a JSON object"),
+            (r#"["rk_test_51abc"]"#, "not a JSON object"),
+            (r#"{"Stripe":{}}"#, "only \"stripe\""),
+            (r#"{"stripe":"rk_test_51abc"}"#, "stripe is not a JSON object"),
+            (r#"{"stripe":{}}"#, "stripe.key must be a text"),
+            (r#"{"stripe":{"key":7,"webhook":["whsec_a"]}}"#, "stripe.key must be a text"),
+            (r#"{"stripe":{"key":"pk_test_51abc","webhook":["whsec_a"]}}"#, "stripe.key must begin"),
+            (r#"{"stripe":{"key":"rk_test_51abc"}}"#, "stripe.webhook must be a list"),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":"whsec_a"}}"#, "stripe.webhook must be a list"),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":[]}}"#, "stripe.webhook must be a list"),
+            (many, "1 to 5"),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a","51abc"]}}"#, "stripe.webhook[1] must begin"),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":[null]}}"#, "stripe.webhook[0] must be a text"),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"51abc":1}}"#, "\"key\" and \"webhook\""),
+        ] {
+            let message = PaymentKeys::parse(text).unwrap_err().to_string();
+            assert!(message.contains(problem) && !message.contains("51abc"), "{text}: {message}");
+        }
+    }
+}
