@@ -77,6 +77,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
             enabled: file.maintenance.enabled,
             message: file.maintenance.message.trim().to_owned(),
         },
+        payments: shared::model::Payments::default(),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site { settings, config, patronage, servers: servers(file, report) }
