@@ -39,7 +39,8 @@ pub struct Payer {
     pub virtual_currency: Money,
 }
 
-/// Why a cart cannot be paid, in the order in which the reasons are checked. The text is a sentence for the buyer.
+/// Why a cart cannot be paid. First each line is checked by itself, then units, then amounts, in this order. The text is a
+/// sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckoutRefusal {
     /// The cart has no lines.
@@ -62,6 +63,12 @@ pub enum CheckoutRefusal {
         /// The item's name.
         name: String,
     },
+    /// A line needs a linked chat account.
+    #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
+    NoChat {
+        /// The item's name.
+        name: String,
+    },
     /// More units than are left.
     #[error("Only {left} of \"{name}\" can still be bought.")]
     Left {
@@ -77,12 +84,6 @@ pub enum CheckoutRefusal {
         name: String,
         /// The most units.
         most: u32,
-    },
-    /// A line needs a linked chat account.
-    #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
-    NoChat {
-        /// The item's name.
-        name: String,
     },
     /// Somebody else was quicker.
     #[error("\"{name}\" is sold out.")]

@@ -31,7 +31,7 @@
 //! | the largest of them, compiled | `STATS` | `PATRONS` | Get, Put |
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
-//! | orders with something left to do, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
+//! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 

@@ -154,7 +154,10 @@ async fn a_cart_is_shown_with_its_recipients_and_with_what_its_lines_lack() {
     let missing = ["\"When\" is missing.", "A server must be selected for this item."];
     assert_eq!((&lines[1]["gift_to"], &lines[1]["missing"]), (&json!(null), &json!(missing)));
     let theirs = seen(&bench).await;
-    assert_eq!((&theirs["items"][1]["vars"][0]["value"], &theirs["items"][1]["selected_server"]), (&json!(""), &json!(null)));
+    assert_eq!(
+        (&theirs["items"][1]["vars"][0]["value"], &theirs["items"][1]["selected_server"]),
+        (&json!(""), &json!(null))
+    );
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod bans;
 mod bench;
 mod carts;
 mod check;
+mod checkouts;
 mod codes;
 mod currency;
 mod doctor;

@@ -148,7 +148,8 @@ async fn orders_that_were_loaded_with_a_store_are_in_step_and_can_be_refunded() 
     assert_sums(&store.db, &facts).await;
     for stored in orders(&store.db).await {
         if stored.order.status == OrderStatus::Paid {
-            let changed = set_status(&store.db, &SystemClock, &stored.order.internal_id, OrderStatus::Refunded).await.unwrap();
+            let changed =
+                set_status(&store.db, &SystemClock, &stored.order.internal_id, OrderStatus::Refunded).await.unwrap();
             assert_eq!(changed.statistics, Statistics::Current);
             assert_sums(&store.db, &facts).await;
         }

@@ -4,6 +4,7 @@ use super::existing::{Existing, resume};
 use super::hold::{self, HoldError, Recipient, Recipients};
 use super::provider::{Provider, ProviderError};
 use super::settle::{SettleError, complete, give_up};
+use super::take::{Took, keep, take_back, take_units};
 use crate::model::{
     Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
 };
@@ -11,8 +12,9 @@ use crate::rules::cart::{PricedLine, sums};
 use crate::rules::checkout::{CheckoutRefusal, Payer, Sale, sale};
 use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
-use crate::store::transaction::{Sent, send};
-use crate::store::{RETRIES, StoreError, backoff, carts};
+use crate::store::takes::Take;
+use crate::store::transaction::{Sent, send, send_patiently};
+use crate::store::{StoreError, backoff, carts, orders};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{OrderRefusal, Write};
@@ -25,6 +27,8 @@ const MARGIN: i64 = 300;
 const LEAST_MINUTES: i64 = 30;
 /// How many seconds after its end the sweep looks at a checkout.
 const GRACE: i64 = 60;
+/// How often a cart that keeps changing is read again.
+const ROUNDS: u32 = 8;
 
 /// What a buyer asks for.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +94,7 @@ where
     P: Provider,
     F: Future<Output = Result<CartContext, E>>,
 {
-    for round in 0..=RETRIES {
+    for round in 0..ROUNDS {
         if let Some(earlier) = round.checked_sub(1) {
             tokio::time::sleep(backoff(earlier)).await;
         }
@@ -102,11 +106,22 @@ where
                 Existing::Ended => continue,
             }
         }
-        if let Some(order) = begin(sources, request, context).await? {
-            return open(sources, provider, &order).await.map_err(CreateError::from);
+        if let Some((order, take)) = begin(sources, request, context).await? {
+            let (opened, kept) = tokio::join!(open(sources, provider, &order), kept(sources, take));
+            if let Err(error) = kept {
+                tracing::warn!(order = %order.order.internal_id, %error, "left to the sweep");
+            }
+            return opened.map_err(CreateError::from);
         }
     }
     Err(CreateError::Conflict)
+}
+
+async fn kept(sources: &CartSources<'_>, take: Option<Take>) -> Result<(), StoreError> {
+    match take {
+        Some(take) => keep(sources.db, &take).await,
+        None => Ok(()),
+    }
 }
 
 /// Judges the cart and holds what it sells. `None` if it has changed meanwhile.
@@ -114,7 +129,7 @@ async fn begin<E>(
     sources: &CartSources<'_>,
     request: Request<'_>,
     context: CartContext,
-) -> Result<Option<StoredOrder>, CreateError<E>> {
+) -> Result<Option<(StoredOrder, Option<Take>)>, CreateError<E>> {
     let now = sources.clock.seconds();
     let payments = context.active.config.payments.clone();
     let names: BTreeMap<String, Recipient> = recipients(&context);
@@ -137,16 +152,29 @@ async fn begin<E>(
     let sale = sale(&lines, applied.as_ref(), &payments, payer)?;
     let order = order(sale, &loaded, request, &names, number?, now)?;
     let inputs = inputs(&loaded, &lines, &names);
-    let writes = hold::writes(&order, &loaded.context.cart, &lines, &names, &inputs);
-    let writes = match writes {
-        Ok(writes) => writes,
-        Err(HoldError::Refused(refusal)) => return refused(refusal, &lines),
+    let take = match order.effects.held {
+        true => match take_units(sources.db, &order, &inputs, now).await? {
+            Took::All(take) => Some(take),
+            Took::Refused(refusal) => return refused(refusal, &lines),
+            Took::Conflict => return Ok(None),
+        },
+        false => None,
+    };
+    let writes = hold::writes(&order, &loaded.context.cart, &lines, &names, &inputs, take.as_ref());
+    let sent = match writes {
+        Ok(writes) => send_patiently(sources.db, writes).await?,
+        Err(HoldError::Refused(refusal)) => Sent::Refused(refusal),
         Err(HoldError::Store(error)) => return Err(error.into()),
     };
-    match send(sources.db, writes).await? {
-        Sent::Written => Ok(Some(order)),
-        Sent::Conflict => Ok(None),
+    if sent == Sent::Written {
+        return Ok(Some((order, take)));
+    }
+    if let Some(take) = &take {
+        take_back(sources.db, take).await?;
+    }
+    match sent {
         Sent::Refused(refusal) => refused(refusal, &lines),
+        Sent::Written | Sent::Conflict => Ok(None),
     }
 }
 
@@ -211,7 +239,8 @@ fn order(
         gift_card: sale.gift_card,
         counted: Some(false),
         virtual_currency: sale.virtual_currency,
-        held: payments.hold_minutes > 0,
+        // What costs nothing is paid at once.
+        held: payments.hold_minutes > 0 || sale.price == Money::ZERO,
         provider: Some(provider),
         due: Some(expires_at.saturating_add(GRACE)),
         ..OrderEffects::default()
@@ -291,8 +320,17 @@ pub(super) async fn open<P: Provider>(
         Err(error) => return Err(error.into()),
     };
     let write: Write = stored.set_session(&session.id, &session.url);
-    // Another request for the same order may have stored the same session already.
-    let _: Sent<_> = send(sources.db, vec![write]).await?;
+    if send_patiently(sources.db, vec![write]).await? != Sent::Written {
+        // Another request for the same order may have stored the same session, or ended the order.
+        let now = orders::get(sources.db, &order).await?;
+        let is_stored = |stored: &StoredOrder| {
+            stored.effects.provider.as_ref().is_some_and(|provider| provider.session.as_ref() == Some(&session.id))
+        };
+        if !now.is_some_and(|stored| is_stored(&stored)) {
+            provider.expire(&session.id).await?;
+            return Err(SettleError::Conflict);
+        }
+    }
     Ok(Checkout { order, url: Some(session.url) })
 }
 

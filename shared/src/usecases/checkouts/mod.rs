@@ -11,6 +11,7 @@ mod hold;
 mod provider;
 mod settle;
 mod sweep;
+mod take;
 
 pub use create::{Checkout, CreateError, Request, create};
 pub use follow_up::follow_up;

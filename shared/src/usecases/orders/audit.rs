@@ -6,6 +6,7 @@
 
 use super::refusal::Write;
 use crate::model::{Donor, Goal, Money, Order, OrderStatus, User, UserId};
+use crate::rules::order::{by_item, without_refunded};
 use crate::rules::statistics::derive;
 use crate::store::codec::{Item, Row, encode_live, key_of};
 use crate::store::counters::SOLD;
@@ -129,8 +130,7 @@ impl TableSums {
     pub fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::ORDER) {
-            let order = StoredOrder::decode(&key, Row::from(item))?.order;
-            self.add_order(&order);
+            self.add_order(&StoredOrder::decode(&key, Row::from(item))?);
         } else if key.pk.starts_with(prefix::COUNT) {
             self.find(&key, &item, |name| name == SOLD);
         } else if key.pk.starts_with(prefix::LEDGER) {
@@ -153,8 +153,14 @@ impl TableSums {
     }
 
     /// Adds what one order adds up to: the sums of single orders are the sums of all.
-    fn add_order(&mut self, order: &Order) {
+    fn add_order(&mut self, stored: &StoredOrder) {
+        let order = &stored.order;
         self.digits.extend(order.digits);
+        if stored.effects.held {
+            for (item, (count, _)) in by_item(order) {
+                self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(count).unwrap_or(i64::MAX));
+            }
+        }
         if order.status != OrderStatus::Paid {
             return;
         }
@@ -163,7 +169,9 @@ impl TableSums {
         for (item, sold) in derived.sold {
             self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(sold).unwrap_or(i64::MAX));
         }
-        for (user, ledger) in derived.ledgers {
+        // What was refunded in part is no longer called paid in the ledgers. The statistics keep the whole sum.
+        let rest = without_refunded(order, stored.effects.refunded);
+        for (user, ledger) in derive(std::slice::from_ref(&rest), &BTreeMap::new(), &[], 0).ledgers {
             self.of_users.insert(keys::ledger(user), user);
             for (item, held) in ledger.iter() {
                 self.expect(keys::ledger(user), format!("u{item}"), i64::from(held.units));
