@@ -204,10 +204,11 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
     let mut payer = Payer { is_proven: false, has_chat: false, virtual_currency: Money::ZERO };
     let (sold, ledger) = (Sold::new(), Ledger::default());
     let (mut lines, mut found): (Vec<Line>, Vec<CheckoutRefusal>) = (Vec::new(), Vec::new());
+    let mut units_sold = 5;
     loop {
         let items = items([faulty.clone(), costly.clone()]);
         let mut sold = sold.clone();
-        sold.extend([(ItemId::new(1), 0)]);
+        sold.extend([(ItemId::new(1), units_sold)]);
         let priced = price_lines(&lines, &items, &sold, &ledger);
         let Err(refusal) = sale(&priced, None, &payments, payer) else { break };
         assert!(!found.contains(&refusal), "{refusal} again");
@@ -218,6 +219,7 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
                 faulty.gifting = true;
             }
             CheckoutRefusal::Incomplete { .. } => lines[0].payment_type = PaymentType::OneOff,
+            CheckoutRefusal::SoldOut { .. } => units_sold = 0,
             CheckoutRefusal::Unavailable { .. } => faulty.active = true,
             CheckoutRefusal::NoChat { .. } => payer.has_chat = true,
             CheckoutRefusal::Left { left: 5, .. } => lines[0].count = 4,
@@ -241,6 +243,7 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
             "Your cart is empty.",
             "Subscriptions cannot be paid yet.",
             "\"item 1\" is not complete: The player who receives the gift is missing.",
+            "\"item 1\" is sold out.",
             "\"item 1\" cannot be bought now. Remove it from your cart.",
             "\"item 1\" needs a linked chat account. Log in to the chat first.",
             "Only 5 of \"item 1\" can still be bought.",

@@ -57,6 +57,12 @@ pub enum CheckoutRefusal {
         /// What is missing, as a sentence.
         missing: String,
     },
+    /// No units are left: before the cart was read, or taken by others since.
+    #[error("\"{name}\" is sold out.")]
+    SoldOut {
+        /// The item's name.
+        name: String,
+    },
     /// A line is unavailable.
     #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
     Unavailable {
@@ -84,12 +90,6 @@ pub enum CheckoutRefusal {
         name: String,
         /// The most units.
         most: u32,
-    },
-    /// Somebody else was quicker.
-    #[error("\"{name}\" is sold out.")]
-    SoldOut {
-        /// The item's name.
-        name: String,
     },
     /// The recipient of a gift owns it or has reached the limit.
     #[error("\"{name}\" cannot be given: its recipient owns it or has reached the limit.")]
@@ -154,7 +154,13 @@ fn check_line(line: &PricedLine<'_>, payer: Payer) -> Result<(), CheckoutRefusal
         return Err(CheckoutRefusal::Incomplete { name: name(), missing: missing.to_string() });
     }
     if line.availability.unavailable {
-        return Err(CheckoutRefusal::Unavailable { name: name() });
+        let limits = line.availability.limits;
+        let is_sold_out = limits.global.zip(limits.global_current).is_some_and(|(most, sold)| sold >= u64::from(most));
+        return Err(if is_sold_out {
+            CheckoutRefusal::SoldOut { name: name() }
+        } else {
+            CheckoutRefusal::Unavailable { name: name() }
+        });
     }
     if item.needs_chat && !payer.has_chat {
         return Err(CheckoutRefusal::NoChat { name: name() });

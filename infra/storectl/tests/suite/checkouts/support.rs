@@ -1,7 +1,7 @@
 //! A shop with buyers, carts and a payment provider.
 
 use super::provider::TestProvider;
-use crate::orders_support::{BOTH, FIVE, PLAIN, Sabotage, Shop, TWO_EACH, code};
+use crate::orders_support::{BOTH, FIVE, PLAIN, Sabotage, Shop, TWO_EACH, USERS, code};
 use serde_json::{Value, json};
 use shared::model::{
     ActiveVersion, AppliedCode, Cart, Code, InternalId, ItemId, Line, LineId, Money, OrderStatus, PaymentType,
@@ -10,7 +10,7 @@ use shared::model::{
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::orders::{self, StoredOrder};
-use shared::store::{Db, StoreError, carts, codec, keys, published, read_live};
+use shared::store::{Db, StoreError, carts, codec, keys, published, read_live, sequences};
 use shared::usecases::carts::{CartContext, CartSources};
 use shared::usecases::checkouts::{Checkout, CreateError, Request, Settled, Swept, create, settle, sweep};
 use std::sync::Arc;
@@ -66,6 +66,8 @@ impl Market {
             let published: shared::model::PublishedItem = serde_json::from_value(item).unwrap();
             market.write(codec::encode_published(&keys::item("v1", id), &published).unwrap()).await;
         }
+        // The fixture's users were not given ids by the counter.
+        sequences::reserve(&market.shop.db, sequences::USERS, USERS).await.unwrap();
         market.set_payments(payments).await;
         market
     }
