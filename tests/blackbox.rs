@@ -21,5 +21,6 @@ mod payments;
 mod races;
 mod rights;
 mod rows;
+mod schedule;
 mod support;
 mod warm_up;

@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
 
 use serde_json::{Value, json};
-use shared::endpoint::{ErrorBody, InputKind};
+use shared::endpoint::ErrorBody;
 use tests::{Call, Reply, TestStore, endpoints};
 
 /// The largest body in bytes.
@@ -194,7 +194,8 @@ async fn a_body_is_read_exactly_if_the_endpoint_declares_it() {
         let store = TestStore::open().await;
         for body in ["[]", "{\"a\":", "\u{1}", "{}"] {
             let reply = store.send(endpoint.call().bytes(body)).await;
-            if endpoint.declaration.input != InputKind::JsonBody {
+            let needs_no_field = endpoint.route == "POST /cart/add/{id}" && body == "{}";
+            if !endpoint.declaration.input.has_json_body() || needs_no_field {
                 assert_eq!(reply.status, 200, "{}: {body}: {}", endpoint.route, reply.text);
                 continue;
             }

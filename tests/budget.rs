@@ -26,6 +26,11 @@ fn coupon(store: &TestStore, user: &str, code: &str) -> Call {
     post("/cart/acceptCoupon", store, user).json(&json!({ "coupon": code }))
 }
 
+/// A call that adds or changes a line of Thornwick's cart.
+fn change(store: &TestStore, tail: &str, body: &serde_json::Value) -> Call {
+    post(&format!("/cart/{tail}"), store, "Thornwick").json(body)
+}
+
 fn referral(store: &TestStore, user: &str, code: &str) -> Call {
     post("/cart/setReferral", store, user).json(&json!({ "ref_code": code }))
 }
@@ -142,6 +147,13 @@ async fn writes_of_the_cart_function_stay_within_their_budget() {
         row("removeReferral", |s| post("/cart/removeReferral", s, "Thornwick"), 2, 2),
         row("setReferral", |s| referral(s, "Thornwick", "toadmail"), 2, 2),
         row("setReferral without a cart", |s| referral(s, "Pebble", "toadmail"), 2, 2),
+        row("cart/add, an item of the cart", |s| change(s, "add/201", &json!({})), 2, 2),
+        row("cart/add, an item that is not cached", |s| change(s, "add/302", &json!({})), 3, 3),
+        row("cart/add, a gift", |s| change(s, "add/311", &json!({ "payment_type": 2, "gift_to": "Nobody_Yet" })), 2, 2),
+        row("cart/reload", |s| change(s, "reload/2", &json!({ "count": 9 })), 2, 2),
+        row("cart/setVariable", |s| change(s, "setVariable/3", &json!({ "var_id": 2, "var_value": "Ash" })), 2, 2),
+        row("cart/setSelectedServer", |s| change(s, "setSelectedServer/4", &json!({ "server_id": 2 })), 2, 2),
+        row("cart/changePrice", |s| change(s, "changePrice/6", &json!({ "price": "4.50" })), 2, 2),
     ];
     warm_up(&store).await;
     for row in std::iter::once(&cold).chain(&warm) {

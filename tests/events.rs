@@ -12,6 +12,17 @@ type Row = (&'static str, u16, &'static str, &'static str);
 
 const AUTH: &[Row] = &[
     ("auth/chat", 200, "/success", "true"),
+    (
+        "auth/chat_callback",
+        200,
+        "/message",
+        r#"{"success":true,"chat_username":"thornwick","chat_id":"418203377561042101"}"#,
+    ),
+    ("auth/chat_callback.expired", 400, "/message/message", "~has expired"),
+    ("auth/chat_callback.no_cookie", 400, "/message/message", "~cookie of this login is missing"),
+    ("auth/chat_callback.other_browser", 400, "/message/message", "~another browser"),
+    ("auth/chat_callback.refused", 400, "/message/message", "~cancelled"),
+    ("auth/chat_callback.used_code", 400, "/message/message", "~refused the login"),
     ("auth/check_accessibility", 200, "/success", "true"),
     ("auth/user", 200, "/username", "\"Thornwick\""),
     ("auth/user.default_route", 200, "/username", "\"Pebble\""),
@@ -42,6 +53,14 @@ const ACCEPT_COUPON: &[Row] = &[
 ];
 
 const CART: &[Row] = &[
+    ("cart/add", 200, "/cid", "9"),
+    ("cart/add.complete", 200, "/cid", "9"),
+    ("cart/add.gift", 200, "/cid", "9"),
+    ("cart/add.refused", 422, "/message", "~not on sale"),
+    ("cart/add.wrong_count", 400, "/message", "~The count field"),
+    ("cart/change_price", 200, "/success", "true"),
+    ("cart/change_price.below_minimum", 422, "/message", "~minimum"),
+    ("cart/change_price.too_fine", 400, "/message", "~The price field"),
     ("cart/get", 200, "/cart/coupon_code", "\"hearth10\""),
     ("cart/get.empty", 200, "/items", "[]"),
     ("cart/get.unauthorized", 401, "/status", "false"),
@@ -49,6 +68,9 @@ const CART: &[Row] = &[
     ("cart/get_promoted", 200, "/0/id", "404"),
     ("cart/get_select_servers", 200, "/401/0/server_name", "\"Hearth\""),
     ("cart/get_select_servers.empty", 200, "", "{}"),
+    ("cart/reload", 200, "", r#"{"success":true}"#),
+    ("cart/reload.no_such_line", 200, "/message", "~does not exist"),
+    ("cart/reload.unchanged", 200, "", r#"{"success":true}"#),
     ("cart/remove", 200, "/success", "true"),
     ("cart/remove_coupon", 200, "/success", "true"),
     ("cart/remove_giftcard", 200, "/success", "false"),
@@ -60,6 +82,10 @@ const CART: &[Row] = &[
     ("cart/set_referral.disabled", 200, "/success", "false"),
     ("cart/set_referral.own_code", 200, "/message", "~your own"),
     ("cart/set_referral.unknown", 200, "/message", "~does not exist"),
+    ("cart/set_selected_server", 200, "/success", "true"),
+    ("cart/set_selected_server.wrong_server", 422, "/message", "~selected server"),
+    ("cart/set_variable", 200, "/success", "true"),
+    ("cart/set_variable.wrong_option", 422, "/message", "~must be one of"),
 ];
 
 const CATALOG: &[Row] = &[
@@ -120,15 +146,17 @@ fn without_route(mut event: Value) -> Value {
     event
 }
 
-/// The body without what differs between requests: the state of a chat login.
+/// The body without what differs between requests: the state of a chat login, and what follows from it.
 fn body(reply: &Reply) -> Value {
     if reply.text.is_empty() {
         return Value::Null;
     }
-    let mut body = reply.json();
-    let url = body.get("url").and_then(Value::as_str).map(str::to_owned);
-    if let Some((before, after)) = url.as_deref().and_then(|url| url.split_once("state=")) {
-        body["url"] = json!(format!("{before}{}", after.split_once('&').map_or("", |(_, rest)| rest)));
+    let mut body = reply.data();
+    for parameter in ["state=", "code_challenge="] {
+        let url = body.get("url").and_then(Value::as_str).map(str::to_owned);
+        if let Some((before, after)) = url.as_deref().and_then(|url| url.split_once(parameter)) {
+            body["url"] = json!(format!("{before}{}", after.split_once('&').map_or("", |(_, rest)| rest)));
+        }
     }
     body
 }
@@ -140,7 +168,7 @@ fn assert_expected(row: &Row, reply: &Reply) {
         assert_eq!(reply.text, "", "{name}");
         return;
     }
-    let body = reply.json();
+    let body = reply.data();
     let found = body.pointer(pointer).unwrap_or_else(|| panic!("{name}: no {pointer} in {body}"));
     match expected.strip_prefix('~') {
         Some(part) => assert!(found.as_str().is_some_and(|text| text.contains(part)), "{name}: {found}"),

@@ -2,7 +2,8 @@
 
 use shared::model::{CodeText, User, UserId};
 use shared::store::keys::{self, Key};
-use shared::store::{Rows, carts, codes, ledgers, orders};
+use shared::store::orders::StoredOrder;
+use shared::store::{Rows, carts, codes, ledgers};
 use tests::TestStore;
 
 #[tokio::test]
@@ -28,7 +29,7 @@ async fn a_row_is_read_the_same_by_functions_and_tools() {
     for order in &live.orders {
         let [mut direct, mut client] = both(&store, vec![keys::order(&order.internal_id)]).await;
         let id = &order.internal_id;
-        assert_eq!(orders::take(&mut direct, id).unwrap(), orders::take(&mut client, id).unwrap());
+        assert_eq!(StoredOrder::take(&mut direct, id).unwrap(), StoredOrder::take(&mut client, id).unwrap());
         compared += 1;
     }
     assert!(compared > 20, "{compared}");

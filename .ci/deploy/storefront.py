@@ -27,6 +27,12 @@ ENDPOINTS = [
     ("POST", "/cart/getPromoted", None, "buyer", {"id", "name", "image", "original_price", "price", "is_subs"}),
     ("POST", "/cart/getSelectServers", None, "buyer", {"401"}),
     ("POST", "/cart/removeReferral", None, "buyer", {"success", "message"}),
+    # Line 5; the lines before it are those that the owner added.
+    ("POST", "/cart/add/301", {"payment_type": 0, "promoted": 0}, "buyer", {"success", "message", "cid"}),
+    ("POST", "/cart/setVariable/5", {"var_id": 2, "var_value": "Ash"}, "buyer", {"success"}),
+    ("POST", "/cart/setSelectedServer/3", {"server_id": 1}, "buyer", {"success"}),
+    ("POST", "/cart/changePrice/4", {"price": "4.50"}, "buyer", {"success"}),
+    ("POST", "/cart/reload/3", {"count": 2}, "buyer", {"success"}),
     ("POST", "/cart/remove/1", None, "buyer", {"success", "message"}),
     ("POST", "/user", None, "buyer", {"id", "username", "avatar", "system", "identificator", "uuid", "created_at",
                                       "updated_at", "virtual_currency"}),
@@ -42,6 +48,7 @@ ENDPOINTS = [
 ]
 # Refused without a token, with a forged one, and (all but the first, which reads no user) with a revoked one.
 PROTECTED = ["/pages/get", "/cart/acceptCoupon", "/cart/setReferral", "/cart/removeReferral", "/cart/get",
+             "/cart/add/301", "/cart/setVariable/5", "/cart/setSelectedServer/3", "/cart/changePrice/4", "/cart/reload/3",
              "/cart/remove/1", "/cart/removeCoupon", "/cart/removeGiftcard", "/items/get/103",
              "/cart/getPromoted", "/cart/getSelectServers", "/user", "/categories/get/ranks"]
 LIMIT = 18
@@ -101,7 +108,7 @@ class Storefront:
         gift = self.call("POST", "/cart/removeGiftcard", token=self.tokens["buyer"])
         expect_equal("the removal of a gift card that is not there", (gift.status, gift.json()["success"]), (200, False))
         seen.add("POST /cart/removeGiftcard")
-        expect_equal("the number of endpoints that responded", len(seen), 23)
+        expect_equal("the number of endpoints that responded", len(seen), 28)
         cart = self.call("POST", "/cart/get", token=self.tokens["buyer"]).json()
         expect_equal("the code on the cart", cart["cart"]["coupon_code"].lower(), "welcome10")
         expect(cart["cart"]["coupon_sum"] > 0 and cart["items"], "the coupon takes nothing off")

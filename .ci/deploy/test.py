@@ -117,6 +117,8 @@ class Trial:
         self.storectl("referral", "add", "lantern", "--owner", "Stranger")
         self.storectl("cart", "add", "Buyer", "401", "--server", "1")
         self.storectl("cart", "add", "Buyer", "102")
+        self.storectl("cart", "add", "Buyer", "402", "--server", "2")
+        self.storectl("cart", "add", "Buyer", "601", "--price", "3.99")
         self.storectl("order", "record", "--id", "deploytestorder1", "--owner", "Buyer", "--gateway", "cardhouse",
                       "--line", "101")
         self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "401")
@@ -234,7 +236,7 @@ class Trial:
 
     def delete(self):
         """The stack is removed; table and keys stay."""
-        table, secret = self.outputs["TableName"], self.outputs["TokenKeysArn"]
+        table, secrets = self.outputs["TableName"], [self.outputs[name] for name in ("TokenKeysArn", "PaymentKeysArn")]
         database = self.account.client("dynamodb")
         items = database.scan(TableName=table, Select="COUNT")["Count"]
         # Not by `sam delete`: it wants to clear the bucket as well, and takes no address of S3 but AWS's own.
@@ -243,7 +245,8 @@ class Trial:
         formation.get_waiter("stack_delete_complete").wait(StackName=self.stack_id, WaiterConfig={"Delay": 1})
         expect_equal("the number of items after the deletion",
                      database.scan(TableName=table, Select="COUNT")["Count"], items)
-        self.account.client("secretsmanager").get_secret_value(SecretId=secret)
+        for secret in secrets:
+            self.account.client("secretsmanager").get_secret_value(SecretId=secret)
         left = self.account.client("lambda").list_functions()["Functions"]
         expect_equal("the functions that are left", [f["FunctionName"] for f in left], [])
         return f"{items} items stay"

@@ -230,18 +230,37 @@ def check_functions(subject):
         variables = properties["Environment"]["Variables"]
         wanted = {**expected.ENVIRONMENT, **expected.OWN_ENVIRONMENT.get(name, {})}
         expect_equal(f"the environment of {name}", variables, wanted)
-        for key, value in expected.FUNCTION.items():
+        for key, value in {**expected.FUNCTION, **expected.OWN_FUNCTION.get(name, {})}.items():
             expect_equal(f"{key} of {name}", properties.get(key), value)
 
 
 def check_data(subject):
     for kind, wanted in expected.DATA.items():
         resources = subject.resources(kind)
-        expect(len(resources) == 1, f"there are {len(resources)} resources of type {kind}")
-        ((name, resource),) = resources.items()
-        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
-            expect_equal(f"{policy} of {name}", resource.get(policy), "Retain")
-        expect_equal(f"Properties of {name}", resource["Properties"], wanted)
+        expect_equal(f"the list of resources of type {kind}", sorted(resources), sorted(wanted))
+        for name, resource in resources.items():
+            for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+                expect_equal(f"{policy} of {name}", resource.get(policy), "Retain")
+            expect_equal(f"Properties of {name}", resource["Properties"], wanted[name])
+
+
+def check_schedule(subject):
+    """Only the rule may call the function besides the API, with an event that is no request of any route."""
+    ((name, rule),) = subject.resources("AWS::Events::Rule").items()
+    properties = rule["Properties"]
+    expect_equal(f"ScheduleExpression of {name}", properties.get("ScheduleExpression"), expected.SCHEDULE)
+    (target,) = properties["Targets"]
+    function = target["Arn"]["Fn::GetAtt"][0]
+    expect_equal(f"the function that {name} calls", function, "PaymentsFunction")
+    event = json.loads(target["Input"])
+    for place in (event, event["requestContext"]):
+        expect_equal(f"routeKey of the event of {name}", place["routeKey"], expected.SCHEDULE_ROUTE)
+    permissions = subject.resources("AWS::Lambda::Permission").values()
+    allowed = [p["Properties"] for p in permissions if p["Properties"]["Principal"] != "apigateway.amazonaws.com"]
+    wanted = {"Action": "lambda:InvokeFunction", "FunctionName": {"Ref": function}, "Principal": "events.amazonaws.com",
+              "SourceArn": {"Fn::GetAtt": [name, "Arn"]}}
+    expect_equal("what may call functions besides the API", allowed, [wanted])
+    expect("STRIPE_API_BASE" not in subject.text, "the template names STRIPE_API_BASE")
 
 
 def check_stage(subject):
@@ -270,12 +289,15 @@ def check_monitoring(subject):
     for name, value in given.items():
         if name in expected.SAME_NAME:
             expect_equal(f"{name} of infra/monitoring.yaml", value, {"Ref": name})
+    expect_equal("TakesPayments of infra/monitoring.yaml", given["TakesPayments"], {"Ref": "Payments"})
     expect_equal("Table of infra/monitoring.yaml", given["Table"], expected.TABLE_NAME)
     for package in ("Catalog", "Cart", "Payments", "Content", "Auth"):
         expect_equal(f"{package} of infra/monitoring.yaml", given[package], {"Ref": f"{package}Function"})
     resources = subject.monitoring["Resources"]
     alarms = {name: r["Properties"] for name, r in resources.items() if r["Type"] == "AWS::CloudWatch::Alarm"}
     expect_equal("the list of alarms", sorted(alarms), expected.ALARMS)
+    of_payments = sorted(name for name in alarms if resources[name].get("Condition") == "Paying")
+    expect_equal("the alarms where buyers can pay", of_payments, expected.PAYMENT_ALARMS)
     explained = (ROOT / "infra" / "docs" / "deployment.md").read_text()
     for name, alarm in alarms.items():
         for moment in ("AlarmActions", "OKActions"):
@@ -337,6 +359,7 @@ CHECKS = {
     "roles": check_roles,
     "functions": check_functions,
     "data": check_data,
+    "schedule": check_schedule,
     "stage": check_stage,
     "monitoring": check_monitoring,
     "address": check_address,

@@ -23,6 +23,7 @@ VALUES = {
     "LogLevel": (["error", "info"], ["INFO", "debug", "off", ""]),
     "LogRetentionDays": (["1", "731"], ["2", "0"]),
     "DeletionProtection": (["true", "false"], ["yes", "True"]),
+    "Payments": (["true", "false"], ["on", "True", ""]),
     "KeyRevision": (["1", "2024-06-01_b"], ["", "a b", "x" * 33]),
     "Tracing": (["Disabled", "Active"], ["PassThrough", "true", ""]),
     "Monitoring": (["true", "false"], ["yes", ""]),
@@ -58,6 +59,7 @@ CONDITIONS = {
     "AnyOrigin": {"Fn::Equals": [{"Ref": "AllowedOrigins"}, "*"]},
     "OwnTable": {"Fn::Equals": [{"Ref": "ExistingTable"}, ""]},
     "Monitored": {"Fn::Equals": [{"Ref": "Monitoring"}, "true"]},
+    "Paying": {"Fn::Equals": [{"Ref": "Payments"}, "true"]},
     "OwnDomain": {"Fn::Not": [{"Fn::Equals": [{"Ref": "DomainName"}, ""]}]},
     "AtRoot": {"Fn::Equals": [{"Ref": "BasePath"}, ""]},
 }
@@ -65,6 +67,8 @@ CONDITIONS = {
 CONDITIONAL = {
     "StoreTable": "OwnTable",
     "MonitoringStack": "Monitored",
+    "SweepSchedule": "Paying",
+    "SweepPermission": "Paying",
     "Domain": "OwnDomain",
     "DomainMapping": "OwnDomain",
 }
@@ -80,8 +84,12 @@ TRACING_POLICY = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
 # Handed on to infra/monitoring.yaml under their own names.
 SAME_NAME = ["FunctionLogs", "ApiLogs", "AlarmEmail", "SlowMilliseconds", "ConcurrencyLimit"]
 # Every alarm. Each notifies the topic when it goes off and when it is over, and is explained in infra/docs/deployment.md.
-ALARMS = ["CartConflictsAlarm", "ConcurrencyAlarm", "FunctionErrorsAlarm", "FunctionThrottlesAlarm", "ServerErrorsAlarm",
-          "SlowAnswersAlarm", "TableThrottlesAlarm"]
+ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "CartConflictsAlarm", "ConcurrencyAlarm", "FunctionErrorsAlarm",
+          "FunctionThrottlesAlarm", "OverdueOrdersAlarm", "PaymentDisputesAlarm", "PaymentReviewsAlarm",
+          "ProviderErrorsAlarm", "ServerErrorsAlarm", "SlowAnswersAlarm", "TableThrottlesAlarm"]
+# Those that exist only where buyers can pay.
+PAYMENT_ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "OverdueOrdersAlarm", "PaymentDisputesAlarm",
+                  "PaymentReviewsAlarm", "ProviderErrorsAlarm"]
 
 # Without origins and credentials, in which the two forms differ.
 CORS = {
@@ -103,12 +111,18 @@ ACCESS = {
     ],
     "CartFunction": [
         (READ, ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CODE#*", "USE#*", "REFERRAL#*",
-                "CART#*", "RATE#code#*"]),
+                "CART#*", "NAME#*", "BAN#*", "RATE#code#*"]),
         (UPDATE, ["CART#*", "RATE#code#*"]),
     ],
     "PaymentsFunction": [
-        (READ, ["STORE", "ORDER#*", "USER#*"]),
+        (READ, ["STORE", "CONTENT#*", "ITEM#*", "COUNT#*", "USER#*", "NAME#*", "BAN#*", "CHAT#*", "LEDGER#*", "CART#*",
+                "CODE#*", "USE#*", "REFERRAL#*", "ORDER#*", "PROVIDER#*", "STATS", "PATRONS", "MONTH#*"]),
+        ([QUERY], ["OPEN", "PATRONS", "MONTH#*", "PAID"]),
+        (["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"],
+         ["COUNT#*", "USER#*", "NAME#*", "BAN#*", "LEDGER#*", "CART#*", "CODE#*", "USE#*", "ORDER#*", "OPEN",
+          "PROVIDER#*", "STATS", "PATRONS", "MONTH#*", "PAID"], "TransactWriteItems"),
         (UPDATE, ["RATE#*", "not RATE#*#*"]),
+        (UPDATE, ["RATE#checkout#*", "SEQ#order", "SEQ#user", "COUNT#*"]),
     ],
     "ContentFunction": [
         (["dynamodb:GetItem"], ["STORE", "CONTENT#*", "PAGE#*", "STATS"]),
@@ -116,6 +130,7 @@ ACCESS = {
     "AuthFunction": [
         (READ, ["STORE", "USER#*", "NAME#*", "BAN#*"]),
         (["dynamodb:PutItem", "dynamodb:ConditionCheckItem"], ["USER#*", "NAME#*", "BAN#*"], "TransactWriteItems"),
+        (["dynamodb:PutItem"], ["CHAT#*"]),
         (UPDATE, ["RATE#login#*", "SEQ#user"]),
     ],
 }
@@ -128,8 +143,20 @@ ENVIRONMENT = {
     "TOKEN_KEYS": {"Fn::Sub": "{{resolve:secretsmanager:${TokenKeys}:SecretString}}"},
     "KEY_REVISION": {"Ref": "KeyRevision"},
 }
-OWN_ENVIRONMENT = {name: {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}}
-                   for name in ["CartFunction", "PaymentsFunction", "AuthFunction"]}
+OWN_ENVIRONMENT = {
+    "PaymentsFunction": {
+        "TRUSTED_PROXIES": {"Ref": "TrustedProxies"},
+        # In the environment of this function alone. STRIPE_API_BASE is for tests and is nowhere in the template.
+        "PAYMENT_KEYS": {"Fn::If": ["Paying", {"Fn::Sub": "{{resolve:secretsmanager:${PaymentKeys}:SecretString}}"},
+                                    "{}"]},
+    },
+    "CartFunction": {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}},
+    "AuthFunction": {
+        "TRUSTED_PROXIES": {"Ref": "TrustedProxies"},
+        "ALLOWED_ORIGINS": {"Ref": "AllowedOrigins"},
+        "CHAT_SECRET": {"Fn::Sub": "{{resolve:secretsmanager:${ChatSecret}:SecretString}}"},
+    },
+}
 
 FUNCTION = {
     "Runtime": "provided.al2023",
@@ -145,28 +172,42 @@ FUNCTION = {
     },
 }
 
+# What a function has instead of FUNCTION's value.
+OWN_FUNCTION = {"PaymentsFunction": {"Timeout": 20}}
+
+# Every resource of these types. They outlive the stack.
 DATA = {
     "AWS::DynamoDB::Table": {
-        "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "sk", "AttributeType": "S"},
-        ],
-        "KeySchema": [
-            {"AttributeName": "pk", "KeyType": "HASH"},
-            {"AttributeName": "sk", "KeyType": "RANGE"},
-        ],
-        "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
-        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
-        "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
-    },
-    # To the letter: any other value here would make CloudFormation generate new keys at the next deploy.
-    "AWS::SecretsManager::Secret": {
-        "GenerateSecretString": {
-            "SecretStringTemplate": "{}",
-            "GenerateStringKey": "k1",
-            "PasswordLength": 64,
-            "ExcludePunctuation": True,
+        "StoreTable": {
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [
+                {"AttributeName": "pk", "AttributeType": "S"},
+                {"AttributeName": "sk", "AttributeType": "S"},
+            ],
+            "KeySchema": [
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "sk", "KeyType": "RANGE"},
+            ],
+            "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
+            "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+            "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
         },
     },
+    # To the letter: any other value here would make CloudFormation replace a secret's content at the next deploy.
+    "AWS::SecretsManager::Secret": {
+        "TokenKeys": {
+            "GenerateSecretString": {
+                "SecretStringTemplate": "{}",
+                "GenerateStringKey": "k1",
+                "PasswordLength": 64,
+                "ExcludePunctuation": True,
+            },
+        },
+        "ChatSecret": {"SecretString": "{}"},
+        "PaymentKeys": {"SecretString": "{}"},
+    },
 }
+
+# The event that the schedule sends: how often, and the members that the function reads.
+SCHEDULE = "rate(5 minutes)"
+SCHEDULE_ROUTE = "SCHEDULE payments/sweep"

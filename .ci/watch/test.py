@@ -58,6 +58,11 @@ CALLS = [
     ("GET", "/checkAccessibility", None, True),
     ("POST", "/items/get/103", None, True),
     ("POST", "/items/get/103", None, False),
+    ("POST", "/cart/add/202", {"payment_type": 0, "promoted": 1}, True),
+    ("POST", "/cart/reload/2", {"count": 5}, True),
+    ("POST", "/cart/setVariable/3%20", {"var_id": 2, "var_value": "Ash"}, True),
+    ("POST", "/cart/setSelectedServer/4", {"server_id": 2}, True),
+    ("POST", "/cart/changePrice/6", {"price": "4.50"}, True),
     ("POST", "/cart/remove/1", None, True),
     ("POST", "/cart/removeCoupon", None, True),
     ("POST", "/cart/removeGiftcard", None, True),
@@ -113,7 +118,8 @@ def template_routes():
 
 
 def called_routes():
-    parameters = {r"^(/categories/get)/.*": r"\1/{url+}", r"^(/items/get)/.*": r"\1/{id}", r"^(/cart/remove)/.*": r"\1/{cid}"}
+    parameters = {r"^(/categories/get)/.*": r"\1/{url+}", r"^(/items/get)/.*": r"\1/{id}", r"^(/cart/add)/.*": r"\1/{id}",
+                  r"^(/cart/(?:remove|reload|setVariable|setSelectedServer|changePrice))/.*": r"\1/{cid}"}
     routes = set()
     for method, path, _, _ in CALLS:
         for pattern, route in parameters.items():

@@ -43,9 +43,12 @@ async fn the_url_asks_the_platform_for_an_authorization_code() {
         ("redirect_uri", "https://store.emberfall.example/auth/callback"),
         ("scope", "identify guilds.join"),
         ("state", query["state"]),
+        ("code_challenge", query["code_challenge"]),
+        ("code_challenge_method", "S256"),
     ]);
     assert_eq!(query, expected);
     assert!(!query["state"].is_empty());
+    assert_eq!(query["code_challenge"].len(), 43, "base64 of a SHA-256 hash");
 }
 
 #[tokio::test]
@@ -152,4 +155,36 @@ async fn an_authorize_endpoint_with_a_query_of_its_own_keeps_it() {
     let url = login(&store).await;
     assert!(url.query_pairs().any(|(name, value)| name == "prompt" && value == "none"), "{url}");
     assert!(!state(&url).is_empty());
+}
+
+#[tokio::test]
+async fn the_browser_gets_the_nonce_of_its_state_in_a_cookie_for_the_callback() {
+    let store = TestStore::open().await;
+    let cookie = |reply: &Reply| reply.header("set-cookie").to_owned();
+    let (first, second) = (store.send(call()).await, store.send(call()).await);
+    assert_ne!(cookie(&first), cookie(&second));
+    let url = Url::parse(first.json()["url"].as_str().unwrap()).unwrap();
+    let login = store.keys.verify_state(&state(&url), tests::NOW).unwrap();
+    let expected =
+        format!("chat_login={}; Max-Age=600; Path=/auth/callback; HttpOnly; Secure; SameSite=Lax", login.nonce);
+    assert_eq!(cookie(&first), expected);
+    for secret in [&login.pkce_verifier, &login.nonce] {
+        assert!(!url.as_str().contains(secret.as_str()), "the URL has neither, in the clear");
+    }
+    configure(&store, |config| config.chat_sync = false).await;
+    assert_eq!(cookie(&store.send(call()).await), "", "no login, no cookie");
+}
+
+#[tokio::test]
+async fn the_cookie_is_for_the_path_of_the_redirect_url() {
+    let store = TestStore::open().await;
+    for (redirect, path) in [
+        ("https://api.shop.example/api/auth/chat/callback?x=1", "/api/auth/chat/callback"),
+        ("https://api.shop.example", "/"),
+        ("https://api.shop.example/a;Domain=shop.example", "/"),
+    ] {
+        configure(&store, |config| redirect.clone_into(&mut config.chat.redirect_url)).await;
+        let reply = store.send(call()).await;
+        assert!(reply.header("set-cookie").contains(&format!("; Path={path}; HttpOnly;")), "{:?}", reply.headers);
+    }
 }

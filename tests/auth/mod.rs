@@ -1,6 +1,8 @@
 //! The auth function.
 
 mod chat;
+mod chat_callback;
 mod check_accessibility;
+mod platform;
 mod user;
 mod username;

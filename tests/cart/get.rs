@@ -5,7 +5,7 @@ use super::support::{
     republish, sample_code, sample_referral, stored, tell, text, user, view, with_code,
 };
 use serde_json::{Value, json};
-use shared::model::{Cart, Code, CodeId, Coupon, GiftCard, ItemId, Money};
+use shared::model::{Cart, Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName};
 use shared::store::keys;
 use std::time::Duration;
 use tests::{Call, NOW, TestStore};
@@ -46,6 +46,64 @@ async fn a_full_cart_is_shown_with_what_it_costs() {
 async fn a_cart_with_lines_that_cannot_be_bought_is_shown_with_a_gift_card() {
     let store = TestStore::open().await;
     insta::assert_json_snapshot!(view(&store, WORN).await);
+}
+
+#[tokio::test]
+async fn lines_that_lack_choices_are_shown_with_what_the_client_needs_to_ask_for_them() {
+    let store = TestStore::open().await;
+    // A text, a number, a word and an option, a server, the buyer's price, and the recipient of an old gift.
+    let mut cart = cart_of(NEW, &[(512, 1), (514, 1), (301, 2), (401, 1), (601, 1), (311, 1)]);
+    cart.lines[5].payment_type = PaymentType::Gift;
+    put_cart(&store, &cart).await;
+    let view = view(&store, NEW).await;
+    assert_adds_up(&view);
+    insta::assert_json_snapshot!(view);
+}
+
+#[tokio::test]
+async fn choices_that_the_item_no_longer_has_are_shown_as_unset() {
+    let store = TestStore::open().await;
+    let mut cart = cart_of(NEW, &[(301, 1)]);
+    let chosen = |id, value: &str| LineVariable { id, value: value.to_owned() };
+    cart.lines[0].variables = vec![chosen(1, "two words"), chosen(2, "Midnight"), chosen(3, "gone")];
+    put_cart(&store, &cart).await;
+    let view = view(&store, NEW).await;
+    let values: Vec<&Value> = view["items"][0]["vars"].as_array().unwrap().iter().map(|v| &v["value"]).collect();
+    assert_eq!(json!(values), json!(["", "Midnight"]));
+}
+
+#[tokio::test]
+async fn a_chat_account_is_asked_for_only_if_an_item_of_the_cart_needs_one() {
+    let store = TestStore::open().await;
+    for (item, needed) in [(403, 1), (302, 0)] {
+        put_cart(&store, &cart_of(NEW, &[(item, 1)])).await;
+        assert_eq!(view(&store, NEW).await["cart"]["chat_sync"], needed, "{item}");
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_is_shown_as_one() {
+    let store = TestStore::open().await;
+    let mut cart = cart_of(NEW, &[(106, 1)]);
+    cart.lines[0].payment_type = PaymentType::Subscription;
+    put_cart(&store, &cart).await;
+    let line = view(&store, NEW).await["items"][0].clone();
+    assert_eq!([&line["is_subs"], &line["payment_type"], &line["price"]], [&json!(true), &json!(1), &json!(3.99)]);
+    assert!(line.get("gift").is_none(), "{line}");
+}
+
+#[tokio::test]
+async fn the_recipient_of_a_gift_is_shown_as_written_with_a_picture_if_the_store_has_them() {
+    let store = TestStore::open().await;
+    let mut cart = cart_of(NEW, &[(311, 1)]);
+    cart.lines[0].payment_type = PaymentType::Gift;
+    cart.lines[0].gift_to = PlayerName::parse("*tHornwick-2").ok();
+    put_cart(&store, &cart).await;
+    let gift = view(&store, NEW).await["items"][0]["gift"].clone();
+    assert_eq!(gift, json!({ "gifted_to": "*tHornwick-2", "avatar": "/img/avatars/*tHornwick-2.png" }));
+    republish(&store, |compiled| compiled.config.player_avatar.clear()).await;
+    let gift = view(&store, NEW).await["items"][0]["gift"].clone();
+    assert_eq!(gift, json!({ "gifted_to": "*tHornwick-2", "avatar": "" }));
 }
 
 #[tokio::test]
@@ -134,7 +192,7 @@ async fn of_two_steps_of_a_category_the_lower_one_is_unavailable_and_counts_in_n
     let store = TestStore::open().await;
     // The highest step that can be bought counts, at any place in the cart; a gift is another user's step.
     let mut cart = cart_of(NEW, &[(102, 1), (103, 1), (101, 1), (101, 1), (302, 1)]);
-    cart.lines[3].payment_type = shared::model::PaymentType::Gift;
+    cart.lines[3].payment_type = PaymentType::Gift;
     put_cart(&store, &cart).await;
     let view = view(&store, NEW).await;
     let lines = view["items"].as_array().unwrap().iter();
@@ -151,7 +209,7 @@ async fn a_gift_costs_the_sale_price_and_ignores_the_buyers_limits() {
     // The rank is owned, and the buyer's limit of the other one is reached.
     let mut cart = cart_of(RICH, &[(101, 1), (303, 1)]);
     for line in &mut cart.lines {
-        line.payment_type = shared::model::PaymentType::Gift;
+        line.payment_type = PaymentType::Gift;
     }
     put_cart(&store, &cart).await;
     let view = view(&store, RICH).await;

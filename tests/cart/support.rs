@@ -4,9 +4,9 @@ use publish::Compiled;
 use serde_json::{Value, json};
 use shared::model::{
     AppliedCode, Cart, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Line, LineId, Money, PaymentType,
-    Percent, Referral, Scope, UserId,
+    Percent, PlayerName, Referral, Scope, UserId,
 };
-use shared::store::codec::{Item, decode_live, encode_live};
+use shared::store::codec::{Item, decode_live, encode_live, key_attributes};
 use shared::store::keys;
 use std::time::Duration;
 use tests::{Call, NOW, Reply, TestStore};
@@ -32,6 +32,62 @@ pub async fn ask(store: &TestStore, path: &str, name: &str) -> Reply {
 pub async fn tell(store: &TestStore, path: &str, name: &str, field: &str, value: &str) -> Reply {
     let call = Call::post(path).token(&store.token(name));
     store.send(call.json(&json!({ field: value }))).await
+}
+
+/// POSTs a body.
+pub async fn post(store: &TestStore, path: &str, name: &str, body: &Value) -> Reply {
+    store.send(Call::post(path).token(&store.token(name)).json(body)).await
+}
+
+/// POSTs a text as it is.
+pub async fn post_text(store: &TestStore, path: &str, name: &str, body: &str) -> Reply {
+    let call = Call::post(path).token(&store.token(name)).header("content-type", "application/json");
+    store.send(call.bytes(body)).await
+}
+
+/// The message of a refusal with this status and the body of the calls that change lines.
+pub fn refusal(reply: &Reply, status: u16) -> String {
+    assert_eq!(reply.status, status, "{}", reply.text);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let body = reply.json();
+    assert_eq!((body.as_object().map(serde_json::Map::len), &body["success"]), (Some(2), &json!(false)), "{body}");
+    body["message"].as_str().expect("a message").to_owned()
+}
+
+/// Expects that nothing was written, and that each body is refused with 400 and a message that names its field.
+pub async fn refuses_bodies(store: &TestStore, path: &str, name: &str, bodies: &[(&str, &str)]) {
+    let before = stored(store, name).await;
+    store.calls.clear();
+    for (body, field) in bodies {
+        let message = refusal(&post_text(store, path, name, body).await, 400);
+        assert!(message.starts_with(&format!("The {field} ")), "{body}: {message}");
+    }
+    assert_eq!(store.calls.writes(), 0);
+    assert_eq!(stored(store, name).await, before);
+}
+
+/// Expects that what is not a decimal number is 404, and that the blank after one does not matter.
+pub async fn reads_the_id(store: &TestStore, before: &str, good: &str, name: &str, body: &Value) {
+    for id in ["x", "-1", "1e0", "+1", "1.0", "%D9%A1", "18446744073709551616", "%20", "undefined"] {
+        let reply = post(store, &format!("{before}/{id}"), name, body).await;
+        assert_eq!(reply.status, 404, "{id}: {}", reply.text);
+        let body = reply.json();
+        assert!(body["message"].is_string() && body.as_object().is_some_and(|body| body.len() == 1), "{id}: {body}");
+    }
+    let reply = post(store, &format!("{before}/{good}%20"), name, body).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+}
+
+/// A line of the cart in the table.
+pub async fn line(store: &TestStore, name: &str, id: u64) -> Line {
+    let lines = stored(store, name).await.expect("a cart").lines;
+    lines.into_iter().find(|line| line.id == LineId::new(id)).expect("a line of that id")
+}
+
+/// Bans a player's name.
+pub async fn ban(store: &TestStore, name: &str) {
+    let name = PlayerName::parse(name).expect("a player's name");
+    put(store, key_attributes(&keys::ban(name.key()))).await;
 }
 
 /// The response of cart/get.

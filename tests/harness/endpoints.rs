@@ -56,8 +56,12 @@ impl Endpoint {
         let event = event(&self.event);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let method: Method = text(&event["requestContext"]["http"]["method"]).parse().expect("a method");
-        let call = Call::get(&text(&event["rawPath"])).method(method).from_ip("198.51.100.7");
+        let (path, query) = (text(&event["rawPath"]), text(&event["rawQueryString"]));
+        let target = if query.is_empty() { path } else { format!("{path}?{query}") };
+        let call = Call::get(&target).method(method).from_ip("198.51.100.7");
         let call = call.bytes(text(&event["body"]));
+        let cookies = event["cookies"].as_array().into_iter().flatten();
+        let call = cookies.fold(call, |call, cookie| call.header("cookie", &text(cookie)));
         event["headers"]["content-type"].as_str().into_iter().fold(call, |call, kind| call.header("content-type", kind))
     }
 

@@ -110,6 +110,17 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
     }
 
+    /// The body as JSON; of a page, the data of its script.
+    #[must_use]
+    pub fn data(&self) -> Value {
+        if !self.header("content-type").starts_with("text/html") {
+            return self.json();
+        }
+        let (_, data) =
+            self.text.split_once("<script type=\"application/json\" id=\"data\">").expect("a page with data");
+        serde_json::from_str(data.split("</script>").next().unwrap_or_default()).expect("data that is JSON")
+    }
+
     /// A header's value; empty if it is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {

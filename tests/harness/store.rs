@@ -8,10 +8,12 @@ use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{Credentials, Intercept, SharedInterceptor};
+use local::chat::{self, ChatPlatform};
 use local::engine::{Engine, ensure_table};
-use local::functions::Functions;
+use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
+use local::stripe::{self, StandIn};
 use serde_json::Value;
 use shared::clock::Clock;
 use shared::model::UserId;
@@ -22,9 +24,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use template::Template;
+use tokio::net::TcpListener;
 
 /// The name of every test's table. Each test has its own engine.
 const TABLE: &str = "storefront";
+/// The origin of the sample store's storefront.
+const STOREFRONT: &str = "https://store.emberfall.example";
 
 /// The repository's root.
 #[must_use]
@@ -67,11 +72,28 @@ pub struct TestStore {
     pub clock: Arc<TestClock>,
     /// The signing keys.
     pub keys: TokenKeys,
+    /// The URL of the chat platform's stand-in; empty if the table is.
+    pub chat_platform: String,
     gateway: Gateway,
     functions: Functions,
     tapped: Db,
     access: Access,
     template: Template,
+    /// The functions' template. Unless a test says otherwise, they know the storefront's origin, without which there is no
+    /// chat login; the gateway does not, so that pages of any origin may call.
+    functions_template: Template,
+    surroundings: Surroundings,
+}
+
+/// What a test may change around the functions.
+#[derive(Debug)]
+struct Surroundings {
+    /// The time of a call to another service.
+    outgoing: Duration,
+    token_keys: String,
+    chat_secret: String,
+    payment_keys: String,
+    stripe: Option<String>,
 }
 
 impl TestStore {
@@ -95,9 +117,19 @@ impl TestStore {
         (Self::on(&engine, access, &[]).await.filled().await, proxy)
     }
 
-    async fn filled(self) -> Self {
+    async fn filled(mut self) -> Self {
         let loaded = SAMPLE.load_into_empty(&self.db, NOW).await.expect("the sample store can be published");
         assert!(loaded, "the table was empty");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        self.chat_platform = chat::url_of(&listener).expect("an address");
+        let config = chat::configure(&self.db, |config| {
+            let authorize_url = config.chat.authorize_url.clone();
+            chat::point_endpoints(&mut config.chat, &self.chat_platform);
+            config.chat.authorize_url = authorize_url;
+        });
+        let chat = config.await.expect("a database that responds").expect("a published store").chat;
+        let client = chat::Client { id: chat.client_id, redirect_url: chat.redirect_url };
+        tokio::spawn(chat::serve(listener, ChatPlatform::new(client, "https://api.example")));
         self
     }
 
@@ -125,11 +157,34 @@ impl TestStore {
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
         let tapped = Db::direct(access.clone(), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
-        let functions = functions(&template, &tapped, &clock);
+        let surroundings = Surroundings {
+            outgoing: outgoing::TOTAL,
+            token_keys: KEYS.clone(),
+            chat_secret: chat::secret(),
+            payment_keys: "{}".to_owned(),
+            stripe: None,
+        };
+        let functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
+        let functions = functions(&functions_template, &tapped, &clock, &surroundings);
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
-        let gateway =
-            Gateway::new(&template, self::functions(&template, &tapped, &clock), as_clock).expect("usable routes");
-        Self { db, calls, faults, clock, keys, gateway, functions, tapped, access, template }
+        let behind = self::functions(&functions_template, &tapped, &clock, &surroundings);
+        let gateway = Gateway::new(&template, behind, as_clock).expect("usable routes");
+        let chat_platform = String::new();
+        Self {
+            db,
+            calls,
+            faults,
+            clock,
+            keys,
+            chat_platform,
+            gateway,
+            functions,
+            tapped,
+            access,
+            template,
+            functions_template,
+            surroundings,
+        }
     }
 
     /// A gateway with new functions, which have their own connections to the table and one more interceptor.
@@ -137,7 +192,7 @@ impl TestStore {
         let mut access = Access { http_client: connector::plain_client(), ..self.access.clone() };
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let behind = functions(&self.template, &Db::direct(access, TABLE), &self.clock);
+        let behind = functions(&self.functions_template, &Db::direct(access, TABLE), &self.clock, &self.surroundings);
         Gateway::new(&self.template, behind, clock).expect("usable routes")
     }
 
@@ -149,10 +204,40 @@ impl TestStore {
 
     /// Empties every cache, like a new sandbox; the table is kept.
     pub fn restart(&mut self) {
-        self.functions = functions(&self.template, &self.tapped, &self.clock);
-        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let behind = functions(&self.template, &self.tapped, &self.clock);
+        let functions = || functions(&self.functions_template, &self.tapped, &self.clock, &self.surroundings);
+        self.functions = functions();
+        let (clock, behind) = (Arc::clone(&self.clock) as Arc<dyn Clock>, functions());
         self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
+    }
+
+    /// Gives calls to other services this much time, and empties every cache.
+    pub fn limit_outgoing(&mut self, total: Duration) {
+        self.surroundings.outgoing = total;
+        self.restart();
+    }
+
+    /// Deploys another content of `CHAT_SECRET`.
+    pub fn set_chat_secret(&mut self, secret: &str) {
+        secret.clone_into(&mut self.surroundings.chat_secret);
+        self.restart();
+    }
+
+    /// Starts a stand-in for Stripe and deploys its keys. Webhooks are not sent by themselves: a test passes them on.
+    pub async fn with_payments(&mut self) -> StandIn {
+        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let stand_in = stripe::start(stripe::Options { clock, ..stripe::Options::default() }).await;
+        let stand_in = stand_in.expect("a free port");
+        self.surroundings.payment_keys = stripe::payment_keys();
+        self.surroundings.stripe = Some(stand_in.base_url());
+        self.restart();
+        stand_in
+    }
+
+    /// Deploys a new token key in front of the others.
+    pub fn rotate_keys(&mut self) {
+        let old = self.surroundings.token_keys.trim_start().trim_start_matches('{').to_owned();
+        self.surroundings.token_keys = format!(r#"{{"new":"{}",{old}"#, "k".repeat(32));
+        self.restart();
     }
 
     /// Runs the warm-up of every function.
@@ -197,7 +282,15 @@ impl TestStore {
     }
 }
 
-fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>) -> Functions {
+fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>, surroundings: &Surroundings) -> Functions {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as Arc<dyn Clock>;
-    Functions::new(template, db, &KEYS, &clock).expect("functions that start")
+    let secrets = Secrets {
+        chat: &surroundings.chat_secret,
+        payments: &surroundings.payment_keys,
+        stripe: surroundings.stripe.as_deref(),
+        ..Secrets::new(&surroundings.token_keys)
+    };
+    let functions = Functions::with_secrets(template, db, secrets, &clock);
+    let client = outgoing::Client::new(connector::roots()).within(surroundings.outgoing);
+    functions.expect("functions that start").with_outgoing(client)
 }

@@ -1,15 +1,18 @@
 //! GET /auth/chat: the URL at which a buyer logs in through the chat platform (rules.md, "Chat login").
 
 use crate::State;
-use lambda_http::http::StatusCode;
+use lambda_http::http::{HeaderValue, StatusCode};
 use oauth2::basic::BasicClient;
-use oauth2::{AuthUrl, ClientId, CsrfToken, RedirectUrl, Scope};
+use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope};
 use serde::Serialize;
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, Refusal, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, Refusal, RoundTrips, WithCookie};
 use shared::model::ChatLogin;
+use shared::token::STATE_SECONDS;
 
 /// Bytes of entropy in a state.
 const NONCE: usize = 16;
+/// The cookie with the nonce of a login, which the callback compares with that of the state.
+pub(crate) const NONCE_COOKIE: &str = "chat_login";
 
 /// The reason if the owner's authorize endpoint cannot be parsed.
 const NO_URL: &str = "the authorize endpoint is not a valid URL";
@@ -59,7 +62,7 @@ impl Endpoint for Chat {
     type State = State;
     type Caller = ();
     type Input = ();
-    type Reply = Json<ChatLoginReply>;
+    type Reply = WithCookie<Json<ChatLoginReply>>;
     type Refusal = NoUrl;
 
     const NAME: &'static str = "auth/chat";
@@ -72,32 +75,62 @@ impl Endpoint for Chat {
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error<NoUrl>> {
         let active = state.base.published.active_version().await?;
         let config = &active.config;
-        let reply = if config.chat_sync && config.chat.is_complete() {
-            let url = new_state(state).and_then(|signed| authorization_url(&config.chat, signed));
-            ChatLoginReply::Url { success: true, url: url.map_err(|reason| Error::Refused(NoUrl(reason)))? }
+        let (reply, cookie) = if config.chat_sync && config.chat.is_complete() {
+            let login = Login::new(state).and_then(|login| login.begin(&config.chat));
+            let (url, cookie) = login.map_err(|reason| Error::Refused(NoUrl(reason)))?;
+            (ChatLoginReply::Url { success: true, url }, Some(cookie))
         } else {
-            ChatLoginReply::Disabled { success: false, error: "The chat integration is disabled or not configured." }
+            let error = "The chat integration is disabled or not configured.";
+            (ChatLoginReply::Disabled { success: false, error }, None)
         };
-        Ok(Json::of(&reply))
+        Ok(WithCookie { reply: Json::of(&reply), cookie })
     }
 }
 
-/// A signed state with fresh entropy.
-fn new_state(state: &State) -> Result<String, String> {
-    let mut nonce = [0_u8; NONCE];
-    getrandom::fill(&mut nonce).map_err(|_| "no entropy is available")?;
-    let nonce = format!("{:032x}", u128::from_be_bytes(nonce));
-    let signed = state.base.config.keys.sign_state(&nonce, state.base.clock.seconds());
-    signed.map_err(|error| error.to_string())
+/// A new login.
+struct Login {
+    nonce: String,
+    state: String,
+    pkce_verifier: PkceCodeVerifier,
+}
+
+impl Login {
+    /// A login with fresh entropy.
+    fn new(state: &State) -> Result<Self, String> {
+        let mut nonce = [0_u8; NONCE];
+        getrandom::fill(&mut nonce).map_err(|_| "no entropy is available")?;
+        let nonce = format!("{:032x}", u128::from_be_bytes(nonce));
+        let keys = &state.base.config.keys;
+        let signed = keys.sign_state(&nonce, state.base.clock.seconds()).map_err(|error| error.to_string())?;
+        let verifier = keys.pkce_verifier(&nonce).map_err(|error| error.to_string())?;
+        Ok(Self { nonce, state: signed, pkce_verifier: PkceCodeVerifier::new(verifier) })
+    }
+
+    /// The authorization-code URL of the store's client, and the cookie of the browser that goes there.
+    fn begin(self, chat: &ChatLogin) -> Result<(String, HeaderValue), String> {
+        let redirect = RedirectUrl::new(chat.redirect_url.clone()).map_err(|_| "the redirect URL is not valid")?;
+        let cookie = nonce_cookie(&self.nonce, redirect.url().path())?;
+        Ok((authorization_url(chat, redirect, self)?, cookie))
+    }
+}
+
+/// The cookie is sent to the callback only, and also when the platform's page leads there.
+fn nonce_cookie(nonce: &str, callback: &str) -> Result<HeaderValue, String> {
+    // A path may contain the sign that ends a cookie's attribute.
+    let path = if callback.contains(';') { "/" } else { callback };
+    let cookie =
+        format!("{NONCE_COOKIE}={nonce}; Max-Age={STATE_SECONDS}; Path={path}; HttpOnly; Secure; SameSite=Lax");
+    HeaderValue::try_from(cookie).map_err(|_| "the path of the redirect URL cannot be in a cookie".to_owned())
 }
 
 /// The authorization-code URL of the store's client.
-fn authorization_url(chat: &ChatLogin, state: String) -> Result<String, String> {
+fn authorization_url(chat: &ChatLogin, redirect: RedirectUrl, login: Login) -> Result<String, String> {
     let authorize = AuthUrl::new(chat.authorize_url.clone()).map_err(|_| NO_URL)?;
-    let redirect = RedirectUrl::new(chat.redirect_url.clone()).map_err(|_| "the redirect URL is not valid")?;
     let client =
         BasicClient::new(ClientId::new(chat.client_id.clone())).set_auth_uri(authorize).set_redirect_uri(redirect);
     let scopes = chat.scopes.iter().cloned().map(Scope::new);
-    let (url, _) = client.authorize_url(|| CsrfToken::new(state)).add_scopes(scopes).url();
+    let challenge = PkceCodeChallenge::from_code_verifier_sha256(&login.pkce_verifier);
+    let request = client.authorize_url(|| CsrfToken::new(login.state)).add_scopes(scopes);
+    let (url, _) = request.set_pkce_challenge(challenge).url();
     Ok(url.into())
 }

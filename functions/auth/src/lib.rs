@@ -1,19 +1,28 @@
 //! The auth function: logins and accounts.
 //!
-//! May read users, names, bans and the store's configuration; writes accounts with their names, and counts logins.
+//! May read users, names, bans and the store's configuration; writes accounts with their names and chat accounts, and
+//! counts logins. Calls the chat platform.
 
 mod chat;
+mod chat_callback;
 mod check_accessibility;
 mod get_user;
+mod settings;
 mod username;
 
+pub use settings::ChatSettings;
+
 use lambda_http::{Body, Request, Response};
+use outgoing::Client;
 use shared::base::Base;
 use shared::endpoint::{self, Route};
+use shared::store::connector;
+use std::sync::OnceLock;
 
 /// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<chat::Chat>(),
+    Route::to::<chat_callback::ChatCallback>(),
     Route::to::<get_user::GetUser>(),
     Route::to::<username::Login>(),
     Route::to::<check_accessibility::CheckAccessibility>(),
@@ -23,6 +32,9 @@ pub const ENDPOINTS: &[Route<State>] = &[
 #[derive(Debug)]
 pub struct State {
     base: Base,
+    chat: ChatSettings,
+    /// Made by the first login that needs it, so that a start does not pay for it.
+    outgoing: OnceLock<Client>,
 }
 
 impl AsRef<Base> for State {
@@ -34,8 +46,18 @@ impl AsRef<Base> for State {
 impl State {
     /// A state with empty caches.
     #[must_use]
-    pub fn new(base: Base) -> Self {
-        Self { base }
+    pub fn new(base: Base, chat: ChatSettings) -> Self {
+        Self { base, chat, outgoing: OnceLock::new() }
+    }
+
+    /// The same state with another client for calls to the chat platform.
+    #[must_use]
+    pub fn with_outgoing(self, client: Client) -> Self {
+        Self { outgoing: OnceLock::from(client), ..self }
+    }
+
+    fn outgoing(&self) -> &Client {
+        self.outgoing.get_or_init(|| Client::new(connector::roots()))
     }
 }
 

@@ -31,8 +31,8 @@ pub struct CartView<'a> {
     items: Vec<CartItemBody<'a>>,
 }
 
-/// The cart; `items`, `clear_price`, `virtual_price`, `price`, `tax` and `chat_sync` are additions (api.md, "Added
-/// fields").
+/// The cart; `items`, `clear_price`, `virtual_price`, `price`, `tax` and `chat_sync` are additions (api.md,
+/// "Added fields").
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CartBody<'a> {

@@ -3,10 +3,15 @@
 //! May read the catalog, users, ledgers, codes and referrals; may only write carts and the counters of unknown codes.
 
 mod accept_coupon;
+mod add;
+mod change;
+mod change_price;
 mod context;
+mod count;
 mod get_cart;
 mod get_promoted;
 mod get_select_servers;
+mod reload;
 mod remove;
 mod remove_code;
 mod remove_coupon;
@@ -14,6 +19,8 @@ mod remove_giftcard;
 mod remove_referral;
 mod servers;
 mod set_referral;
+mod set_selected_server;
+mod set_variable;
 mod write;
 
 use lambda_http::{Body, Request, Response};
@@ -33,6 +40,11 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<remove_referral::RemoveReferral>(),
     Route::to::<get_promoted::GetPromoted>(),
     Route::to::<get_select_servers::GetSelectServers>(),
+    Route::to::<add::Add>(),
+    Route::to::<reload::Reload>(),
+    Route::to::<set_variable::SetVariable>(),
+    Route::to::<set_selected_server::SetSelectedServer>(),
+    Route::to::<change_price::ChangePrice>(),
     Route::to::<remove::Remove>(),
     Route::to::<remove_coupon::RemoveCoupon>(),
     Route::to::<remove_giftcard::RemoveGiftcard>(),

@@ -1,18 +1,24 @@
 //! POST /payments/checkStatus: the state of an order (api.md, "POST /payments/checkStatus"). Every request is counted,
 //! also one that is refused. Counter, order and user are read concurrently.
 
-use crate::State;
+use crate::{DEADLINE, State};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Limited, RoundTrips};
 use shared::http::body;
 use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, UserId};
 use shared::rules::visibility::{OrderVisibility, visibility_of};
 use shared::store::limiter::RateLimit;
-use shared::store::{StoreError, keys, orders, users};
+use shared::store::orders::{self, StoredOrder};
+use shared::store::{StoreError, keys, users};
 use shared::token::Claim;
+use shared::usecases::checkouts::{self, Settled};
 use std::convert::Infallible;
+use std::time::Duration;
+
+/// How often the provider is asked about an order, in seconds.
+const EVERY_SECONDS: i64 = 10;
 
 /// POST /payments/checkStatus.
 pub struct CheckStatus;
@@ -24,15 +30,41 @@ pub struct StatusRequest {
     #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ InternalId::LONGEST }>"))]
     #[serde(deserialize_with = "body::text::<{ InternalId::LONGEST }, _, _>")]
     order_id: InternalId,
+    /// The provider's id of the checkout, as it is in the address to which the buyer returned. With it, `status` says how
+    /// far the payment is, and the provider is asked if the order is still pending.
+    #[serde(default)]
+    checkout_id: Option<String>,
 }
 
-/// The outcome of the lookup. `status` never says that the order is paid (rules.md, "Who may see an order").
+/// The outcome of the lookup. Without a `checkout_id`, `status` never says that the order is paid (rules.md, "Who may see
+/// an order").
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum StatusReply<'a> {
     /// The caller may see the order.
     Success {
+        /// The state of the order, as a text for people.
+        message: &'static str,
+        /// The order.
+        order_data: OrderBody<'a>,
+    },
+    /// The caller may see the order, and its payment has not ended. Only if the request has a `checkout_id`.
+    Pending {
+        /// The state of the order, as a text for people.
+        message: &'static str,
+        /// The order.
+        order_data: OrderBody<'a>,
+    },
+    /// The caller may see the order, and its payment failed. Only if the request has a `checkout_id`.
+    Failed {
+        /// The state of the order, as a text for people.
+        message: &'static str,
+        /// The order.
+        order_data: OrderBody<'a>,
+    },
+    /// The caller may see the order, and it was cancelled or refunded. Only if the request has a `checkout_id`.
+    Cancelled {
         /// The state of the order, as a text for people.
         message: &'static str,
         /// The order.
@@ -73,7 +105,7 @@ pub struct OrderBody<'a> {
 impl Endpoint for CheckStatus {
     type State = State;
     type Caller = Option<Claim>;
-    type Input = JsonBody<StatusRequest>;
+    type Input = Limited<JsonBody<StatusRequest>>;
     type Reply = Json<StatusReply<'static>>;
     type Refusal = Infallible;
 
@@ -85,15 +117,31 @@ impl Endpoint for CheckStatus {
     const ERRORS: ErrorBody = ErrorBody::Status;
     const UNAUTHORIZED: Option<&'static str> =
         Some("The order has an owner, and there is no token or one that is not valid");
+    const DEADLINE: Duration = DEADLINE;
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "", requests: 18, seconds: 60 });
 
-    async fn handle(state: &State, claim: Option<Claim>, JsonBody(body): Self::Input) -> Result<Self::Reply, Error> {
-        let id = body.order_id;
-        let (version, found) = tokio::join!(state.base.published.active_version(), read(state, &id, claim));
-        let (order, caller) = found?;
+    async fn handle(
+        state: &State,
+        claim: Option<Claim>,
+        Limited(JsonBody(body), mut admission): Self::Input,
+    ) -> Result<Self::Reply, Error> {
+        let id = &body.order_id;
+        let (version, found) = tokio::join!(state.base.published.active_version(), read(state, id, claim));
+        let (mut order, caller) = found?;
         let digits = version?.config.digits;
-        let reply = match visibility_of(order.as_ref(), caller) {
-            OrderVisibility::Shown(order) => shown(order, CurrencyFormat::new(order.digits.unwrap_or(digits))),
+        let is_shown =
+            matches!(visibility_of(order.as_ref().map(|stored| &stored.order), caller), OrderVisibility::Shown(_));
+        if let Some(stored) = order.as_ref().filter(|stored| is_shown && may_ask(stored, body.checkout_id.as_deref())) {
+            admission.granted().await?;
+            if ask(state, stored).await {
+                order = orders::get(&state.base.db, id).await?;
+            }
+        }
+        let reply = match visibility_of(order.as_ref().map(|stored| &stored.order), caller) {
+            OrderVisibility::Shown(order) => {
+                let wire = CurrencyFormat::new(order.digits.unwrap_or(digits));
+                shown(order, wire, body.checkout_id.is_some())
+            }
             OrderVisibility::Unauthorized => return Err(Error::Unauthorized),
             OrderVisibility::Forbidden => {
                 StatusReply::Forbidden { message: "This payment belongs to another account." }
@@ -104,12 +152,32 @@ impl Endpoint for CheckStatus {
     }
 }
 
+/// Whether the provider is asked: the order is pending, and the checkout is its own.
+fn may_ask(stored: &StoredOrder, checkout: Option<&str>) -> bool {
+    let session = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
+    stored.order.status == OrderStatus::Pending && session.is_some() && session == checkout
+}
+
+/// Asks the provider what became of the order's checkout, unless it was asked a moment ago, and writes it. Whether the order
+/// may have changed. A provider that does not respond is no failure: the order is then shown as it is.
+async fn ask(state: &State, stored: &StoredOrder) -> bool {
+    let (base, Some(stripe)) = (&state.base, &state.stripe) else { return false };
+    let clock = base.clock.as_ref();
+    match checkouts::ask(&base.db, clock, stripe, stored, EVERY_SECONDS).await {
+        Ok(settled) => settled != Some(Settled::Open),
+        Err(error) => {
+            tracing::warn!(order = %stored.order.internal_id, error = %error, "the order could not be settled");
+            true
+        }
+    }
+}
+
 /// The order, and the caller if their account accepts the token.
 async fn read(
     state: &State,
     id: &InternalId,
     claim: Option<Claim>,
-) -> Result<(Option<Order>, Option<UserId>), StoreError> {
+) -> Result<(Option<StoredOrder>, Option<UserId>), StoreError> {
     let mut wanted = vec![keys::order(id)];
     wanted.extend(claim.map(|claim| keys::user(claim.user)));
     let mut rows = state.base.db.batch_get(wanted).await?;
@@ -117,17 +185,12 @@ async fn read(
         Some(claim) => users::admit(&mut rows, claim)?.map(|user| user.id),
         None => None,
     };
-    Ok((orders::take(&mut rows, id)?, caller))
+    Ok((StoredOrder::take(&mut rows, id)?, caller))
 }
 
-fn shown(order: &Order, wire: CurrencyFormat) -> StatusReply<'_> {
-    let message = match order.status {
-        OrderStatus::Pending => "The payment is pending.",
-        OrderStatus::Paid => "The payment was received.",
-        OrderStatus::Failed => "The payment failed.",
-        OrderStatus::Cancelled => "The payment was cancelled.",
-        OrderStatus::Refunded => "The payment was refunded.",
-    };
+/// An order that the caller may see. After a checkout, `status` says how far the payment is; otherwise it says that the
+/// lookup worked.
+fn shown(order: &Order, wire: CurrencyFormat, after_checkout: bool) -> StatusReply<'_> {
     let order_data = OrderBody {
         id: order.id,
         internal_id: order.internal_id.as_str(),
@@ -137,7 +200,21 @@ fn shown(order: &Order, wire: CurrencyFormat) -> StatusReply<'_> {
         gateway: &order.gateway,
         created_at: created_at(order.created_at),
     };
-    StatusReply::Success { message, order_data }
+    let message = match order.status {
+        OrderStatus::Pending => "The payment is pending.",
+        OrderStatus::Paid => "The payment was received.",
+        OrderStatus::Failed => "The payment failed.",
+        OrderStatus::Cancelled => "The payment was cancelled.",
+        OrderStatus::Refunded => "The payment was refunded.",
+    };
+    match order.status {
+        OrderStatus::Pending if after_checkout => StatusReply::Pending { message, order_data },
+        OrderStatus::Failed if after_checkout => StatusReply::Failed { message, order_data },
+        OrderStatus::Cancelled | OrderStatus::Refunded if after_checkout => {
+            StatusReply::Cancelled { message, order_data }
+        }
+        _ => StatusReply::Success { message, order_data },
+    }
 }
 
 /// `YYYY-MM-DD HH:MM:SS` in UTC (api.md, "POST /payments/checkStatus").

@@ -1,20 +1,42 @@
-//! The payments function: payments/checkStatus.
+//! The payments function: which methods there are, checkouts, webhooks, the state of orders, and the scheduled sweep.
 //!
-//! May read orders and users; may only write the counters of rate limits.
+//! Reads what a cart's price depends on. Writes orders, ledgers, users, codes, carts and stock inside transactions only;
+//! counters of rate limits and sequences by single updates.
 
 mod check_status;
+mod create;
+mod list_methods;
+mod stripe_webhook;
+mod sweep;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
+use shared::providers::Stripe;
+use shared::store::counters::Counters;
+use shared::store::items::ItemCache;
+use shared::usecases::carts::CartSources;
+use std::time::Duration;
 
 /// The endpoints of this function.
-pub const ENDPOINTS: &[Route<State>] = &[Route::to::<check_status::CheckStatus>()];
+pub const ENDPOINTS: &[Route<State>] = &[
+    Route::to::<check_status::CheckStatus>(),
+    Route::to::<create::Create>(),
+    Route::to::<list_methods::ListMethods>(),
+    Route::to::<stripe_webhook::StripeWebhook>(),
+    Route::to::<sweep::Sweep>(),
+];
+
+/// The time of a request that may call the payment provider. The function's `Timeout` is longer.
+const DEADLINE: Duration = Duration::from_secs(18);
 
 /// The state of the function, which lives as long as its process.
 #[derive(Debug)]
 pub struct State {
     base: Base,
+    items: ItemCache,
+    counters: Counters,
+    stripe: Option<Stripe>,
 }
 
 impl AsRef<Base> for State {
@@ -24,10 +46,18 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A state with empty caches.
+    /// A state with empty caches. Without Stripe's keys there are no payment methods.
     #[must_use]
     pub fn new(base: Base) -> Self {
-        Self { base }
+        let counters = Counters::new(base.config.cache);
+        let stripe = Stripe::of(&base.config);
+        Self { base, items: ItemCache::default(), counters, stripe }
+    }
+
+    /// What carts are read from.
+    fn sources(&self) -> CartSources<'_> {
+        let Self { base, items, counters, .. } = self;
+        CartSources { db: &base.db, items, counters, clock: base.clock.as_ref() }
     }
 }
 

@@ -8,8 +8,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Another program listens on the port.
-    #[error("port {0} is taken; choose another with --port, or --port 0 for a free one")]
-    PortTaken(u16),
+    #[error("port {port} is taken; choose another with {option}, or {option} 0 for a free one")]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// The option that sets it.
+        option: &'static str,
+    },
     /// Listening on the port failed for another reason.
     #[error("cannot listen on 127.0.0.1:{port}: {source}")]
     Listen {

@@ -12,6 +12,27 @@ use std::pin::Pin;
 use std::sync::Arc;
 use template::Template;
 
+/// The values that a deployment reads from Secrets Manager.
+#[derive(Clone, Copy)]
+pub struct Secrets<'a> {
+    /// `TOKEN_KEYS`.
+    pub token_keys: &'a str,
+    /// `CHAT_SECRET`.
+    pub chat: &'a str,
+    /// `PAYMENT_KEYS`.
+    pub payments: &'a str,
+    /// `STRIPE_API_BASE`: the stand-in for Stripe. No deployment has it.
+    pub stripe: Option<&'a str>,
+}
+
+impl<'a> Secrets<'a> {
+    /// Secrets as a new stack has them: token keys, and neither a chat client nor a payment provider.
+    #[must_use]
+    pub const fn new(token_keys: &'a str) -> Self {
+        Self { token_keys, chat: "{}", payments: "{}", stripe: None }
+    }
+}
+
 /// The five functions.
 #[derive(Debug)]
 pub struct Functions {
@@ -23,15 +44,28 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Creates the functions for a table, with the environment that the template gives each. Only the table's name and
-    /// the token keys are passed, because the template does not have them before a deploy.
+    /// Creates the functions for a table, as in a new stack, see [`Functions::with_secrets`].
     ///
     /// # Errors
     /// [`StartError`] for the first function that cannot start.
     pub fn new(template: &Template, db: &Db, token_keys: &str, clock: &Arc<dyn Clock>) -> Result<Self, StartError> {
+        Self::with_secrets(template, db, Secrets::new(token_keys), clock)
+    }
+
+    /// Creates the functions for a table, with the environment that the template gives each. Only the table's name and
+    /// the secrets are passed, because the template does not have them before a deploy.
+    ///
+    /// # Errors
+    /// [`StartError`] for the first function that cannot start.
+    pub fn with_secrets(
+        template: &Template,
+        db: &Db,
+        secrets: Secrets<'_>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, StartError> {
         let base = |function: &str| {
             let environment = template.environment(function)?;
-            let config = config(&environment, db.table(), token_keys)
+            let config = config(function, &environment, db.table(), secrets)
                 .map_err(|source| StartError::Function { function: function.to_owned(), source })?;
             Ok::<_, StartError>(Base::new(db.clone(), config, Arc::clone(clock)))
         };
@@ -40,8 +74,14 @@ impl Functions {
             cart: cart::State::new(base("cart")?),
             payments: payments::State::new(base("payments")?),
             content: content::State::new(base("content")?),
-            auth: auth::State::new(base("auth")?),
+            auth: auth::State::new(base("auth")?, chat_settings(&template.environment("auth")?, secrets.chat)),
         })
+    }
+
+    /// The same functions with another client for calls to other services.
+    #[must_use]
+    pub fn with_outgoing(self, client: outgoing::Client) -> Self {
+        Self { auth: self.auth.with_outgoing(client), ..self }
     }
 
     /// Runs what each function's process runs before its first request.
@@ -88,14 +128,24 @@ impl Functions {
     pub const NAMES: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
 }
 
+fn chat_settings(environment: &BTreeMap<String, String>, secret: &str) -> auth::ChatSettings {
+    auth::ChatSettings::from_vars(|name| match name {
+        "CHAT_SECRET" => Some(secret.to_owned()),
+        name => environment.get(name).cloned(),
+    })
+}
+
 fn config(
+    function: &str,
     environment: &BTreeMap<String, String>,
     table: &str,
-    token_keys: &str,
+    secrets: Secrets<'_>,
 ) -> Result<Config, shared::config::ConfigError> {
     Config::from_vars(|name| match name {
         "TABLE_NAME" => Some(table.to_owned()),
-        "TOKEN_KEYS" => Some(token_keys.to_owned()),
+        "TOKEN_KEYS" => Some(secrets.token_keys.to_owned()),
+        "PAYMENT_KEYS" if function == "payments" => Some(secrets.payments.to_owned()),
+        "STRIPE_API_BASE" if function == "payments" => secrets.stripe.map(str::to_owned),
         name => environment.get(name).cloned(),
     })
 }

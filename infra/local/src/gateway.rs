@@ -25,7 +25,7 @@ const TOO_LARGE: &str = "Request Entity Too Large";
 pub struct Gateway {
     routes: Vec<Route>,
     cors: Option<Cors>,
-    functions: Functions,
+    functions: Arc<Functions>,
     clock: Arc<dyn Clock>,
     requests: AtomicU64,
     /// Empty, or a path that begins with a slash.
@@ -37,7 +37,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`StartError`] if the template has no usable routes, or a route to a function that does not exist.
-    pub fn new(template: &Template, functions: Functions, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+    pub fn new(
+        template: &Template,
+        functions: impl Into<Arc<Functions>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StartError> {
         let routes = template.routes()?;
         if let Some(route) = routes.iter().find(|route| !Functions::NAMES.contains(&route.function.as_str())) {
             return Err(StartError::UnknownFunction(route.function.clone()));
@@ -45,7 +49,7 @@ impl Gateway {
         Ok(Self {
             routes,
             cors: template.cors()?,
-            functions,
+            functions: functions.into(),
             clock,
             requests: AtomicU64::new(1),
             base_path: String::new(),

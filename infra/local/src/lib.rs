@@ -3,6 +3,7 @@
 //! Nothing is defined twice. Table, routes, CORS and environment are read from template.yaml. Every request becomes the
 //! event that AWS would send, and is handled by the code that is deployed.
 
+pub mod chat;
 mod cors;
 pub mod data;
 pub mod engine;
@@ -14,3 +15,4 @@ pub mod options;
 pub mod ready;
 pub mod server;
 pub mod store;
+pub mod stripe;

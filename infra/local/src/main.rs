@@ -3,12 +3,13 @@
 use clap::Parser;
 use local::engine::{Engine, ensure_table};
 use local::error::StartError;
-use local::functions::Functions;
+use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::options::Options;
-use local::ready::{Ready, Try, revoked, tokens};
+use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::store::Store;
-use local::{data, server};
+use local::stripe::{self, StandIn};
+use local::{chat, data, server};
 use shared::clock::{Clock, SystemClock};
 use shared::store::published::read_active_version;
 use shared::store::{Access, Db};
@@ -16,11 +17,20 @@ use shared::token::TokenKeys;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use template::Template;
+use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
 /// The SDK's variable for another database.
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
+/// The template's parameter with the origins whose pages may call the API.
+const ORIGINS: &str = "AllowedOrigins";
+
+/// How often the sweep runs here.
+const SWEEP: Duration = Duration::from_secs(60);
+/// The event that starts it.
+const SWEEP_EVENT: &str = include_str!("../../../events/payments/sweep.json");
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -46,9 +56,12 @@ struct Database {
 async fn run(options: &Options) -> Result<(), StartError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let now = clock.seconds();
-    let template = Template::read(&options.template, &options.parameter_map())?;
+    let (listener, chat_listener) = listen(options).await?;
+    let origins = origins(options, &chat_listener)?;
+    let mut parameters = options.parameter_map();
+    parameters.insert(ORIGINS.to_owned(), origins.clone());
+    let template = Template::read(&options.template, &parameters)?;
     let store = Store::read(&options.store, now)?;
-    let listener = server::listen(options.port).await?;
     let token_keys = match &options.data {
         Some(dir) => {
             data::prepare(dir)?;
@@ -58,17 +71,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     };
     let database = open(options, &template).await?;
     let db = Db::direct(database.access.clone(), &database.table);
-    if is_here(&database.access.endpoint) {
-        ensure_table(db.client(), &database.table, &template.table()?).await?;
-        store.load_into_empty(&db, now).await?;
-        if options.republish {
-            store.republish(&db, now).await?;
-        }
-    } else if options.republish {
-        return Err(StartError::RepublishRemote(database.access.endpoint));
-    } else if read_active_version(&db).await.map_err(publish::PublishError::Store)?.is_none() {
-        return Err(StartError::EmptyRemote(database.access.endpoint));
-    }
+    fill(options, &template, &store, &database, &db, now).await?;
     let live = store.in_table(&db).await?;
     let published = read_active_version(&db).await.map_err(publish::PublishError::Store)?;
     let differs = published.is_some_and(|active| publish::store_of(&active.version) != store.compiled.version);
@@ -78,16 +81,29 @@ async fn run(options: &Options) -> Result<(), StartError> {
         to_try.page.clear();
     }
     let base_path = options.base_path.as_deref().unwrap_or_default();
-    let functions = Functions::new(&template, &db, &token_keys, &clock)?;
-    let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
     let port = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?.port();
+    let base_url = format!("http://127.0.0.1:{port}{base_path}");
+    let chat = chat_login(&db, &database.access.endpoint, chat_listener, &base_url, origins).await?;
+    let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
+    let stripe = payment_provider(options, &database.access.endpoint, &base_url).await?;
+    let (payment_keys, stripe_url) = match &stripe {
+        Some(stripe) => (stripe::payment_keys(), Some(stripe.base_url())),
+        None => (std::env::var("PAYMENT_KEYS").unwrap_or_default(), None),
+    };
+    let secrets =
+        Secrets { token_keys: &token_keys, chat: &chat_secret, payments: &payment_keys, stripe: stripe_url.as_deref() };
+    let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
+    tokio::spawn(sweep(Arc::clone(&functions)));
+    let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
     let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
     let ready = Ready {
-        base_url: format!("http://127.0.0.1:{port}{base_path}"),
+        base_url,
         dynamodb_endpoint: database.access.endpoint,
         table: database.table,
         tokens: tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
         r#try: to_try,
+        chat,
+        payments: stripe_url,
         shown_user: live.users.first().map(|user| user.username.clone()),
         revoked: revoked(&live, now),
     };
@@ -100,6 +116,109 @@ async fn run(options: &Options) -> Result<(), StartError> {
     }
     server::serve(listener, gateway, clock, options.quiet, stopped).await;
     Ok(())
+}
+
+/// Listens for the API and for the chat platform's stand-in.
+async fn listen(options: &Options) -> Result<(TcpListener, TcpListener), StartError> {
+    const OPTION: &str = "--chat-port";
+    let api = server::listen(options.port, "--port").await?;
+    let chat = match options.chat_port {
+        Some(port) => server::listen(port, OPTION).await?,
+        None => {
+            let next = if options.port == 0 { 0 } else { options.port.checked_add(1).unwrap_or_default() };
+            match server::listen(next, OPTION).await {
+                Ok(listener) => listener,
+                Err(_) => server::listen(0, OPTION).await?,
+            }
+        }
+    };
+    Ok((api, chat))
+}
+
+/// The origins whose pages may call the API: those of the command line, else the page of the stand-in and the usual port
+/// of a storefront in development.
+fn origins(options: &Options, chat_listener: &TcpListener) -> Result<String, StartError> {
+    if let Some(given) = options.parameter_map().remove(ORIGINS) {
+        return Ok(given);
+    }
+    Ok(format!("{},http://localhost:3000,http://127.0.0.1:3000", chat::url_of(chat_listener)?))
+}
+
+/// Publishes and loads the store into a database on this machine. Any other must have a store already.
+async fn fill(
+    options: &Options,
+    template: &Template,
+    store: &Store,
+    database: &Database,
+    db: &Db,
+    now: i64,
+) -> Result<(), StartError> {
+    let endpoint = &database.access.endpoint;
+    if is_here(endpoint) {
+        ensure_table(db.client(), &database.table, &template.table()?).await?;
+        store.load_into_empty(db, now).await?;
+        if options.republish {
+            store.republish(db, now).await?;
+        }
+    } else if options.republish {
+        return Err(StartError::RepublishRemote(endpoint.clone()));
+    } else if read_active_version(db).await.map_err(publish::PublishError::Store)?.is_none() {
+        return Err(StartError::EmptyRemote(endpoint.clone()));
+    }
+    Ok(())
+}
+
+/// Starts the stand-in for the chat platform and points the published store to it. A database elsewhere is not changed,
+/// and its store keeps its own platform.
+async fn chat_login(
+    db: &Db,
+    endpoint: &str,
+    listener: TcpListener,
+    base_url: &str,
+    origins: String,
+) -> Result<Option<Chat>, StartError> {
+    if !is_here(endpoint) {
+        return Ok(None);
+    }
+    let url = chat::url_of(&listener)?;
+    let storefront = origins.split(',').next().filter(|origin| *origin != "*").map(str::to_owned);
+    let config = chat::configure(db, |config| {
+        chat::point_endpoints(&mut config.chat, &url);
+        config.chat.redirect_url = format!("{base_url}/auth/chat/callback");
+        config.storefront_url = storefront.unwrap_or_else(|| config.storefront_url.clone());
+    });
+    let Some(config) = config.await? else { return Ok(None) };
+    let client = chat::Client { id: config.chat.client_id, redirect_url: config.chat.redirect_url };
+    tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client, base_url)));
+    Ok(Some(Chat { page: format!("{url}/"), allowed_origins: origins, chat_secret: chat::secret() }))
+}
+
+/// Starts the stand-in for Stripe. A database elsewhere keeps its own provider, if the environment has its keys.
+async fn payment_provider(options: &Options, endpoint: &str, base_url: &str) -> Result<Option<StandIn>, StartError> {
+    if !is_here(endpoint) {
+        return Ok(None);
+    }
+    let webhook_url = Some(format!("{base_url}/payments/webhook/stripe"));
+    stripe::start(stripe::Options { port: options.stripe_port, webhook_url, ..stripe::Options::default() })
+        .await
+        .map(Some)
+}
+
+/// Lets the payments function finish what is left to do, as the schedule of a deployment does.
+async fn sweep(functions: Arc<Functions>) {
+    let mut ticks = tokio::time::interval(SWEEP);
+    loop {
+        ticks.tick().await;
+        match lambda_http::request::from_str(SWEEP_EVENT) {
+            Ok(request) => _ = functions.call("payments", request).await,
+            Err(_) => return,
+        }
+    }
+}
+
+/// The client secret for a store in a database elsewhere.
+fn environments_secret() -> String {
+    std::env::var("CHAT_SECRET").unwrap_or_default()
 }
 
 /// The embedded database, or the one that the environment names.

@@ -26,6 +26,12 @@ pub struct Options {
     /// Port to listen on, on 127.0.0.1; 0 picks a free one.
     #[arg(long, default_value_t = 4010)]
     pub port: u16,
+    /// Port of the stand-in for the chat platform; default: the one after --port if it is free, else any free one.
+    #[arg(long, value_name = "PORT")]
+    pub chat_port: Option<u16>,
+    /// Port of the stand-in for Stripe; 0 picks a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub stripe_port: u16,
     /// Path before every route, such as /api; default: none. In a deployment this is the parameter BasePath.
     #[arg(long, value_name = "PATH", value_parser = parse_base_path)]
     pub base_path: Option<String>,
@@ -44,7 +50,8 @@ pub struct Options {
     /// Print one line of JSON when ready, and no other text on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Value of a parameter of the template, as in a deployment; can be repeated.
+    /// Value of a parameter of the template, as in a deployment; can be repeated. AllowedOrigins is by default the page
+    /// of the chat stand-in and port 3000 of this machine; the first origin that it names is the storefront's.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub parameters: Vec<(String, String)>,
     /// The template; default: the repository's.

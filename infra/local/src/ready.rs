@@ -24,12 +24,27 @@ pub struct Ready {
     pub tokens: BTreeMap<String, String>,
     /// Values of the store to try.
     pub r#try: Try,
+    /// The chat login; `None` with a database elsewhere.
+    pub chat: Option<Chat>,
+    /// The URL of the stand-in for Stripe; `None` with a database elsewhere.
+    pub payments: Option<String>,
     /// The user whose token is in the curl lines: the first in the table.
     #[serde(skip)]
     pub shown_user: Option<String>,
     /// The users whose tokens are refused, because they were revoked.
     #[serde(skip)]
     pub revoked: Vec<String>,
+}
+
+/// The chat login, with the stand-in for the chat platform.
+#[derive(Debug, Clone, Serialize)]
+pub struct Chat {
+    /// The URL of a page that logs in as a storefront does.
+    pub page: String,
+    /// The origins whose pages may call the API, as in `ALLOWED_ORIGINS`.
+    pub allowed_origins: String,
+    /// The secret of the stand-in's client, as in `CHAT_SECRET`.
+    pub chat_secret: String,
 }
 
 /// Values of the store to try; empty if there is none.
@@ -145,6 +160,13 @@ impl fmt::Display for Ready {
         if let Some(order) = self.r#try.orders.iter().find(|order| order.owner.is_none()) {
             let body = serde_json::json!({ "order_id": order.id });
             writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
+        }
+        if let Some(chat) = &self.chat {
+            writeln!(f, "\nTo try the chat login, open {}", chat.page)?;
+            writeln!(f, "Pages of these origins may call the API: {}", chat.allowed_origins)?;
+        }
+        if let Some(payments) = &self.payments {
+            writeln!(f, "\nPayments go to a stand-in for Stripe; to see them, open {payments}")?;
         }
         write!(f, "\nRequests are printed to standard error (--quiet turns this off). Ctrl-C stops the server.")
     }

@@ -22,13 +22,13 @@ const HEAD: Duration = Duration::from_secs(10);
 /// How long open requests may take to finish after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Listens on 127.0.0.1.
+/// Listens on 127.0.0.1. `option` is the command line's option for the port.
 ///
 /// # Errors
 /// [`StartError`] if the port is in use or not allowed.
-pub async fn listen(port: u16) -> Result<TcpListener, StartError> {
+pub async fn listen(port: u16, option: &'static str) -> Result<TcpListener, StartError> {
     TcpListener::bind(("127.0.0.1", port)).await.map_err(|source| match source.kind() {
-        ErrorKind::AddrInUse => StartError::PortTaken(port),
+        ErrorKind::AddrInUse => StartError::PortTaken { port, option },
         _ => StartError::Listen { port, source },
     })
 }

@@ -5,12 +5,13 @@
 use crate::compile::{Compiled, CompiledCategory};
 use crate::files::{
     At, CategoryFile, ChatClientFile, ChatFile, ComparisonRow, CurrencyFile, Decimal, FORMAT, GameServerFile, GoalFile,
-    ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile, PlayersFile, PromotionFile, RateFile,
-    ServerFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles, StorefrontFile, VariableFile,
+    ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile, PaymentsFile, PlayersFile, PromotionFile,
+    RateFile, ServerFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles, StorefrontFile, VariableFile,
     VirtualCurrencyFile,
 };
+use crate::provider;
 use serde::Serialize;
-use shared::model::{CategoryWithItems, Currency, Item, Link, Money, Page, Rate, Slug};
+use shared::model::{CategoryWithItems, Currency, Item, Link, Money, Page, Payments, Rate, Slug};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -160,6 +161,7 @@ fn site(store: &Compiled) -> StoreFile {
         },
         players: PlayersFile { avatar: config.player_avatar.clone().into() },
         storefront: StorefrontFile { url: config.storefront_url.clone().into() },
+        payments: payments(store),
         patrons: patrons(store),
         servers: servers(store),
     }
@@ -197,7 +199,22 @@ fn chat(store: &Compiled) -> ChatFile {
             redirect_url: login.redirect_url.clone().into(),
             scopes: login.scopes.clone(),
             authorize_url: login.authorize_url.clone().into(),
+            token_url: login.token_url.clone().into(),
+            user_url: login.user_url.clone().into(),
         },
+    }
+}
+
+fn payments(store: &Compiled) -> PaymentsFile {
+    let (payments, usual) = (&store.config.payments, Payments::default());
+    let charged = provider::at_stripe(&payments.currency).ok().filter(|_| !payments.methods.is_empty());
+    let least = charged.and_then(|charged| charged.least).unwrap_or(usual.least);
+    PaymentsFile {
+        methods: payments.methods.iter().map(|method| method.clone().into()).collect(),
+        hold_minutes: (payments.hold_minutes != usual.hold_minutes).then(|| payments.hold_minutes.into()),
+        hold_units: (payments.hold_units != usual.hold_units).then(|| payments.hold_units.into()),
+        delayed: payments.delayed,
+        least: (payments.least != least).then(|| Decimal::from_money(payments.least, store.config.digits)),
     }
 }
 

@@ -20,6 +20,7 @@ pub mod live;
 mod load;
 mod lower;
 mod parse;
+pub mod provider;
 mod publish;
 mod read;
 mod remove;

@@ -140,8 +140,12 @@ impl<'s> Fields<'s> {
             Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
-        let kind = kinds.iter().find(|kind| **kind != "null").or(kinds.first()).copied().unwrap_or("any");
-        match kind {
+        let kinds: Vec<&str> = match kinds.as_slice() {
+            ["null"] => kinds,
+            _ => kinds.into_iter().filter(|kind| *kind != "null").collect(),
+        };
+        match kinds.join(" or ").as_str() {
+            "" => "any".to_owned(),
             "array" => schema.get("items").map_or("array".to_owned(), |items| self.many("array", items)),
             "object" => match schema.get("additionalProperties").filter(|values| values.is_object()) {
                 Some(values) => self.many("object", values),
@@ -159,7 +163,7 @@ impl<'s> Fields<'s> {
         let kind = self.kind(inner);
         let plural = match kind.split_once(' ') {
             Some(("array", rest)) => format!("arrays {rest}"),
-            _ => format!("{kind}s"),
+            _ => format!("{}s", kind.replace(" or ", "s or ")),
         };
         format!("{container} of {plural}")
     }

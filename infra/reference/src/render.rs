@@ -2,7 +2,7 @@
 
 use crate::endpoints::{Documented, Reference, json};
 use crate::fields::{Field, Fields, Object};
-use shared::endpoint::{Access, Cache, Declaration, InputKind, OtherResponse};
+use shared::endpoint::{Access, Cache, Declaration, InputKind, OtherResponse, RequestSchemas};
 use std::fmt::Write;
 
 /// The table of the documented endpoints in api.md.
@@ -69,15 +69,20 @@ fn access(declaration: &Declaration) -> String {
 }
 
 fn request(reference: &Reference, endpoint: &Documented) -> String {
-    let Some(schema) = endpoint.description.request.as_ref().map(json) else { return String::new() };
     let fields = Fields(&reference.requests);
-    match endpoint.description.path_parameter {
-        Some(name) => {
-            let (kind, meaning) = (fields.kind(schema), fields.description(schema));
-            table("Path parameter:", &[Field { name: name.to_owned(), kind, null: "no", meaning }])
-        }
-        None => objects("Request", fields, schema),
+    let mut text = String::new();
+    let RequestSchemas { path_parameter, query, body } = &endpoint.description.request;
+    if let (Some(name), Some(schema)) = (endpoint.description.path_parameter, path_parameter.as_ref().map(json)) {
+        let (kind, meaning) = (fields.kind(schema), fields.description(schema));
+        text.push_str(&table("Path parameter:", &[Field { name: name.to_owned(), kind, null: "no", meaning }]));
     }
+    if let Some(schema) = query.as_ref().map(json) {
+        text.push_str(&objects("Query", fields, schema));
+    }
+    if let Some(schema) = body.as_ref().map(json) {
+        text.push_str(&objects("Request", fields, schema));
+    }
+    text
 }
 
 fn responses(reference: &Reference, endpoint: &Documented) -> String {

@@ -155,9 +155,7 @@ fn the_body_of_every_sample_event_fits_its_schema() {
     let mut count = 0;
     for (function, test, path, _) in snapshots() {
         let endpoint = reference.endpoints.iter().find(|endpoint| is_of(endpoint, &function, &test)).unwrap();
-        let (Some(schema), None) = (&endpoint.description.request, endpoint.description.path_parameter) else {
-            continue;
-        };
+        let Some(schema) = &endpoint.description.request.body else { continue };
         let body: Value = serde_json::from_str(sample(&function, &test)["body"].as_str().unwrap()).unwrap();
         let faults = check.faults("", &body, schema.as_value());
         assert!(faults.is_empty(), "{}:\n{}", path.display(), faults.join("\n"));

@@ -2,7 +2,7 @@
 //! Everything follows from the endpoint's types, so that the documentation cannot say something else. Compiled with the
 //! feature `schema` only, which no deployed function has.
 
-use super::{Access, Admission, Cache, Endpoint, Error, Input, InputKind, Received, Refusal, Reply};
+use super::{Access, Admission, Cache, Endpoint, Error, Input, Received, Refusal, Reply, RequestSchemas};
 use crate::http::body::BodyFault;
 use crate::http::reply;
 use crate::http::route::parameter_name;
@@ -27,8 +27,8 @@ pub struct Schemas {
 /// The documentation of an endpoint, beyond its [`super::Declaration`].
 #[derive(Debug)]
 pub struct Description {
-    /// The schema of the JSON body or of the path parameter; `None` if the endpoint reads neither.
-    pub request: Option<Schema>,
+    /// The schemas of what the endpoint reads.
+    pub request: RequestSchemas,
     /// The name of the path parameter, if the routes have one.
     pub path_parameter: Option<&'static str>,
     /// The ordinary response, with status 200.
@@ -80,7 +80,7 @@ impl OtherResponse {
 /// Describes an endpoint.
 pub(super) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Description {
     Description {
-        request: E::Input::schema(&mut schemas.requests),
+        request: E::Input::schemas(&mut schemas.requests),
         path_parameter: E::ROUTES.iter().find_map(|route| parameter_name(route)),
         reply: E::Reply::content(&mut schemas.replies),
         others: others::<E>(),
@@ -97,7 +97,7 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
         *unchanged.status_mut() = lambda_http::http::StatusCode::NOT_MODIFIED;
         others.push(OtherResponse::of("The caller already has this response (GET with `If-None-Match`)", &unchanged));
     }
-    if E::Input::KIND == InputKind::JsonBody {
+    if E::Input::KIND.has_json_body() {
         let when = "The body is not a JSON object, or a field is missing or has a value that it cannot have";
         others.push(OtherResponse::of(when, &response(Error::Body(example_fault::<E>()))));
     }

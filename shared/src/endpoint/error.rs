@@ -25,6 +25,16 @@ pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
         None
     }
 
+    /// The response, if it does not have the shape of the endpoint's error bodies.
+    fn response(&self) -> Option<Response<Body>> {
+        None
+    }
+
+    /// The shape of its body; `usual` is that of the endpoint's errors.
+    fn shape(&self, usual: ErrorBody) -> ErrorBody {
+        usual
+    }
+
     /// Every refusal, after its condition, for the documentation.
     fn documented() -> Vec<(&'static str, Self)>;
 }
@@ -93,7 +103,10 @@ struct Failure<'a> {
 impl ErrorBody {
     /// The response to an endpoint's own refusal.
     pub(super) fn refusal<R: Refusal>(self, refusal: &R) -> Response<Body> {
-        let mut response = self.response(refusal.status(), &refusal.to_string());
+        if let Some(response) = refusal.response() {
+            return response;
+        }
+        let mut response = refusal.shape(self).response(refusal.status(), &refusal.to_string());
         if let Some(seconds) = refusal.retry_seconds() {
             reply::set_number(&mut response, RETRY_AFTER, seconds);
         }
@@ -121,6 +134,17 @@ impl<R: Refusal> Error<R> {
             Self::Body(fault) => Error::Body(fault),
             Self::Store(error) => Error::Store(error),
         })
+    }
+
+    /// The same error with another type of refusals.
+    pub fn map<Q>(self, refusal: impl FnOnce(R) -> Q) -> Error<Q> {
+        match self {
+            Self::Refused(refused) => Error::Refused(refusal(refused)),
+            Self::Unauthorized => Error::Unauthorized,
+            Self::TooManyAttempts { retry_seconds } => Error::TooManyAttempts { retry_seconds },
+            Self::Body(fault) => Error::Body(fault),
+            Self::Store(error) => Error::Store(error),
+        }
     }
 }
 

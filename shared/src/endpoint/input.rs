@@ -17,8 +17,22 @@ pub enum InputKind {
     JsonBody,
     /// The path parameter.
     PathParameter,
+    /// The path parameter, and a JSON object.
+    PathParameterAndJsonBody,
     /// The cookie `token`.
     TokenCookie,
+    /// The bytes of the body, with their signature.
+    Signed,
+    /// Parameters of the query.
+    Query,
+}
+
+impl InputKind {
+    /// Whether a JSON object is read.
+    #[must_use]
+    pub const fn has_json_body(self) -> bool {
+        matches!(self, Self::JsonBody | Self::PathParameterAndJsonBody)
+    }
 }
 
 /// A request as an endpoint received it. Its body is not too large.
@@ -53,9 +67,21 @@ pub trait Input: Sized + Send {
     /// [`BodyFault`], which names the field that is wrong.
     fn read(received: Received<'_>) -> Result<Self, BodyFault>;
 
-    /// The schema of the input; `None` if the endpoint reads nothing.
+    /// The schemas of what is read.
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema>;
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas;
+}
+
+/// The schemas of what an endpoint reads of a request.
+#[cfg(feature = "schema")]
+#[derive(Debug, Default)]
+pub struct RequestSchemas {
+    /// That of the path parameter.
+    pub path_parameter: Option<schemars::Schema>,
+    /// That of the parameters of the query.
+    pub query: Option<schemars::Schema>,
+    /// That of the JSON body.
+    pub body: Option<schemars::Schema>,
 }
 
 impl Input for () {
@@ -66,8 +92,8 @@ impl Input for () {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        None
+    fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas::default()
     }
 }
 
@@ -83,8 +109,8 @@ impl<T: DeserializeOwned + Described + Send> Input for JsonBody<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { body: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
     }
 }
 
@@ -102,8 +128,8 @@ impl<I: Input> Input for Limited<I> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        I::schema(generator)
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        I::schemas(generator)
     }
 }
 
@@ -120,8 +146,33 @@ impl<I: Input> Input for WithAddress<I> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        I::schema(generator)
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        I::schemas(generator)
+    }
+}
+
+/// A body whose bytes are signed. Nothing of it is parsed here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    /// The header `Stripe-Signature`; several are joined by commas.
+    pub signature: Option<String>,
+    /// The body as it was sent.
+    pub body: Vec<u8>,
+}
+
+impl Input for Signed {
+    const KIND: InputKind = InputKind::Signed;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let headers = received.request.headers().get_all("stripe-signature").iter();
+        let headers: Vec<&str> = headers.map(|value| value.to_str().unwrap_or_default()).collect();
+        let signature = (!headers.is_empty()).then(|| headers.join(","));
+        Ok(Self { signature, body: received.request.body().to_vec() })
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas::default()
     }
 }
 
@@ -140,8 +191,8 @@ impl Input for TokenCookie {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(_: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        None
+    fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas::default()
     }
 }
 
@@ -159,8 +210,31 @@ impl<T: FromStr + Described + Send> Input for PathId<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { path_parameter: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
+    }
+}
+
+/// The path parameter as a decimal id, and a JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathIdAndBody<I, B>(pub Option<I>, pub B);
+
+impl<I, B> Input for PathIdAndBody<I, B>
+where
+    I: FromStr + Described + Send,
+    B: DeserializeOwned + Described + Send,
+{
+    const KIND: InputKind = InputKind::PathParameterAndJsonBody;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let body = body::object(received.request)?;
+        PathId::read(received).map(|PathId(id)| Self(id, body))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        let (path, body) = (PathId::<I>::schemas(generator), JsonBody::<B>::schemas(generator));
+        RequestSchemas { path_parameter: path.path_parameter, body: body.body, ..RequestSchemas::default() }
     }
 }
 
@@ -177,7 +251,7 @@ impl<T: FromStr + Described + Send> Input for PathParameter<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> Option<schemars::Schema> {
-        Some(generator.subschema_for::<T>())
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { path_parameter: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
     }
 }

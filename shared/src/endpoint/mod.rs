@@ -19,8 +19,13 @@ pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Content, Description, OtherResponse, Schemas};
 pub use error::{Error, ErrorBody, Refusal, TOO_MANY_ATTEMPTS, failed};
-pub use input::{Input, InputKind, JsonBody, Limited, PathId, PathParameter, Received, TokenCookie, WithAddress};
-pub use reply::{Json, Reply};
+#[cfg(feature = "schema")]
+pub use input::RequestSchemas;
+pub use input::{
+    Input, InputKind, JsonBody, Limited, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie,
+    WithAddress,
+};
+pub use reply::{Json, Reply, WithCookie};
 pub use run::handle;
 
 use crate::base::Base;

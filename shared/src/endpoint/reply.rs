@@ -2,7 +2,8 @@
 
 use super::{Cache, Described};
 use crate::http::reply::{self, Rendered};
-use lambda_http::http::Method;
+use lambda_http::http::header::SET_COOKIE;
+use lambda_http::http::{HeaderValue, Method};
 use lambda_http::{Body, Request, Response};
 use serde::Serialize;
 use std::marker::PhantomData;
@@ -16,6 +17,28 @@ pub trait Reply: Send {
     /// The body, for the documentation.
     #[cfg(feature = "schema")]
     fn content(generator: &mut schemars::SchemaGenerator) -> super::Content;
+}
+
+/// A response that also sets a cookie, if there is one to set.
+#[derive(Debug, Clone)]
+pub struct WithCookie<R> {
+    /// The response without the cookie.
+    pub reply: R,
+    /// The value of `Set-Cookie`.
+    pub cookie: Option<HeaderValue>,
+}
+
+impl<R: Reply> Reply for WithCookie<R> {
+    fn into_response(self, request: &Request, cache: Cache) -> Response<Body> {
+        let mut response = self.reply.into_response(request, cache);
+        response.headers_mut().extend(self.cookie.map(|cookie| (SET_COOKIE, cookie)));
+        response
+    }
+
+    #[cfg(feature = "schema")]
+    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content {
+        R::content(generator)
+    }
 }
 
 /// 200 with a JSON body of type `T`. It is rendered on construction, so that the body can borrow its data; `T` is the

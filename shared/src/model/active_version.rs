@@ -135,10 +135,16 @@ pub struct ChatLogin {
     /// The platform's authorize endpoint.
     #[serde(default)]
     pub authorize_url: String,
+    /// The platform's token endpoint, which exchanges a code for an access token.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub token_url: String,
+    /// The platform's user endpoint, which returns the account of an access token.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user_url: String,
 }
 
 impl ChatLogin {
-    /// Whether every part is set.
+    /// Whether every part is set that a login needs to begin.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         !(self.client_id.is_empty()

@@ -7,9 +7,11 @@
 mod active_version;
 mod cart;
 mod category;
+mod chat;
 mod checkout;
 mod code;
 mod content;
+mod decimal;
 mod id;
 mod item;
 mod ledger;
@@ -24,9 +26,11 @@ mod user;
 pub use active_version::{ActiveVersion, ChatLogin, Maintenance, Payments, StoreConfig};
 pub use cart::{AppliedCode, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
+pub use chat::{ChatAccount, ChatId, ChatName, NotAChatId, NotAChatName};
 pub use checkout::{Held, OpenCheckout, Units};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
+pub use decimal::DecimalError;
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Server, Sold,

@@ -8,8 +8,7 @@ use crate::model::{ItemId, Items, PublishedItem};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Published items by version and id. Absence is kept as well: it is as immutable as an item, and ids come from carts,
-/// never from a caller's text.
+/// Published items by version and id. The absence of an item of a cart is kept as well: it is as immutable as an item.
 #[derive(Debug, Default)]
 pub struct ItemCache(VersionedCache<Option<Arc<PublishedItem>>>);
 
@@ -43,17 +42,24 @@ impl ItemCache {
         ids.filter(missing).collect()
     }
 
-    /// The items of a plan, after its keys were read into `rows`. It leaves out items that are no longer published.
+    /// The items of a plan, after its keys were read into `rows`. It leaves out items that are not published; their absence
+    /// is remembered if `is_kept` says so, so that requests for what does not exist evict nothing.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] for the first item that does not decode.
-    pub fn complete(&self, mut plan: ItemPlan, rows: &mut Rows) -> Result<Items, StoreError> {
+    pub fn complete(
+        &self,
+        mut plan: ItemPlan,
+        rows: &mut Rows,
+        is_kept: impl Fn(ItemId) -> bool,
+    ) -> Result<Items, StoreError> {
         for (id, key) in std::mem::take(&mut plan.missing) {
             let read = rows.take(&key).map(|row| row.published(&key)).transpose()?;
             let (thing, bytes) = read.map_or((None, 0), |(thing, bytes)| (Some(Arc::new(thing)), bytes));
-            let thing = Arc::new(thing);
-            self.0.insert(key, Arc::clone(&thing), bytes);
-            plan.know(id, thing.as_ref().as_ref());
+            plan.know(id, thing.as_ref());
+            if thing.is_some() || is_kept(id) {
+                self.0.insert(key, Arc::new(thing), bytes);
+            }
         }
         Ok(plan.known)
     }

@@ -18,6 +18,7 @@
 //! | a user | `USER#id` | `USER` | BatchGet |
 //! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, BatchGet, Put and Delete in transactions |
 //! | whether a name is banned | `BAN#name`, lower-cased | `BAN` | BatchGet, Put, Delete, a condition in transactions |
+//! | a chat account that completed the login, for 6 hours | `CHAT#id` | `CHAT` | Put |
 //! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
 //! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
 //! | a coupon or gift card by its text | `CODE#code` | `CODE` | BatchGet, Update |
@@ -32,10 +33,11 @@
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
+//! | since when the provider's notices have not been asked for | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
-use crate::model::{CategoryPath, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
+use crate::model::{CategoryPath, ChatId, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
 use std::fmt;
 
 /// Attribute name of the partition key.
@@ -174,6 +176,12 @@ pub fn name(name: &UserName) -> Key {
     key(format!("NAME#{name}"), "NAME")
 }
 
+/// A chat account that completed the login.
+#[must_use]
+pub fn chat(id: &ChatId) -> Key {
+    key(format!("CHAT#{id}"), "CHAT")
+}
+
 /// What a user has bought.
 #[must_use]
 pub fn ledger(user: UserId) -> Key {
@@ -295,6 +303,12 @@ fn second_text(second: i64) -> String {
     format!("{:012}", second.max(0))
 }
 
+/// Since when the provider's notices have not been asked for. It sorts behind every due order.
+#[must_use]
+pub fn notices() -> Key {
+    key(unfinished(), "NOTICES")
+}
+
 /// The order of a provider's payment.
 #[must_use]
 pub fn payment(intent: &str) -> Key {
@@ -315,6 +329,8 @@ pub mod prefix {
     pub const NAME: &str = "NAME#";
     /// Bans of names.
     pub const BAN: &str = "BAN#";
+    /// Chat accounts that completed the login; a backup leaves them out.
+    pub const CHAT: &str = "CHAT#";
     /// Coupons and gift cards.
     pub const CODE: &str = "CODE#";
     /// Referral codes.

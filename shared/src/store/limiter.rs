@@ -227,3 +227,29 @@ fn window(item: Option<&Item>, key: &Key) -> Result<Window, StoreError> {
     };
     Ok(Window { hits: read("hits")?, end: read("window_end")? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: RateLimit = RateLimit { kind: "code", requests: 30, seconds: 600 };
+
+    #[test]
+    fn a_window_is_full_with_its_last_request_and_until_it_ends() {
+        let window = |hits| Window { hits, end: 600_000 };
+        assert_eq!(window(29).full(LIMIT, 0), None);
+        assert_eq!(window(30).full(LIMIT, 0), Some(600));
+        assert_eq!(window(31).full(LIMIT, 0), Some(600));
+        assert_eq!(window(30).full(LIMIT, 599_999), Some(1), "part of a second is a second");
+        assert_eq!(window(30).full(LIMIT, 600_000), None);
+        assert_eq!(window(30).full(LIMIT, 700_000), None);
+    }
+
+    #[test]
+    fn a_refused_request_has_nothing_left_and_an_allowed_one_never_less_than_nothing() {
+        let hit = |allowed, hits| Hit::new(LIMIT, allowed, &Window { hits, end: 1_500 }, 500);
+        assert_eq!(hit(true, 1), Hit { allowed: true, remaining: 29, reset_seconds: 1 });
+        assert_eq!(hit(false, 30), Hit { allowed: false, remaining: 0, reset_seconds: 1 });
+        assert_eq!(hit(true, u64::MAX).remaining, 0);
+    }
+}

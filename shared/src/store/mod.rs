@@ -3,6 +3,7 @@
 
 pub mod carts;
 pub mod categories;
+pub mod chat;
 pub mod client;
 pub mod codec;
 pub mod codes;

@@ -14,15 +14,6 @@ use serde::{Deserialize, Serialize};
 /// The attribute with the mark of the statistics, see [`OrderEffects::counted`].
 pub const COUNTED: &str = "counted";
 
-/// Takes an order out of the rows.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
-pub fn take(rows: &mut Rows, id: &InternalId) -> Result<Option<Order>, StoreError> {
-    let key = keys::order(id);
-    rows.take(&key).map(|row| row.live(&key)).transpose()
-}
-
 /// An order with its effects, as one item of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredOrder {
@@ -57,6 +48,15 @@ impl StoredOrder {
     /// [`StoreError::Unreadable`] if it does not decode.
     pub fn decode(key: &Key, row: Row) -> Result<Self, StoreError> {
         Ok(Self { effects: row.clone().live(key)?, order: row.live(key)? })
+    }
+
+    /// Takes an order out of the rows.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it does not decode.
+    pub fn take(rows: &mut Rows, id: &InternalId) -> Result<Option<Self>, StoreError> {
+        let key = keys::order(id);
+        rows.take(&key).map(|row| Self::decode(&key, row)).transpose()
     }
 
     fn encode(&self) -> Result<Item, StoreError> {
@@ -331,6 +331,32 @@ pub async fn due(db: &Db, now: i64) -> Result<Vec<Due>, StoreError> {
         })
     };
     rows.into_iter().map(decode).collect()
+}
+
+/// Since when the provider's notices have not been asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notices {
+    /// Seconds since 1970 UTC.
+    pub since: i64,
+}
+
+impl Notices {
+    /// Reads it, strongly consistent; `None` before the first time.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it can be neither read nor decoded.
+    pub async fn read(db: &Db) -> Result<Option<Self>, StoreError> {
+        read_live(db, &keys::notices()).await
+    }
+
+    /// The write of it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it cannot be encoded.
+    pub fn put<G>(&self) -> Result<Write<G>, StoreError> {
+        let key = keys::notices();
+        Ok(Write::put(key.clone(), encode_live(&key, self)?))
+    }
 }
 
 /// The order of a provider's payment, strongly consistent.

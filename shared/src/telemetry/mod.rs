@@ -2,12 +2,17 @@
 //! CloudWatch's embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
 
 mod lines;
+mod payments;
+
+pub use payments::{PaymentEvent, payment_event};
 
 use crate::http::wire::{self, Decimal};
 use lines::Lines;
+use payments::Noted;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +58,12 @@ pub const METRICS: &[Metric] = &[
     count("RateLimited"),
     millis("Duration"),
     millis("DatabaseLatency"),
+    count(PaymentEvent::BadSignature.metric()),
+    count(PaymentEvent::Review.metric()),
+    count(PaymentEvent::Dispute.metric()),
+    count(PaymentEvent::Overdue.metric()),
+    count(PaymentEvent::ProviderError.metric()),
+    count(PaymentEvent::AutomaticRefund.metric()),
     Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
 ];
 
@@ -78,6 +89,7 @@ struct Meter {
     rate_limited: Cell<bool>,
     code_refused: Cell<Option<&'static str>>,
     database_micros: RefCell<Vec<i64>>,
+    payments: Noted,
 }
 
 /// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` where it is anything else), and emitting as
@@ -184,17 +196,22 @@ impl Line<'_> {
         }
     }
 
-    /// The directives that tell CloudWatch which members are metrics: always the same, with or without codes.
-    fn directives(&self) -> Option<&'static RawValue> {
+    /// The directives that tell CloudWatch which members are metrics. Those of most requests are always the same, with or
+    /// without codes.
+    fn directives(&self) -> Option<Cow<'static, RawValue>> {
         static WITHOUT_CODES: OnceLock<Option<Box<RawValue>>> = OnceLock::new();
         static WITH_CODES: OnceLock<Option<Box<RawValue>>> = OnceLock::new();
-        let of = |codes: bool| {
-            let emitted = move |metric: &&Metric| metric.name != CODES_REFUSED || codes;
+        let codes = self.meter.code_refused.get().is_some();
+        let of = |payments: &Noted| {
+            let emitted =
+                |metric: &&Metric| if metric.name == CODES_REFUSED { codes } else { payments.emits(metric.name) };
             to_raw_value(&Directives(METRICS.iter().filter(emitted).collect())).ok()
         };
-        let codes = self.meter.code_refused.get().is_some();
+        if !self.meter.payments.is_empty() {
+            return of(&self.meter.payments).map(Cow::Owned);
+        }
         let slot = if codes { &WITH_CODES } else { &WITHOUT_CODES };
-        slot.get_or_init(|| of(codes)).as_deref()
+        slot.get_or_init(|| of(&Noted::default())).as_deref().map(Cow::Borrowed)
     }
 }
 
@@ -222,6 +239,9 @@ impl Serialize for Line<'_> {
         map.serialize_entry("RateLimited", &u8::from(self.meter.rate_limited.get()))?;
         map.serialize_entry("Duration", &wire::thousandths(self.micros))?;
         map.serialize_entry("DatabaseLatency", &latencies)?;
+        for (metric, count) in self.meter.payments.counts() {
+            map.serialize_entry(metric, &count)?;
+        }
         if let Some(kind) = self.meter.code_refused.get() {
             map.serialize_entry("Kind", kind)?;
             map.serialize_entry(CODES_REFUSED, &1)?;
@@ -237,7 +257,7 @@ impl Serialize for Line<'_> {
 struct Aws {
     timestamp: u64,
     #[serde(rename = "CloudWatchMetrics")]
-    directives: Option<&'static RawValue>,
+    directives: Option<Cow<'static, RawValue>>,
 }
 
 /// One directive for each set of dimensions.
@@ -293,6 +313,9 @@ mod tests {
         let meter = Meter::default();
         meter.code_refused.set(Some("unknown"));
         meter.database_micros.borrow_mut().push(1_500);
+        for event in PaymentEvent::ALL {
+            meter.payments.add(event, 2);
+        }
         let line = line(&meter, 200);
         let mut declared = Vec::new();
         for directive in line["_aws"]["CloudWatchMetrics"].as_array().unwrap() {
@@ -320,6 +343,21 @@ mod tests {
         let refused = line(&Meter::default(), 429);
         assert_eq!((&refused["ServerErrors"], &refused["ClientErrors"]), (&0.into(), &1.into()));
         assert_eq!(failed["_aws"]["CloudWatchMetrics"].as_array().unwrap().len(), 1, "no code, no kind");
+    }
+
+    #[test]
+    fn a_payment_event_that_did_not_happen_is_not_a_metric() {
+        let meter = Meter::default();
+        meter.payments.add(PaymentEvent::Overdue, 0);
+        assert!(!line(&meter, 200).to_string().contains("Overdue"));
+        meter.payments.add(PaymentEvent::Overdue, 3);
+        meter.payments.add(PaymentEvent::Review, 1);
+        let line = line(&meter, 200);
+        assert_eq!((&line["OverdueOrders"], &line["PaymentReviews"]), (&3.into(), &1.into()));
+        assert_eq!(line.get("BadSignatures"), None);
+        let declared = line["_aws"].to_string();
+        assert!(declared.contains("OverdueOrders") && declared.contains("PaymentReviews"), "{declared}");
+        assert!(!declared.contains("BadSignatures") && !declared.contains("CodesRefused"), "{declared}");
     }
 
     #[tokio::test]

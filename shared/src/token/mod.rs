@@ -9,6 +9,8 @@ pub use keys::{KeysError, MIN_SECRET, TokenKeys};
 pub use crate::model::LEEWAY;
 
 use crate::model::UserId;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,21 @@ pub struct Claim {
     pub issued_at: i64,
     /// How the caller logged in; `None` if the store's owner made the token.
     pub via: Option<Via>,
+}
+
+/// A verified chat state.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ChatState {
+    /// The nonce, which the browser that began the login has in a cookie.
+    pub nonce: String,
+    /// The PKCE verifier of the login (RFC 7636). Secret.
+    pub pkce_verifier: String,
+}
+
+impl fmt::Debug for ChatState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatState").finish_non_exhaustive()
+    }
 }
 
 /// A token that is not valid.
@@ -122,15 +139,37 @@ impl TokenKeys {
         encode(None, &claims, self.first().state_secret())
     }
 
+    /// The PKCE verifier of a login whose state is signed with the first key.
+    ///
+    /// # Errors
+    /// [`SignError`] as [`TokenKeys::sign_state`].
+    pub fn pkce_verifier(&self, nonce: &str) -> Result<String, SignError> {
+        pkce_verifier(self.first(), nonce)
+    }
+
     /// Verifies a `state`, as the service that receives the callback must; any key of the list is accepted.
     ///
     /// # Errors
     /// [`InvalidToken`] if it is not valid or has expired.
-    pub fn verify_state(&self, state: &str, now: i64) -> Result<(), InvalidToken> {
-        let mut found = self.iter().filter_map(|key| decode(state, key.state_secret(), STATE_ISSUER).ok());
-        let claims: StateClaims = found.next().ok_or(InvalidToken)?;
-        if now > claims.exp { Err(InvalidToken) } else { Ok(()) }
+    pub fn verify_state(&self, state: &str, now: i64) -> Result<ChatState, InvalidToken> {
+        if state.len() > LONGEST {
+            return Err(InvalidToken);
+        }
+        let signed = |key| decode::<StateClaims>(state, keys::TokenKey::state_secret(key), STATE_ISSUER).ok();
+        let (key, claims) = self.iter().find_map(|key| Some((key, signed(key)?))).ok_or(InvalidToken)?;
+        if now > claims.exp {
+            return Err(InvalidToken);
+        }
+        let pkce_verifier = pkce_verifier(key, &claims.nonce).map_err(|_| InvalidToken)?;
+        Ok(ChatState { nonce: claims.nonce, pkce_verifier })
     }
+}
+
+/// HMAC-SHA256 of the key of chat states over `pkce` and the nonce, so that a verifier is stored nowhere. A state's
+/// signature is made with the same key, but over a text that begins with a JWT's header.
+fn pkce_verifier(key: &keys::TokenKey, nonce: &str) -> Result<String, SignError> {
+    let mac = provider::Hs256::new(key.state_secret())?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(mac.digest(format!("pkce{nonce}").as_bytes())))
 }
 
 fn encode(kid: Option<&str>, claims: &impl Serialize, secret: &[u8]) -> Result<String, SignError> {
@@ -206,6 +245,22 @@ mod tests {
         assert_eq!(keys.verify_state(&state, NOW + STATE_SECONDS + 1), Err(InvalidToken));
         let token = keys.sign(user(), NOW, 60).unwrap();
         assert_eq!(keys.verify_state(&token, NOW), Err(InvalidToken));
+    }
+
+    #[test]
+    fn a_state_brings_its_nonce_and_its_verifier_back_also_after_a_rotation() {
+        let before = keys(OLD);
+        let state = before.sign_state("n1", NOW).unwrap();
+        let verifier = before.pkce_verifier("n1").unwrap();
+        for keys in [before, keys(ROTATED)] {
+            let login = keys.verify_state(&state, NOW).unwrap();
+            assert_eq!((login.nonce.as_str(), &login.pkce_verifier), ("n1", &verifier));
+            assert!(!format!("{login:?}").contains(&verifier));
+        }
+        assert_eq!(verifier.len(), 43, "the shortest that RFC 7636 allows");
+        assert!(verifier.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+        assert_ne!(verifier, keys(OLD).pkce_verifier("n2").unwrap());
+        assert_ne!(verifier, keys(ROTATED).pkce_verifier("n1").unwrap());
     }
 
     fn forge(header: serde_json::Value, claims: serde_json::Value, secret: &[u8]) -> String {

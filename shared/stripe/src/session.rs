@@ -116,10 +116,10 @@ impl Session {
         Call::post(SESSIONS, form, Some(key))
     }
 
-    /// Fetches a session with its payment.
+    /// Fetches a session with its payment and the payment's charge.
     #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
-        Call::get(path("checkout/sessions", id), Form::default().with("expand[]", "payment_intent"))
+        Call::get(path("checkout/sessions", id), Form::default().with("expand[]", "payment_intent.latest_charge"))
     }
 
     /// Ends an open session, so that it cannot be paid. Any other session is refused.

@@ -125,7 +125,7 @@ pub struct ItemFile {
     /// Whether it can be bought as a gift for another player.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gifting: bool,
-    /// Whether the buyer needs a linked account of the chat platform; needs `chat.sync` in `store.yaml`.
+    /// Whether the buyer needs a linked account of the chat platform.
     #[serde(default, skip_serializing_if = "is_default")]
     pub needs_chat: bool,
     /// Price of one unit in virtual currency.

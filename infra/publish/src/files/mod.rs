@@ -16,10 +16,10 @@ pub use live::{
     UserFile,
 };
 pub(crate) use scalar::yes;
-pub use scalar::{At, Decimal, DecimalError};
+pub use scalar::{At, Decimal};
 pub use store::{
     ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile, MaintenanceFile,
-    PatronsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
+    PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
 };
 
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_saphyr::Spanned;
-use shared::model::{Money, Percent, Rate};
+use shared::model::{DecimalError, Money, Percent, Rate};
 use std::ops::Deref;
 
 /// A value and the line it was read from. Two are equal when their values are.
@@ -54,32 +54,6 @@ impl<T: Serialize> Serialize for At<T> {
 #[serde(transparent)]
 pub struct Decimal(pub At<String>);
 
-/// Why a text is not a decimal of the wanted kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum DecimalError {
-    /// Not a number.
-    #[error("must be a plain decimal number such as 9.99")]
-    NotADecimal,
-    /// A zero in front, which some readers take for base eight.
-    #[error("must not begin with a needless 0")]
-    LeadingZero,
-    /// Below zero.
-    #[error("must not be negative")]
-    Negative,
-    /// Too fine.
-    #[error("has more than {0} digits after the point")]
-    TooManyDigits(u8),
-    /// Too large.
-    #[error("is larger than the largest amount, {0} minor units")]
-    TooLarge(i64),
-    /// Outside of 0 < p ≤ 100.
-    #[error("must be more than 0 and at most 100 percent")]
-    NoPercentage,
-    /// Zero, which is not an amount here.
-    #[error("must be more than 0")]
-    Zero,
-}
-
 impl Decimal {
     /// The line it is in.
     #[must_use]
@@ -92,7 +66,7 @@ impl Decimal {
     /// # Errors
     /// If the text is not such an amount, or above [`Money::LARGEST`].
     pub fn money(&self, digits: u8) -> Result<Money, DecimalError> {
-        scaled(&self.0, digits, Money::LARGEST.minor()).map(Money::from_minor)
+        Money::parse(&self.0, digits)
     }
 
     /// The percentage, with at most two digits.
@@ -100,13 +74,7 @@ impl Decimal {
     /// # Errors
     /// If the text is none, 0 or above 100.
     pub fn percent(&self) -> Result<Percent, DecimalError> {
-        let whole = i64::from(Percent::WHOLE.hundredths());
-        let hundredths = match scaled(&self.0, 2, whole) {
-            Err(DecimalError::TooLarge(_) | DecimalError::Negative) | Ok(0) => Err(DecimalError::NoPercentage),
-            other => other,
-        }?;
-        let hundredths = u32::try_from(hundredths).map_err(|_| DecimalError::NoPercentage)?;
-        Ok(Percent::from_hundredths(hundredths))
+        Percent::parse(&self.0)
     }
 
     /// The exchange rate, with at most six digits.
@@ -114,10 +82,7 @@ impl Decimal {
     /// # Errors
     /// If the text is none, or 0.
     pub fn rate(&self) -> Result<Rate, DecimalError> {
-        match scaled(&self.0, 6, Money::LARGEST.minor())? {
-            0 => Err(DecimalError::Zero),
-            millionths => Ok(Rate::from_millionths(millionths)),
-        }
+        Rate::parse(&self.0)
     }
 
     /// Writes an amount of money as an owner would.
@@ -136,34 +101,6 @@ impl Decimal {
     #[must_use]
     pub fn from_rate(rate: Rate) -> Self {
         Self(unscaled(rate.millionths(), 6, 0).into())
-    }
-}
-
-/// Reads `9.99` as 999 if `digits` is 2.
-fn scaled(text: &str, digits: u8, largest: i64) -> Result<i64, DecimalError> {
-    let text = text.trim();
-    let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !plain(whole) || !plain(fraction) {
-        return Err(DecimalError::NotADecimal);
-    }
-    if negative {
-        return Err(DecimalError::Negative);
-    }
-    if whole.len() > 1 && whole.starts_with('0') {
-        return Err(DecimalError::LeadingZero);
-    }
-    let fraction = if text.contains('.') { fraction } else { "" };
-    if fraction.len() > usize::from(digits) {
-        return Err(DecimalError::TooManyDigits(digits));
-    }
-    let padded = format!("{whole}{fraction:0<width$}", width = usize::from(digits));
-    let number = padded.trim_start_matches('0');
-    match number.parse::<i64>() {
-        _ if number.is_empty() => Ok(0),
-        Ok(number) if number <= largest => Ok(number),
-        _ => Err(DecimalError::TooLarge(largest)),
     }
 }
 

@@ -75,6 +75,9 @@ pub struct StoreFile {
     /// The storefront that uses this API.
     #[serde(default, skip_serializing_if = "is_default")]
     pub storefront: StorefrontFile,
+    /// How buyers pay.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub payments: PaymentsFile,
     /// The patrons list.
     #[serde(default, skip_serializing_if = "is_default")]
     pub patrons: PatronsFile,
@@ -184,6 +187,12 @@ pub struct ChatClientFile {
     /// The platform's authorize endpoint.
     #[serde(default, skip_serializing_if = "is_default")]
     pub authorize_url: At<String>,
+    /// The platform's token endpoint, which exchanges a code for an access token: https, or a loopback address.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub token_url: At<String>,
+    /// The platform's user endpoint, which returns the account of an access token: https, or a loopback address.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub user_url: At<String>,
 }
 
 /// The virtual currency.
@@ -226,6 +235,29 @@ pub struct StorefrontFile {
     /// Its address, such as `https://shop.example`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub url: At<String>,
+}
+
+/// How buyers pay (rules.md, "Checkout").
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PaymentsFile {
+    /// The payment methods that are switched on, in the order in which buyers see them: `Stripe`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub methods: Vec<At<String>>,
+    /// How many minutes an open checkout holds what it sells: 0 if it holds nothing, or 30 to 1,400; 30 if it is left
+    /// out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_minutes: Option<At<u32>>,
+    /// The most units of an item with a global limit in one open checkout; 10 if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_units: Option<At<u32>>,
+    /// Whether methods that confirm a payment days later are offered.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub delayed: bool,
+    /// The least amount that can be paid, in major units of the store's currency; the provider's own minimum if it is
+    /// left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<Decimal>,
 }
 
 /// The patrons list.

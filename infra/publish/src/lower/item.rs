@@ -56,6 +56,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
     let (name_field, image_field) = (reader.field("name"), reader.field("image"));
     check_name(&file.name, file.id.line, &name_field, reader.report);
     check_image(&file.image, file.id.line, &image_field, reader.report);
+    warn_of_holds(&mut reader);
     let prices = prices(&mut reader);
     let virtual_price = virtual_price(&mut reader);
     Item {
@@ -77,11 +78,25 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         virtual_price,
         virtual_only: file.virtual_only,
         featured: file.featured,
-        gifting: file.gifting,
+        gifting: gifting(&mut reader),
         needs_chat: needs_chat(&mut reader),
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
         promotion: prices.promotion,
+    }
+}
+
+/// Warns of an item that one buyer could keep from all others by open checkouts that are never paid.
+fn warn_of_holds(reader: &mut ItemReader<'_>) {
+    let (file, payments) = (reader.file, &reader.category.site.config.payments);
+    let holds = !payments.methods.is_empty() && payments.hold_minutes > 0;
+    if let (Some(limit), None, true, true) = (&file.global_limit, &file.user_limit, file.active, holds) {
+        let problem = format!(
+            "without a user_limit, one buyer's open checkout can hold up to {} units until it ends",
+            payments.hold_units.min(**limit)
+        );
+        let field = reader.field("global_limit");
+        reader.report.warn(limit.line.or(file.id.line), field, problem);
     }
 }
 
@@ -139,13 +154,27 @@ fn virtual_price(reader: &mut ItemReader<'_>) -> Money {
     reader.money(file.virtual_price.as_ref(), "virtual_price").unwrap_or(Money::ZERO)
 }
 
-/// Without the chat platform no buyer could ever buy the item.
-fn needs_chat(reader: &mut ItemReader<'_>) -> bool {
-    let needed = reader.file.needs_chat;
-    if needed && !reader.category.site.config.chat_sync {
-        reader.fault(None, "needs_chat", "needs chat.sync: true in store.yaml");
+/// A gift is paid once, which a subscription is not (rules.md, "Gifts").
+fn gifting(reader: &mut ItemReader<'_>) -> bool {
+    let file = reader.file;
+    if file.gifting && file.subscription {
+        reader.fault(None, "gifting", "is not for a subscription; a gift is paid once");
     }
-    needed
+    file.gifting
+}
+
+/// Without the chat platform no buyer can link an account.
+fn needs_chat(reader: &mut ItemReader<'_>) -> bool {
+    let file = reader.file;
+    if file.needs_chat && !reader.category.site.config.chat_sync {
+        let field = reader.field("needs_chat");
+        reader.report.warn(
+            file.id.line,
+            field,
+            "no buyer can link a chat account without chat.sync: true in store.yaml",
+        );
+    }
+    file.needs_chat
 }
 
 fn servers(reader: &mut ItemReader<'_>) -> Vec<Server> {

@@ -5,6 +5,7 @@ mod catalog;
 mod content;
 mod currencies;
 mod item;
+mod payments;
 mod site;
 mod text;
 mod value;

@@ -1,6 +1,7 @@
 //! `store.yaml` as settings, config and patronage.
 
 use super::currencies::{check_code, currencies};
+use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
 use super::value::{amount, check_id, money};
 use crate::fault::{Report, Unique};
@@ -77,7 +78,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
             enabled: file.maintenance.enabled,
             message: file.maintenance.message.trim().to_owned(),
         },
-        payments: shared::model::Payments::default(),
+        payments: payments(file, digits, report),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site { settings, config, patronage, servers: servers(file, report) }
@@ -177,6 +178,7 @@ fn servers(file: &StoreFile, report: &mut Report) -> BTreeMap<u64, Server> {
 fn chat(file: &ChatFile, report: &mut Report) -> ChatLogin {
     let client = &file.client;
     if file.sync {
+        check_endpoints(file, report);
         let authorize = AuthUrl::new(client.authorize_url.value.clone()).map(|url| is_web(url.url().scheme()));
         let redirect = RedirectUrl::new(client.redirect_url.value.clone()).map(|url| is_web(url.url().scheme()));
         let fields = [
@@ -194,6 +196,23 @@ fn chat(file: &ChatFile, report: &mut Report) -> ChatLogin {
         redirect_url: client.redirect_url.value.clone(),
         scopes: client.scopes.clone(),
         authorize_url: client.authorize_url.value.clone(),
+        token_url: client.token_url.value.clone(),
+        user_url: client.user_url.value.clone(),
+    }
+}
+
+/// Checks the endpoints that the service itself calls: the first receives the client secret, the second an access token.
+fn check_endpoints(file: &ChatFile, report: &mut Report) {
+    let client = &file.client;
+    for (name, url) in [("token_url", &client.token_url), ("user_url", &client.user_url)] {
+        let field = format!("chat.client.{name}");
+        if url.is_empty() {
+            report.warn(None, &field, "is missing; without it, no chat login can be completed");
+        } else if !url.parse().is_ok_and(|url| outgoing::is_allowed(&url)) {
+            let problem =
+                "must begin with https://, such as https://chat.example/api/token, or name a loopback address";
+            report.fault(url.line, &field, problem);
+        }
     }
 }
 

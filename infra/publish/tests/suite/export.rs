@@ -102,7 +102,7 @@ prop_compose! {
         }
         if !on(6) && on(0) {
             let kind = if on(1) { "number" } else { "text" };
-            writeln!(yaml, "    gifting: true\n    variables:\n      - {{id: 2, name: {}, kind: {kind}}}", quoted(&name)).unwrap();
+            writeln!(yaml, "    gifting: {}\n    variables:\n      - {{id: 2, name: {}, kind: {kind}}}", !on(2), quoted(&name)).unwrap();
         }
         if on(7) {
             writeln!(yaml, "    promotion: {{price: 0, sorting: {sorting}}}").unwrap();
@@ -152,14 +152,18 @@ prop_compose! {
         let quoted = |text: &str| serde_json::to_string(text).unwrap();
         let on = |bit: u32| switches & (1 << bit) != 0;
         let thresholds: Vec<String> = thresholds.iter().map(ToString::to_string).collect();
+        // Only amounts of two digits can be paid in EUR.
+        let methods = if digits == 2 && on(0) { "methods: [Stripe], " } else { "" };
+        let hold = if on(1) { "hold_minutes: 45, hold_units: 3, least: 1.25, " } else { "" };
         let store = format!(
             "format: 1\nname: {}\ncurrency: {{code: EUR, digits: {digits}, per_usd: 0.921659}}\n\
              virtual_currency: {{enabled: true, name: Embers}}\nservers:\n  - {{id: 1, name: A}}\n  - {{id: 2, name: B}}\n\
              guest_mode: {}\nprofiles: {}\nreferrals: {}\npatrons: {{enabled: {}, thresholds: [{}]}}\n\
              languages: [{{code: en, name: English}}, {{code: de, name: Deutsch}}]\nlanguage: de\n\
              goals: [{{id: 1, name: Roof, amount: 100}}]\nsocials: {{b: https://b.example, a: https://a.example}}\n\
-             maintenance: {{message: Back soon}}\nplayers: {{avatar: '/img/{{player}}'}}\nstorefront: {{url: 'https://shop.example'}}\n",
-            quoted(&name), on(0), on(1), on(2), on(3), thresholds.join(", "),
+             maintenance: {{message: Back soon}}\nplayers: {{avatar: '/img/{{player}}'}}\nstorefront: {{url: 'https://shop.example'}}\n\
+             payments: {{{methods}{hold}delayed: {}}}\n",
+            quoted(&name), on(0), on(1), on(2), on(3), thresholds.join(", "), on(2),
         );
         let first = format!("{}subcategories:\n{}\n{}\n", tops.0, nested(&inner.0), nested(&inner.1));
         let mut files = vec![("store.yaml".to_owned(), store), ("categories/z.yaml".to_owned(), first)];

@@ -78,7 +78,7 @@ fn every_unknown_and_missing_field_is_told_at_once_with_the_nearest_that_there_i
          store.yaml, line 3, currency.digit: is not a field here; did you mean digits?\n\
          store.yaml, line 4, colour: is not a field here; there are auth_type, chat, currencies, currency, \
          description, details_form, footer, format, game_server, goals, guest_mode, header, language, languages, \
-         maintenance, name, patrons, players, profiles, referrals, servers, socials, storefront, virtual_currency\n"
+         maintenance, name, patrons, payments, players, profiles, referrals, servers, socials, storefront, virtual_currency\n"
     );
 }
 
@@ -336,9 +336,10 @@ fn comparison_cells_are_of_rows_of_their_own_category() {
 }
 
 #[test]
-fn an_item_that_needs_the_chat_platform_needs_its_login() {
-    let found = faults_of_item("price: 1\nneeds_chat: true");
-    assert_eq!(found, "categories/a.yaml, line 5, items[7].needs_chat: needs chat.sync: true in store.yaml\n");
+fn a_subscription_cannot_be_given() {
+    let found = faults_of_item("price: 1\nsubscription: true\ngifting: true");
+    let problem = "is not for a subscription; a gift is paid once";
+    assert_eq!(found, format!("categories/a.yaml, line 5, items[7].gifting: {problem}\n"));
 }
 
 #[test]

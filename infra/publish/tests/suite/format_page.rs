@@ -35,6 +35,7 @@ fn the_page_names_every_field_under_its_file() {
         ("store.yaml", fields::<files::ChatFile>()),
         ("store.yaml", fields::<files::ChatClientFile>()),
         ("store.yaml", fields::<files::VirtualCurrencyFile>()),
+        ("store.yaml", fields::<files::PaymentsFile>()),
         ("store.yaml", fields::<files::PatronsFile>()),
         ("store.yaml", fields::<files::ServerFile>()),
         ("categories/*.yaml", fields::<files::CategoryFile>()),

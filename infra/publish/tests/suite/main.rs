@@ -8,6 +8,7 @@ mod faults;
 mod format_page;
 mod live_faults;
 mod owners_mistakes;
+mod payments;
 mod publishing;
 mod reading;
 mod removing;

@@ -202,6 +202,13 @@ fn a_subscription_in_a_cumulative_category_is_warned_of() {
 }
 
 #[test]
+fn an_item_that_needs_a_chat_account_without_the_platform_is_warned_of() {
+    let found = of_category("items:\n  - {id: 7, name: I, price: 9, needs_chat: true}\n");
+    let problem = "no buyer can link a chat account without chat.sync: true in store.yaml";
+    assert_eq!(found, warning(&format!("categories/a.yaml, line 5, items[7].needs_chat: {problem}")));
+}
+
+#[test]
 fn items_that_a_menu_never_opens_are_warned_of() {
     let inner = |rest: &str| {
         format!("items: [{{id: 7, name: I, price: 1}}]\nsubcategories: [{{id: 2, slug: b, name: B{rest}}}]\n")

@@ -9,7 +9,7 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
-use shared::model::{ActiveVersion, AppliedCode, Code, CodeText, ItemId, LineVariable, Money, ServerId, User};
+use shared::model::{ActiveVersion, AppliedCode, Code, CodeText, ItemId, LineId, LineVariable, Money, ServerId, User};
 use shared::rules::add_line::{LineRefusal, LineToAdd};
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::judge;
@@ -18,7 +18,7 @@ use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::{StoreError, carts, codes, keys};
 use shared::usecases::carts::{
-    self as usecase, AddLineError, Added, Attempt, CartContext, CartSources, EditError, LoadedCart, drop_unpublished,
+    self as usecase, Added, Attempt, CartContext, CartSources, EditError, LineError, LoadedCart, drop_unpublished,
 };
 use std::fmt::Display;
 use std::sync::Arc;
@@ -130,19 +130,20 @@ pub(super) async fn add(target: &Target, options: &AddLine) -> Result<Answer, Fa
     if let Some(recipient) = &line.gift_to {
         line.is_recipient_banned = target.db.get(&keys::ban(recipient.key()), true).await?.is_some();
     }
-    let attempt = async || -> Result<Attempt<Added>, Failure> {
-        let cart = shop.load(Some(line.item)).await?;
-        let added = usecase::add_line(&shop.sources(), cart, &line).await.map_err(|error| match error {
-            AddLineError::Refused(refusal) => not_added(&line, &refusal, shop.format()),
-            AddLineError::Store(error) => error.into(),
+    let attempt = async || -> Result<Attempt<(LoadedCart, Added)>, Failure> {
+        let mut cart = shop.load(Some(line.item)).await?;
+        let added = usecase::add_line(&shop.sources(), &mut cart.context, &cart.items, &line).await;
+        let added = added.map_err(|error| match error {
+            LineError::Refused(refusal) => not_added(&line, &refusal, shop.format()),
+            LineError::Store(error) => error.into(),
         })?;
-        match lacks(&added).first() {
+        match lacks(&cart, added.line).first() {
             Some(lack) => Err(incomplete(&line, lack)),
-            None => Ok(Attempt::Write(Box::new(added.cart.context.cart.clone()), added)),
+            None => Ok(Attempt::Write(Box::new(cart.context.cart.clone()), (cart, added))),
         }
     };
     let added = usecase::edit(&target.db, attempt).await;
-    let Added { cart, replaced, .. } = added.map_err(|error| not_written(error, |failure| failure))?;
+    let (cart, Added { replaced, .. }) = added.map_err(|error| not_written(error, |failure| failure))?;
     let mut done = vec![format!("{} Item {} is in the cart.", paint(GOOD, "ok"), line.item)];
     for item in &replaced {
         done.push(format!("It replaces item {item}: a cart has one step of a cumulative category."));
@@ -173,11 +174,10 @@ fn line(options: &AddLine, digits: u8) -> Result<LineToAdd, Failure> {
     })
 }
 
-/// What the line that was added lacks.
-fn lacks(added: &Added) -> Vec<Missing> {
-    let lines = added.cart.context.cart.lines.iter();
-    let line = lines.filter(|line| line.id == added.line);
-    let item = |item: &ItemId| added.cart.items.items.get(item);
+/// What a line lacks.
+fn lacks(cart: &LoadedCart, line: LineId) -> Vec<Missing> {
+    let line = cart.context.cart.lines.iter().filter(|other| other.id == line);
+    let item = |item: &ItemId| cart.items.items.get(item);
     line.filter_map(|line| Some(missing(line, &item(&line.item)?.item))).flatten().collect()
 }
 

@@ -2,8 +2,7 @@
 
 use crate::error::Failure;
 use crate::target::Target;
-use publish::files::Decimal;
-use shared::model::{ItemId, Money, Percent, PublishedItem, Tree};
+use shared::model::{DecimalError, ItemId, Money, Percent, PublishedItem, Tree};
 use shared::store::StoreError;
 use shared::store::codec::decode_published;
 use shared::store::keys;
@@ -26,14 +25,14 @@ pub(super) async fn tree(target: &Target, version: &str) -> Result<Tree, Failure
 
 /// Reads an amount of the command line.
 pub(super) fn money(name: &str, text: &str, digits: u8) -> Result<Money, Failure> {
-    Decimal(text.to_owned().into()).money(digits).map_err(|error| wrong(name, &error))
+    Money::parse(text, digits).map_err(|error| wrong(name, &error))
 }
 
 /// Reads a percentage of the command line.
 pub(super) fn percent(name: &str, text: &str) -> Result<Percent, Failure> {
-    Decimal(text.to_owned().into()).percent().map_err(|error| wrong(name, &error))
+    Percent::parse(text).map_err(|error| wrong(name, &error))
 }
 
-fn wrong(name: &str, error: &publish::files::DecimalError) -> Failure {
+fn wrong(name: &str, error: &DecimalError) -> Failure {
     Failure::refused(format!("{name} {error}."), "Correct it and try again.")
 }

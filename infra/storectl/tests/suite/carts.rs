@@ -131,8 +131,6 @@ async fn what_the_rules_forbid_does_not_come_into_a_cart() {
         let failure = bench.fails(arguments).await;
         assert!(failure.next.contains(option) && !failure.what.contains("--"), "{arguments:?}: {failure}");
     }
-    let failure = bench.fails(&["cart", "add", "1", "2", "--type", "gift", "--gift-to", "two words"]).await;
-    assert!(failure.exit == Exit::Usage && failure.what.contains("not a player's name"), "{failure}");
     assert_eq!(bench.rows().await, before);
 }
 
@@ -142,7 +140,8 @@ async fn a_cart_is_shown_with_its_recipients_and_with_what_its_lines_lack() {
     bench.ok(&["cart", "add", "1", "2", "--type", "gift", "--gift-to", "Bob"]).await;
     bench.ok(&["cart", "add", "1", "5", "--server", "1", "--var", "1=Evening"]).await;
     // The choices are withdrawn by a publish.
-    let category = bench.read("s/categories/a.yaml").replace("[Morning, Evening]", "[Noon]");
+    let category =
+        std::fs::read_to_string(bench.path("s/categories/a.yaml")).unwrap().replace("[Morning, Evening]", "[Noon]");
     bench.write("s/categories/a.yaml", &category.replace("servers: [1]", "servers: [2]"));
     bench.ok(&["publish", &bench.path("s").display().to_string(), "--yes"]).await;
     let answer = bench.run(&["cart", "show", "1"]).await.unwrap();

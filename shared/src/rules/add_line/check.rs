@@ -1,7 +1,7 @@
 //! What holds for every line of a cart, whether it is added or changed.
 
 use super::{CartInputs, LineRefusal};
-use crate::model::{Item, Line, LineVariable, Money, PaymentType, PublishedItem, ServerId, UserName};
+use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
 use crate::rules::missing::is_promoted;
 use crate::rules::pricing::{Limits, availability, is_cumulative};
 use crate::rules::variable;
@@ -110,9 +110,9 @@ fn check_limits(
     Ok(())
 }
 
-/// The recipient of a gift; `None` for the buyer.
-fn counts_for(line: &Line) -> Option<Option<&UserName>> {
-    (line.payment_type == PaymentType::Gift).then(|| line.gift_to.as_ref().map(|name| name.key()))
+/// Whether a line is a gift, and for whom. Lines of the buyer are alike, and gifts for the same player.
+fn counts_for(line: &Line) -> (bool, Option<&UserName>) {
+    (line.payment_type == PaymentType::Gift, line.gift_to.as_ref().map(PlayerName::key))
 }
 
 /// How many players receive gifts.

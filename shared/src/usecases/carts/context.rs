@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::model::{ActiveVersion, Cart, Code, ItemId, Items, Ledger, Money, Sold, User, UserId};
+use crate::rules::add_line::CartInputs;
 use crate::rules::cart::{PricedLine, price_lines};
 use crate::rules::checkout::{release_code, release_units};
 use crate::store::counters::Counters;
@@ -106,12 +107,27 @@ impl CartContext {
         let mut keys: Vec<Key> = items.keys().chain(counters.keys()).collect();
         keys.extend(more);
         let mut rows = if keys.is_empty() { Rows::default() } else { sources.db.batch_get(keys).await? };
-        let items = sources.items.complete(items, &mut rows)?;
+        // An id that is on no cart may be any number that a caller sent.
+        let is_kept = |id: ItemId| self.cart.lines.iter().any(|line| line.item == id);
+        let items = sources.items.complete(items, &mut rows, is_kept)?;
         let mut sold = sources.counters.complete(counters, &mut rows)?;
         if let Some(checkout) = &self.cart.checkout {
             release_units(&mut sold, &checkout.held);
         }
         Ok(CartItems { items, sold, rows })
+    }
+
+    /// What a line that is added or changed is judged by.
+    #[must_use]
+    pub fn inputs<'a>(&'a self, items: &'a CartItems) -> CartInputs<'a> {
+        CartInputs {
+            cart: &self.cart,
+            items: &items.items,
+            sold: &items.sold,
+            ledger: &self.ledger,
+            buyer: &self.username,
+            has_virtual_currency: self.active.config.is_virtual_currency,
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::context::{CartContext, CartItems, CartSources};
 use crate::model::{Code, ItemId, Referral};
-use crate::rules::add_line::CartInputs;
 use crate::rules::cart::PricedLine;
 use crate::rules::code::{Applied, CodeRefusal, judge};
 use crate::rules::referral::in_force;
@@ -64,20 +63,6 @@ impl LoadedCart {
             None => None,
         };
         Ok(Self { context, items, code, uses, referral })
-    }
-
-    /// What a line that is added or changed is judged by.
-    #[must_use]
-    pub fn inputs(&self) -> CartInputs<'_> {
-        let (context, items) = (&self.context, &self.items);
-        CartInputs {
-            cart: &context.cart,
-            items: &items.items,
-            sold: &items.sold,
-            ledger: &context.ledger,
-            buyer: &context.username,
-            has_virtual_currency: context.active.config.is_virtual_currency,
-        }
     }
 
     /// The priced lines, in the order of the cart.

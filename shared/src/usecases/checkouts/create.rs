@@ -79,8 +79,8 @@ pub enum CreateError<E> {
     Store(#[from] StoreError),
 }
 
-/// Begins a checkout of the buyer's cart, or finds the one that is open for the same cart. `load` reads the buyer; it is
-/// called again if the cart has changed.
+/// Begins a checkout of the buyer's cart, or finds the one that is open for the same cart. `first` is the
+/// cart as it was read, `reload` reads it again if it has changed.
 ///
 /// # Errors
 /// [`CreateError`]. If the provider or the database did not respond, the same call goes on where this one stopped.
@@ -88,17 +88,22 @@ pub async fn create<P, E, F>(
     sources: &CartSources<'_>,
     provider: &P,
     request: Request<'_>,
-    load: impl Fn() -> F,
+    first: CartContext,
+    reload: impl Fn() -> F,
 ) -> Result<Checkout, CreateError<E>>
 where
     P: Provider,
     F: Future<Output = Result<CartContext, E>>,
 {
+    let mut first = Some(first);
     for round in 0..ROUNDS {
-        if let Some(earlier) = round.checked_sub(1) {
-            tokio::time::sleep(backoff(earlier)).await;
-        }
-        let context = load().await.map_err(CreateError::Load)?;
+        let context = match first.take() {
+            Some(context) => context,
+            None => {
+                tokio::time::sleep(backoff(round - 1)).await;
+                reload().await.map_err(CreateError::Load)?
+            }
+        };
         if let Some(open) = &context.cart.checkout {
             match resume(sources, provider, open, context.cart.version, context.user).await? {
                 Existing::Open(checkout) => return Ok(checkout),

@@ -8,6 +8,7 @@ mod create;
 mod existing;
 mod follow_up;
 mod hold;
+mod notice;
 mod provider;
 mod settle;
 mod sweep;
@@ -15,6 +16,7 @@ mod take;
 
 pub use create::{Checkout, CreateError, Request, create};
 pub use follow_up::follow_up;
-pub use provider::{Provider, ProviderError, Session};
-pub use settle::{SettleError, Settled, refund_in_part, settle, settle_with};
+pub use notice::act;
+pub use provider::{DisputeState, Notice, Provider, ProviderError, Session};
+pub use settle::{SettleError, Settled, ask, refund_in_part, settle, settle_with};
 pub use sweep::{Swept, sweep};

@@ -1,6 +1,6 @@
 //! What a checkout needs of a payment provider. It knows nothing of how a provider is called.
 
-use crate::model::Money;
+use crate::model::{Money, Order};
 use crate::rules::payment::PaymentState;
 use crate::store::orders::StoredOrder;
 use std::fmt::Debug;
@@ -16,8 +16,40 @@ pub trait Provider: Debug + Sync {
     /// Ends a checkout. One that has ended or is paid already stays as it is; [`Self::look`] says which.
     fn expire(&self, session: &str) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
-    /// Refunds an amount of a payment. The same `key` refunds once.
-    fn refund(&self, intent: &str, amount: Money, key: &str) -> impl Future<Output = Result<(), ProviderError>> + Send;
+    /// Refunds an amount of an order's payment. The same `key` refunds once.
+    fn refund(
+        &self,
+        order: &Order,
+        intent: &str,
+        amount: Money,
+        key: &str,
+    ) -> impl Future<Output = Result<(), ProviderError>> + Send;
+
+    /// What became of a dispute.
+    fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
+
+    /// Everything that it has sent notices about since `second` (since 1970 UTC): notices can be lost.
+    fn notices_since(&self, second: i64) -> impl Future<Output = Result<Vec<Notice>, ProviderError>> + Send;
+}
+
+/// What a provider's notice is about. It says only where to look.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Notice {
+    /// A checkout, by its id.
+    Checkout(String),
+    /// A payment, by its id.
+    Payment(String),
+    /// A dispute, by its id.
+    Dispute(String),
+}
+
+/// A dispute about a payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DisputeState {
+    /// The payment.
+    pub intent: Option<String>,
+    /// Its state, in the provider's words.
+    pub state: String,
 }
 
 /// A checkout at the provider.

@@ -59,6 +59,25 @@ pub async fn settle<P: Provider>(
     settle_with(db, clock, provider, &stored.order.internal_id, &state).await
 }
 
+/// [`settle`], unless somebody asked about the same order less than `every` seconds ago; then `None`.
+///
+/// # Errors
+/// [`SettleError`].
+pub async fn ask<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+    every: i64,
+) -> Result<Option<Settled>, SettleError> {
+    let now = clock.seconds();
+    let write: Write = stored.set_asked(now, now.saturating_sub(every));
+    match send(db, vec![write]).await? {
+        Sent::Written => settle(db, clock, provider, stored).await.map(Some),
+        Sent::Conflict | Sent::Refused(_) => Ok(None),
+    }
+}
+
 /// Ends an order's checkout at the provider, and writes what came of it. A session whose URL was never stored is asked for
 /// again by the same key, so that nothing stays open that could be paid.
 ///
@@ -209,7 +228,7 @@ async fn pay<P: Provider>(
             let id = &stored.order.internal_id;
             let Some(intent) = &state.intent else { return Ok(false) };
             tracing::error!(order = %id, "a late payment is refunded: what it bought is gone");
-            provider.refund(intent, stored.order.price, &format!("refund-{id}-0")).await?;
+            provider.refund(&stored.order, intent, stored.order.price, &format!("refund-{id}-0")).await?;
             if stored.order.status != OrderStatus::Pending {
                 return Ok(true);
             }

@@ -1,22 +1,31 @@
 //! The scheduled sweep: whatever was interrupted is finished.
 
 use super::follow_up::follow_up;
+use super::notice::act;
 use super::provider::Provider;
 use super::settle::{SettleError, Settled, end, settle};
 use super::take::settle_take;
 use crate::clock::Clock;
 use crate::model::{InternalId, OrderStatus};
 use crate::store::keys::Key;
-use crate::store::orders::{self, Due};
+use crate::store::orders::{self, Due, Notices};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError};
 use crate::usecases::orders::refusal::Write;
+use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// How many seconds later an order that still waits is looked at again: a delayed method confirms after days.
 const LATER: i64 = 900;
 
+/// How often the provider's notices are asked for, in seconds: one may be lost.
+const NOTICES_EVERY: i64 = 3_600;
+/// How many seconds before the last time is asked for again: the provider's clock is not ours.
+const OVERLAP: i64 = 300;
+
 /// What a sweep did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Swept {
     /// Orders that were due.
     pub due: usize,
@@ -46,7 +55,41 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
             }
         }
     }
+    if let Some(provider) = provider {
+        swept.failed += notices(db, clock, provider).await?;
+    }
     Ok(swept)
+}
+
+/// Acts on the provider's notices of the last hour again, if an hour has passed. The number of those that failed.
+async fn notices<P: Provider>(db: &Db, clock: &dyn Clock, provider: &P) -> Result<usize, StoreError> {
+    let now = clock.seconds();
+    let since = Notices::read(db).await?.map(|notices| notices.since);
+    let mut failed = 0;
+    match since {
+        Some(since) if now.saturating_sub(since) < NOTICES_EVERY => return Ok(0),
+        Some(since) => match provider.notices_since(since.saturating_sub(OVERLAP)).await {
+            Ok(notices) => {
+                for notice in notices.into_iter().collect::<BTreeSet<_>>() {
+                    if let Err(error) = act(db, clock, provider, &notice).await {
+                        tracing::error!(notice = ?notice, error = %error, "a notice of the payment provider failed");
+                        failed += 1;
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = %error, "the payment provider's notices could not be asked for");
+                failed += 1;
+            }
+        },
+        None => {}
+    }
+    // One that failed is asked for again.
+    if failed == 0 {
+        let write: Write = Notices { since: now }.put()?;
+        let _: Sent<_> = send(db, vec![write]).await?;
+    }
+    Ok(failed)
 }
 
 async fn look_at<P: Provider>(

@@ -1,9 +1,9 @@
 //! A payment provider in memory: its checkouts are in the state that a test sets, and its calls fail as a test says.
 
-use shared::model::{InternalId, Money};
+use shared::model::{InternalId, Money, Order};
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::orders::StoredOrder;
-use shared::usecases::checkouts::{Provider, ProviderError, Session};
+use shared::usecases::checkouts::{DisputeState, Notice, Provider, ProviderError, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -166,7 +166,7 @@ impl Provider for TestProvider {
         })
     }
 
-    async fn refund(&self, intent: &str, amount: Money, key: &str) -> Result<(), ProviderError> {
+    async fn refund(&self, _: &Order, intent: &str, amount: Money, key: &str) -> Result<(), ProviderError> {
         self.call("refund", |books| {
             if books.refunds.insert(key.to_owned()) {
                 let paid = books.sessions.values_mut().find(|state| state.intent.as_deref() == Some(intent));
@@ -175,5 +175,13 @@ impl Provider for TestProvider {
             }
             Ok(())
         })
+    }
+
+    async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
+        self.call("dispute", |_| Ok(DisputeState { intent: Some(dispute.to_owned()), state: "open".to_owned() }))
+    }
+
+    async fn notices_since(&self, _: i64) -> Result<Vec<Notice>, ProviderError> {
+        self.call("notices", |books| Ok(books.sessions.keys().cloned().map(Notice::Checkout).collect()))
     }
 }

@@ -142,7 +142,8 @@ impl Market {
     pub async fn create_as(&self, by: &Instance, user: u64, request: Request<'_>) -> Result<Checkout, Refused> {
         let Instance { db, items, counters } = by;
         let sources = CartSources { db, items, counters, clock: self.clock() };
-        create(&sources, &self.provider, request, || load(db, user)).await
+        let first = load(db, user).await.map_err(Refused::Load)?;
+        create(&sources, &self.provider, request, first, || load(db, user)).await
     }
 
     /// The refusal of a checkout, as a sentence.
@@ -181,7 +182,8 @@ impl Market {
 
     /// The rows of what is not finished.
     pub async fn unfinished(&self) -> usize {
-        self.shop.db.query(&keys::unfinished()).await.unwrap().len()
+        let rows = self.shop.db.query(&keys::unfinished()).await.unwrap();
+        rows.into_iter().filter(|row| row.key().unwrap() != keys::notices()).count()
     }
 
     pub async fn virtual_balance(&self, user: u64) -> i64 {

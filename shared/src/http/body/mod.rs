@@ -4,7 +4,12 @@
 //! counts; a field that is not read can contain any JSON, also numbers and strings that cannot be represented; every
 //! fault names its field and never repeats the value.
 
-use crate::model::CodeText;
+mod values;
+
+#[cfg(feature = "schema")]
+pub use values::Text;
+pub use values::{Flag, Written, code, text};
+
 use lambda_http::{Body, Request};
 use serde::de::value::{MapAccessDeserializer, SeqDeserializer};
 use serde::de::{
@@ -182,7 +187,14 @@ impl<'de> Deserializer<'de> for Field<'de> {
         if self.0 == "null" { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, BodyFault> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, BodyFault> {
+        if name == Written::NAME && self.0.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
+            return visitor.visit_str(self.0);
+        }
         visitor.visit_newtype_struct(self)
     }
 
@@ -194,52 +206,6 @@ impl<'de> Deserializer<'de> for Field<'de> {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map struct enum identifier
     }
-}
-
-/// Deserialises a required string of at most `LONGEST` characters (Unicode scalar values, counted as sent):
-/// `#[serde(deserialize_with = "text::<255, _, _>")]`. The string is neither trimmed nor normalised.
-///
-/// # Errors
-/// If the string is too long, empty or blank.
-pub fn text<'de, const LONGEST: usize, T, D>(field: D) -> Result<T, D::Error>
-where
-    T: for<'t> From<&'t str>,
-    D: Deserializer<'de>,
-{
-    let text = String::deserialize(field)?;
-    if text.chars().count() > LONGEST {
-        return Err(de::Error::custom(format_args!("must not be longer than {LONGEST} characters")));
-    }
-    if text.trim().is_empty() { Err(de::Error::custom(REQUIRED)) } else { Ok(text.as_str().into()) }
-}
-
-/// The schema of a string that [`text`] reads.
-#[cfg(feature = "schema")]
-#[derive(Debug)]
-pub struct Text<const LONGEST: usize>;
-
-#[cfg(feature = "schema")]
-impl<const LONGEST: usize> schemars::JsonSchema for Text<LONGEST> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        format!("Text{LONGEST}").into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": LONGEST })
-    }
-}
-
-/// Same as [`text`], for a coupon, gift card or referral code.
-///
-/// # Errors
-/// Same as [`text`].
-pub fn code<'de, const LONGEST: usize, D: Deserializer<'de>>(field: D) -> Result<CodeText, D::Error> {
-    let text: String = text::<LONGEST, _, _>(field)?;
-    CodeText::parse(&text).map_err(|_| de::Error::custom(REQUIRED))
 }
 
 #[cfg(test)]

@@ -1,0 +1,217 @@
+//! GET /auth/chat/callback: completes a login through the chat platform (rules.md, "Chat login").
+
+mod page;
+mod platform;
+
+use crate::State;
+use crate::chat::NONCE_COOKIE;
+use lambda_http::http::StatusCode;
+use lambda_http::{Body, RequestExt as _, Response};
+use oauth2::ClientSecret;
+use oauth2::url::{Origin, Url};
+use page::Page;
+use platform::{Grant, PlatformError};
+#[cfg(feature = "schema")]
+use shared::endpoint::RequestSchemas;
+use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, Refusal, RoundTrips};
+use shared::http::body::BodyFault;
+use shared::http::cookie;
+use shared::model::{ChatLogin, StoreConfig};
+use shared::store::chat;
+
+/// The longest code in bytes.
+const LONGEST_CODE: usize = 2_048;
+
+/// GET /auth/chat/callback.
+pub struct ChatCallback;
+
+/// The platform's response, as the browser carries it here.
+#[derive(Debug)]
+#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+pub struct Callback {
+    /// The authorization code, at most 2,048 bytes.
+    code: Option<String>,
+    /// The state of the login.
+    state: Option<String>,
+    /// Why the platform logged nobody in, in place of `code`.
+    error: Option<String>,
+    #[cfg_attr(feature = "schema", serde(skip))]
+    nonce: Option<String>,
+}
+
+impl Input for Callback {
+    const KIND: InputKind = InputKind::Query;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let query = received.request.query_string_parameters();
+        let parameter = |name| query.first(name).filter(|value| !value.is_empty()).map(str::to_owned);
+        Ok(Self {
+            code: parameter("code"),
+            state: parameter("state"),
+            error: parameter("error"),
+            nonce: cookie::value(received.request.headers(), NONCE_COOKIE),
+        })
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        RequestSchemas { query: Some(generator.subschema_for::<Self>()), ..RequestSchemas::default() }
+    }
+}
+
+/// Why a login is not completed. The first five are for the store's owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    #[error("The chat integration is disabled or not configured.")]
+    Disabled,
+    #[error("Chat login is not complete: chat.client.token_url and chat.client.user_url must be set in store.yaml.")]
+    NoEndpoints,
+    #[error("Chat login is not complete: storefront.url must be set in store.yaml.")]
+    NoStorefront,
+    #[error("Chat login is not complete: AllowedOrigins must name the origin of storefront.url.")]
+    NoOrigin,
+    #[error("Chat login is not complete: the client secret is missing, see storectl chat connect.")]
+    NoSecret,
+    #[error("This login is not valid, or it has expired. Please start again.")]
+    InvalidState,
+    #[error(
+        "The cookie of this login is missing. It must have been started in this browser. The API must be under the \
+         site of the storefront, and the storefront must send credentials."
+    )]
+    NoCookie,
+    #[error("This login was started in another browser, or another login was started since. Please start again.")]
+    OtherBrowser,
+    #[error("The login was cancelled at the chat platform.")]
+    Cancelled,
+    #[error("The chat platform refused the login. Please start again.")]
+    Refused,
+    #[error("The chat platform did not respond. Please try again later.")]
+    Unavailable,
+    #[error("The response of the chat platform cannot be read. Please try again later.")]
+    Unreadable,
+}
+
+impl From<PlatformError> for Reason {
+    fn from(error: PlatformError) -> Self {
+        match error {
+            PlatformError::Refused => Self::Refused,
+            PlatformError::Unavailable => Self::Unavailable,
+            PlatformError::Unreadable => Self::Unreadable,
+        }
+    }
+}
+
+/// The refusal of a login, as a page that tells the storefront.
+#[derive(Debug)]
+pub struct NotLoggedIn {
+    reason: Reason,
+    /// The storefront's origin; `None` if the store does not say.
+    storefront: Option<String>,
+}
+
+impl std::fmt::Display for NotLoggedIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl Refusal for NotLoggedIn {
+    fn status(&self) -> StatusCode {
+        StatusCode::BAD_REQUEST
+    }
+
+    fn response(&self) -> Option<Response<Body>> {
+        Some(page::refused(self.status(), &self.reason.to_string(), self.storefront.as_deref()))
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        let of = |(when, reason)| (when, Self { reason, storefront: None });
+        [
+            ("Chat login is disabled or not configured", Reason::Disabled),
+            ("`chat.client.token_url` or `chat.client.user_url` is missing in store.yaml", Reason::NoEndpoints),
+            ("`storefront.url` is missing in store.yaml; nothing is posted", Reason::NoStorefront),
+            ("`AllowedOrigins` is `*`, or does not name the storefront's origin", Reason::NoOrigin),
+            ("The store has no client secret yet", Reason::NoSecret),
+            ("`state` is missing, not valid, or has expired", Reason::InvalidState),
+            ("The browser did not send the cookie of GET /auth/chat", Reason::NoCookie),
+            ("The cookie is that of another login", Reason::OtherBrowser),
+            ("`error` is `access_denied`: the buyer did not allow the login", Reason::Cancelled),
+            ("Another `error`, no `code`, or a code that the platform refuses, such as a used one", Reason::Refused),
+            ("The platform responds with an error of its own, too late, or not at all", Reason::Unavailable),
+            ("The platform's response is not what it should be", Reason::Unreadable),
+        ]
+        .map(of)
+        .into()
+    }
+}
+
+impl Endpoint for ChatCallback {
+    type State = State;
+    type Caller = ();
+    type Input = Callback;
+    type Reply = Page;
+    type Refusal = NotLoggedIn;
+
+    const NAME: &'static str = "auth/chat/callback";
+    const ROUTES: &'static [&'static str] = &["GET /auth/chat/callback"];
+    const SUMMARY: &'static str = "completes a login through the chat platform, and tells the storefront's page";
+    const NUMBER: Option<u8> = None;
+    /// The settings decide where the code is sent, so that a stale version is read before that.
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 2 };
+
+    async fn handle(state: &State, (): (), callback: Callback) -> Result<Page, Error<NotLoggedIn>> {
+        let active = state.base.published.active_version().await?;
+        let storefront = origin(&active.config.storefront_url);
+        let refused = |reason| Error::Refused(NotLoggedIn { reason, storefront: storefront.clone() });
+        let (secret, storefront) = configured(state, &active.config, storefront.as_deref()).map_err(refused)?;
+        let (code, pkce_verifier) = verified(state, callback).map_err(refused)?;
+        let grant = Grant { code, pkce_verifier, secret };
+        let account = platform::account(state.outgoing(), &active.config.chat, grant).await;
+        let (id, name) = account.map_err(|error| refused(error.into()))?;
+        chat::completed(&state.base.db, &id, name.clone(), state.base.clock.seconds()).await?;
+        Ok(Page::logged_in(&id, &name, storefront))
+    }
+}
+
+/// The origin of a storefront's URL; `None` if it has none.
+fn origin(url: &str) -> Option<String> {
+    Url::parse(url).ok().map(|url| url.origin()).filter(Origin::is_tuple).map(|origin| origin.ascii_serialization())
+}
+
+/// The client secret and the storefront's origin, if the store and its stack have everything that a login needs.
+fn configured<'s>(
+    state: &'s State,
+    config: &StoreConfig,
+    storefront: Option<&'s str>,
+) -> Result<(&'s ClientSecret, &'s str), Reason> {
+    if !config.chat_sync || !config.chat.is_complete() {
+        return Err(Reason::Disabled);
+    }
+    let ChatLogin { token_url, user_url, .. } = &config.chat;
+    if token_url.is_empty() || user_url.is_empty() {
+        return Err(Reason::NoEndpoints);
+    }
+    let storefront = storefront.ok_or(Reason::NoStorefront)?;
+    if !state.chat.origins.iter().any(|allowed| allowed == storefront) {
+        return Err(Reason::NoOrigin);
+    }
+    Ok((state.chat.secret.as_ref().ok_or(Reason::NoSecret)?, storefront))
+}
+
+/// The code and its PKCE verifier, if this browser began the login and the platform sent a code.
+fn verified(state: &State, callback: Callback) -> Result<(String, String), Reason> {
+    let Callback { code, state: sent, error, nonce } = callback;
+    let base = &state.base;
+    let sent = sent.ok_or(Reason::InvalidState)?;
+    let login = base.config.keys.verify_state(&sent, base.clock.seconds()).map_err(|_| Reason::InvalidState)?;
+    if nonce.ok_or(Reason::NoCookie)? != login.nonce {
+        return Err(Reason::OtherBrowser);
+    }
+    match error.as_deref() {
+        Some("access_denied") => return Err(Reason::Cancelled),
+        Some(_) => return Err(Reason::Refused),
+        None => {}
+    }
+    let code = code.filter(|code| code.len() <= LONGEST_CODE).ok_or(Reason::Refused)?;
+    Ok((code, login.pkce_verifier))
+}

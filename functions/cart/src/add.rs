@@ -1,0 +1,174 @@
+//! POST /cart/add/{id}: adds an item to the cart (rules.md, "Adding and changing lines").
+
+use crate::State;
+use crate::change::{money, refused};
+use crate::context;
+use crate::count::Count;
+use crate::write::{self, Contention};
+use lambda_http::http::StatusCode;
+use serde::de;
+use serde::{Deserialize, Deserializer, Serialize};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, Refusal, RoundTrips};
+use shared::http::body::{Flag, Written};
+use shared::model::{ItemId, LineId, LineVariable, PaymentType, PlayerName, ServerId};
+use shared::rules::add_line::{LineRefusal, LineToAdd};
+use shared::store::keys;
+use shared::token::Claim;
+use shared::usecases::carts::{Attempt, add_line};
+use std::collections::BTreeMap;
+
+/// POST /cart/add/{id}.
+pub struct Add;
+
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AddRequest {
+    /// 0 for a one-off purchase, 1 for a subscription, 2 for a gift. 0 if absent.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u8>", range(max = 2)))]
+    #[serde(default, deserialize_with = "payment_type")]
+    payment_type: PaymentType,
+    /// Whether the item is added from a promotion: the line then costs the promoted price. Ignored if the item is not
+    /// promoted, and for a gift.
+    promoted: Option<Flag>,
+    /// The name of the player who receives a gift, with or without an account. Null or empty if the line is not a gift.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    #[serde(default, deserialize_with = "recipient")]
+    gift_to: Option<PlayerName>,
+    /// The number of units, 1 to 1,000; 1 if absent.
+    count: Option<Count>,
+    /// The server to deliver to, one of the item's. It can also be selected later.
+    server_id: Option<ServerId>,
+    /// The values of the item's variables, by the variable's id. They can also be set later.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, Written>>"))]
+    #[serde(default, deserialize_with = "variables")]
+    variables: Vec<LineVariable>,
+    /// Money: the price of one unit, if the buyer chooses it, as a number or as its digits in a string.
+    price: Option<Written>,
+}
+
+/// The line is in the cart.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Added {
+    /// Always true.
+    success: bool,
+    /// The outcome, as a text for people.
+    message: &'static str,
+    /// The id of the line: a new one, or the line with the same choices, which has more units now.
+    cid: LineId,
+}
+
+/// Why an item is not added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddRefusal {
+    #[error("This item does not exist.")]
+    NotAnId,
+    #[error(transparent)]
+    NotAllowed(#[from] LineRefusal),
+    #[error(transparent)]
+    Contention(#[from] Contention),
+}
+
+impl Refusal for AddRefusal {
+    /// The storefront ignores the body, and shows "added" on any 2xx.
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NotAnId => StatusCode::NOT_FOUND,
+            Self::NotAllowed(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Contention(_) => StatusCode::CONFLICT,
+        }
+    }
+
+    fn shape(&self, usual: ErrorBody) -> ErrorBody {
+        match self {
+            Self::NotAnId => ErrorBody::Message,
+            Self::NotAllowed(_) | Self::Contention(_) => usual,
+        }
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![
+            ("`{id}` is not a decimal number", Self::NotAnId),
+            ("Other requests kept changing the cart", Self::Contention(Contention)),
+            ("No item has the id, or it cannot be added like this", LineRefusal::NotPublished.into()),
+        ]
+    }
+}
+
+type Failure = Error<AddRefusal>;
+
+impl Endpoint for Add {
+    type State = State;
+    type Caller = Claim;
+    type Input = PathIdAndBody<ItemId, AddRequest>;
+    type Reply = Json<Added>;
+    type Refusal = AddRefusal;
+
+    const NAME: &'static str = "cart/add/{id}";
+    const ROUTES: &'static [&'static str] = &["POST /cart/add/{id}"];
+    const SUMMARY: &'static str = "adds an item to the cart";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        PathIdAndBody(item, body): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
+        Ok(Json::of(&write::with_retries(state, || attempt(state, claim, item, &body)).await?))
+    }
+}
+
+async fn attempt(
+    state: &State,
+    claim: Claim,
+    item: Option<ItemId>,
+    body: &AddRequest,
+) -> Result<Attempt<Added>, Failure> {
+    let ban = body.gift_to.as_ref().map(|name| keys::ban(name.key()));
+    let mut context = context::load(state, claim, ban.as_slice()).await?.ok_or(Error::Unauthorized)?;
+    let price = body.price.as_ref().map(|price| money("price", &price.0, context.active.config.digits));
+    let line = LineToAdd {
+        item: item.ok_or(Error::Refused(AddRefusal::NotAnId))?,
+        count: body.count.unwrap_or(Count::ONE).get(),
+        variables: body.variables.clone(),
+        server: body.server_id,
+        price: price.transpose().map_err(Error::Body)?,
+        payment_type: body.payment_type,
+        promoted: body.promoted.is_some_and(|Flag(promoted)| promoted),
+        gift_to: body.gift_to.clone(),
+        is_recipient_banned: ban.is_some_and(|ban| context.rows.take(&ban).is_some()),
+    };
+    let sources = state.sources();
+    let items = context.load_items(&sources, Some(line.item), []).await?;
+    let added = add_line(&sources, &mut context, &items, &line).await.map_err(refused)?;
+    let message = match added.replaced.as_slice() {
+        [] => "The item was added to your cart.",
+        _ => "The item was added to your cart and replaces another one of its category.",
+    };
+    Ok(Attempt::Write(Box::new(context.cart), Added { success: true, message, cid: added.line }))
+}
+
+fn payment_type<'de, D: Deserializer<'de>>(field: D) -> Result<PaymentType, D::Error> {
+    match Option::<u64>::deserialize(field)? {
+        None | Some(0) => Ok(PaymentType::OneOff),
+        Some(1) => Ok(PaymentType::Subscription),
+        Some(2) => Ok(PaymentType::Gift),
+        Some(_) => Err(de::Error::custom("must be 0, 1 or 2")),
+    }
+}
+
+fn recipient<'de, D: Deserializer<'de>>(field: D) -> Result<Option<PlayerName>, D::Error> {
+    let text = Option::<String>::deserialize(field)?.filter(|text| !text.is_empty());
+    text.map(|text| PlayerName::parse(&text)).transpose().map_err(de::Error::custom)
+}
+
+fn variables<'de, D: Deserializer<'de>>(field: D) -> Result<Vec<LineVariable>, D::Error> {
+    let values = Option::<BTreeMap<String, Written>>::deserialize(field)?.unwrap_or_default();
+    let variable = |(id, Written(value)): (String, Written)| match id.parse::<u64>() {
+        Ok(number) if number.to_string() == id => Ok(LineVariable { id: number, value }),
+        _ => Err(de::Error::custom("must have the ids of variables as names")),
+    };
+    values.into_iter().map(variable).collect()
+}

@@ -1,0 +1,111 @@
+//! Changing a line of the cart: what reload, setVariable, setSelectedServer and changePrice have in common.
+
+use crate::State;
+use crate::context;
+use crate::write::{self, Contention};
+use lambda_http::http::StatusCode;
+use serde::Serialize;
+use shared::endpoint::{Error, ErrorBody, Refusal};
+use shared::http::body::BodyFault;
+use shared::model::{DecimalError, LineId, Money};
+use shared::rules::add_line::{Change, LineRefusal};
+use shared::token::Claim;
+use shared::usecases::carts::{Attempt, LineError, change_line};
+
+/// The line has what was sent.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Done {
+    /// Always true.
+    pub success: bool,
+}
+
+/// Why a line is not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeRefusal {
+    #[error("This line does not exist.")]
+    NotAnId,
+    #[error(transparent)]
+    NotAllowed(#[from] LineRefusal),
+    #[error(transparent)]
+    Contention(#[from] Contention),
+}
+
+impl ChangeRefusal {
+    /// The shape of the body; an id that is not a number has the same body with every endpoint.
+    pub const fn shape_of(&self, usual: ErrorBody) -> ErrorBody {
+        match self {
+            Self::NotAnId => ErrorBody::Message,
+            Self::NotAllowed(_) | Self::Contention(_) => usual,
+        }
+    }
+}
+
+impl Refusal for ChangeRefusal {
+    /// The storefront ignores the body, and shows success on any 2xx.
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NotAnId => StatusCode::NOT_FOUND,
+            Self::NotAllowed(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Contention(_) => StatusCode::CONFLICT,
+        }
+    }
+
+    fn shape(&self, usual: ErrorBody) -> ErrorBody {
+        self.shape_of(usual)
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![
+            ("`{cid}` is not a decimal number", Self::NotAnId),
+            ("Other requests kept changing the cart", Self::Contention(Contention)),
+            ("The cart has no such line, or the line cannot be changed to that", LineRefusal::NoSuchLine.into()),
+        ]
+    }
+}
+
+type Failure = Error<ChangeRefusal>;
+
+/// Changes a line. `wanted` makes the change, from the digits of the store's currency.
+pub async fn change(
+    state: &State,
+    claim: Claim,
+    line: Option<LineId>,
+    wanted: &(dyn Fn(u8) -> Result<Change, BodyFault> + Sync),
+) -> Result<Done, Failure> {
+    write::with_retries(state, || attempt(state, claim, line, wanted)).await
+}
+
+async fn attempt(
+    state: &State,
+    claim: Claim,
+    line: Option<LineId>,
+    wanted: &(dyn Fn(u8) -> Result<Change, BodyFault> + Sync),
+) -> Result<Attempt<Done>, Failure> {
+    let mut context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
+    let change = wanted(context.active.config.digits).map_err(Error::Body)?;
+    let line = line.ok_or(Error::Refused(ChangeRefusal::NotAnId))?;
+    let done = Done { success: true };
+    match change_line(&state.sources(), &mut context, line, &change).await {
+        Ok(true) => Ok(Attempt::Write(Box::new(context.cart), done)),
+        Ok(false) => Ok(Attempt::Done(done)),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// The error of an endpoint whose line is not added or changed.
+pub fn refused<R: From<LineRefusal>>(error: LineError) -> Error<R> {
+    match error {
+        LineError::Refused(refusal) => Error::Refused(refusal.into()),
+        LineError::Store(error) => error.into(),
+    }
+}
+
+/// Reads an amount of money in the store's currency. The rules refuse one that is too large, as they refuse one that is
+/// too small.
+pub fn money(field: &str, text: &str, digits: u8) -> Result<Money, BodyFault> {
+    match Money::parse(text, digits) {
+        Err(DecimalError::TooLarge(largest)) => Ok(Money::from_minor(largest.saturating_add(1))),
+        read => read.map_err(|fault| BodyFault::Field { field: field.to_owned(), problem: fault.to_string() }),
+    }
+}

@@ -1,0 +1,262 @@
+//! POST /payments/create: begins a checkout of the cart (api.md, "POST /payments/create"; rules.md, "Checkout").
+
+use crate::list_methods::switched_on;
+use crate::{DEADLINE, State};
+use lambda_http::http::StatusCode;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use shared::endpoint::{
+    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, TOO_MANY_ATTEMPTS, WithAddress,
+};
+use shared::http::body;
+use shared::http::wire::CurrencyFormat;
+use shared::model::{ActiveVersion, ChatId, Money};
+use shared::providers::return_url;
+use shared::rules::checkout::CheckoutRefusal;
+use shared::store::keys::{self, Key};
+use shared::store::limiter::{self, RateLimit};
+use shared::store::{StoreError, users};
+use shared::telemetry;
+use shared::token::{Claim, Via};
+use shared::usecases::carts::CartContext;
+use shared::usecases::checkouts::{self, Checkout, CreateError, ProviderError, Request};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many checkouts an address may begin.
+const ATTEMPTS: RateLimit = RateLimit { kind: "checkout", requests: 10, seconds: 600 };
+/// The most entries of `details`.
+const MAX_DETAILS: usize = 8;
+/// The most characters of an entry of `details`.
+const LONGEST_DETAIL: usize = 255;
+
+/// POST /payments/create.
+pub struct Create;
+
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CreateRequest {
+    /// The payment method, as payments/get names it.
+    #[cfg_attr(feature = "schema", schemars(with = "body::Text<255>"))]
+    #[serde(deserialize_with = "body::text::<255, _, _>")]
+    payment_method: String,
+    /// Whether the buyer agrees to the terms and conditions. Must be true.
+    terms_and_conditions: bool,
+    /// Whether the buyer agrees to the privacy policy. Must be true.
+    privacy_policy: bool,
+    /// The currency that the storefront shows. The charge is in the store's own currency.
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its type is checked")]
+    currency: Option<String>,
+    /// The buyer's details: at most 8 texts of at most 255 characters. They are checked and not stored.
+    #[serde(default, deserialize_with = "details")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, String>>", extend("maxProperties" = MAX_DETAILS)))]
+    #[expect(dead_code, reason = "they are checked and then dropped")]
+    details: (),
+    /// The id of the buyer's chat account. An item that needs one can be bought only after a chat login.
+    #[serde(default)]
+    chat_id: Option<String>,
+    /// The same as `chatId`, under its older name.
+    #[serde(default)]
+    discord_id: Option<String>,
+}
+
+/// Checks the buyer's details and drops them.
+fn details<'de, D: Deserializer<'de>>(field: D) -> Result<(), D::Error> {
+    let details: Option<BTreeMap<String, Option<String>>> = Deserialize::deserialize(field)?;
+    let details = details.unwrap_or_default();
+    if details.len() > MAX_DETAILS {
+        return Err(D::Error::custom(format_args!("must not have more than {MAX_DETAILS} entries")));
+    }
+    let is_long = |text: &String| text.chars().count() > LONGEST_DETAIL;
+    if details.iter().any(|(name, text)| is_long(name) || text.as_ref().is_some_and(is_long)) {
+        return Err(D::Error::custom(format_args!("must not have texts of more than {LONGEST_DETAIL} characters")));
+    }
+    Ok(())
+}
+
+/// A checkout that can be paid.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CreateReply {
+    /// Always true.
+    success: bool,
+    /// The outcome, as a text for people.
+    message: &'static str,
+    /// Where the buyer goes next.
+    data: Destination,
+    /// The order's internal id, for payments/checkStatus.
+    order_id: String,
+}
+
+/// Where the buyer goes next.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Destination {
+    /// Always `url`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The payment provider's page, or the storefront's if there is nothing to pay.
+    url: String,
+}
+
+/// Why no checkout begins.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateRefusal {
+    #[error("{TOO_MANY_ATTEMPTS}")]
+    TooManyAttempts { retry_seconds: u64 },
+    #[error("Please accept the terms and conditions and the privacy policy.")]
+    Terms,
+    #[error("{0}")]
+    Maintenance(String),
+    #[error("This payment method is not available.")]
+    UnknownMethod,
+    #[error("{0}")]
+    Cart(String),
+    #[error("The code on your cart no longer applies and was removed. The new total is {0}.")]
+    CodeRemoved(String),
+    #[error("Your last payment is being processed.")]
+    Processing,
+    #[error("The payment provider refuses this payment. You have not been charged.")]
+    Refused,
+    #[error("Something else changed your cart or sold the same items just now. Please try again.")]
+    Contention,
+}
+
+impl Refusal for CreateRefusal {
+    /// The storefront loses the text of every other status.
+    fn status(&self) -> StatusCode {
+        StatusCode::OK
+    }
+
+    fn retry_seconds(&self) -> Option<u64> {
+        match self {
+            Self::TooManyAttempts { retry_seconds } => Some(*retry_seconds),
+            _ => None,
+        }
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        let example = CheckoutRefusal::SoldOut { name: "Squire".to_owned() };
+        vec![
+            ("This address has begun 10 checkouts in 10 minutes", Self::TooManyAttempts { retry_seconds: 600 }),
+            ("The terms or the privacy policy are not accepted", Self::Terms),
+            ("The store is closed for maintenance", Self::Maintenance("The store is closed.".to_owned())),
+            ("The method is unknown, or switched off", Self::UnknownMethod),
+            ("The cart cannot be paid as it is; the message names the line", Self::Cart(example.to_string())),
+            ("The code on the cart no longer applies", Self::CodeRemoved("12.00".to_owned())),
+            ("The last payment has not ended", Self::Processing),
+            ("The provider refuses the payment", Self::Refused),
+            ("Other requests kept changing the cart or the stock", Self::Contention),
+        ]
+    }
+}
+
+type Failure = Error<CreateRefusal>;
+
+impl Endpoint for Create {
+    type State = State;
+    type Caller = Claim;
+    type Input = WithAddress<JsonBody<CreateRequest>>;
+    type Reply = Json<CreateReply>;
+    type Refusal = CreateRefusal;
+
+    const NAME: &'static str = "payments/create";
+    const ROUTES: &'static [&'static str] = &["POST /payments/create"];
+    const SUMMARY: &'static str = "begins a checkout of the cart at the payment provider";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 7 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+    const DEADLINE: Duration = DEADLINE;
+
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        WithAddress(JsonBody(body), address): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
+        let base = &state.base;
+        let chat = body.chat_id.as_deref().or(body.discord_id.as_deref());
+        let chat = chat.and_then(|id| ChatId::parse(id).ok()).map(|id| keys::chat(&id));
+        let hit = limiter::hit(&base.db, ATTEMPTS, &address, base.clock.millis(), || {});
+        let (hit, first) = tokio::join!(hit, load(state, claim, chat.as_ref()));
+        let hit = hit?;
+        if !hit.allowed {
+            telemetry::rate_limited();
+            return Err(Error::Refused(CreateRefusal::TooManyAttempts { retry_seconds: hit.reset_seconds }));
+        }
+        let buyer = first?.ok_or(Error::Unauthorized)?;
+        let active = Arc::clone(&buyer.context.active);
+        let gateway = check(state, &body, &active).map_err(Error::Refused)?;
+        let Some(provider) = &state.stripe else { return Err(Error::Refused(CreateRefusal::UnknownMethod)) };
+        let request = Request { gateway, is_proven: claim.via != Some(Via::Name), has_chat: buyer.has_chat };
+        let reload = || async { load(state, claim, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized) };
+        let created = checkouts::create(&state.sources(), provider, request, buyer.context, reload).await;
+        let checkout = created.map_err(|error| failure(error, &active))?;
+        Ok(Json::of(&reply(checkout, &active)))
+    }
+}
+
+/// Refuses what does not depend on the cart. The name of the method, as the store writes it.
+fn check<'a>(state: &State, body: &CreateRequest, active: &'a ActiveVersion) -> Result<&'a str, CreateRefusal> {
+    if !(body.terms_and_conditions && body.privacy_policy) {
+        return Err(CreateRefusal::Terms);
+    }
+    if let Some(message) = active.closed() {
+        return Err(CreateRefusal::Maintenance(message.to_owned()));
+    }
+    let mut methods = switched_on(state, &active.config.payments);
+    methods.find(|name| name.eq_ignore_ascii_case(body.payment_method.trim())).ok_or(CreateRefusal::UnknownMethod)
+}
+
+/// A buyer, as they are read.
+struct Buyer {
+    context: CartContext,
+    /// Whether the chat login was completed.
+    has_chat: bool,
+}
+
+/// Reads the buyer with cart and ledger; `None` if the account does not accept the token.
+async fn load(state: &State, claim: Claim, chat: Option<&Key>) -> Result<Option<Buyer>, StoreError> {
+    let mut wanted = vec![keys::user(claim.user)];
+    wanted.extend(CartContext::keys(claim.user));
+    wanted.extend(chat.cloned());
+    let base = &state.base;
+    let (active, rows) = tokio::join!(base.published.active_version(), base.db.batch_get(wanted));
+    let (active, mut rows) = (active?, rows?);
+    let has_chat = chat.is_some_and(|chat| rows.take(chat).is_some());
+    let Some(user) = users::admit(&mut rows, claim)? else { return Ok(None) };
+    Ok(Some(Buyer { context: CartContext::take(user, active, rows)?, has_chat }))
+}
+
+fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
+    let money = |amount: Money| CurrencyFormat::new(active.config.digits).money(amount).to_string();
+    Error::Refused(match error {
+        CreateError::Load(error) => return error,
+        CreateError::Store(error) => return error.into(),
+        CreateError::Provider(ProviderError::Unavailable(reason)) => {
+            tracing::error!(reason, "the payment provider is not available");
+            return StoreError::unavailable("payment provider").into();
+        }
+        CreateError::Provider(ProviderError::Refused(reason)) => {
+            tracing::error!(reason, "the payment provider refuses a checkout");
+            CreateRefusal::Refused
+        }
+        CreateError::Refused(CheckoutRefusal::BelowLeast { least }) => {
+            CreateRefusal::Cart(format!("At least {} must be paid.", money(least)))
+        }
+        CreateError::Refused(refusal) => CreateRefusal::Cart(refusal.to_string()),
+        CreateError::CodeRemoved { total } => CreateRefusal::CodeRemoved(money(total)),
+        CreateError::Processing => CreateRefusal::Processing,
+        CreateError::Conflict => CreateRefusal::Contention,
+    })
+}
+
+fn reply(checkout: Checkout, active: &ActiveVersion) -> CreateReply {
+    let Checkout { order, url } = checkout;
+    let message =
+        if url.is_some() { "Continue to the payment." } else { "There is nothing to pay: the order is complete." };
+    let url = url.unwrap_or_else(|| return_url(&active.config.storefront_url, &order, "free"));
+    CreateReply { success: true, message, data: Destination { kind: "url", url }, order_id: order.to_string() }
+}

@@ -1,0 +1,52 @@
+//! POST /payments/get: the payment methods (api.md, "POST /payments/get").
+
+use crate::State;
+use serde::Serialize;
+use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
+use shared::model::Payments;
+use shared::store::users;
+use shared::token::Claim;
+use std::convert::Infallible;
+
+/// POST /payments/get.
+pub struct ListMethods;
+
+/// A payment method.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MethodBody<'a> {
+    /// The method's name, as payments/create takes it.
+    name: &'a str,
+}
+
+impl Endpoint for ListMethods {
+    type State = State;
+    type Caller = Claim;
+    type Input = ();
+    type Reply = Json<Vec<MethodBody<'static>>>;
+    type Refusal = Infallible;
+
+    const NAME: &'static str = "payments/get";
+    const ROUTES: &'static [&'static str] = &["POST /payments/get"];
+    const SUMMARY: &'static str = "lists the payment methods";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
+
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {
+        let account = users::is_admitted(&state.base.db, claim);
+        let (active, admitted) = tokio::join!(state.base.published.active_version(), account);
+        if !admitted? {
+            return Err(Error::Unauthorized);
+        }
+        let active = active?;
+        let methods = switched_on(state, &active.config.payments).map(|name| MethodBody { name });
+        let methods: Vec<MethodBody<'_>> = methods.collect();
+        Ok(Json::of(&methods))
+    }
+}
+
+/// The methods that are switched on and whose keys are set, as the store names them.
+pub fn switched_on<'a>(state: &State, payments: &'a Payments) -> impl Iterator<Item = &'a str> {
+    let has_keys = state.stripe.is_some();
+    payments.methods.iter().map(String::as_str).filter(move |name| has_keys && name.eq_ignore_ascii_case("stripe"))
+}

@@ -1,0 +1,79 @@
+//! POST /payments/webhook/stripe: notices of Stripe (api.md, "POST /payments/webhook/stripe"). A notice says only where to
+//! look.
+
+use crate::{DEADLINE, State};
+use lambda_http::http::StatusCode;
+use serde::Serialize;
+use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, Signed};
+use shared::store::StoreError;
+use shared::usecases::checkouts::{ProviderError, SettleError, act};
+use std::time::Duration;
+
+/// POST /payments/webhook/stripe.
+pub struct StripeWebhook;
+
+/// The notice was acted on, or concerns no order.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Receipt {
+    /// Always true.
+    received: bool,
+}
+
+/// Why a notice is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookRefusal {
+    #[error("The signature is missing or not valid.")]
+    Signature,
+}
+
+impl Refusal for WebhookRefusal {
+    fn status(&self) -> StatusCode {
+        StatusCode::BAD_REQUEST
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![("The signature is missing, too old or not by one of our secrets", Self::Signature)]
+    }
+}
+
+impl Endpoint for StripeWebhook {
+    type State = State;
+    type Caller = ();
+    type Input = Signed;
+    type Reply = Json<Receipt>;
+    type Refusal = WebhookRefusal;
+
+    const NAME: &'static str = "payments/webhook/stripe";
+    const ROUTES: &'static [&'static str] = &["POST /payments/webhook/stripe"];
+    const SUMMARY: &'static str = "receives the notices of Stripe";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
+    const BODY_LIMIT: usize = 256 * 1024;
+    const DEADLINE: Duration = DEADLINE;
+
+    async fn handle(state: &State, (): (), signed: Signed) -> Result<Self::Reply, Error<WebhookRefusal>> {
+        let clock = state.base.clock.as_ref();
+        let Some(stripe) = &state.stripe else { return Err(Error::Refused(WebhookRefusal::Signature)) };
+        let notice = stripe.notice(signed.signature.as_deref(), &signed.body, clock.seconds()).map_err(|error| {
+            tracing::error!(error = %error, "a webhook with a bad signature");
+            Error::Refused(WebhookRefusal::Signature)
+        })?;
+        if let Some(notice) = notice {
+            act(&state.base.db, clock, stripe, &notice).await.map_err(later)?;
+        }
+        Ok(Json::of(&Receipt { received: true }))
+    }
+}
+
+/// Stripe sends the notice again.
+pub fn later<R>(error: SettleError) -> Error<R> {
+    match error {
+        SettleError::Store(error) => error.into(),
+        SettleError::Provider(ProviderError::Unavailable(reason) | ProviderError::Refused(reason)) => {
+            tracing::error!(reason, "the payment provider could not be asked");
+            StoreError::unavailable("payment provider").into()
+        }
+        SettleError::Conflict => StoreError::unavailable("TransactWriteItems").into(),
+    }
+}

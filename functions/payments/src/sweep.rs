@@ -1,0 +1,30 @@
+//! The scheduled sweep (rules.md, "Checkout"). Its event has a route key that no request from outside can have.
+
+use crate::{DEADLINE, State};
+use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
+use shared::usecases::checkouts::{Swept, sweep};
+use std::convert::Infallible;
+use std::time::Duration;
+
+/// SCHEDULE payments/sweep.
+pub struct Sweep;
+
+impl Endpoint for Sweep {
+    type State = State;
+    type Caller = ();
+    type Input = ();
+    type Reply = Json<Swept>;
+    type Refusal = Infallible;
+
+    const NAME: &'static str = "payments/sweep";
+    const ROUTES: &'static [&'static str] = &["SCHEDULE payments/sweep"];
+    const SUMMARY: &'static str = "finishes what is left to do about orders, every five minutes";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
+    const DEADLINE: Duration = DEADLINE;
+
+    async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
+        let base = &state.base;
+        Ok(Json::of(&sweep(&base.db, base.clock.as_ref(), state.stripe.as_ref()).await?))
+    }
+}

@@ -1,0 +1,187 @@
+//! The endpoints of the stand-in.
+
+use super::form::Parameters;
+use super::pages;
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use shared::random;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The secret that the stand-in expects of every client. It protects nothing.
+pub const CLIENT_SECRET: &str = "stand-in-client-secret";
+/// The sample accounts: id and name.
+pub(super) const ACCOUNTS: [(&str, &str); 3] = [
+    ("418203377561042101", "thornwick"),
+    ("418203377561042102", "quillfeather"),
+    ("418203377561042103", "Pebble <& Sons>"),
+];
+/// What the authorize page hands on.
+pub(super) const CARRIED: [&str; 7] =
+    ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method"];
+/// The code of `events/auth/chat_callback.json`, with the challenge that belongs to the state in this file. It is known
+/// from the start and can be used more than once.
+const SAMPLE: (&str, &str) = ("sample-code", "WMMi-xx-KvRfMLh_D_r6OQSAcTmxRigonLrDXrHrBjo");
+
+/// A client that is registered with the stand-in.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// Its id.
+    pub id: String,
+    /// The URL that buyers are sent back to.
+    pub redirect_url: String,
+}
+
+/// The stand-in.
+#[derive(Debug)]
+pub struct ChatPlatform {
+    client: Client,
+    /// The URL of the API, for the page that logs in as a storefront does.
+    api: String,
+    codes: Mutex<HashMap<String, Code>>,
+    /// The account of each access token.
+    tokens: Mutex<HashMap<String, &'static str>>,
+}
+
+/// A code that can be exchanged.
+#[derive(Debug, Clone)]
+struct Code {
+    account: &'static str,
+    challenge: String,
+}
+
+impl ChatPlatform {
+    /// A stand-in with one client, for the API at `api`.
+    #[must_use]
+    pub fn new(client: Client, api: &str) -> Self {
+        Self { client, api: api.to_owned(), codes: Mutex::default(), tokens: Mutex::default() }
+    }
+
+    pub(super) fn respond(&self, head: &request::Parts, body: &[u8]) -> Response<String> {
+        let path = head.uri.path();
+        match (&head.method, path) {
+            (&Method::GET, "/") => html(StatusCode::OK, pages::storefront(&self.api)),
+            (&Method::GET, "/authorize") => {
+                let query = Parameters::parse(head.uri.query().unwrap_or_default().as_bytes());
+                match self.problem(&query) {
+                    None => html(StatusCode::OK, pages::authorize(&query)),
+                    Some(problem) => html(StatusCode::BAD_REQUEST, pages::problem(problem)),
+                }
+            }
+            (&Method::POST, "/authorize") => self.decide(&Parameters::parse(body)),
+            (&Method::POST, "/token") => self.exchange(&head.headers, &Parameters::parse(body)),
+            (&Method::GET, "/user") => self.user(&head.headers),
+            _ => json_reply(StatusCode::NOT_FOUND, &json!({ "message": "Not Found" })),
+        }
+    }
+
+    /// What is wrong with an authorize request.
+    fn problem(&self, query: &Parameters) -> Option<&'static str> {
+        if query.get("response_type") != "code" {
+            return Some("response_type must be code.");
+        }
+        if query.get("client_id") != self.client.id {
+            return Some("No such client_id.");
+        }
+        if query.get("redirect_uri") != self.client.redirect_url {
+            return Some("This redirect_uri is not registered for the client.");
+        }
+        if query.get("code_challenge").len() != 43 || query.get("code_challenge_method") != "S256" {
+            return Some("The code_challenge is missing, or its method is not S256.");
+        }
+        None
+    }
+
+    /// The buyer has chosen: they are sent back with a code, or with a refusal.
+    fn decide(&self, form: &Parameters) -> Response<String> {
+        if let Some(problem) = self.problem(form) {
+            return html(StatusCode::BAD_REQUEST, pages::problem(problem));
+        }
+        let chosen = ACCOUNTS.iter().find(|(id, _)| *id == form.get("account")).map(|(id, _)| *id);
+        let code = chosen.and_then(|account| {
+            let code = random::uuid()?;
+            let challenge = form.get("code_challenge").to_owned();
+            lock(&self.codes).insert(code.clone(), Code { account, challenge });
+            Some(code)
+        });
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        match &code {
+            Some(code) => query.append_pair("code", code),
+            None => query.append_pair("error", "access_denied"),
+        };
+        let query = query.append_pair("state", form.get("state")).finish();
+        let target = HeaderValue::try_from(format!("{}?{query}", self.client.redirect_url));
+        let Ok(target) = target else { return html(StatusCode::BAD_REQUEST, pages::problem("No such redirect_uri.")) };
+        let mut response = Response::new(String::new());
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        response.headers_mut().insert(LOCATION, target);
+        response
+    }
+
+    /// Exchanges a code for an access token (RFC 6749, section 4.1.3, and RFC 7636).
+    fn exchange(&self, headers: &HeaderMap, form: &Parameters) -> Response<String> {
+        let refused = |status, error: &str| json_reply(status, &json!({ "error": error }));
+        if credentials(headers).as_ref() != Some(&(self.client.id.clone(), CLIENT_SECRET.to_owned())) {
+            return refused(StatusCode::UNAUTHORIZED, "invalid_client");
+        }
+        if form.get("grant_type") != "authorization_code" {
+            return refused(StatusCode::BAD_REQUEST, "unsupported_grant_type");
+        }
+        let code = form.get("code");
+        let sample = || Code { account: ACCOUNTS[0].0, challenge: SAMPLE.1.to_owned() };
+        let found = if code == SAMPLE.0 { Some(sample()) } else { lock(&self.codes).remove(code) };
+        let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(form.get("code_verifier")));
+        let is_sound =
+            |code: &Code| code.challenge == challenge && form.get("redirect_uri") == self.client.redirect_url;
+        let Some(Code { account, .. }) = found.filter(is_sound) else {
+            return refused(StatusCode::BAD_REQUEST, "invalid_grant");
+        };
+        let Some(token) = random::uuid() else { return refused(StatusCode::SERVICE_UNAVAILABLE, "server_error") };
+        lock(&self.tokens).insert(token.clone(), account);
+        let body = json!({ "access_token": token, "token_type": "Bearer", "expires_in": 600, "scope": "identify" });
+        json_reply(StatusCode::OK, &body)
+    }
+
+    /// The account of an access token.
+    fn user(&self, headers: &HeaderMap) -> Response<String> {
+        let token = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let id = token.and_then(|token| lock(&self.tokens).get(token).copied());
+        match ACCOUNTS.iter().find(|(known, _)| Some(*known) == id) {
+            Some((id, name)) => json_reply(StatusCode::OK, &json!({ "id": id, "username": name, "locale": "en" })),
+            None => json_reply(StatusCode::UNAUTHORIZED, &json!({ "message": "401: Unauthorized" })),
+        }
+    }
+}
+
+/// The id and secret of a client in the header `Authorization`.
+fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
+    let sent = headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Basic ")?;
+    let text = String::from_utf8(BASE64_STANDARD.decode(sent).ok()?).ok()?;
+    let (id, secret) = text.split_once(':')?;
+    let decode = |text: &str| Some(percent_encoding::percent_decode_str(text).decode_utf8().ok()?.into_owned());
+    Some((decode(id)?, decode(secret)?))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn json_reply(status: StatusCode, body: &Value) -> Response<String> {
+    reply(status, "application/json", body.to_string())
+}
+
+fn html(status: StatusCode, body: String) -> Response<String> {
+    reply(status, "text/html; charset=utf-8", body)
+}
+
+fn reply(status: StatusCode, kind: &'static str, body: String) -> Response<String> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,189 @@
+//! The API: who may call, which calls there are, and what a repeated call returns.
+
+use super::calls;
+use super::error::ApiError;
+use super::idempotency::Request;
+use super::parameters::{self, Parameter, Shape, texts};
+use super::state::State;
+use super::{API_VERSION, Received, form};
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::{Map, Value};
+
+/// A call with the id in its path, empty if it has none.
+pub(super) struct Input<'a> {
+    pub(super) id: &'a str,
+    pub(super) tree: &'a Map<String, Value>,
+    pub(super) now: i64,
+}
+
+type Run = fn(&mut State, &Input<'_>) -> Result<Value, ApiError>;
+
+/// A call: method, path with `*` for an id, parameters, what it does.
+type Route = (Method, &'static str, &'static [Parameter], Run);
+
+pub(super) const EXPAND: Parameter = ("expand", false, Shape::List(&Shape::Text(100)));
+
+const PLAIN: &[Parameter] = &[EXPAND];
+
+const ROUTES: &[Route] = &[
+    (Method::POST, "/v1/checkout/sessions", calls::NEW_SESSION, calls::create_session),
+    (Method::GET, "/v1/checkout/sessions/*", PLAIN, calls::retrieve_session),
+    (Method::POST, "/v1/checkout/sessions/*/expire", PLAIN, calls::expire_session),
+    (Method::GET, "/v1/payment_intents/*", PLAIN, calls::retrieve_intent),
+    (Method::GET, "/v1/charges/*", PLAIN, calls::retrieve_charge),
+    (Method::POST, "/v1/refunds", calls::NEW_REFUND, calls::create_refund),
+    (Method::GET, "/v1/refunds/*", PLAIN, calls::retrieve_refund),
+    (Method::GET, "/v1/disputes/*", PLAIN, calls::retrieve_dispute),
+    (Method::GET, "/v1/events", calls::EVENTS, calls::list_events),
+    (Method::GET, "/v1/events/*", PLAIN, calls::retrieve_event),
+    (Method::GET, "/v1/account", PLAIN, calls::account),
+    (Method::GET, "/v1/balance", PLAIN, calls::balance),
+    (Method::POST, "/v1/webhook_endpoints", calls::NEW_ENDPOINT, calls::create_endpoint),
+    (Method::GET, "/v1/webhook_endpoints", calls::LIST, calls::list_endpoints),
+    (Method::DELETE, "/v1/webhook_endpoints/*", &[], calls::delete_endpoint),
+];
+
+/// A request to the API.
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a Method,
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a [u8],
+}
+
+/// A response of the API.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Value,
+    pub(super) replayed: bool,
+}
+
+impl Answer {
+    fn refusal(error: &ApiError) -> Self {
+        Self { status: error.status, body: error.json(), replayed: false }
+    }
+}
+
+/// Runs a request. `failure` is the status that it fails with in place of being executed.
+pub(super) fn respond(
+    state: &mut State,
+    asked: &Asked<'_>,
+    key: &str,
+    failure: Option<StatusCode>,
+    now: i64,
+) -> Answer {
+    state.tick(now);
+    let text = if asked.method == Method::POST { asked.body } else { asked.query.as_bytes() };
+    let parameters = form::pairs(text);
+    let idempotency = header(asked.headers, "idempotency-key").map(str::to_owned);
+    let route = format!("{} {}", asked.method, asked.path);
+    state.received.push(Received { route, parameters: parameters.clone(), key: idempotency.clone() });
+    let request = Request { path: asked.path.to_owned(), parameters };
+    let found = match prepare(asked, key, &request) {
+        Ok(found) => found,
+        Err(error) => return Answer::refusal(&error),
+    };
+    let idempotency = idempotency.filter(|_| asked.method == Method::POST);
+    if let Some(idempotency) = &idempotency {
+        match state.responses.find(idempotency, &request, now) {
+            Ok(Some((status, body))) => return Answer { status, body, replayed: true },
+            Ok(None) => {}
+            Err(error) => return Answer::refusal(&error),
+        }
+    }
+    let result = match failure {
+        Some(status) => Err(ApiError::of_status(status)),
+        None => found.run(state, now),
+    };
+    let is_kept = !result.as_ref().is_err_and(|error| error.is_early);
+    let (status, body) = match result {
+        Ok(body) => (StatusCode::OK, body),
+        Err(error) => (error.status, error.json()),
+    };
+    if let Some(idempotency) = idempotency.filter(|_| is_kept) {
+        state.responses.keep(&idempotency, request, (status, body.clone()), now);
+    }
+    Answer { status, body, replayed: false }
+}
+
+/// A call that is ready to run.
+struct Found<'a> {
+    id: &'a str,
+    tree: Map<String, Value>,
+    run: Run,
+}
+
+impl Found<'_> {
+    fn run(&self, state: &mut State, now: i64) -> Result<Value, ApiError> {
+        let mut body = (self.run)(state, &Input { id: self.id, tree: &self.tree, now })?;
+        for path in texts(&self.tree, "expand") {
+            expand(state, &mut body, &path, &path)?;
+        }
+        Ok(body)
+    }
+}
+
+/// Checks key, version, path and parameters.
+fn prepare<'a>(asked: &Asked<'a>, key: &str, request: &Request) -> Result<Found<'a>, ApiError> {
+    let sent = header(asked.headers, "authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let Some(sent) = sent else {
+        let message = "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY').";
+        return Err(ApiError::request(message).status(StatusCode::UNAUTHORIZED).early());
+    };
+    if sent != key {
+        let start: String = sent.chars().take(8).collect();
+        let message = format!("Invalid API Key provided: {start}****");
+        return Err(ApiError::request(message).status(StatusCode::UNAUTHORIZED).early());
+    }
+    match header(asked.headers, "stripe-version") {
+        Some(API_VERSION) => {}
+        Some(version) => {
+            return Err(ApiError::request(format!("Invalid Stripe API version: {version}")).early());
+        }
+        // Stripe would take the account's version, which nobody chose here.
+        None => return Err(ApiError::request("The stand-in needs a Stripe-Version header.").early()),
+    }
+    let mut matching = ROUTES.iter().filter(|(method, ..)| method == asked.method);
+    let found = matching.find_map(|route| Some((id_in(route.1, asked.path)?, route)));
+    let Some((id, (_, _, known, run))) = found else {
+        let message = format!("Unrecognized request URL ({}: {}).", asked.method, asked.path);
+        return Err(ApiError::request(message).status(StatusCode::NOT_FOUND).early());
+    };
+    let content = header(asked.headers, "content-type").unwrap_or_default();
+    if asked.method == Method::POST
+        && !asked.body.is_empty()
+        && !content.starts_with("application/x-www-form-urlencoded")
+    {
+        return Err(ApiError::request("Invalid request: the body must be form-encoded.").early());
+    }
+    let tree = form::tree(&request.parameters)?;
+    parameters::check(&tree, known)?;
+    Ok(Found { id, tree, run: *run })
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The part of a path in the place of `*`; empty if the pattern has none.
+fn id_in<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
+    let Some((before, after)) = pattern.split_once('*') else { return (pattern == path).then_some("") };
+    let id = path.strip_prefix(before)?.strip_suffix(after)?;
+    (!id.is_empty() && !id.contains('/')).then_some(id)
+}
+
+/// Puts the objects in the place of their ids.
+fn expand(state: &State, body: &mut Value, path: &str, whole: &str) -> Result<(), ApiError> {
+    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let refused = || ApiError::request(format!("This property cannot be expanded ({whole})."));
+    let field = body.get_mut(name).ok_or_else(refused)?;
+    if let Some(id) = field.as_str() {
+        *field = state.object(id).ok_or_else(refused)?;
+    }
+    match rest {
+        Some(rest) if !field.is_null() => expand(state, field, rest, whole),
+        _ => Ok(()),
+    }
+}

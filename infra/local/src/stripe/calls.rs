@@ -1,0 +1,219 @@
+//! The calls: what each knows and does.
+
+use super::api::{EXPAND, Input};
+use super::error::ApiError;
+use super::give_back::Note;
+use super::objects::{Charge, Dispute, Endpoint, Event, Intent, Refund, list};
+use super::parameters::{Parameter, Shape, integer, metadata, text, texts};
+use super::state::State;
+use serde_json::{Value, json};
+
+pub(super) use super::new_session::{NEW_SESSION, create_session};
+
+pub(super) const NEW_REFUND: &[Parameter] = &[
+    ("payment_intent", false, Shape::Text(255)),
+    ("charge", false, Shape::Text(255)),
+    ("amount", false, Shape::Integer),
+    ("reason", false, Shape::Word(&["duplicate", "fraudulent", "requested_by_customer"])),
+    ("metadata", false, Shape::Metadata),
+    EXPAND,
+];
+
+const TIMES: Shape = Shape::Object(&[
+    ("gt", false, Shape::Integer),
+    ("gte", false, Shape::Integer),
+    ("lt", false, Shape::Integer),
+    ("lte", false, Shape::Integer),
+]);
+
+pub(super) const EVENTS: &[Parameter] = &[
+    ("types", false, Shape::List(&Shape::Text(100))),
+    ("type", false, Shape::Text(100)),
+    ("created", false, TIMES),
+    ("limit", false, Shape::Integer),
+    ("starting_after", false, Shape::Text(255)),
+    EXPAND,
+];
+
+pub(super) const LIST: &[Parameter] =
+    &[("limit", false, Shape::Integer), ("starting_after", false, Shape::Text(255)), EXPAND];
+
+pub(super) const NEW_ENDPOINT: &[Parameter] = &[
+    ("url", true, Shape::Text(5_000)),
+    ("enabled_events", true, Shape::List(&Shape::Text(100))),
+    ("api_version", false, Shape::Word(&[super::API_VERSION])),
+    ("description", false, Shape::Text(500)),
+    ("metadata", false, Shape::Metadata),
+    EXPAND,
+];
+
+impl State {
+    /// An object by its id.
+    pub(super) fn object(&self, id: &str) -> Option<Value> {
+        let session = self.sessions.get(id).map(|session| session.json(&self.base));
+        session
+            .or_else(|| self.intents.get(id).map(Intent::json))
+            .or_else(|| self.charges.get(id).map(Charge::json))
+            .or_else(|| self.refunds.get(id).map(Refund::json))
+            .or_else(|| self.disputes.get(id).map(Dispute::json))
+    }
+}
+
+pub(super) fn retrieve_session(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let session = state.sessions.get(input.id).map(|session| session.json(&state.base));
+    session.ok_or_else(|| ApiError::missing("checkout.session", "session", input.id))
+}
+
+pub(super) fn expire_session(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let Some(session) = state.sessions.get(input.id) else {
+        return Err(ApiError::missing("checkout.session", "session", input.id));
+    };
+    let status = session.status;
+    state.expire(input.id, input.now).map_err(|_| {
+        ApiError::request(format!(
+            "Only Checkout Sessions with a status in [\"open\"] can be expired. This Checkout Session has a status of `{status}`."
+        ))
+    })?;
+    Ok(state.session_json(input.id))
+}
+
+pub(super) fn retrieve_intent(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let intent = state.intents.get(input.id).map(Intent::json);
+    intent.ok_or_else(|| ApiError::missing("payment_intent", "intent", input.id))
+}
+
+pub(super) fn retrieve_charge(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    state.charges.get(input.id).map(Charge::json).ok_or_else(|| ApiError::missing("charge", "id", input.id))
+}
+
+pub(super) fn retrieve_refund(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    state.refunds.get(input.id).map(Refund::json).ok_or_else(|| ApiError::missing("refund", "id", input.id))
+}
+
+pub(super) fn retrieve_dispute(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    state.disputes.get(input.id).map(Dispute::json).ok_or_else(|| ApiError::missing("dispute", "dispute", input.id))
+}
+
+pub(super) fn create_refund(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let charge = match (text(input.tree, &["payment_intent"]), text(input.tree, &["charge"])) {
+        (Some(id), None) => {
+            let missing = || ApiError::missing("payment_intent", "payment_intent", id);
+            let intent = state.intents.get(id).ok_or_else(missing)?;
+            let message = format!("This PaymentIntent ({id}) does not have a successful charge to refund.");
+            intent.charge.clone().ok_or_else(|| ApiError::request(message))?
+        }
+        (None, Some(charge)) => charge.to_owned(),
+        _ => {
+            let message = "One of the following params should be provided for this request: payment_intent or charge.";
+            return Err(ApiError::request(message).code("parameter_missing").early());
+        }
+    };
+    let reason = text(input.tree, &["reason"]).map(str::to_owned);
+    let note = Note { metadata: metadata(input.tree.get("metadata")), reason };
+    let refund = state.refund(&charge, integer(input.tree, &["amount"]), Some(note), input.now)?;
+    Ok(refund.json())
+}
+
+/// The part of a list that `limit` and `starting_after` ask for; it is newest first.
+fn page<'a, T>(all: Vec<&'a T>, input: &Input<'_>, id: fn(&T) -> &str) -> Result<(Vec<&'a T>, bool), ApiError> {
+    let limit = integer(input.tree, &["limit"]).unwrap_or(10);
+    let Some(limit) = usize::try_from(limit).ok().filter(|limit| (1..=100).contains(limit)) else {
+        let message = format!("Invalid limit: {limit}; must be between 1 and 100");
+        return Err(ApiError::parameter("limit", message).code("parameter_invalid_integer"));
+    };
+    let skipped = match text(input.tree, &["starting_after"]) {
+        None => 0,
+        Some(after) => {
+            let place = all.iter().position(|object| id(object) == after);
+            place.ok_or_else(|| ApiError::missing("object", "starting_after", after))? + 1
+        }
+    };
+    let has_more = all.len() > skipped + limit;
+    Ok((all.into_iter().skip(skipped).take(limit).collect(), has_more))
+}
+
+pub(super) fn list_events(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let mut types = texts(input.tree, "types");
+    types.extend(text(input.tree, &["type"]).map(str::to_owned));
+    if types.len() > 20 {
+        return Err(ApiError::parameter("types", "You can only provide up to 20 event types."));
+    }
+    let bound = |name: &str| integer(input.tree, &["created", name]);
+    let is_asked_for = |event: &&Event| {
+        let at = event.created;
+        (types.is_empty() || types.iter().any(|kind| kind == event.kind))
+            && bound("gt").is_none_or(|time| at > time)
+            && bound("gte").is_none_or(|time| at >= time)
+            && bound("lt").is_none_or(|time| at < time)
+            && bound("lte").is_none_or(|time| at <= time)
+    };
+    let (events, has_more) = page(state.events.iter().rev().filter(is_asked_for).collect(), input, |event| &event.id)?;
+    let events: Vec<Value> = events.into_iter().map(Event::json).collect();
+    Ok(list("/v1/events", &events, has_more))
+}
+
+pub(super) fn retrieve_event(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    state.event(input.id).map(Event::json).ok_or_else(|| ApiError::missing("event", "id", input.id))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a call like the others")]
+pub(super) fn account(_: &mut State, _: &Input<'_>) -> Result<Value, ApiError> {
+    Ok(json!({
+        "id": "acct_standin",
+        "object": "account",
+        "charges_enabled": true,
+        "country": "US",
+        "default_currency": "usd",
+        "details_submitted": true,
+        "payouts_enabled": true,
+    }))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a call like the others")]
+pub(super) fn balance(state: &mut State, _: &Input<'_>) -> Result<Value, ApiError> {
+    let sum: i64 = state
+        .charges
+        .values()
+        .filter(|charge| charge.status == "succeeded")
+        .map(|charge| charge.amount - charge.refunded)
+        .sum();
+    let amount = |amount: i64| json!([{ "amount": amount, "currency": "usd", "source_types": { "card": amount } }]);
+    Ok(json!({ "object": "balance", "available": amount(0), "livemode": state.livemode, "pending": amount(sum) }))
+}
+
+pub(super) fn create_endpoint(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let address = text(input.tree, &["url"]).unwrap_or_default();
+    if !url::Url::parse(address).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host()) {
+        return Err(ApiError::parameter("url", "Invalid URL: An explicit scheme (such as https) must be provided."));
+    }
+    let id = state.id("we");
+    let secret = format!("whsec_{}{}", shared::random::id().unwrap_or_default(), id.trim_start_matches("we_"));
+    let endpoint = Endpoint {
+        id: id.clone(),
+        created: input.now,
+        livemode: state.livemode,
+        url: address.to_owned(),
+        events: texts(input.tree, "enabled_events"),
+        api_version: text(input.tree, &["api_version"]).map(str::to_owned),
+        description: text(input.tree, &["description"]).map(str::to_owned),
+        metadata: metadata(input.tree.get("metadata")),
+        secret,
+    };
+    let mut reply = endpoint.json();
+    reply["secret"] = endpoint.secret.as_str().into();
+    state.endpoints.insert(id, endpoint);
+    Ok(reply)
+}
+
+pub(super) fn list_endpoints(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let (endpoints, has_more) = page(state.endpoints.values().rev().collect(), input, |endpoint| &endpoint.id)?;
+    let endpoints: Vec<Value> = endpoints.into_iter().map(Endpoint::json).collect();
+    Ok(list("/v1/webhook_endpoints", &endpoints, has_more))
+}
+
+pub(super) fn delete_endpoint(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    match state.endpoints.remove(input.id) {
+        Some(_) => Ok(json!({ "id": input.id, "object": "webhook_endpoint", "deleted": true })),
+        None => Err(ApiError::missing("webhook endpoint", "id", input.id)),
+    }
+}

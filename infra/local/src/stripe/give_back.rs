@@ -1,0 +1,115 @@
+//! Money that goes back: refunds and disputes.
+
+use super::error::ApiError;
+use super::objects::{Charge, Dispute, Refund};
+use super::state::State;
+use serde_json::{Map, Value};
+
+/// What a refund is created with beside its amount.
+#[derive(Debug, Default)]
+pub(super) struct Note {
+    pub(super) metadata: Map<String, Value>,
+    pub(super) reason: Option<String>,
+}
+
+impl State {
+    /// The charge that paid a session.
+    pub(super) fn charge_of(&self, session: &str) -> Result<String, String> {
+        let intent = self.sessions.get(session).and_then(|session| self.intents.get(session.intent.as_ref()?));
+        let paid = intent.filter(|intent| intent.status == "succeeded");
+        paid.and_then(|intent| intent.charge.clone()).ok_or_else(|| "This session is not paid.".to_owned())
+    }
+
+    /// Refunds a charge, in part or all that is left.
+    pub(super) fn refund(
+        &mut self,
+        charge: &str,
+        amount: Option<i64>,
+        note: Option<Note>,
+        now: i64,
+    ) -> Result<Refund, ApiError> {
+        let id = self.id("re");
+        let note = note.unwrap_or_default();
+        let found = self.charges.get_mut(charge).ok_or_else(|| ApiError::missing("charge", "charge", charge))?;
+        let amount = refundable(found, amount)?;
+        found.refunded += amount;
+        let refund = Refund {
+            id: id.clone(),
+            created: now,
+            amount,
+            currency: found.currency.clone(),
+            charge: found.id.clone(),
+            intent: found.intent.clone(),
+            metadata: note.metadata,
+            reason: note.reason,
+        };
+        let object = found.json();
+        self.refunds.insert(id, refund.clone());
+        self.happen("refund.created", &refund.json(), now);
+        self.happen("charge.refunded", &object, now);
+        Ok(refund)
+    }
+
+    pub(super) fn dispute(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let charge = self.charge_of(session)?;
+        let id = self.id("du");
+        let Some(charge) = self.charges.get_mut(&charge).filter(|charge| !charge.disputed) else {
+            return Err("The charge is disputed already.".to_owned());
+        };
+        charge.disputed = true;
+        let dispute = Dispute {
+            id: id.clone(),
+            created: now,
+            livemode: charge.livemode,
+            status: "needs_response",
+            amount: charge.amount - charge.refunded,
+            currency: charge.currency.clone(),
+            charge: charge.id.clone(),
+            intent: charge.intent.clone(),
+        };
+        let object = dispute.json();
+        self.disputes.insert(id, dispute);
+        self.happen("charge.dispute.created", &object, now);
+        Ok(())
+    }
+
+    pub(super) fn close_dispute(&mut self, session: &str, won: bool, now: i64) -> Result<(), String> {
+        let charge = self.charge_of(session)?;
+        let mut disputes = self.disputes.values_mut();
+        let Some(open) = disputes.find(|dispute| dispute.charge == charge && dispute.status == "needs_response") else {
+            return Err("There is no open dispute.".to_owned());
+        };
+        open.status = if won { "won" } else { "lost" };
+        let object = open.json();
+        self.happen("charge.dispute.closed", &object, now);
+        Ok(())
+    }
+}
+
+/// The amount to refund, if the charge allows it.
+fn refundable(charge: &Charge, amount: Option<i64>) -> Result<i64, ApiError> {
+    let id = &charge.id;
+    let left = charge.amount - charge.refunded;
+    if charge.status != "succeeded" {
+        return Err(ApiError::request(format!("Charge {id} does not have a successful payment to refund.")));
+    }
+    if charge.disputed {
+        let message = format!("Charge {id} has been charged back; cannot issue a refund.");
+        return Err(ApiError::request(message).code("charge_disputed"));
+    }
+    if left == 0 {
+        let message = format!("Charge {id} has already been refunded.");
+        return Err(ApiError::request(message).code("charge_already_refunded"));
+    }
+    match amount.unwrap_or(left) {
+        amount if amount < 1 => {
+            let message = "This value must be greater than or equal to 1.";
+            Err(ApiError::parameter("amount", message).code("parameter_invalid_integer"))
+        }
+        amount if amount > left => {
+            let message = format!("Refund amount ({amount}) is greater than unrefunded amount on charge ({left})");
+            Err(ApiError::parameter("amount", message))
+        }
+        amount => Ok(amount),
+    }
+}

@@ -1,0 +1,178 @@
+//! A stand-in for Stripe: a loopback server that speaks the calls that a checkout needs, with a page to pay on.
+//!
+//! Everything is in memory, and no money moves. Its responses have the shapes of API version [`API_VERSION`]; the official
+//! Python package checks them in CI (`.ci/provider`). It does not use the crate `stripe`, so that a mistake of one
+//! cannot be hidden by the other. No function links it.
+
+mod api;
+mod calls;
+mod deliver;
+mod error;
+mod faults;
+mod form;
+mod give_back;
+mod idempotency;
+mod new_session;
+mod objects;
+mod pages;
+mod parameters;
+mod pay;
+mod server;
+mod state;
+
+pub use deliver::{Signed, Switches};
+pub use faults::{Fault, FaultKind};
+pub use state::Action;
+
+use crate::error::StartError;
+use server::Shared;
+use shared::clock::{Clock, SystemClock};
+use state::State;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// The only version of the API that is spoken here.
+pub const API_VERSION: &str = "2025-02-24.acacia";
+/// The key that is accepted unless the options say otherwise.
+pub const KEY: &str = "rk_test_standin";
+/// The secret of the first webhook endpoint unless the options say otherwise.
+pub const WEBHOOK_SECRET: &str = "whsec_standin";
+
+/// The content of `PAYMENT_KEYS` for a stand-in with the usual options.
+#[must_use]
+pub fn payment_keys() -> String {
+    serde_json::json!({ "stripe": { "key": KEY, "webhook": [WEBHOOK_SECRET] } }).to_string()
+}
+
+/// How a stand-in is started.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The port on 127.0.0.1; 0 picks a free one.
+    pub port: u16,
+    /// The key that requests must have.
+    pub key: String,
+    /// The address that webhooks are posted to. More can be added by the API.
+    pub webhook_url: Option<String>,
+    /// The secret that webhooks to this address are signed with, and [`StandIn::signed`].
+    pub webhook_secret: String,
+    /// Whether the objects say that the money is real; to test that this is noticed.
+    pub livemode: bool,
+    /// How long a late webhook takes.
+    pub late: Duration,
+    /// The pauses before a webhook is repeated that was not accepted.
+    pub retries: Vec<Duration>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            port: 0,
+            key: KEY.to_owned(),
+            webhook_url: None,
+            webhook_secret: WEBHOOK_SECRET.to_owned(),
+            livemode: false,
+            late: Duration::from_secs(15),
+            retries: [2, 10, 60].map(Duration::from_secs).to_vec(),
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+/// A request that was received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// Method and path, such as `POST /v1/refunds`.
+    pub route: String,
+    /// The parameters as they were sent.
+    pub parameters: Vec<(String, String)>,
+    /// The idempotency key.
+    pub key: Option<String>,
+}
+
+/// A running stand-in. It ends with [`StandIn::stop`] or with its runtime.
+#[derive(Debug)]
+pub struct StandIn {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+/// Starts a stand-in.
+///
+/// # Errors
+/// [`StartError`] if the port is in use or not allowed.
+pub async fn start(options: Options) -> Result<StandIn, StartError> {
+    let listener = crate::server::listen(options.port, "--stripe-port").await?;
+    let address = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?;
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let state = State::new(&options, format!("http://{address}"), sender);
+    let shared = Arc::new(Shared::new(state, options));
+    let (stop, stopped) = oneshot::channel();
+    tokio::spawn(deliver::run(Arc::downgrade(&shared), receiver));
+    let server = tokio::spawn(server::serve(listener, Arc::clone(&shared), stopped));
+    Ok(StandIn { address, shared, stop, server })
+}
+
+impl StandIn {
+    /// The server's URL, for `STRIPE_API_BASE`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Ends the server.
+    pub async fn stop(self) {
+        drop(self.stop);
+        _ = self.server.await;
+    }
+
+    /// Does what the buyer or the account's owner would do on the page.
+    ///
+    /// # Errors
+    /// The sentence that the page would show: no such session, or not possible in its state.
+    pub fn act(&self, session: &str, action: &Action) -> Result<(), String> {
+        let now = self.shared.now();
+        self.shared.state().act(session, action, now)
+    }
+
+    /// The ids of all sessions, oldest first.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<String> {
+        self.shared.state().sessions.values().map(|session| session.id.clone()).collect()
+    }
+
+    /// The requests to the API so far, refused ones included.
+    #[must_use]
+    pub fn received(&self) -> Vec<Received> {
+        self.shared.state().received.clone()
+    }
+
+    /// Lets one of the next requests to the API fail. Faults happen in the order in which they were added.
+    pub fn inject(&self, fault: Fault) {
+        self.shared.state().faults.push(fault);
+    }
+
+    /// Changes how webhooks are sent from now on.
+    pub fn switch(&self, switches: Switches) {
+        self.shared.state().switches = switches;
+    }
+
+    /// The ids of all events, oldest first.
+    #[must_use]
+    pub fn events(&self) -> Vec<String> {
+        self.shared.state().events.iter().map(|event| event.id.clone()).collect()
+    }
+
+    /// An event as it would be posted now: body and signature by the options' secret. `None` if there is no such event.
+    #[must_use]
+    pub fn signed(&self, event: &str) -> Option<Signed> {
+        let body = self.shared.state().event(event)?.body.clone();
+        Some(Signed::new(body, &self.shared.options.webhook_secret, self.shared.now()))
+    }
+}

@@ -1,0 +1,186 @@
+//! POST /v1/checkout/sessions.
+
+use super::api::{EXPAND, Input};
+use super::error::ApiError;
+use super::objects::{Line, Session};
+use super::parameters::{Parameter, Shape, integer, list, metadata, text, texts};
+use super::state::State;
+use serde_json::{Map, Value};
+
+/// The longest and the shortest time that a session may be open, in seconds.
+const OPEN: (i64, i64) = (30 * 60, 24 * 60 * 60);
+/// The largest amount in minor units.
+const LARGEST: i64 = 99_999_999;
+/// The most lines.
+const LINES: usize = 100;
+/// The most entries of metadata.
+const METADATA: usize = 50;
+
+const LINE: Shape = Shape::Object(&[
+    ("quantity", true, Shape::Integer),
+    (
+        "price_data",
+        true,
+        Shape::Object(&[
+            ("currency", true, Shape::Text(3)),
+            ("unit_amount", true, Shape::Integer),
+            ("product_data", true, Shape::Object(&[("name", true, Shape::Text(250))])),
+        ]),
+    ),
+]);
+
+const METHODS: &[&str] = &["card", "sepa_debit"];
+
+pub(super) const NEW_SESSION: &[Parameter] = &[
+    ("mode", true, Shape::Word(&["payment"])),
+    ("client_reference_id", false, Shape::Text(200)),
+    ("metadata", false, Shape::Metadata),
+    ("payment_intent_data", false, Shape::Object(&[("metadata", false, Shape::Metadata)])),
+    ("success_url", true, Shape::Text(5_000)),
+    ("cancel_url", false, Shape::Text(5_000)),
+    ("expires_at", false, Shape::Integer),
+    ("adaptive_pricing", false, Shape::Object(&[("enabled", false, Shape::Boolean)])),
+    ("payment_method_types", false, Shape::List(&Shape::Word(METHODS))),
+    ("line_items", true, Shape::List(&LINE)),
+    EXPAND,
+];
+
+/// The smallest charge of a currency in minor units; zero is allowed as well, and is no charge.
+const LEAST: &[(&str, i64)] = &[
+    ("aed", 200),
+    ("aud", 50),
+    ("brl", 50),
+    ("cad", 50),
+    ("chf", 50),
+    ("czk", 1_500),
+    ("dkk", 250),
+    ("eur", 50),
+    ("gbp", 30),
+    ("hkd", 400),
+    ("huf", 17_500),
+    ("inr", 50),
+    ("jpy", 50),
+    ("mxn", 1_000),
+    ("myr", 200),
+    ("nok", 300),
+    ("nzd", 50),
+    ("pln", 200),
+    ("ron", 200),
+    ("sek", 300),
+    ("sgd", 50),
+    ("thb", 1_000),
+    ("usd", 50),
+];
+
+pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let tree = input.tree;
+    let success_url = address(tree, "success_url")?.unwrap_or_default();
+    let cancel_url = address(tree, "cancel_url")?;
+    let expires_at = expiry(integer(tree, &["expires_at"]), input.now)?;
+    let (lines, currency) = lines(tree)?;
+    let amount = total(&lines, &currency)?;
+    let intent_data = tree.get("payment_intent_data").and_then(|data| data.get("metadata"));
+    let (metadata, intent_metadata) = (metadata(tree.get("metadata")), metadata(intent_data));
+    if metadata.len().max(intent_metadata.len()) > METADATA {
+        return Err(ApiError::parameter("metadata", "Metadata can have up to 50 keys."));
+    }
+    let mut methods = texts(tree, "payment_method_types");
+    if methods.is_empty() {
+        methods = METHODS.iter().map(ToString::to_string).collect();
+    }
+    let id = state.id("cs");
+    let session = Session {
+        id: id.clone(),
+        created: input.now,
+        expires_at,
+        livemode: state.livemode,
+        status: "open",
+        payment_status: "unpaid",
+        amount,
+        currency,
+        reference: text(tree, &["client_reference_id"]).map(str::to_owned),
+        metadata,
+        intent_metadata,
+        intent: None,
+        success_url,
+        cancel_url,
+        methods,
+        lines,
+        adaptive: text(tree, &["adaptive_pricing", "enabled"]) != Some("false"),
+    };
+    state.sessions.insert(id.clone(), session);
+    Ok(state.session_json(&id))
+}
+
+fn address(tree: &Map<String, Value>, name: &str) -> Result<Option<String>, ApiError> {
+    let Some(address) = text(tree, &[name]) else { return Ok(None) };
+    let is_web = |url: url::Url| ["http", "https"].contains(&url.scheme()) && url.has_host();
+    if !url::Url::parse(address).is_ok_and(is_web) {
+        return Err(ApiError::parameter(name, "Not a valid URL").code("url_invalid").early());
+    }
+    Ok(Some(address.to_owned()))
+}
+
+fn expiry(asked: Option<i64>, now: i64) -> Result<i64, ApiError> {
+    let fault = |words: &str| {
+        let message = format!("The `expires_at` timestamp must be {words} from Checkout Session creation.");
+        Err(ApiError::parameter("expires_at", message).early())
+    };
+    match asked {
+        None => Ok(now + OPEN.1),
+        Some(time) if time < now + OPEN.0 => fault("at least 30 minutes"),
+        Some(time) if time >= now + OPEN.1 => fault("less than 24 hours"),
+        Some(time) => Ok(time),
+    }
+}
+
+/// The lines and their currency.
+fn lines(tree: &Map<String, Value>) -> Result<(Vec<Line>, String), ApiError> {
+    let sent: Vec<&Map<String, Value>> = list(tree, "line_items").into_iter().filter_map(Value::as_object).collect();
+    if sent.len() > LINES {
+        return Err(ApiError::parameter("line_items", "A Checkout Session can have up to 100 line items.").early());
+    }
+    let mut lines = Vec::new();
+    let mut currency: Option<String> = None;
+    for (n, line) in sent.into_iter().enumerate() {
+        let code = text(line, &["price_data", "currency"]).unwrap_or_default().to_ascii_lowercase();
+        let path = format!("line_items[{n}][price_data][currency]");
+        if code.len() != 3 || !code.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return Err(ApiError::parameter(&path, format!("Invalid currency: {code}.")).early());
+        }
+        if *currency.get_or_insert_with(|| code.clone()) != code {
+            let message = "All prices on a Checkout Session must have the same currency.";
+            return Err(ApiError::parameter(&path, message).early());
+        }
+        lines.push(Line {
+            name: text(line, &["price_data", "product_data", "name"]).unwrap_or_default().to_owned(),
+            quantity: integer(line, &["quantity"]).unwrap_or(1),
+            unit_amount: integer(line, &["price_data", "unit_amount"]).unwrap_or(0),
+        });
+    }
+    Ok((lines, currency.unwrap_or_default()))
+}
+
+fn total(lines: &[Line], currency: &str) -> Result<i64, ApiError> {
+    let too_large = || {
+        let message = format!("The Checkout Session's total amount due must be no more than {LARGEST} minor units.");
+        ApiError::request(message).code("amount_too_large").early()
+    };
+    let mut total = 0_i64;
+    for line in lines {
+        let amount = line.unit_amount.checked_mul(line.quantity).filter(|_| line.unit_amount <= LARGEST);
+        total = amount.and_then(|amount| total.checked_add(amount)).ok_or_else(too_large)?;
+    }
+    let least = LEAST.iter().find(|(code, _)| *code == currency).map_or(1, |(_, least)| *least);
+    match total {
+        0 => Ok(0),
+        total if total < least => {
+            let message = format!(
+                "The Checkout Session's total amount due must add up to at least {least} minor units of {currency}."
+            );
+            Err(ApiError::request(message).code("amount_too_small").early())
+        }
+        total if total > LARGEST => Err(too_large()),
+        total => Ok(total),
+    }
+}

@@ -1,0 +1,423 @@
+//! The objects that are kept, and the shapes in which they are sent.
+
+use super::API_VERSION;
+use serde_json::{Map, Value, json};
+
+/// A session.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) id: String,
+    pub(super) created: i64,
+    pub(super) expires_at: i64,
+    pub(super) livemode: bool,
+    pub(super) status: &'static str,
+    pub(super) payment_status: &'static str,
+    pub(super) amount: i64,
+    pub(super) currency: String,
+    pub(super) reference: Option<String>,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) intent_metadata: Map<String, Value>,
+    pub(super) intent: Option<String>,
+    pub(super) success_url: String,
+    pub(super) cancel_url: Option<String>,
+    pub(super) methods: Vec<String>,
+    pub(super) lines: Vec<Line>,
+    pub(super) adaptive: bool,
+}
+
+/// The fields of a session that are always null here.
+const NULL: &[&str] = &[
+    "after_expiration",
+    "allow_promotion_codes",
+    "billing_address_collection",
+    "client_secret",
+    "collected_information",
+    "consent",
+    "consent_collection",
+    "currency_conversion",
+    "customer",
+    "customer_details",
+    "customer_email",
+    "invoice",
+    "locale",
+    "payment_link",
+    "recovered_from",
+    "setup_intent",
+    "shipping_address_collection",
+    "shipping_cost",
+    "shipping_details",
+    "submit_type",
+    "subscription",
+];
+
+/// A line of a session.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) quantity: i64,
+    pub(super) unit_amount: i64,
+}
+
+impl Session {
+    /// The address of its page.
+    pub(super) fn url(&self, base: &str) -> String {
+        format!("{base}/c/pay/{}", self.id)
+    }
+
+    /// The address that the buyer returns to after paying.
+    pub(super) fn return_url(&self) -> String {
+        self.success_url.replace("{CHECKOUT_SESSION_ID}", &self.id)
+    }
+
+    /// Whether it offers a method that pays after days.
+    pub(super) fn has_delayed_methods(&self) -> bool {
+        self.methods.iter().any(|method| method != "card")
+    }
+
+    pub(super) fn json(&self, base: &str) -> Value {
+        let url = (self.status == "open").then(|| self.url(base));
+        let mut session = json!({
+            "id": self.id,
+            "object": "checkout.session",
+            "adaptive_pricing": { "enabled": self.adaptive },
+            "amount_subtotal": self.amount,
+            "amount_total": self.amount,
+            "automatic_tax": { "enabled": false, "liability": null, "status": null },
+            "cancel_url": self.cancel_url,
+            "client_reference_id": self.reference,
+            "created": self.created,
+            "currency": self.currency,
+            "custom_fields": [],
+            "custom_text": {
+                "after_submit": null, "shipping_address": null, "submit": null, "terms_of_service_acceptance": null,
+            },
+            "customer_creation": "if_required",
+            "discounts": [],
+            "expires_at": self.expires_at,
+            "livemode": self.livemode,
+            "metadata": self.metadata,
+            "mode": "payment",
+            "payment_intent": self.intent,
+            "payment_method_collection": "if_required",
+            "payment_method_options": { "card": { "request_three_d_secure": "automatic" } },
+            "payment_method_types": self.methods,
+            "payment_status": self.payment_status,
+            "phone_number_collection": { "enabled": false },
+            "shipping_options": [],
+            "status": self.status,
+            "success_url": self.success_url,
+            "total_details": { "amount_discount": 0, "amount_shipping": 0, "amount_tax": 0 },
+            "ui_mode": "hosted",
+            "url": url,
+        });
+        nulls(&mut session, NULL);
+        session
+    }
+}
+
+/// A payment.
+#[derive(Debug, Clone)]
+pub(super) struct Intent {
+    pub(super) id: String,
+    pub(super) created: i64,
+    pub(super) livemode: bool,
+    pub(super) status: &'static str,
+    pub(super) amount: i64,
+    pub(super) currency: String,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) charge: Option<String>,
+    pub(super) methods: Vec<String>,
+    pub(super) declined: bool,
+    pub(super) canceled_at: Option<i64>,
+}
+
+impl Intent {
+    pub(super) fn json(&self) -> Value {
+        let error = self.declined.then(|| {
+            json!({ "type": "card_error", "code": "card_declined", "decline_code": "generic_decline",
+                "message": "Your card was declined." })
+        });
+        let mut intent = json!({
+            "id": self.id,
+            "object": "payment_intent",
+            "amount": self.amount,
+            "amount_capturable": 0,
+            "amount_details": { "tip": {} },
+            "amount_received": if self.status == "succeeded" { self.amount } else { 0 },
+            "canceled_at": self.canceled_at,
+            "cancellation_reason": self.canceled_at.map(|_| "automatic"),
+            "capture_method": "automatic_async",
+            "client_secret": format!("{}_secret_standin", self.id),
+            "confirmation_method": "automatic",
+            "created": self.created,
+            "currency": self.currency,
+            "last_payment_error": error,
+            "latest_charge": self.charge,
+            "livemode": self.livemode,
+            "metadata": self.metadata,
+            "payment_method_options": {},
+            "payment_method_types": self.methods,
+            "status": self.status,
+        });
+        nulls(
+            &mut intent,
+            &[
+                "application",
+                "application_fee_amount",
+                "automatic_payment_methods",
+                "customer",
+                "description",
+                "invoice",
+                "next_action",
+                "on_behalf_of",
+                "payment_method",
+                "payment_method_configuration_details",
+                "processing",
+                "receipt_email",
+                "review",
+                "setup_future_usage",
+                "shipping",
+                "source",
+                "statement_descriptor",
+                "statement_descriptor_suffix",
+                "transfer_data",
+                "transfer_group",
+            ],
+        );
+        intent
+    }
+}
+
+/// A charge.
+#[derive(Debug, Clone)]
+pub(super) struct Charge {
+    pub(super) id: String,
+    pub(super) created: i64,
+    pub(super) livemode: bool,
+    pub(super) status: &'static str,
+    pub(super) amount: i64,
+    pub(super) refunded: i64,
+    pub(super) disputed: bool,
+    pub(super) currency: String,
+    pub(super) intent: String,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) method: &'static str,
+}
+
+impl Charge {
+    pub(super) fn json(&self) -> Value {
+        let is_paid = self.status == "succeeded";
+        let mut charge = json!({
+            "id": self.id,
+            "object": "charge",
+            "amount": self.amount,
+            "amount_captured": if is_paid { self.amount } else { 0 },
+            "amount_refunded": self.refunded,
+            "billing_details": { "address": null, "email": null, "name": null, "phone": null, "tax_id": null },
+            "captured": is_paid,
+            "created": self.created,
+            "currency": self.currency,
+            "disputed": self.disputed,
+            "failure_code": (self.status == "failed").then_some("card_declined"),
+            "failure_message": (self.status == "failed").then_some("Your card was declined."),
+            "fraud_details": {},
+            "livemode": self.livemode,
+            "metadata": self.metadata,
+            "paid": is_paid,
+            "payment_intent": self.intent,
+            "payment_method_details": { "type": self.method, self.method: {} },
+            "refunded": self.refunded == self.amount,
+            "status": self.status,
+        });
+        nulls(
+            &mut charge,
+            &[
+                "application",
+                "application_fee",
+                "application_fee_amount",
+                "balance_transaction",
+                "calculated_statement_descriptor",
+                "customer",
+                "description",
+                "failure_balance_transaction",
+                "invoice",
+                "on_behalf_of",
+                "outcome",
+                "payment_method",
+                "receipt_email",
+                "receipt_number",
+                "receipt_url",
+                "review",
+                "shipping",
+                "source",
+                "source_transfer",
+                "statement_descriptor",
+                "statement_descriptor_suffix",
+                "transfer",
+                "transfer_data",
+                "transfer_group",
+            ],
+        );
+        charge
+    }
+}
+
+/// A refund.
+#[derive(Debug, Clone)]
+pub(super) struct Refund {
+    pub(super) id: String,
+    pub(super) created: i64,
+    pub(super) amount: i64,
+    pub(super) currency: String,
+    pub(super) charge: String,
+    pub(super) intent: String,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) reason: Option<String>,
+}
+
+impl Refund {
+    pub(super) fn json(&self) -> Value {
+        let mut refund = json!({
+            "id": self.id,
+            "object": "refund",
+            "amount": self.amount,
+            "charge": self.charge,
+            "created": self.created,
+            "currency": self.currency,
+            "metadata": self.metadata,
+            "payment_intent": self.intent,
+            "reason": self.reason,
+            "status": "succeeded",
+        });
+        let null = [
+            "balance_transaction",
+            "failure_balance_transaction",
+            "receipt_number",
+            "source_transfer_reversal",
+            "transfer_reversal",
+        ];
+        nulls(&mut refund, &null);
+        refund
+    }
+}
+
+/// A dispute.
+#[derive(Debug, Clone)]
+pub(super) struct Dispute {
+    pub(super) id: String,
+    pub(super) created: i64,
+    pub(super) livemode: bool,
+    pub(super) status: &'static str,
+    pub(super) amount: i64,
+    pub(super) currency: String,
+    pub(super) charge: String,
+    pub(super) intent: String,
+}
+
+impl Dispute {
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "object": "dispute",
+            "amount": self.amount,
+            "balance_transactions": [],
+            "charge": self.charge,
+            "created": self.created,
+            "currency": self.currency,
+            "enhanced_eligibility_types": [],
+            "evidence": {},
+            "evidence_details": {
+                "due_by": self.created + 7 * 24 * 60 * 60, "enhanced_eligibility": {}, "has_evidence": false, "past_due": false,
+                "submission_count": 0,
+            },
+            "is_charge_refundable": false,
+            "livemode": self.livemode,
+            "metadata": {},
+            "payment_intent": self.intent,
+            "reason": "fraudulent",
+            "status": self.status,
+        })
+    }
+}
+
+/// An event, with the bytes that are posted.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub(super) id: String,
+    pub(super) created: i64,
+    pub(super) kind: &'static str,
+    pub(super) body: String,
+    /// The outcomes of posting it, oldest first.
+    pub(super) attempts: Vec<String>,
+}
+
+impl Event {
+    pub(super) fn new(id: String, kind: &'static str, created: i64, livemode: bool, object: &Value) -> Self {
+        let event = json!({
+            "id": id,
+            "object": "event",
+            "api_version": API_VERSION,
+            "created": created,
+            "data": { "object": object },
+            "livemode": livemode,
+            "pending_webhooks": 1,
+            "request": { "id": null, "idempotency_key": null },
+            "type": kind,
+        });
+        // Stripe sends events in several lines.
+        let body = serde_json::to_string_pretty(&event).unwrap_or_default();
+        Self { id, created, kind, body, attempts: Vec::new() }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+}
+
+/// An endpoint of webhooks.
+#[derive(Debug, Clone)]
+pub(super) struct Endpoint {
+    pub(super) id: String,
+    pub(super) created: i64,
+    pub(super) livemode: bool,
+    pub(super) url: String,
+    pub(super) events: Vec<String>,
+    pub(super) api_version: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) secret: String,
+}
+
+impl Endpoint {
+    /// Whether it is sent events of a kind.
+    pub(super) fn wants(&self, kind: &str) -> bool {
+        self.events.iter().any(|event| event == "*" || event == kind)
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "object": "webhook_endpoint",
+            "api_version": self.api_version,
+            "application": null,
+            "created": self.created,
+            "description": self.description,
+            "enabled_events": self.events,
+            "livemode": self.livemode,
+            "metadata": self.metadata,
+            "status": "enabled",
+            "url": self.url,
+        })
+    }
+}
+
+/// A page of a list.
+pub(super) fn list(url: &str, data: &[Value], has_more: bool) -> Value {
+    json!({ "object": "list", "data": data, "has_more": has_more, "url": url })
+}
+
+fn nulls(object: &mut Value, names: &[&str]) {
+    for name in names {
+        object[*name] = Value::Null;
+    }
+}

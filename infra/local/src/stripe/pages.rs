@@ -1,0 +1,276 @@
+//! The pages: one to pay a session on, and an overview with events and switches. They need no scripts.
+
+use super::deliver::Switches;
+use super::faults::Fault;
+use super::form;
+use super::objects::Session;
+use super::server::Shared;
+use super::state::{Action, State};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, ORIGIN};
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode};
+use std::fmt::Write as _;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:44rem;padding:0 1rem;color:#222}\
+    h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:2rem}table{border-collapse:collapse;width:100%}\
+    td,th{text-align:left;padding:.3rem .6rem .3rem 0;border-bottom:1px solid #ddd;vertical-align:top}\
+    td.n,th.n{text-align:right}form{display:inline-block;margin:.2rem .4rem .2rem 0}\
+    button{font:inherit;padding:.3rem .9rem}button.pay{background:#2457d6;color:#fff;border:0;border-radius:.3rem}\
+    input[type=number]{font:inherit;width:7rem}.note{background:#fff3cd;padding:.5rem .8rem}small{color:#666}";
+
+/// A page's response.
+pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<Bytes> {
+    let path = head.uri.path();
+    let now = shared.now();
+    let mut state = shared.state();
+    state.tick(now);
+    match (&head.method, path.split('/').skip(1).collect::<Vec<_>>().as_slice()) {
+        (&Method::GET, [""]) => html(StatusCode::OK, &overview(&state)),
+        (&Method::GET, ["c", "pay", id]) => payment(&state, id, ""),
+        (&Method::POST, _) if !is_from_here(head) => text(StatusCode::FORBIDDEN, "This form is on another site."),
+        (&Method::POST, ["c", "pay", id]) => act(&mut state, id, &form::pairs(body), now),
+        (&Method::POST, ["switches"]) => {
+            let fields = form::pairs(body);
+            let is_on = |name: &str| fields.iter().any(|(field, _)| field == name);
+            state.switches = Switches {
+                twice: is_on("twice"),
+                out_of_order: is_on("out_of_order"),
+                late: is_on("late"),
+                never: is_on("never"),
+            };
+            redirect("/")
+        }
+        (&Method::POST, ["faults"]) => match Fault::parse(&field(&form::pairs(body), "fault")) {
+            Some(fault) => {
+                state.faults.push(fault);
+                redirect("/")
+            }
+            None => text(StatusCode::BAD_REQUEST, "fault: write a status, cut, silence or slow-MILLISECONDS"),
+        },
+        (&Method::POST, ["events", id, "send"]) if state.event(id).is_some() => {
+            state.post(id);
+            redirect("/")
+        }
+        _ => text(StatusCode::NOT_FOUND, "There is no such page."),
+    }
+}
+
+/// Whether a form was sent from one of these pages, or by a program.
+fn is_from_here(head: &Parts) -> bool {
+    let Some(origin) = head.headers.get(ORIGIN) else { return true };
+    let host = head.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    origin.to_str().is_ok_and(|origin| origin == format!("http://{host}"))
+}
+
+fn field(fields: &[(String, String)], name: &str) -> String {
+    fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone()).unwrap_or_default()
+}
+
+/// Does what a button says, and sends the buyer where Stripe would.
+fn act(state: &mut State, id: &str, fields: &[(String, String)], now: i64) -> Response<Bytes> {
+    let Some(session) = state.sessions.get(id).cloned() else { return payment(state, id, "") };
+    let here = format!("/c/pay/{id}");
+    let (action, next) = match field(fields, "action").as_str() {
+        "leave" => return redirect(session.cancel_url.as_deref().unwrap_or(&here)),
+        "pay" => (Action::Pay, session.return_url()),
+        "delayed" => (Action::PayDelayed, session.return_url()),
+        "succeed" => (Action::Succeed, here),
+        "fail" => (Action::Fail, here),
+        "cancel_payment" => (Action::CancelPayment, here),
+        "decline" => {
+            return match state.act(id, &Action::Decline, now) {
+                Ok(()) => payment(state, id, "Your card was declined. Nothing was charged."),
+                Err(reason) => payment(state, id, &reason),
+            };
+        }
+        "expire" => (Action::Expire, here),
+        "refund" => (Action::Refund(None), here),
+        "refund_part" => match field(fields, "amount").parse() {
+            Ok(amount) => (Action::Refund(Some(amount)), here),
+            Err(_) => return payment(state, id, "The amount must be a whole number of minor units."),
+        },
+        "dispute" => (Action::Dispute, here),
+        "dispute_won" => (Action::CloseDispute { won: true }, here),
+        "dispute_lost" => (Action::CloseDispute { won: false }, here),
+        _ => return payment(state, id, "There is no such action."),
+    };
+    match state.act(id, &action, now) {
+        Ok(()) => redirect(&next),
+        Err(reason) => payment(state, id, &reason),
+    }
+}
+
+/// The page of a session.
+fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
+    let Some(session) = state.sessions.get(id) else { return text(StatusCode::NOT_FOUND, "There is no such session.") };
+    let mut page = String::from("<h1>Pay (stand-in for Stripe: no money moves)</h1>");
+    if !note.is_empty() {
+        _ = write!(page, "<p class=note>{}</p>", escape(note));
+    }
+    page.push_str("<table><tr><th>Item<th class=n>Amount");
+    for line in &session.lines {
+        let amount = money(line.unit_amount * line.quantity, &session.currency);
+        _ = write!(page, "<tr><td>{}<td class=n>{amount}", escape(&line.name));
+    }
+    _ = write!(page, "<tr><th>Total<th class=n>{}</table>", money(session.amount, &session.currency));
+    let intent = session.intent.as_ref().and_then(|intent| state.intents.get(intent));
+    let payment = intent.map_or("not tried", |intent| intent.status);
+    let (status, paid) = (session.status, session.payment_status);
+    _ = write!(page, "<p>Session: <b>{status}</b>, {paid}. Payment: <b>{payment}</b>.</p><p>");
+    match (session.status, payment) {
+        ("open", _) => buttons_to_pay(&mut page, session),
+        ("complete", "processing") => {
+            button(&mut page, "succeed", "Let the payment succeed");
+            button(&mut page, "fail", "Let the payment fail");
+            button(&mut page, "cancel_payment", "Cancel the payment");
+        }
+        ("complete", "requires_payment_method") => button(&mut page, "cancel_payment", "Cancel the payment"),
+        ("complete", "succeeded") => buttons_to_give_back(&mut page, state, session),
+        _ => {}
+    }
+    let back = escape(&session.return_url());
+    let reference = escape(session.reference.as_deref().unwrap_or("none"));
+    if session.status == "complete" {
+        _ = write!(page, "</p><p><a href=\"{back}\">Return to the store</a>");
+    }
+    _ = write!(
+        page,
+        "</p><p><small>Session {id}, reference {reference}. <a href=\"/\">All sessions and events</a></small>"
+    );
+    html(StatusCode::OK, &page)
+}
+
+fn buttons_to_pay(page: &mut String, session: &Session) {
+    page.push_str("<form method=post><input type=hidden name=action value=pay><button class=pay>Pay</button></form>");
+    if session.has_delayed_methods() {
+        button(page, "delayed", "Pay by a delayed method");
+    }
+    button(page, "decline", "Decline");
+    button(page, "leave", "Leave");
+    button(page, "expire", "Expire");
+}
+
+fn buttons_to_give_back(page: &mut String, state: &State, session: &Session) {
+    let charge = state.charge_of(&session.id).ok().and_then(|charge| state.charges.get(&charge));
+    let Some(charge) = charge else { return };
+    let left = charge.amount - charge.refunded;
+    _ = write!(page, "Refunded: {}. ", money(charge.refunded, &charge.currency));
+    if charge.disputed {
+        let open = state.disputes.values().find(|dispute| dispute.charge == charge.id);
+        _ = write!(page, "Dispute: {}. ", open.map_or("none", |dispute| dispute.status));
+        if open.is_some_and(|dispute| dispute.status == "needs_response") {
+            button(page, "dispute_won", "Close the dispute: won");
+            button(page, "dispute_lost", "Close the dispute: lost");
+        }
+    } else if left > 0 {
+        button(page, "refund", "Refund in full");
+        _ = write!(
+            page,
+            "<form method=post><input type=hidden name=action value=refund_part>\
+             <input type=number name=amount min=1 max={left} value=1 aria-label=\"Minor units\"> \
+             <button>Refund in part (minor units)</button></form>"
+        );
+        button(page, "dispute", "Dispute");
+    }
+}
+
+fn button(page: &mut String, action: &str, label: &str) {
+    _ = write!(page, "<form method=post><input type=hidden name=action value={action}><button>{label}</button></form>");
+}
+
+/// The overview.
+fn overview(state: &State) -> String {
+    let mut page = String::from("<h1>Stand-in for Stripe</h1><h2>Webhooks</h2><form method=post action=\"/switches\">");
+    let switches = state.switches;
+    for (name, label, is_on) in [
+        ("twice", "send twice", switches.twice),
+        ("out_of_order", "out of order", switches.out_of_order),
+        ("late", "late", switches.late),
+        ("never", "never", switches.never),
+    ] {
+        let checked = if is_on { " checked" } else { "" };
+        _ = write!(page, "<label><input type=checkbox name={name}{checked}> {label}</label> ");
+    }
+    page.push_str(
+        "<button>Apply</button></form><h2>Sessions</h2><table><tr><th>Session<th>Reference<th>State<th class=n>Total",
+    );
+    for session in state.sessions.values().rev() {
+        _ = write!(
+            page,
+            "<tr><td><a href=\"/c/pay/{id}\">{id}</a><td>{reference}<td>{status}, {paid}<td class=n>{total}",
+            id = session.id,
+            reference = escape(session.reference.as_deref().unwrap_or_default()),
+            status = session.status,
+            paid = session.payment_status,
+            total = money(session.amount, &session.currency),
+        );
+    }
+    page.push_str("</table><h2>Events</h2><table><tr><th>Event<th>Posted<th>");
+    for event in state.events.iter().rev() {
+        let attempts = event.attempts.iter().map(|attempt| escape(attempt)).collect::<Vec<_>>().join("<br>");
+        _ = write!(
+            page,
+            "<tr><td>{}<br><small>{}</small><td>{attempts}<td><form method=post action=\"/events/{}/send\"><button>Send again</button></form>",
+            event.kind, event.id, event.id
+        );
+    }
+    page.push_str("</table>");
+    page
+}
+
+/// An amount for people.
+fn money(minor: i64, currency: &str) -> String {
+    let code = escape(&currency.to_ascii_uppercase());
+    match currency {
+        "bif" | "clp" | "djf" | "gnf" | "jpy" | "kmf" | "krw" | "mga" | "pyg" | "rwf" | "ugx" | "vnd" | "vuv"
+        | "xaf" | "xof" | "xpf" => format!("{minor} {code}"),
+        _ => format!("{}.{:02} {code}", minor / 100, minor % 100),
+    }
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+fn html(status: StatusCode, content: &str) -> Response<Bytes> {
+    let page = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+         <title>Stand-in for Stripe</title><style>{STYLE}</style><body>{content}</body></html>"
+    );
+    let mut response = text(status, &page);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    response
+}
+
+fn text(status: StatusCode, content: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(content.to_owned()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn redirect(to: &str) -> Response<Bytes> {
+    let Ok(location) = HeaderValue::from_str(to) else {
+        return text(StatusCode::BAD_REQUEST, "The address of the store is not valid.");
+    };
+    let mut response = text(StatusCode::SEE_OTHER, "");
+    response.headers_mut().insert(LOCATION, location);
+    response
+}

@@ -1,0 +1,188 @@
+//! The parameters that a call knows. Any other is refused, as Stripe does.
+
+use super::error::ApiError;
+use serde_json::{Map, Value};
+
+/// What a parameter may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    /// A text of 1 to so many characters.
+    Text(usize),
+    /// A whole number that is not negative.
+    Integer,
+    /// `true` or `false`.
+    Boolean,
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// Texts under names of the caller.
+    Metadata,
+    /// A list.
+    List(&'static Shape),
+    /// An object with some parameters.
+    Object(&'static [Parameter]),
+}
+
+/// A parameter: name, whether it is required, shape.
+pub(super) type Parameter = (&'static str, bool, Shape);
+
+/// Checks a call's parameters.
+pub(super) fn check(tree: &Map<String, Value>, known: &[Parameter]) -> Result<(), ApiError> {
+    object(tree, known, "").map_err(ApiError::early)
+}
+
+fn object(tree: &Map<String, Value>, known: &[Parameter], place: &str) -> Result<(), ApiError> {
+    for (name, value) in tree {
+        let path = join(place, name);
+        let Some((_, _, shape)) = known.iter().find(|(known, ..)| known == name) else {
+            let message = format!("Received unknown parameter: {path}");
+            return Err(ApiError::parameter(&path, message).code("parameter_unknown"));
+        };
+        parameter(value, *shape, &path)?;
+    }
+    match known.iter().find(|(name, required, _)| *required && !tree.contains_key(*name)) {
+        Some((name, ..)) => {
+            let path = join(place, name);
+            Err(ApiError::parameter(&path, format!("Missing required param: {path}.")).code("parameter_missing"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn join(place: &str, name: &str) -> String {
+    if place.is_empty() { name.to_owned() } else { format!("{place}[{name}]") }
+}
+
+fn parameter(value: &Value, shape: Shape, path: &str) -> Result<(), ApiError> {
+    match (shape, value) {
+        (Shape::Object(known), Value::Object(tree)) => object(tree, known, path),
+        (Shape::Metadata, Value::Object(tree)) => {
+            tree.iter().try_for_each(|(name, value)| parameter(value, Shape::Text(500), &join(path, name)))
+        }
+        (Shape::List(shape), Value::Object(tree)) => {
+            if tree.keys().any(|key| key.parse::<usize>().is_err()) {
+                return Err(ApiError::parameter(path, "Invalid array"));
+            }
+            tree.iter().try_for_each(|(name, value)| parameter(value, *shape, &join(path, name)))
+        }
+        (Shape::Object(_) | Shape::Metadata, _) => Err(ApiError::parameter(path, "Invalid object")),
+        (Shape::List(_), _) => Err(ApiError::parameter(path, "Invalid array")),
+        (_, Value::String(text)) => scalar(text, shape, path),
+        _ => Err(ApiError::parameter(path, "Invalid string: {}")),
+    }
+}
+
+fn scalar(text: &str, shape: Shape, path: &str) -> Result<(), ApiError> {
+    match shape {
+        _ if text.is_empty() => {
+            let message = format!(
+                "You passed an empty string for '{path}'. We assume empty values are an attempt to unset a parameter; however '{path}' cannot be unset."
+            );
+            Err(ApiError::parameter(path, message).code("parameter_invalid_empty"))
+        }
+        Shape::Text(longest) if text.chars().count() > longest => {
+            let message = format!("Invalid string; must be at most {longest} characters");
+            Err(ApiError::parameter(path, message))
+        }
+        Shape::Integer if !is_integer(text) => {
+            let message = format!("Invalid integer: {text}");
+            Err(ApiError::parameter(path, message).code("parameter_invalid_integer"))
+        }
+        Shape::Boolean if !["true", "false"].contains(&text) => {
+            Err(ApiError::parameter(path, format!("Invalid boolean: {text}")))
+        }
+        Shape::Word(words) if !words.contains(&text) => {
+            Err(ApiError::parameter(path, format!("Invalid {path}: must be one of {}", words.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_integer(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_ok()
+}
+
+/// The text of a parameter that was checked; `None` if it was not sent.
+pub(super) fn text<'a>(tree: &'a Map<String, Value>, path: &[&str]) -> Option<&'a str> {
+    let (last, above) = path.split_last()?;
+    let mut node = tree;
+    for part in above {
+        node = node.get(*part)?.as_object()?;
+    }
+    node.get(*last)?.as_str()
+}
+
+/// The number of a parameter that was checked.
+pub(super) fn integer(tree: &Map<String, Value>, path: &[&str]) -> Option<i64> {
+    text(tree, path)?.parse().ok()
+}
+
+/// The values of a list that was checked, in the order of their numbers.
+pub(super) fn list<'a>(tree: &'a Map<String, Value>, name: &str) -> Vec<&'a Value> {
+    let Some(list) = tree.get(name).and_then(Value::as_object) else { return Vec::new() };
+    let mut numbered: Vec<(usize, &Value)> =
+        list.iter().filter_map(|(number, value)| Some((number.parse().ok()?, value))).collect();
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered.into_iter().map(|(_, value)| value).collect()
+}
+
+/// The texts of a list that was checked.
+pub(super) fn texts(tree: &Map<String, Value>, name: &str) -> Vec<String> {
+    list(tree, name).into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The names and texts of metadata that was checked.
+pub(super) fn metadata(tree: Option<&Value>) -> Map<String, Value> {
+    tree.and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::form::{pairs, tree};
+    use super::*;
+
+    const KNOWN: &[Parameter] = &[
+        ("mode", true, Shape::Word(&["payment"])),
+        ("count", false, Shape::Integer),
+        ("flag", false, Shape::Boolean),
+        ("name", false, Shape::Text(3)),
+        ("metadata", false, Shape::Metadata),
+        ("list", false, Shape::List(&Shape::Object(&[("a", true, Shape::Text(3))]))),
+    ];
+
+    fn refusal(text: &str) -> Option<Value> {
+        let checked = tree(&pairs(text.as_bytes())).and_then(|tree| check(&tree, KNOWN));
+        checked.err().map(|error| error.json()["error"].clone())
+    }
+
+    #[test]
+    fn known_parameters_pass() {
+        assert_eq!(refusal("mode=payment&count=5&flag=true&name=abc&metadata[x]=y&list[0][a]=b&list[1][a]=c"), None);
+    }
+
+    #[test]
+    fn a_refusal_names_the_parameter() {
+        for (text, param, code) in [
+            ("mode=payment&colour=red", "colour", Some("parameter_unknown")),
+            ("mode=payment&list[0][a]=b&list[0][c]=d", "list[0][c]", Some("parameter_unknown")),
+            ("", "mode", Some("parameter_missing")),
+            ("mode=payment&list[0]=b", "list[0]", None),
+            ("mode=payment&list[1][a]=", "list[1][a]", Some("parameter_invalid_empty")),
+            ("mode=setup", "mode", None),
+            ("mode=payment&count=-1", "count", Some("parameter_invalid_integer")),
+            ("mode=payment&count=1.5", "count", Some("parameter_invalid_integer")),
+            ("mode=payment&flag=1", "flag", None),
+            ("mode=payment&name=abcd", "name", None),
+            ("mode=payment&metadata=x", "metadata", None),
+            ("mode=payment&list[x][a]=b", "list", None),
+        ] {
+            let error = refusal(text).unwrap_or_default();
+            assert_eq!((error["param"].as_str(), error["code"].as_str()), (Some(param), code), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_in_the_order_of_its_numbers() {
+        let tree = tree(&pairs(b"a[10]=x&a[2]=y&a[0]=z")).unwrap();
+        assert_eq!(texts(&tree, "a"), ["z", "y", "x"]);
+    }
+}

@@ -1,0 +1,192 @@
+//! What becomes of a session: it is paid, declined, delayed or expires.
+
+use super::objects::{Charge, Intent, Session};
+use super::state::State;
+
+impl State {
+    /// The session, if it can be paid.
+    fn open(&mut self, session: &str) -> Result<Session, String> {
+        match self.sessions.get(session) {
+            Some(found) if found.status == "open" => Ok(found.clone()),
+            Some(found) => Err(format!("This session is {}.", found.status)),
+            None => Err(format!("There is no session {session}.")),
+        }
+    }
+
+    /// The session's payment; a new one if the buyer has not tried before.
+    fn intent(&mut self, session: &Session, now: i64) -> String {
+        if let Some(intent) = &session.intent {
+            return intent.clone();
+        }
+        let id = self.id("pi");
+        let intent = Intent {
+            id: id.clone(),
+            created: now,
+            livemode: session.livemode,
+            status: "requires_payment_method",
+            amount: session.amount,
+            currency: session.currency.clone(),
+            metadata: session.intent_metadata.clone(),
+            charge: None,
+            methods: session.methods.clone(),
+            declined: false,
+            canceled_at: None,
+        };
+        self.intents.insert(id.clone(), intent);
+        self.change_session(&session.id, |session| session.intent = Some(id.clone()));
+        id
+    }
+
+    /// Charges a payment, with an outcome.
+    fn charge(&mut self, intent: &str, status: &'static str, method: &'static str, now: i64) {
+        let id = self.id("ch");
+        let Some(intent) = self.intents.get_mut(intent) else { return };
+        intent.charge = Some(id.clone());
+        let charge = Charge {
+            id: id.clone(),
+            created: now,
+            livemode: intent.livemode,
+            status,
+            amount: intent.amount,
+            refunded: 0,
+            disputed: false,
+            currency: intent.currency.clone(),
+            intent: intent.id.clone(),
+            metadata: intent.metadata.clone(),
+            method,
+        };
+        self.charges.insert(id, charge);
+    }
+
+    fn change_session(&mut self, id: &str, change: impl FnOnce(&mut Session)) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            change(session);
+        }
+    }
+
+    fn change_intent(&mut self, id: &str, status: &'static str, declined: bool) {
+        if let Some(intent) = self.intents.get_mut(id) {
+            (intent.status, intent.declined) = (status, declined);
+        }
+    }
+
+    fn change_charge(&mut self, intent: &str, status: &'static str) {
+        let charge = self.intents.get(intent).and_then(|intent| intent.charge.clone()).unwrap_or_default();
+        if let Some(charge) = self.charges.get_mut(&charge) {
+            charge.status = status;
+        }
+    }
+
+    fn complete(&mut self, session: &str, payment_status: &'static str) {
+        self.change_session(session, |session| (session.status, session.payment_status) = ("complete", payment_status));
+    }
+
+    /// Events about a payment and, after it, its charge.
+    fn payment_happens(&mut self, intent: &str, kind: &'static str, charge: Option<&'static str>, now: i64) {
+        let Some(found) = self.intents.get(intent).cloned() else { return };
+        self.happen(kind, &found.json(), now);
+        let charged = found.charge.and_then(|charge| self.charges.get(&charge)).map(Charge::json);
+        if let (Some(kind), Some(object)) = (charge, charged) {
+            self.happen(kind, &object, now);
+        }
+    }
+
+    fn session_happens(&mut self, session: &str, kind: &'static str, now: i64) {
+        let object = self.session_json(session);
+        self.happen(kind, &object, now);
+    }
+
+    pub(super) fn pay(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let open = self.open(session)?;
+        if open.amount == 0 {
+            self.complete(session, "no_payment_required");
+        } else {
+            let intent = self.intent(&open, now);
+            self.change_intent(&intent, "succeeded", false);
+            self.charge(&intent, "succeeded", "card", now);
+            self.complete(session, "paid");
+            self.payment_happens(&intent, "payment_intent.succeeded", Some("charge.succeeded"), now);
+        }
+        self.session_happens(session, "checkout.session.completed", now);
+        Ok(())
+    }
+
+    pub(super) fn pay_delayed(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let open = self.open(session)?;
+        if open.amount == 0 || !open.has_delayed_methods() {
+            return Err("This session offers no delayed method.".to_owned());
+        }
+        let intent = self.intent(&open, now);
+        self.change_intent(&intent, "processing", false);
+        self.charge(&intent, "pending", "sepa_debit", now);
+        self.complete(session, "unpaid");
+        self.payment_happens(&intent, "payment_intent.processing", Some("charge.pending"), now);
+        self.session_happens(session, "checkout.session.completed", now);
+        Ok(())
+    }
+
+    /// The payment of a session, if it is in one of some states.
+    fn intent_in(&self, session: &str, states: &[&str]) -> Result<String, String> {
+        let session = self.sessions.get(session).filter(|session| session.status == "complete");
+        let intent = session.and_then(|session| self.intents.get(session.intent.as_ref()?));
+        match intent {
+            Some(intent) if states.contains(&intent.status) => Ok(intent.id.clone()),
+            Some(intent) => Err(format!("The payment is {}.", intent.status)),
+            None => Err("The session has no payment that is waiting.".to_owned()),
+        }
+    }
+
+    /// Ends a delayed payment.
+    pub(super) fn settle(&mut self, session: &str, now: i64, succeeds: bool) -> Result<(), String> {
+        let intent = self.intent_in(session, &["processing"])?;
+        if succeeds {
+            self.change_intent(&intent, "succeeded", false);
+            self.change_charge(&intent, "succeeded");
+            self.change_session(session, |session| session.payment_status = "paid");
+            self.payment_happens(&intent, "payment_intent.succeeded", Some("charge.succeeded"), now);
+            self.session_happens(session, "checkout.session.async_payment_succeeded", now);
+        } else {
+            self.change_intent(&intent, "requires_payment_method", true);
+            self.change_charge(&intent, "failed");
+            self.payment_happens(&intent, "payment_intent.payment_failed", Some("charge.failed"), now);
+            self.session_happens(session, "checkout.session.async_payment_failed", now);
+        }
+        Ok(())
+    }
+
+    pub(super) fn cancel_payment(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let intent = self.intent_in(session, &["processing", "requires_payment_method"])?;
+        self.cancel_intent(&intent, now);
+        Ok(())
+    }
+
+    fn cancel_intent(&mut self, intent: &str, now: i64) {
+        if let Some(found) = self.intents.get_mut(intent) {
+            (found.status, found.canceled_at) = ("canceled", Some(now));
+        }
+        self.change_charge(intent, "failed");
+        self.payment_happens(intent, "payment_intent.canceled", None, now);
+    }
+
+    pub(super) fn decline(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let open = self.open(session)?;
+        if open.amount == 0 {
+            return Err("There is nothing to pay.".to_owned());
+        }
+        let intent = self.intent(&open, now);
+        self.change_intent(&intent, "requires_payment_method", true);
+        self.charge(&intent, "failed", "card", now);
+        self.payment_happens(&intent, "payment_intent.payment_failed", Some("charge.failed"), now);
+        Ok(())
+    }
+
+    pub(super) fn expire(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let open = self.open(session)?;
+        self.change_session(session, |session| session.status = "expired");
+        if let Some(intent) = open.intent {
+            self.cancel_intent(&intent, now);
+        }
+        self.session_happens(session, "checkout.session.expired", now);
+        Ok(())
+    }
+}

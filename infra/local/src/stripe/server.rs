@@ -1,0 +1,184 @@
+//! The listener: requests to the API, with their faults, and to the pages.
+
+use super::api::{self, Answer, Asked};
+use super::faults::{Fault, FaultKind};
+use super::state::State;
+use super::{API_VERSION, Options, pages};
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::RootCertStore;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+/// The largest body of a request, in bytes.
+const LARGEST: usize = 1024 * 1024;
+/// How often sessions are looked at whose time has come.
+const TICK: Duration = Duration::from_millis(500);
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    pub(super) options: Options,
+    pub(super) http: outgoing::Client,
+}
+
+impl Shared {
+    pub(super) fn new(state: State, options: Options) -> Self {
+        // Webhooks are posted on this machine, so no certificate is trusted.
+        Self { state: Mutex::new(state), options, http: outgoing::Client::new(RootCertStore::empty()) }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> i64 {
+        self.options.clock.seconds()
+    }
+}
+
+/// Serves until `stopped` resolves. Connections that are open then are closed.
+pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stopped: oneshot::Receiver<()>) {
+    let mut connections = JoinSet::new();
+    let mut ticks = tokio::time::interval(TICK);
+    loop {
+        let accepted = tokio::select! {
+            _ = &mut stopped => return,
+            _ = ticks.tick() => {
+                let now = shared.now();
+                shared.state().tick(now);
+                continue;
+            }
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let shared = Arc::clone(&shared);
+        let service = service_fn(move |request| {
+            let shared = Arc::clone(&shared);
+            async move { Ok::<_, Infallible>(respond(&shared, request).await) }
+        });
+        let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+        // A broken connection concerns only its client.
+        connections.spawn(async move { _ = connection.await });
+    }
+}
+
+async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> {
+    let (head, body) = request.into_parts();
+    let Ok(body) = Limited::new(body, LARGEST).collect().await else {
+        return plain(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    let body = body.to_bytes();
+    let (path, query) = (head.uri.path(), head.uri.query().unwrap_or_default());
+    if !path.starts_with("/v1/") {
+        return pages::respond(shared, &head, &body).map(Sent::whole);
+    }
+    let asked = Asked { method: &head.method, path, query, headers: &head.headers, body: &body };
+    let fault = shared.state().faults.take(path);
+    let before = fault.as_ref().filter(|fault| !fault.after_effect);
+    match before.map(|fault| fault.kind) {
+        Some(FaultKind::Silence) => std::future::pending().await,
+        Some(FaultKind::Cut) => return cut(plain(StatusCode::OK)),
+        Some(FaultKind::Slow(time)) => tokio::time::sleep(time).await,
+        Some(FaultKind::Status(_)) | None => {}
+    }
+    let failure = before.and_then(Fault::status);
+    let mut answer = {
+        let (key, now) = (&shared.options.key, shared.now());
+        api::respond(&mut shared.state(), &asked, key, failure, now)
+    };
+    let after = fault.filter(|fault| fault.after_effect);
+    if let Some(status) = after.as_ref().and_then(Fault::status) {
+        answer = Answer { status, body: super::error::ApiError::of_status(status).json(), replayed: false };
+    }
+    let response = json(&asked, &answer);
+    match after.map(|fault| fault.kind) {
+        Some(FaultKind::Silence) => std::future::pending().await,
+        Some(FaultKind::Cut) => cut(response),
+        Some(FaultKind::Slow(time)) => {
+            tokio::time::sleep(time).await;
+            response
+        }
+        Some(FaultKind::Status(_)) | None => response,
+    }
+}
+
+/// A response of the API.
+fn json(asked: &Asked<'_>, answer: &Answer) -> Response<Sent> {
+    let mut response = Response::new(Sent::whole(Bytes::from(answer.body.to_string())));
+    *response.status_mut() = answer.status;
+    let headers = response.headers_mut();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("stripe-version", HeaderValue::from_static(API_VERSION));
+    let request = format!("req_{}", shared::random::id().unwrap_or_default());
+    if let Ok(request) = HeaderValue::try_from(request) {
+        headers.insert("request-id", request);
+    }
+    if let Some(key) = asked.headers.get("idempotency-key") {
+        headers.insert("idempotency-key", key.clone());
+    }
+    if answer.replayed {
+        headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
+    }
+    response
+}
+
+fn plain(status: StatusCode) -> Response<Sent> {
+    let mut response = Response::new(Sent::whole(Bytes::from_static(b"{\"error\": {}}")));
+    *response.status_mut() = status;
+    response
+}
+
+/// The same response, which breaks off in the middle.
+fn cut(response: Response<Sent>) -> Response<Sent> {
+    response.map(|sent| Sent { breaks: true, ..sent })
+}
+
+/// The body of a response.
+#[derive(Debug)]
+pub(super) struct Sent {
+    data: Option<Bytes>,
+    size: u64,
+    breaks: bool,
+}
+
+impl Sent {
+    fn whole(data: Bytes) -> Self {
+        Self { size: data.len() as u64, data: Some(data), breaks: false }
+    }
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let breaks = self.breaks;
+        Poll::Ready(match self.data.take() {
+            Some(data) if breaks => Some(Ok(Frame::data(data.slice(..data.len() / 2)))),
+            Some(data) => Some(Ok(Frame::data(data))),
+            None if breaks => Some(Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))),
+            None => None,
+        })
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.size)
+    }
+}

@@ -1,0 +1,163 @@
+//! What the stand-in remembers, and what buyers and the account's owner do to it.
+
+use super::deliver::{Posting, Switches};
+use super::faults::Faults;
+use super::idempotency::Responses;
+use super::objects::{Charge, Dispute, Endpoint, Event, Intent, Refund, Session};
+use super::{API_VERSION, Options, Received};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What a buyer or the account's owner does on the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// The buyer pays.
+    Pay,
+    /// The buyer pays by a method whose money comes later.
+    PayDelayed,
+    /// The delayed payment succeeds.
+    Succeed,
+    /// The delayed payment fails.
+    Fail,
+    /// The payment that failed, or is being processed, is canceled.
+    CancelPayment,
+    /// The buyer tries to pay, and the card is declined.
+    Decline,
+    /// The session expires.
+    Expire,
+    /// So many minor units are refunded; `None` for all that is left.
+    Refund(Option<i64>),
+    /// The buyer's bank asks for the money back.
+    Dispute,
+    /// The dispute is closed: won by the store, or lost.
+    CloseDispute {
+        /// Whether the store won.
+        won: bool,
+    },
+}
+
+/// Everything.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) base: String,
+    pub(super) livemode: bool,
+    /// In the order of creation: ids begin with a counter.
+    pub(super) sessions: BTreeMap<String, Session>,
+    pub(super) intents: BTreeMap<String, Intent>,
+    pub(super) charges: BTreeMap<String, Charge>,
+    pub(super) refunds: BTreeMap<String, Refund>,
+    pub(super) disputes: BTreeMap<String, Dispute>,
+    pub(super) endpoints: BTreeMap<String, Endpoint>,
+    pub(super) events: Vec<Event>,
+    pub(super) responses: Responses,
+    pub(super) received: Vec<Received>,
+    pub(super) faults: Faults,
+    pub(super) switches: Switches,
+    to_post: UnboundedSender<Posting>,
+    counter: u32,
+}
+
+impl State {
+    pub(super) fn new(options: &Options, base: String, to_post: UnboundedSender<Posting>) -> Self {
+        let mut state = Self {
+            base,
+            livemode: options.livemode,
+            sessions: BTreeMap::new(),
+            intents: BTreeMap::new(),
+            charges: BTreeMap::new(),
+            refunds: BTreeMap::new(),
+            disputes: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
+            events: Vec::new(),
+            responses: Responses::default(),
+            received: Vec::new(),
+            faults: Faults::default(),
+            switches: Switches::default(),
+            to_post,
+            counter: 0,
+        };
+        if let Some(url) = &options.webhook_url {
+            let id = state.id("we");
+            let endpoint = Endpoint {
+                id: id.clone(),
+                created: options.clock.seconds(),
+                livemode: options.livemode,
+                url: url.clone(),
+                events: vec!["*".to_owned()],
+                api_version: Some(API_VERSION.to_owned()),
+                description: None,
+                metadata: serde_json::Map::new(),
+                secret: options.webhook_secret.clone(),
+            };
+            state.endpoints.insert(id, endpoint);
+        }
+        state
+    }
+
+    /// A new id. Its random part keeps it apart from those of earlier runs.
+    pub(super) fn id(&mut self, kind: &str) -> String {
+        self.counter += 1;
+        let mode = match (kind, self.livemode) {
+            ("cs", true) => "_live",
+            ("cs", false) => "_test",
+            _ => "",
+        };
+        format!("{kind}{mode}_{:06}{}", self.counter, shared::random::id().unwrap_or_default())
+    }
+
+    /// Records an event and lets it be posted.
+    pub(super) fn happen(&mut self, kind: &'static str, object: &Value, now: i64) {
+        let id = self.id("evt");
+        self.events.push(Event::new(id.clone(), kind, now, self.livemode, object));
+        if !self.switches.never {
+            self.post(&id);
+        }
+    }
+
+    /// Lets an event be posted, again or for the first time.
+    pub(super) fn post(&self, event: &str) {
+        // The other end is gone when the server ends.
+        _ = self.to_post.send(Posting { event: event.to_owned(), switches: self.switches });
+    }
+
+    pub(super) fn event(&self, id: &str) -> Option<&Event> {
+        self.events.iter().find(|event| event.id == id)
+    }
+
+    /// Expires the sessions whose time has come.
+    pub(super) fn tick(&mut self, now: i64) {
+        let due = self.sessions.values().filter(|session| session.status == "open" && session.expires_at <= now);
+        let due: Vec<String> = due.map(|session| session.id.clone()).collect();
+        for id in due {
+            _ = self.expire(&id, now);
+        }
+    }
+
+    /// Does an action, or says why it is not possible.
+    pub(super) fn act(&mut self, session: &str, action: &Action, now: i64) -> Result<(), String> {
+        self.tick(now);
+        if !self.sessions.contains_key(session) {
+            return Err(format!("There is no session {session}."));
+        }
+        match action {
+            Action::Pay => self.pay(session, now),
+            Action::PayDelayed => self.pay_delayed(session, now),
+            Action::Succeed => self.settle(session, now, true),
+            Action::Fail => self.settle(session, now, false),
+            Action::CancelPayment => self.cancel_payment(session, now),
+            Action::Decline => self.decline(session, now),
+            Action::Expire => self.expire(session, now),
+            Action::Refund(amount) => {
+                let charge = self.charge_of(session)?;
+                self.refund(&charge, *amount, None, now).map(drop).map_err(|error| error.message().to_owned())
+            }
+            Action::Dispute => self.dispute(session, now),
+            Action::CloseDispute { won } => self.close_dispute(session, *won, now),
+        }
+    }
+
+    pub(super) fn session_json(&self, id: &str) -> Value {
+        self.sessions.get(id).map(|session| session.json(&self.base)).unwrap_or_default()
+    }
+}

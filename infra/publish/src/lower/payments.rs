@@ -1,0 +1,96 @@
+//! `payments` of `store.yaml`: how buyers pay.
+
+use super::value::amount;
+use crate::fault::{Report, Unique, nearest};
+use crate::files::{Decimal, PaymentsFile, StoreFile};
+use crate::provider::{self, Charged, METHODS};
+use shared::model::{Money, Payments};
+
+/// The shortest hold in minutes that is not none: providers end no checkout earlier.
+const SHORTEST_HOLD: u32 = 30;
+/// The longest hold in minutes, so that a checkout ends within the day that providers allow.
+const LONGEST_HOLD: u32 = 1_400;
+
+/// Reads how buyers pay. `digits` are those of the store's currency.
+pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Payments {
+    let written = &file.payments;
+    let usual = Payments::default();
+    let methods = methods(file, report);
+    let hold_minutes = written.hold_minutes.as_ref().map_or(usual.hold_minutes, |minutes| {
+        if **minutes != 0 && !(SHORTEST_HOLD..=LONGEST_HOLD).contains(&**minutes) {
+            let problem = format!("must be 0, which holds nothing, or from {SHORTEST_HOLD} to {LONGEST_HOLD}");
+            report.fault(minutes.line, "payments.hold_minutes", problem);
+        }
+        **minutes
+    });
+    let hold_units = written.hold_units.as_ref().map_or(usual.hold_units, |units| {
+        if **units == 0 {
+            report.fault(units.line, "payments.hold_units", "must be at least 1");
+        }
+        **units
+    });
+    let charged = if methods.is_empty() { None } else { charged(file, digits, report) };
+    let least = least(written, charged, digits, &file.currency.code, report);
+    let currency = if methods.is_empty() { String::new() } else { file.currency.code.value.clone() };
+    Payments { methods, currency, hold_minutes, hold_units, delayed: written.delayed, least }
+}
+
+/// The methods that are switched on. Buyers return from a provider's page to the storefront, so they need its address.
+fn methods(file: &StoreFile, report: &mut Report) -> Vec<String> {
+    const FIELD: &str = "payments.methods";
+    let mut names = Unique::new("method");
+    for method in &file.payments.methods {
+        if !METHODS.contains(&method.as_str()) {
+            let meant = nearest(method, METHODS)
+                .map_or_else(|| format!("there are {}", METHODS.join(", ")), |meant| format!("did you mean {meant}?"));
+            report.fault(method.line, FIELD, format!("there is no method {}; {meant}", method.value));
+        }
+        names.take(report, method.value.clone(), method.line, FIELD);
+    }
+    if let Some(first) = file.payments.methods.first()
+        && file.storefront.url.is_empty()
+    {
+        report.fault(first.line, FIELD, "need storefront.url, to which buyers return from the payment page");
+    }
+    file.payments.methods.iter().map(|method| method.value.clone()).collect()
+}
+
+/// How the provider charges the store's currency. Its amounts must be what the store's are.
+fn charged(file: &StoreFile, digits: u8, report: &mut Report) -> Option<Charged> {
+    let code = &file.currency.code;
+    match provider::at_stripe(code) {
+        Ok(charged) => {
+            if charged.digits != digits {
+                let line = file.currency.digits.as_ref().map_or(code.line, |digits| digits.line);
+                let problem =
+                    format!("must be {} if buyers pay through Stripe: it charges {} so", charged.digits, code.value);
+                report.fault(line, "currency.digits", problem);
+            }
+            Some(charged)
+        }
+        Err(error) => {
+            let problem = format!("buyers cannot pay {} through Stripe: {error}", code.value);
+            report.fault(code.line, "currency.code", problem);
+            None
+        }
+    }
+}
+
+/// The least amount that can be paid.
+fn least(file: &PaymentsFile, charged: Option<Charged>, digits: u8, code: &str, report: &mut Report) -> Money {
+    const FIELD: &str = "payments.least";
+    let at_provider = charged.and_then(|charged| charged.least);
+    let Some(written) = &file.least else {
+        if let Some(first) = file.methods.first().filter(|_| charged.is_some() && at_provider.is_none()) {
+            let problem = format!("is missing: the least amount that Stripe charges in {code} is not known here");
+            report.fault(first.line, FIELD, problem);
+        }
+        return at_provider.unwrap_or(Money::ZERO);
+    };
+    let Some(least) = amount(written, digits, FIELD, report) else { return Money::ZERO };
+    if charged.is_some_and(|charged| charged.digits == digits) && at_provider.is_some_and(|at| least < at) {
+        let at = Decimal::from_money(at_provider.unwrap_or_default(), digits).0.value;
+        report.warn(written.line(), FIELD, format!("is below {at}, the least amount that Stripe charges in {code}"));
+    }
+    least
+}

@@ -1,0 +1,90 @@
+//! What payment providers can charge.
+//!
+//! Source: <https://docs.stripe.com/currencies>, "Zero-decimal currencies", "Three-decimal currencies", "Special cases" and
+//! "Minimum and maximum charge amounts", as of 2025.
+
+use shared::model::Money;
+
+/// The payment methods that there are, by the name that buyers see.
+pub const METHODS: [&str; 1] = ["Stripe"];
+
+/// Digits of a currency's minor unit at Stripe unless it is listed below.
+const USUAL_DIGITS: u8 = 2;
+/// Currencies that have no minor unit at Stripe.
+const WITHOUT_DIGITS: [&str; 15] =
+    ["BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF"];
+/// Currencies of which Stripe charges only amounts whose last digit is 0.
+const THREE_DIGITS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
+/// Currencies that have two digits at Stripe, of which both must be 0.
+const WHOLE: [&str; 2] = ["ISK", "UGX"];
+/// The least amount that Stripe charges, in minor units. By code.
+#[rustfmt::skip]
+const LEAST: [(&str, i64); 24] = [
+    ("AED", 200), ("AUD", 50), ("BGN", 100), ("BRL", 50), ("CAD", 50), ("CHF", 50), ("CZK", 1_500), ("DKK", 250),
+    ("EUR", 50), ("GBP", 30), ("HKD", 400), ("HUF", 17_500), ("INR", 50), ("JPY", 50), ("MXN", 1_000), ("MYR", 200),
+    ("NOK", 300), ("NZD", 50), ("PLN", 200), ("RON", 200), ("SEK", 300), ("SGD", 50), ("THB", 1_000), ("USD", 50),
+];
+
+/// How a provider charges a currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Charged {
+    /// Digits of its minor unit.
+    pub digits: u8,
+    /// The least amount; `None` if the provider names none.
+    pub least: Option<Money>,
+}
+
+/// Why a currency cannot be charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotCharged {
+    /// A currency with three digits after the point.
+    #[error("currencies with three digits after the point are not supported")]
+    ThreeDigits,
+    /// A currency whose amounts must be whole although they have two digits.
+    #[error("Stripe charges only whole amounts of it, with two digits after the point, which is not supported")]
+    WholeOnly,
+}
+
+/// How Stripe charges a currency.
+///
+/// # Errors
+/// [`NotCharged`] if amounts of it cannot be sent as they are stored.
+pub fn at_stripe(code: &str) -> Result<Charged, NotCharged> {
+    if THREE_DIGITS.contains(&code) {
+        return Err(NotCharged::ThreeDigits);
+    }
+    if WHOLE.contains(&code) {
+        return Err(NotCharged::WholeOnly);
+    }
+    let least = LEAST.iter().find(|(known, _)| *known == code).map(|(_, least)| Money::from_minor(*least));
+    Ok(Charged { digits: if WITHOUT_DIGITS.contains(&code) { 0 } else { USUAL_DIGITS }, least })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::currency::is_known;
+
+    #[test]
+    fn every_listed_code_is_a_currency_and_is_in_one_list() {
+        let all: Vec<&str> = WITHOUT_DIGITS.iter().chain(&THREE_DIGITS).chain(&WHOLE).copied().collect();
+        for (place, code) in all.iter().enumerate() {
+            assert!(is_known(code) && !all[..place].contains(code), "{code}");
+        }
+        assert!(LEAST.is_sorted_by(|one, other| one.0 < other.0));
+        for (code, least) in LEAST {
+            assert!(is_known(code) && least > 0 && at_stripe(code).is_ok(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_currency_is_charged_with_the_digits_and_from_the_least_amount_of_the_provider() {
+        let charged = |digits, least: Option<i64>| Ok(Charged { digits, least: least.map(Money::from_minor) });
+        assert_eq!(at_stripe("EUR"), charged(2, Some(50)));
+        assert_eq!(at_stripe("JPY"), charged(0, Some(50)));
+        assert_eq!(at_stripe("KRW"), charged(0, None));
+        assert_eq!(at_stripe("HUF"), charged(2, Some(17_500)));
+        assert_eq!(at_stripe("KWD"), Err(NotCharged::ThreeDigits));
+        assert_eq!(at_stripe("ISK"), Err(NotCharged::WholeOnly));
+    }
+}

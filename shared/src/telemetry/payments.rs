@@ -1,0 +1,95 @@
+//! Events of payments that an operator is told of. Each is a metric only in the requests in which it happened, so that the
+//! functions that never see a payment do not pay for it.
+
+use super::METER;
+use std::cell::Cell;
+
+/// An event that an alarm waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaymentEvent {
+    /// A webhook's signature is missing, stale or wrong.
+    BadSignature,
+    /// An order needs an operator.
+    Review,
+    /// A dispute was opened or closed.
+    Dispute,
+    /// An order has been due for 15 minutes or longer, and the sweep has not finished it.
+    Overdue,
+    /// The payment provider did not respond, or failed.
+    ProviderError,
+    /// A late payment was refunded because what it bought is gone.
+    AutomaticRefund,
+}
+
+impl PaymentEvent {
+    /// Every event.
+    pub const ALL: [Self; 6] =
+        [Self::BadSignature, Self::Review, Self::Dispute, Self::Overdue, Self::ProviderError, Self::AutomaticRefund];
+
+    /// The name of its metric.
+    #[must_use]
+    pub const fn metric(self) -> &'static str {
+        match self {
+            Self::BadSignature => "BadSignatures",
+            Self::Review => "PaymentReviews",
+            Self::Dispute => "PaymentDisputes",
+            Self::Overdue => "OverdueOrders",
+            Self::ProviderError => "ProviderErrors",
+            Self::AutomaticRefund => "AutomaticRefunds",
+        }
+    }
+}
+
+/// Notes that an event happened `count` times in this request.
+pub fn payment_event(event: PaymentEvent, count: u32) {
+    let _ = METER.try_with(|meter| meter.payments.add(event, count));
+}
+
+/// The events of one request.
+#[derive(Debug, Default)]
+pub(super) struct Noted([Cell<u32>; PaymentEvent::ALL.len()]);
+
+impl Noted {
+    /// Adds to the count of an event.
+    pub(super) fn add(&self, event: PaymentEvent, count: u32) {
+        // The events are numbered in the order of ALL.
+        if let Some(noted) = self.0.get(event as usize) {
+            noted.set(noted.get().saturating_add(count));
+        }
+    }
+
+    /// The metrics of the events that happened, with their counts.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+        let all = PaymentEvent::ALL.into_iter().zip(&self.0);
+        all.map(|(event, count)| (event.metric(), count.get())).filter(|(_, count)| *count > 0)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.counts().next().is_none()
+    }
+
+    /// Whether a request emits a metric: one of an event only if that happened.
+    pub(super) fn emits(&self, metric: &str) -> bool {
+        PaymentEvent::ALL.iter().all(|event| event.metric() != metric) || self.counts().any(|(name, _)| name == metric)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_has_a_place_and_a_metric_of_its_own() {
+        let noted = Noted::default();
+        for (place, event) in (1..).zip(PaymentEvent::ALL) {
+            noted.add(event, place);
+        }
+        let counts: Vec<(&str, u32)> = noted.counts().collect();
+        let wanted: Vec<(&str, u32)> = PaymentEvent::ALL.iter().map(|event| event.metric()).zip(1..).collect();
+        assert_eq!(counts, wanted);
+        let mut names: Vec<&str> = counts.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), PaymentEvent::ALL.len());
+    }
+}

@@ -1,0 +1,43 @@
+//! Acting on a provider's notice.
+
+use super::provider::{Notice, Provider};
+use super::settle::{SettleError, settle, settle_with};
+use crate::clock::Clock;
+use crate::store::Db;
+use crate::store::orders;
+use crate::store::transaction::{Sent, send};
+use crate::usecases::orders::refusal::Write;
+
+/// Looks at what a notice is about, and writes what the provider says of it. A notice about something that is not ours
+/// changes nothing. Order and number of notices do not matter.
+///
+/// # Errors
+/// [`SettleError`]; the same notice may be acted on again.
+pub async fn act<P: Provider>(db: &Db, clock: &dyn Clock, provider: &P, notice: &Notice) -> Result<(), SettleError> {
+    match notice {
+        Notice::Checkout(session) => {
+            let state = provider.look(session).await?;
+            if let Some(order) = &state.order {
+                settle_with(db, clock, provider, order, &state).await?;
+            }
+        }
+        Notice::Payment(intent) => {
+            let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };
+            if let Some(stored) = orders::get(db, &order).await? {
+                settle(db, clock, provider, &stored).await?;
+            }
+        }
+        Notice::Dispute(dispute) => {
+            let dispute = provider.dispute(dispute).await?;
+            let Some(intent) = dispute.intent else { return Ok(()) };
+            let Some(order) = orders::of_payment(db, &intent).await? else { return Ok(()) };
+            let Some(stored) = orders::get(db, &order).await? else { return Ok(()) };
+            tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
+            let write: Write = stored.set_dispute(&dispute.state);
+            if send(db, vec![write]).await? != Sent::Written {
+                return Err(SettleError::Conflict);
+            }
+        }
+    }
+    Ok(())
+}

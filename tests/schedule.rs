@@ -1,0 +1,43 @@
+//! The event that the schedule sends (template.yaml, `SweepSchedule`) is a request of the HTTP API, with a route key of its
+//! own.
+
+use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use lambda_http::request::{LambdaRequest, RequestContext};
+use lambda_http::{Request, RequestExt};
+use std::collections::BTreeMap;
+use template::Template;
+use tests::{repository, template};
+
+const SCHEDULE: &str = "AWS::Events::Rule";
+
+/// The input of the schedule's only target.
+fn input() -> String {
+    let parameters = BTreeMap::from([("Payments".to_owned(), "true".to_owned())]);
+    let template = Template::read(&repository().join("template.yaml"), &parameters).unwrap();
+    let (_, rule) = template.resources(SCHEDULE).next().unwrap();
+    let targets = rule["Targets"].as_array().unwrap();
+    assert_eq!(targets.len(), 1);
+    targets[0]["Input"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_schedules_event_is_a_request_with_a_route_key_that_no_route_has() {
+    let request = Request::from(serde_json::from_str::<LambdaRequest>(&input()).unwrap());
+    let Some(RequestContext::ApiGatewayV2(context)) = request.request_context_ref() else {
+        panic!("the event is not one of an HTTP API")
+    };
+    assert_eq!(context.route_key.as_deref(), Some("SCHEDULE payments/sweep"));
+    assert!(template().routes().unwrap().iter().all(|route| Some(route.key()) != context.route_key));
+    let event: ApiGatewayV2httpRequest = serde_json::from_str(&input()).unwrap();
+    assert_eq!((event.body, event.is_base64_encoded), (None, false));
+}
+
+#[test]
+fn without_payments_there_is_no_schedule_and_there_are_no_keys() {
+    assert_eq!(template().resources(SCHEDULE).count(), 0);
+    assert_eq!(template().environment("payments").unwrap()["PAYMENT_KEYS"], "{}");
+    for function in template().functions().unwrap() {
+        let has_keys = template().environment(&function).unwrap().contains_key("PAYMENT_KEYS");
+        assert_eq!(has_keys, function == "payments", "{function}");
+    }
+}
