@@ -75,14 +75,15 @@ pub struct TestStore {
     /// The URL of the chat platform's stand-in; empty if the table is.
     pub chat_platform: String,
     gateway: Gateway,
-    functions: Functions,
+    // Boxed, like what follows, because a future of a test holds a store.
+    functions: Box<Functions>,
     tapped: Db,
     access: Access,
-    template: Template,
+    template: Box<Template>,
     /// The functions' template. Unless a test says otherwise, they know the storefront's origin, without which there is no
     /// chat login; the gateway does not, so that pages of any origin may call.
-    functions_template: Template,
-    surroundings: Surroundings,
+    functions_template: Box<Template>,
+    surroundings: Box<Surroundings>,
 }
 
 /// What a test may change around the functions.
@@ -178,12 +179,12 @@ impl TestStore {
             keys,
             chat_platform,
             gateway,
-            functions,
+            functions: Box::new(functions),
             tapped,
             access,
-            template,
-            functions_template,
-            surroundings,
+            template: Box::new(template),
+            functions_template: Box::new(functions_template),
+            surroundings: Box::new(surroundings),
         }
     }
 
@@ -205,7 +206,7 @@ impl TestStore {
     /// Empties every cache, like a new sandbox; the table is kept.
     pub fn restart(&mut self) {
         let functions = || functions(&self.functions_template, &self.tapped, &self.clock, &self.surroundings);
-        self.functions = functions();
+        *self.functions = functions();
         let (clock, behind) = (Arc::clone(&self.clock) as Arc<dyn Clock>, functions());
         self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
     }

@@ -19,6 +19,7 @@ use shared::store::published::read_active_version;
 use shared::store::{Db, codec, keys};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// The largest body of a request, in bytes.
@@ -65,7 +66,10 @@ pub async fn serve(listener: TcpListener, platform: ChatPlatform) {
     let platform = Arc::new(platform);
     loop {
         // Out of file descriptors, or the caller has gone: the next connection may succeed.
-        let Ok((stream, _)) = listener.accept().await else { continue };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
         let platform = Arc::clone(&platform);
         let service = service_fn(move |request: http::Request<Incoming>| {
             let platform = Arc::clone(&platform);

@@ -157,6 +157,28 @@ fn chat_urls_are_urls_once_buyers_are_sent_there() {
 }
 
 #[test]
+fn what_the_service_calls_is_encrypted_or_on_the_same_machine() {
+    let faults = |token: &str, user: &str| {
+        let client = format!("  client:\n    token_url: {token}\n    user_url: {user}\n");
+        faults_of_store(&format!("chat:\n  sync: true\n{client}"))
+    };
+    for sound in ["https://chat.example/api/token?x=1", "http://127.0.0.1:4011/token", "http://localhost/token", "''"] {
+        assert_eq!(faults(sound, sound), "", "{sound}");
+    }
+    let problem = "must begin with https://, such as https://chat.example/api/token, or name a loopback address";
+    for url in ["http://chat.example/token", "nowhere", "ftp://127.0.0.1/", "http://127.0.0.1.chat.example/"] {
+        assert_eq!(
+            faults(url, url),
+            format!(
+                "store.yaml, line 7, chat.client.token_url: {problem}\n\
+                 store.yaml, line 8, chat.client.user_url: {problem}\n"
+            ),
+            "{url}"
+        );
+    }
+}
+
+#[test]
 fn a_players_picture_has_the_player_in_its_url() {
     let found = |url: &str| faults_of_store(&format!("players: {{avatar: {url}}}\n"));
     assert_eq!(found("'https://img.example/{player}.png'") + &found("'/img/{player}'") + &found("''"), "");
