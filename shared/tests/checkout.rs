@@ -1,6 +1,6 @@
 //! What a checkout sells and what becomes of it: the rules by themselves, for any cart, code and order.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use proptest::collection::vec;
 use proptest::option;
@@ -18,7 +18,6 @@ use shared::rules::checkout::{
 };
 use shared::rules::code::judge;
 use shared::rules::order::{by_beneficiary, spread, without_refunded};
-use shared::rules::payment::{Decision, PaymentState, Progress, decide};
 use std::sync::Arc;
 
 const NOW: i64 = 1_000;
@@ -363,100 +362,4 @@ fn only_bought_units_and_the_code_that_was_used_leave_the_cart() {
     assert_eq!(rest, [(2, 2), (3, 1), (4, 1)]);
     assert_eq!((after.code, after.version), (None, cart.version));
     assert!(without_bought(&cart, &order, &[&text("coupon")]).code.is_some());
-}
-
-/// What is expected of every payment, order and hold; written as the table of rules.md, "Checkout", has it.
-fn expected(progress: Progress, status: OrderStatus, is_held: bool, is_right: bool, refunded: i64) -> &'static str {
-    use OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};
-    match (progress, status) {
-        (Progress::Open | Progress::Processing, _) | (Progress::Paid, Refunded) => "nothing",
-        (Progress::Expired, Pending) => "cancel",
-        (Progress::Failed, Pending) => "fail",
-        (Progress::Expired | Progress::Failed, _) => "nothing",
-        (Progress::Paid, _) if !is_right => "review",
-        (Progress::Paid, Paid) => ["nothing", "refund in part", "refund"][usize::try_from(refunded / 150).unwrap()],
-        (Progress::Paid, Pending) if refunded == 300 => "cancel",
-        (Progress::Paid, Failed | Cancelled) if refunded == 300 => "nothing",
-        (Progress::Paid, _) if is_held => "pay",
-        (Progress::Paid, _) => "pay or refund",
-    }
-}
-
-fn name(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Nothing => "nothing",
-        Decision::Pay => "pay",
-        Decision::PayOrRefund => "pay or refund",
-        Decision::End(OrderStatus::Cancelled) => "cancel",
-        Decision::End(OrderStatus::Failed) => "fail",
-        Decision::End(_) => "?",
-        Decision::Refund => "refund",
-        Decision::RefundInPart(_) => "refund in part",
-        Decision::Review(_) => "review",
-    }
-}
-
-#[test]
-fn every_state_of_a_payment_and_an_order_is_decided() {
-    let progresses = [Progress::Open, Progress::Expired, Progress::Processing, Progress::Failed, Progress::Paid];
-    let right = |progress: Progress, refunded: i64| PaymentState {
-        order: Some(InternalId::new("order")),
-        amount: money(300),
-        currency: "eur".to_owned(),
-        same_mode: true,
-        progress,
-        intent: Some("intent".to_owned()),
-        refunded: money(refunded),
-    };
-    type Change = fn(&mut PaymentState);
-    let wrong: [Change; 4] = [
-        |state| state.order = Some(InternalId::new("another")),
-        |state| state.amount = Money::from_minor(299),
-        |state| state.currency = "usd".to_owned(),
-        |state| state.same_mode = false,
-    ];
-    for progress in progresses {
-        for status in OrderStatus::ALL {
-            for is_held in [false, true] {
-                for refunded in [0, 150, 300] {
-                    let order = order(Vec::new(), status, money(300));
-                    let effects = OrderEffects { held: is_held, ..OrderEffects::default() };
-                    let state = right(progress, refunded);
-                    let decided = name(decide(&order, &effects, &state));
-                    let note = format!("{progress:?} {status:?} held: {is_held} refunded: {refunded}");
-                    assert_eq!(decided, expected(progress, status, is_held, true, refunded), "{note}");
-                    for change in wrong {
-                        let mut state = state.clone();
-                        change(&mut state);
-                        let decided = name(decide(&order, &effects, &state));
-                        assert_eq!(decided, expected(progress, status, is_held, false, refunded), "{note}, wrong");
-                        // An operator is told once.
-                        let told = OrderEffects { review: Some(String::new()), ..effects.clone() };
-                        assert_ne!(name(decide(&order, &told, &state)), "review", "{note}");
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn a_refund_that_is_noted_already_changes_nothing() {
-    let order = order(Vec::new(), OrderStatus::Paid, money(300));
-    let state = PaymentState {
-        order: Some(InternalId::new("order")),
-        amount: money(300),
-        currency: "EUR".to_owned(),
-        same_mode: true,
-        progress: Progress::Paid,
-        intent: None,
-        refunded: money(100),
-    };
-    let noted = |refunded: i64| OrderEffects { refunded: money(refunded), ..OrderEffects::default() };
-    assert_eq!(decide(&order, &noted(99), &state), Decision::RefundInPart(money(100)));
-    assert_eq!(decide(&order, &noted(100), &state), Decision::Nothing);
-    assert_eq!(decide(&order, &noted(101), &state), Decision::Nothing);
-    let free = Order { price: Money::ZERO, status: OrderStatus::Pending, ..order };
-    let state = PaymentState { amount: Money::ZERO, refunded: Money::ZERO, ..state };
-    assert_eq!(decide(&free, &OrderEffects { held: true, ..OrderEffects::default() }, &state), Decision::Pay);
 }

@@ -292,6 +292,12 @@ pub fn unfinished_order(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}", second_text(due), number.get()))
 }
 
+/// Units on their way into an order, sorted as [`unfinished_order`]: the order may be due at the same second.
+#[must_use]
+pub fn unfinished_take(due: i64, number: OrderNumber) -> Key {
+    key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
+}
+
 /// The last sort key of [`unfinished`] that is due at `now`.
 #[must_use]
 pub fn due_until(now: i64) -> String {

@@ -21,8 +21,8 @@ use serde::Serialize;
 /// The attribute of a counter with the orders whose units are counted already and which may never be written.
 const TAKING: &str = "taking";
 
-/// How often an update is tried if a transaction is on the same counter.
-const ROUNDS: u32 = 8;
+/// How often an update is tried if a transaction is on the same counter, or others are taking its last units.
+const ROUNDS: u32 = 6;
 
 /// Units that an order takes before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Take {
     /// The units of an order. The sweep looks at them at `due`, seconds since 1970 UTC.
     #[must_use]
     pub fn new(order: &Order, units: Vec<Units>, due: i64) -> Self {
-        Self::found(keys::unfinished_order(due, order.id), order.internal_id.clone(), units)
+        Self::found(keys::unfinished_take(due, order.id), order.internal_id.clone(), units)
     }
 
     pub(super) const fn found(key: Key, order: InternalId, units: Vec<Units>) -> Self {
@@ -114,12 +114,17 @@ pub async fn count(db: &Db, order: &InternalId, units: Units, limit: Option<u32>
             request.condition_expression(condition).expression_attribute_values(":before", number(before))
         }
     };
-    Ok(match update(db, request).await? {
-        Updated::Written => Counted::Yes,
-        Updated::Failed(Some(old)) if is_taking(&old, order) => Counted::Yes,
-        Updated::Failed(_) if limit.is_some() => Counted::SoldOut,
-        Updated::Failed(_) | Updated::Conflict => Counted::Conflict,
-    })
+    for round in 0..ROUNDS {
+        match update(db, request.clone()).await? {
+            Updated::Written => return Ok(Counted::Yes),
+            Updated::Failed(Some(old)) if is_taking(&old, order) => return Ok(Counted::Yes),
+            // Units of others that are on their way may come back: of the same buyer's other request, for example.
+            Updated::Failed(Some(old)) if old.contains_key(TAKING) => tokio::time::sleep(backoff(round)).await,
+            Updated::Failed(_) => break,
+            Updated::Conflict => return Ok(Counted::Conflict),
+        }
+    }
+    Ok(if limit.is_some() { Counted::SoldOut } else { Counted::Conflict })
 }
 
 /// Takes units of an order that was not written out of an item's counter again. Repeating it has no second effect.

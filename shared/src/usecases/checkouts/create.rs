@@ -6,7 +6,7 @@ use super::provider::{Provider, ProviderError};
 use super::settle::{SettleError, complete, give_up};
 use super::take::{Took, keep, take_back, take_units};
 use crate::model::{
-    Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
+    Cart, Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
 };
 use crate::rules::cart::{PricedLine, sums};
 use crate::rules::checkout::{CheckoutRefusal, Payer, Sale, sale};
@@ -14,7 +14,7 @@ use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
 use crate::store::takes::Take;
 use crate::store::transaction::{Sent, send, send_patiently};
-use crate::store::{StoreError, backoff, carts, orders};
+use crate::store::{StoreError, backoff, carts, keys, orders, read_live};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{OrderRefusal, Write};
@@ -157,30 +157,49 @@ async fn begin<E>(
     let sale = sale(&lines, applied.as_ref(), &payments, payer)?;
     let order = order(sale, &loaded, request, &names, number?, now)?;
     let inputs = inputs(&loaded, &lines, &names);
-    let take = match order.effects.held {
-        true => match take_units(sources.db, &order, &inputs, now).await? {
-            Took::All(take) => Some(take),
-            Took::Refused(refusal) => return refused(refusal, &lines),
-            Took::Conflict => return Ok(None),
-        },
-        false => None,
-    };
-    let writes = hold::writes(&order, &loaded.context.cart, &lines, &names, &inputs, take.as_ref());
-    let sent = match writes {
+    let cart = &loaded.context.cart;
+    let (sent, take) =
+        write(sources, &order, cart, &inputs, now, |take| hold::writes(&order, cart, &lines, &names, &inputs, take))
+            .await?;
+    match sent {
+        Sent::Written => Ok(Some((order, take))),
+        Sent::Conflict => Ok(None),
+        Sent::Refused(refusal) => refused(refusal, &lines),
+    }
+}
+
+/// Counts the units of an order that holds them, and sends the writes of the order. If they are refused, the units are
+/// taken back.
+async fn write(
+    sources: &CartSources<'_>,
+    order: &StoredOrder,
+    cart: &Cart,
+    inputs: &OrderInputs,
+    now: i64,
+    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Write>, HoldError>,
+) -> Result<(Sent<OrderRefusal>, Option<Take>), StoreError> {
+    let mut take = None;
+    if order.effects.held {
+        match take_units(sources.db, order, inputs, now).await? {
+            Took::All(taken) => take = Some(taken),
+            Took::Refused(refusal) => {
+                // Another request of the same buyer may have taken them.
+                let current: Option<Cart> = read_live(sources.db, &keys::cart(cart.user)).await?;
+                let is_same = current.is_none_or(|current| current.version == cart.version);
+                return Ok((if is_same { Sent::Refused(refusal) } else { Sent::Conflict }, None));
+            }
+            Took::Conflict => return Ok((Sent::Conflict, None)),
+        }
+    }
+    let sent = match writes(take.as_ref()) {
         Ok(writes) => send_patiently(sources.db, writes).await?,
         Err(HoldError::Refused(refusal)) => Sent::Refused(refusal),
-        Err(HoldError::Store(error)) => return Err(error.into()),
+        Err(HoldError::Store(error)) => return Err(error),
     };
-    if sent == Sent::Written {
-        return Ok(Some((order, take)));
-    }
-    if let Some(take) = &take {
+    if let Some(take) = take.as_ref().filter(|_| sent != Sent::Written) {
         take_back(sources.db, take).await?;
     }
-    match sent {
-        Sent::Refused(refusal) => refused(refusal, &lines),
-        Sent::Written | Sent::Conflict => Ok(None),
-    }
+    Ok((sent, take))
 }
 
 /// The players that gifts in the cart are for.
@@ -276,7 +295,7 @@ async fn remove_code<T, E>(
     loaded: &LoadedCart,
     lines: &[PricedLine<'_>],
 ) -> Result<Option<T>, CreateError<E>> {
-    let cart = crate::model::Cart { code: None, ..loaded.context.cart.clone() };
+    let cart = Cart { code: None, ..loaded.context.cart.clone() };
     let write: Write = carts::write(&cart)?;
     match send(sources.db, vec![write]).await? {
         Sent::Written => Err(CreateError::CodeRemoved { total: sums(lines).clear_price }),

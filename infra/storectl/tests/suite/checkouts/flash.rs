@@ -80,37 +80,6 @@ async fn checkouts_of_one_item_do_not_wait_for_each_other() {
     assert_eq!(cancelled, 0);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn temporary_measurement_of_transactions() {
-    use shared::store::transaction::{Sent, Unguarded, Write, send, send_patiently};
-    for (patient, rounds) in [(false, 4_u32), (false, 12), (true, 1)] {
-        let market = Market::open().await;
-        let model = Contention::default();
-        let instances = instances(&market, &model, 8);
-        let began = Instant::now();
-        let all = join_all((0..200_u64).zip(instances.iter().cycle()).map(|(n, by)| async move {
-            for round in 0..rounds {
-                if round > 0 {
-                    tokio::time::sleep(shared::store::backoff(round - 1)).await;
-                }
-                let writes: Vec<Write<Unguarded>> = vec![
-                    shared::store::counters::add_sold(ItemId::new(PLAIN), 1),
-                    shared::store::counters::add_sold(ItemId::new(10_000 + n), 1),
-                ];
-                let sent = if patient { send_patiently(&by.db, writes).await } else { send(&by.db, writes).await };
-                if sent.unwrap() == Sent::Written {
-                    return true;
-                }
-            }
-            false
-        }))
-        .await;
-        let took = began.elapsed();
-        let ok = all.iter().filter(|ok| **ok).count();
-        report(&format!("patient {patient} rounds {rounds}: {ok} of 200 in {took:?}, {:?}", model.counts()));
-    }
-}
-
 #[expect(clippy::print_stderr, reason = "a measurement, shown with --nocapture")]
 fn report(text: &str) {
     eprintln!("{text}");
