@@ -114,7 +114,7 @@ async fn play(steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 10, ..ProptestConfig::default() })]
 
     #[test]
     fn counters_uses_and_balances_are_what_is_paid_or_held(steps in prop::collection::vec(some_step(), 1..40)) {

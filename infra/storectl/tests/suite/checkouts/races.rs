@@ -1,6 +1,6 @@
 //! Many buyers at once, over connections of their own.
 
-use super::books::{assert_books, assert_none_payable, assert_quiet, paid};
+use super::books::{assert_books, assert_none_payable, assert_quiet, count_paid};
 use super::support::{Market, PRICE, Refused, TWENTY, line};
 use crate::orders_sums::orders;
 use crate::orders_support::{BALANCE, FIVE, PLAIN, user};
@@ -33,7 +33,7 @@ async fn twenty_units_are_twenty_checkouts() {
         assert!(market.provider.pay(order));
     }
     join_all(opened.iter().map(|order| market.settle(order))).await;
-    assert_eq!(paid(&market).await.len(), 20);
+    assert_eq!(count_paid(&market).await, 20);
     market.sweep_later().await;
     assert_eq!(market.unfinished().await, 0);
 }
