@@ -137,7 +137,7 @@ pub async fn take_back(db: &Db, order: &InternalId, units: Units) -> Result<(), 
         .condition_expression(format!("contains(#{TAKING}, :order)"))
         .expression_attribute_names("#sold", SOLD)
         .expression_attribute_values(":units", AttributeValue::N(format!("-{}", units.count)));
-    confirmed(update(db, request).await?)
+    confirmed(&update(db, request).await?)
 }
 
 /// Forgets that the units of an order were on their way: the order is written and has them.
@@ -148,7 +148,7 @@ pub async fn forget(db: &Db, order: &InternalId, units: Units) -> Result<(), Sto
     let request = request(db, units.item, order)
         .update_expression(format!("DELETE #{TAKING} :orders"))
         .condition_expression(format!("contains(#{TAKING}, :order)"));
-    confirmed(update(db, request).await?)
+    confirmed(&update(db, request).await?)
 }
 
 fn request(db: &Db, item: ItemId, order: &InternalId) -> UpdateItemInputBuilder {
@@ -193,7 +193,7 @@ async fn update(db: &Db, request: UpdateItemInputBuilder) -> Result<Updated, Sto
 }
 
 /// A condition that fails says that it is done already.
-fn confirmed(updated: Updated) -> Result<(), StoreError> {
+fn confirmed(updated: &Updated) -> Result<(), StoreError> {
     match updated {
         Updated::Written | Updated::Failed(_) => Ok(()),
         Updated::Conflict => Err(StoreError::unavailable("UpdateItem")),

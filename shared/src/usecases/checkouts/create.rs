@@ -4,7 +4,7 @@ use super::existing::{Existing, resume};
 use super::hold::{self, HoldError, Recipient, Recipients};
 use super::provider::{Provider, ProviderError};
 use super::settle::{SettleError, complete, give_up};
-use super::take::{Took, keep, take_back, take_units};
+use super::take::{Took, keep, left_to_sweep, settle_take, take_back, take_units};
 use crate::model::{
     Cart, Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
 };
@@ -46,7 +46,7 @@ pub struct Request<'a> {
 pub struct Checkout {
     /// The order's id.
     pub order: InternalId,
-    /// Where it is paid; `None` if there was nothing to pay and the order is paid.
+    /// Where it is paid; `None` if the order is paid already.
     pub url: Option<String>,
 }
 
@@ -96,6 +96,7 @@ where
     F: Future<Output = Result<CartContext, E>>,
 {
     let mut first = Some(first);
+    let mut paid = None;
     for round in 0..ROUNDS {
         let context = match first.take() {
             Some(context) => context,
@@ -108,24 +109,31 @@ where
             match resume(sources, provider, open, context.cart.version, context.user).await? {
                 Existing::Open(checkout) => return Ok(checkout),
                 Existing::Processing => return Err(CreateError::Processing),
+                Existing::Paid => {
+                    paid = Some(open.order.clone());
+                    continue;
+                }
                 Existing::Ended => continue,
             }
         }
-        if let Some((order, take)) = begin(sources, request, context).await? {
-            let (opened, kept) = tokio::join!(open(sources, provider, &order), kept(sources, take));
-            if let Err(error) = kept {
-                tracing::warn!(order = %order.order.internal_id, %error, "left to the sweep");
+        let begun = match (begin(sources, request, context).await, &paid) {
+            // All that was in the cart is paid. The buyer may not have seen the response.
+            (Err(CreateError::Refused(CheckoutRefusal::Empty)), Some(order)) => {
+                return Ok(Checkout { order: order.clone(), url: None });
             }
+            (begun, _) => begun?,
+        };
+        if let Some((order, take)) = begun {
+            let (opened, ()) = tokio::join!(open(sources, provider, &order), kept(sources, take));
             return opened.map_err(CreateError::from);
         }
     }
     Err(CreateError::Conflict)
 }
 
-async fn kept(sources: &CartSources<'_>, take: Option<Take>) -> Result<(), StoreError> {
-    match take {
-        Some(take) => keep(sources.db, &take).await,
-        None => Ok(()),
+async fn kept(sources: &CartSources<'_>, take: Option<Take>) {
+    if let Some(take) = take {
+        left_to_sweep(&take, keep(sources.db, &take).await);
     }
 }
 
@@ -192,7 +200,16 @@ async fn write(
         }
     }
     let sent = match writes(take.as_ref()) {
-        Ok(writes) => send_patiently(sources.db, writes).await?,
+        Ok(writes) => match send_patiently(sources.db, writes).await {
+            Ok(sent) => sent,
+            Err(error) => {
+                if let Some(take) = &take {
+                    // It is not known whether the order is written.
+                    left_to_sweep(take, settle_take(sources.db, take).await);
+                }
+                return Err(error);
+            }
+        },
         Err(HoldError::Refused(refusal)) => Sent::Refused(refusal),
         Err(HoldError::Store(error)) => return Err(error),
     };

@@ -173,7 +173,9 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
         };
         match is_paid {
             Paid::Written => {
-                follow_up(db, id).await?;
+                if let Err(error) = follow_up(db, id).await {
+                    tracing::warn!(order = %id, %error, "left to the sweep");
+                }
                 return Ok(());
             }
             Paid::Refused => return give_up(db, clock, id).await,

@@ -43,7 +43,14 @@ pub(super) async fn take_units(
     let limit = |item: ItemId| inputs.items.get(&item).and_then(|published| published.item.global_limit);
     let counted =
         join_all(take.units.iter().map(|units| takes::count(db, &take.order, *units, limit(units.item)))).await;
-    let counted: Vec<Counted> = counted.into_iter().collect::<Result<_, StoreError>>()?;
+    let counted: Result<Vec<Counted>, StoreError> = counted.into_iter().collect();
+    let counted = match counted {
+        Ok(counted) => counted,
+        Err(error) => {
+            left_to_sweep(&take, take_back(db, &take).await);
+            return Err(error);
+        }
+    };
     let sold_out = take.units.iter().zip(&counted).find(|(_, counted)| **counted == Counted::SoldOut);
     let refusal = sold_out
         .map(|(units, _)| OrderRefusal::GlobalLimit { item: units.item, limit: limit(units.item).unwrap_or_default() });
@@ -76,6 +83,13 @@ pub(super) async fn keep(db: &Db, take: &Take) -> Result<(), StoreError> {
     let all = join_all(take.units.iter().map(|units| takes::forget(db, &take.order, *units))).await;
     all.into_iter().collect::<Result<(), StoreError>>()?;
     delete(db, take).await
+}
+
+/// Notes that a step failed; the sweep repeats it.
+pub(super) fn left_to_sweep(take: &Take, step: Result<(), StoreError>) {
+    if let Err(error) = step {
+        tracing::warn!(order = %take.order, %error, "left to the sweep");
+    }
 }
 
 async fn delete(db: &Db, take: &Take) -> Result<(), StoreError> {

@@ -82,6 +82,20 @@ async fn a_checkout_that_was_paid_meanwhile_is_settled_before_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_buyer_who_has_paid_for_all_of_the_cart_is_sent_to_the_order() {
+    let market = Market::open().await;
+    market.fill(1, &[(FIVE, 2)], None).await;
+    let checkout = market.create(1).await.unwrap();
+    assert!(market.provider.pay(&checkout.order));
+    // The cart was written since, so that its checkout is ended, which is how the payment is seen.
+    market.fill(1, &[(FIVE, 2)], None).await;
+    let again = market.create(1).await.unwrap();
+    assert_eq!((again.order, again.url), (checkout.order, None));
+    assert_eq!(market.refusal(1).await, "Your cart is empty.");
+    assert_quiet(&market, &NO_BALANCES).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_is_being_processed_keeps_the_buyer_waiting() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2)], None).await;

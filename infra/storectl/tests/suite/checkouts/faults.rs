@@ -7,6 +7,7 @@ use super::support::{FREE, Instance, Market, Refused, VIRTUAL, gift, line};
 use crate::orders_sums::orders;
 use crate::orders_support::{FIVE, PLAIN, Sabotage, TWO_EACH};
 use shared::model::InternalId;
+use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
 use shared::store::orders as stored_orders;
 use shared::usecases::checkouts::{SettleError, settle};
@@ -84,6 +85,10 @@ async fn create(market: &Market, by: &Instance) -> Option<InternalId> {
     match market.create_by(by, 1).await {
         Ok(checkout) => Some(checkout.order),
         Err(Refused::Load(_) | Refused::Store(_) | Refused::Provider(_) | Refused::Conflict) => None,
+        // What was in it is paid.
+        Err(Refused::Refused(CheckoutRefusal::Empty)) => None,
+        // Units that a killed process counted come back by the sweep.
+        Err(Refused::Refused(CheckoutRefusal::Left { .. } | CheckoutRefusal::SoldOut { .. })) => None,
         Err(error) => panic!("{error:?}"),
     }
 }
