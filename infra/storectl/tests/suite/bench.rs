@@ -78,11 +78,6 @@ impl Bench {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Reads a file in the test's directory.
-    pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
     fn as_clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock) as Arc<dyn Clock>
     }

@@ -52,8 +52,8 @@ impl<'a> Books<'a> {
             }
             for user in (1..=BUYERS).map(UserId::new) {
                 let own = used.iter().filter(|stored| stored.order.owner == Some(user)).count();
-                let uses = codes::take_uses(&mut self.rows, &code(text), user).unwrap();
-                assert_eq!(uses as usize, own, "uses of {text} by {user}");
+                let counted = codes::take_uses(&mut self.rows, &code(text), user).unwrap();
+                assert_eq!(counted as usize, own, "uses of {text} by {user}");
             }
         }
         let payments = taken.iter().filter_map(|stored| stored.effects.gift_card.as_ref());

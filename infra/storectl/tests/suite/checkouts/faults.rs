@@ -84,11 +84,14 @@ async fn walk(market: &Market, by: &Instance, flow: Flow) -> Option<()> {
 async fn create(market: &Market, by: &Instance) -> Option<InternalId> {
     match market.create_by(by, 1).await {
         Ok(checkout) => Some(checkout.order),
-        Err(Refused::Load(_) | Refused::Store(_) | Refused::Provider(_) | Refused::Conflict) => None,
-        // What was in it is paid.
-        Err(Refused::Refused(CheckoutRefusal::Empty)) => None,
-        // Units that a killed process counted come back by the sweep.
-        Err(Refused::Refused(CheckoutRefusal::Left { .. } | CheckoutRefusal::SoldOut { .. })) => None,
+        // What was in it is paid, or units that a killed process counted come back by the sweep.
+        Err(
+            Refused::Load(_)
+            | Refused::Store(_)
+            | Refused::Provider(_)
+            | Refused::Conflict
+            | Refused::Refused(CheckoutRefusal::Empty | CheckoutRefusal::Left { .. } | CheckoutRefusal::SoldOut { .. }),
+        ) => None,
         Err(error) => panic!("{error:?}"),
     }
 }
