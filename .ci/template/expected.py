@@ -122,7 +122,7 @@ ACCESS = {
          ["COUNT#*", "USER#*", "NAME#*", "BAN#*", "LEDGER#*", "CART#*", "CODE#*", "USE#*", "ORDER#*", "OPEN",
           "PROVIDER#*", "STATS", "PATRONS", "MONTH#*", "PAID"], "TransactWriteItems"),
         (UPDATE, ["RATE#*", "not RATE#*#*"]),
-        (UPDATE, ["RATE#checkout#*", "SEQ#order", "SEQ#user"]),
+        (UPDATE, ["RATE#checkout#*", "SEQ#order", "SEQ#user", "COUNT#*"]),
     ],
     "ContentFunction": [
         (["dynamodb:GetItem"], ["STORE", "CONTENT#*", "PAGE#*", "STATS"]),

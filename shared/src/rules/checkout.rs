@@ -39,7 +39,8 @@ pub struct Payer {
     pub virtual_currency: Money,
 }
 
-/// Why a cart cannot be paid, in the order in which the reasons are checked. The text is a sentence for the buyer.
+/// Why a cart cannot be paid. First each line is checked by itself, then units, then amounts, in this order. The text is a
+/// sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckoutRefusal {
     /// The cart has no lines.
@@ -56,9 +57,21 @@ pub enum CheckoutRefusal {
         /// What is missing, as a sentence.
         missing: String,
     },
+    /// No units are left: before the cart was read, or taken by others since.
+    #[error("\"{name}\" is sold out.")]
+    SoldOut {
+        /// The item's name.
+        name: String,
+    },
     /// A line is unavailable.
     #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
     Unavailable {
+        /// The item's name.
+        name: String,
+    },
+    /// A line needs a linked chat account.
+    #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
+    NoChat {
         /// The item's name.
         name: String,
     },
@@ -77,18 +90,6 @@ pub enum CheckoutRefusal {
         name: String,
         /// The most units.
         most: u32,
-    },
-    /// A line needs a linked chat account.
-    #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
-    NoChat {
-        /// The item's name.
-        name: String,
-    },
-    /// Somebody else was quicker.
-    #[error("\"{name}\" is sold out.")]
-    SoldOut {
-        /// The item's name.
-        name: String,
     },
     /// The recipient of a gift owns it or has reached the limit.
     #[error("\"{name}\" cannot be given: its recipient owns it or has reached the limit.")]
@@ -153,7 +154,13 @@ fn check_line(line: &PricedLine<'_>, payer: Payer) -> Result<(), CheckoutRefusal
         return Err(CheckoutRefusal::Incomplete { name: name(), missing: missing.to_string() });
     }
     if line.availability.unavailable {
-        return Err(CheckoutRefusal::Unavailable { name: name() });
+        let limits = line.availability.limits;
+        let is_sold_out = limits.global.zip(limits.global_current).is_some_and(|(most, sold)| sold >= u64::from(most));
+        return Err(if is_sold_out {
+            CheckoutRefusal::SoldOut { name: name() }
+        } else {
+            CheckoutRefusal::Unavailable { name: name() }
+        });
     }
     if item.needs_chat && !payer.has_chat {
         return Err(CheckoutRefusal::NoChat { name: name() });

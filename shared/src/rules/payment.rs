@@ -66,7 +66,7 @@ pub fn decide(order: &Order, effects: &OrderEffects, state: &PaymentState) -> De
             Some(reason) => Decision::Review(reason),
             None if status == OrderStatus::Paid => refunded(order, effects, state.refunded),
             // It was refunded before it was seen: it never becomes paid here.
-            None if state.refunded >= order.price => end(order, OrderStatus::Cancelled),
+            None if state.refunded >= order.price && state.refunded > Money::ZERO => end(order, OrderStatus::Cancelled),
             None if effects.held => Decision::Pay,
             None => Decision::PayOrRefund,
         },

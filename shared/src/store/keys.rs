@@ -32,7 +32,7 @@
 //! | the largest of them, compiled | `STATS` | `PATRONS` | Get, Put |
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
-//! | orders with something left to do, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
+//! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
 //! | since when the provider's notices have not been asked for | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
@@ -290,6 +290,12 @@ pub fn unfinished() -> String {
 #[must_use]
 pub fn unfinished_order(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}", second_text(due), number.get()))
+}
+
+/// Units on their way into an order, sorted as [`unfinished_order`]: the order may be due at the same second.
+#[must_use]
+pub fn unfinished_take(due: i64, number: OrderNumber) -> Key {
+    key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
 }
 
 /// The last sort key of [`unfinished`] that is due at `now`.

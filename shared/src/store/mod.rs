@@ -18,6 +18,7 @@ pub mod orders;
 pub mod published;
 pub mod sequences;
 pub mod statistics;
+pub mod takes;
 pub mod timed;
 pub mod transaction;
 pub mod users;

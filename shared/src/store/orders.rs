@@ -5,8 +5,9 @@ use super::client::{Db, Rows};
 use super::codec::{Item, Row, encode_live};
 use super::keys::{self, Key};
 use super::read_live;
+use super::takes::Take;
 use super::transaction::Write;
-use crate::model::{InternalId, Money, Order, OrderEffects, OrderLine, OrderStatus};
+use crate::model::{InternalId, Money, Order, OrderEffects, OrderLine, OrderStatus, Units};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 
@@ -139,8 +140,10 @@ impl StoredOrder {
     #[must_use]
     pub fn set_session<G>(&self, session: &str, url: &str) -> Write<G> {
         Write::update(self.key(), "SET provider.#session = :session, provider.#url = :url")
-            .only_if("attribute_exists(provider) AND attribute_not_exists(provider.#session)")
+            .only_if("attribute_exists(provider) AND attribute_not_exists(provider.#session) AND #status = :pending")
             .name("#session", "session")
+            .name("#status", "status")
+            .text(":pending", OrderStatus::Pending.as_str())
             .name("#url", "url")
             .text(":session", session)
             .text(":url", url)
@@ -297,13 +300,37 @@ impl Payment {
     }
 }
 
-/// The orders that are due at `now` (seconds since 1970 UTC), the longest overdue first.
+/// Something that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Due {
+    /// An order, by its row.
+    Order(Key, InternalId),
+    /// Units that were on their way into an order.
+    Take(Take),
+}
+
+#[derive(Deserialize)]
+struct DueRow {
+    order: InternalId,
+    #[serde(default)]
+    units: Option<Vec<Units>>,
+}
+
+/// What is due at `now` (seconds since 1970 UTC), the longest overdue first.
 ///
 /// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
-pub async fn due(db: &Db, now: i64) -> Result<Vec<InternalId>, StoreError> {
+/// [`StoreError`] if it can be neither read nor decoded.
+pub async fn due(db: &Db, now: i64) -> Result<Vec<Due>, StoreError> {
     let rows = db.query_until(&keys::unfinished(), &keys::due_until(now)).await?;
-    rows.into_iter().map(|row| row.live_found().map(|Unfinished { order }| order)).collect()
+    let decode = |row: Row| {
+        let key = row.key()?;
+        let DueRow { order, units } = row.live(&key)?;
+        Ok(match units {
+            Some(units) => Due::Take(Take::found(key, order, units)),
+            None => Due::Order(key, order),
+        })
+    };
+    rows.into_iter().map(decode).collect()
 }
 
 /// Since when the provider's notices have not been asked for.

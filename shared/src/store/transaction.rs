@@ -1,6 +1,7 @@
 //! Transactions: writes with their conditions, sent together. A cancelled transaction is read by position in one pure
 //! function, [`judge`].
 
+use super::backoff;
 use super::client::Db;
 use super::codec::{Item, key_attributes};
 use super::error::StoreError;
@@ -15,6 +16,9 @@ use std::collections::HashMap;
 use std::fmt::Display;
 
 const OPERATION: &str = "TransactWriteItems";
+
+/// How often [`send_patiently`] tries. With [`backoff`] the last waits last up to a second.
+const CONTENTION_ROUNDS: u32 = 8;
 
 /// A limit in the condition of a write. If the condition fails, the guard says which refusal that is.
 pub trait Guard: Clone {
@@ -232,17 +236,40 @@ pub enum Sent<R> {
 /// [`StoreError`] if the database is unavailable, throttles or refuses the transaction as invalid. It is never half
 /// written; without a response it is not known whether it was written.
 pub async fn send<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<Sent<G::Refusal>, StoreError> {
+    Ok(attempt(db, writes).await?.0)
+}
+
+/// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items prevents it.
+///
+/// # Errors
+/// As [`send`].
+pub async fn send_patiently<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<Sent<G::Refusal>, StoreError> {
+    for round in 0..CONTENTION_ROUNDS {
+        match attempt(db, writes.clone()).await? {
+            (Sent::Conflict, true) => tokio::time::sleep(backoff(round)).await,
+            (sent, _) => return Ok(sent),
+        }
+    }
+    Ok(Sent::Conflict)
+}
+
+/// Sends writes once; also whether only another transaction prevented it.
+async fn attempt<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<(Sent<G::Refusal>, bool), StoreError> {
     let guards: Vec<Option<G>> = writes.iter().map(|write| write.guard.clone()).collect();
     let items: Result<Vec<TransactWriteItem>, BuildError> =
         writes.into_iter().map(|write| write.into_item(db.table())).collect();
     let items = items.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-    let Err(error) = db.transact_write(items).await else { return Ok(Sent::Written) };
+    let Err(error) = db.transact_write(items).await else { return Ok((Sent::Written, false)) };
     let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
         return Err(StoreError::from_sdk(OPERATION, error));
     };
     match judge(&guards, cancelled.cancellation_reasons()) {
-        Cancelled::Conflict => Ok(Sent::Conflict),
-        Cancelled::Refused(refusal) => Ok(Sent::Refused(refusal)),
+        Cancelled::Conflict => {
+            let has_changed = |reason: &CancellationReason| reason.code() == Some("ConditionalCheckFailed");
+            let is_contention = !cancelled.cancellation_reasons().iter().any(has_changed);
+            Ok((Sent::Conflict, is_contention))
+        }
+        Cancelled::Refused(refusal) => Ok((Sent::Refused(refusal), false)),
         Cancelled::Throttled => Err(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) }),
         Cancelled::Invalid => Err(StoreError::Refused { operation: OPERATION, source: Box::new(error) }),
     }

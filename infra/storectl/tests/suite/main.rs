@@ -8,6 +8,7 @@ mod bench;
 mod carts;
 mod chat;
 mod check;
+mod checkouts;
 mod codes;
 mod currency;
 mod doctor;

@@ -142,6 +142,11 @@ impl Shop {
         Db::new(Client::from_conf(config), TABLE)
     }
 
+    /// The configuration of another client of the same table.
+    pub fn client_config(&self) -> aws_sdk_dynamodb::config::Builder {
+        self.engine.client_config()
+    }
+
     /// The same table through a client in whose way something comes: right before its `nth` transaction is sent,
     /// `happens` happens.
     pub fn interrupted<F: Future<Output = ()>>(&self, nth: usize, happens: impl Fn(Db) -> F + Send + 'static) -> Db {

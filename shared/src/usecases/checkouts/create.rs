@@ -4,15 +4,17 @@ use super::existing::{Existing, resume};
 use super::hold::{self, HoldError, Recipient, Recipients};
 use super::provider::{Provider, ProviderError};
 use super::settle::{SettleError, complete, give_up};
+use super::take::{Took, keep, left_to_sweep, settle_take, take_back, take_units};
 use crate::model::{
-    Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
+    Cart, Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
 };
 use crate::rules::cart::{PricedLine, sums};
 use crate::rules::checkout::{CheckoutRefusal, Payer, Sale, sale};
 use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
-use crate::store::transaction::{Sent, send};
-use crate::store::{RETRIES, StoreError, backoff, carts};
+use crate::store::takes::Take;
+use crate::store::transaction::{Sent, send, send_patiently};
+use crate::store::{StoreError, backoff, carts, keys, orders, read_live};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{OrderRefusal, Write};
@@ -25,6 +27,8 @@ const MARGIN: i64 = 300;
 const LEAST_MINUTES: i64 = 30;
 /// How many seconds after its end the sweep looks at a checkout.
 const GRACE: i64 = 60;
+/// How often a cart that keeps changing is read again.
+const ROUNDS: u32 = 8;
 
 /// What a buyer asks for.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +46,7 @@ pub struct Request<'a> {
 pub struct Checkout {
     /// The order's id.
     pub order: InternalId,
-    /// Where it is paid; `None` if there was nothing to pay and the order is paid.
+    /// Where it is paid; `None` if the order is paid already.
     pub url: Option<String>,
 }
 
@@ -92,7 +96,8 @@ where
     F: Future<Output = Result<CartContext, E>>,
 {
     let mut first = Some(first);
-    for round in 0..=RETRIES {
+    let mut paid = None;
+    for round in 0..ROUNDS {
         let context = match first.take() {
             Some(context) => context,
             None => {
@@ -104,14 +109,32 @@ where
             match resume(sources, provider, open, context.cart.version, context.user).await? {
                 Existing::Open(checkout) => return Ok(checkout),
                 Existing::Processing => return Err(CreateError::Processing),
+                Existing::Paid => {
+                    paid = Some(open.order.clone());
+                    continue;
+                }
                 Existing::Ended => continue,
             }
         }
-        if let Some(order) = begin(sources, request, context).await? {
-            return open(sources, provider, &order).await.map_err(CreateError::from);
+        let begun = match (begin(sources, request, context).await, &paid) {
+            // All that was in the cart is paid. The buyer may not have seen the response.
+            (Err(CreateError::Refused(CheckoutRefusal::Empty)), Some(order)) => {
+                return Ok(Checkout { order: order.clone(), url: None });
+            }
+            (begun, _) => begun?,
+        };
+        if let Some((order, take)) = begun {
+            let (opened, ()) = tokio::join!(open(sources, provider, &order), kept(sources, take));
+            return opened.map_err(CreateError::from);
         }
     }
     Err(CreateError::Conflict)
+}
+
+async fn kept(sources: &CartSources<'_>, take: Option<Take>) {
+    if let Some(take) = take {
+        left_to_sweep(&take, keep(sources.db, &take).await);
+    }
 }
 
 /// Judges the cart and holds what it sells. `None` if it has changed meanwhile.
@@ -119,7 +142,7 @@ async fn begin<E>(
     sources: &CartSources<'_>,
     request: Request<'_>,
     context: CartContext,
-) -> Result<Option<StoredOrder>, CreateError<E>> {
+) -> Result<Option<(StoredOrder, Option<Take>)>, CreateError<E>> {
     let now = sources.clock.seconds();
     let payments = context.active.config.payments.clone();
     let names: BTreeMap<String, Recipient> = recipients(&context);
@@ -142,17 +165,58 @@ async fn begin<E>(
     let sale = sale(&lines, applied.as_ref(), &payments, payer)?;
     let order = order(sale, &loaded, request, &names, number?, now)?;
     let inputs = inputs(&loaded, &lines, &names);
-    let writes = hold::writes(&order, &loaded.context.cart, &lines, &names, &inputs);
-    let writes = match writes {
-        Ok(writes) => writes,
-        Err(HoldError::Refused(refusal)) => return refused(refusal, &lines),
-        Err(HoldError::Store(error)) => return Err(error.into()),
-    };
-    match send(sources.db, writes).await? {
-        Sent::Written => Ok(Some(order)),
+    let cart = &loaded.context.cart;
+    let (sent, take) =
+        write(sources, &order, cart, &inputs, now, |take| hold::writes(&order, cart, &lines, &names, &inputs, take))
+            .await?;
+    match sent {
+        Sent::Written => Ok(Some((order, take))),
         Sent::Conflict => Ok(None),
         Sent::Refused(refusal) => refused(refusal, &lines),
     }
+}
+
+/// Counts the units of an order that holds them, and sends the writes of the order. If they are refused, the units are
+/// taken back.
+async fn write(
+    sources: &CartSources<'_>,
+    order: &StoredOrder,
+    cart: &Cart,
+    inputs: &OrderInputs,
+    now: i64,
+    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Write>, HoldError>,
+) -> Result<(Sent<OrderRefusal>, Option<Take>), StoreError> {
+    let mut take = None;
+    if order.effects.held {
+        match take_units(sources.db, order, inputs, now).await? {
+            Took::All(taken) => take = Some(taken),
+            Took::Refused(refusal) => {
+                // Another request of the same buyer may have taken them.
+                let current: Option<Cart> = read_live(sources.db, &keys::cart(cart.user)).await?;
+                let is_same = current.is_none_or(|current| current.version == cart.version);
+                return Ok((if is_same { Sent::Refused(refusal) } else { Sent::Conflict }, None));
+            }
+            Took::Conflict => return Ok((Sent::Conflict, None)),
+        }
+    }
+    let sent = match writes(take.as_ref()) {
+        Ok(writes) => match send_patiently(sources.db, writes).await {
+            Ok(sent) => sent,
+            Err(error) => {
+                if let Some(take) = &take {
+                    // It is not known whether the order is written.
+                    left_to_sweep(take, settle_take(sources.db, take).await);
+                }
+                return Err(error);
+            }
+        },
+        Err(HoldError::Refused(refusal)) => Sent::Refused(refusal),
+        Err(HoldError::Store(error)) => return Err(error),
+    };
+    if let Some(take) = take.as_ref().filter(|_| sent != Sent::Written) {
+        take_back(sources.db, take).await?;
+    }
+    Ok((sent, take))
 }
 
 /// The players that gifts in the cart are for.
@@ -216,7 +280,8 @@ fn order(
         gift_card: sale.gift_card,
         counted: Some(false),
         virtual_currency: sale.virtual_currency,
-        held: payments.hold_minutes > 0,
+        // What costs nothing is paid at once.
+        held: payments.hold_minutes > 0 || sale.price == Money::ZERO,
         provider: Some(provider),
         due: Some(expires_at.saturating_add(GRACE)),
         ..OrderEffects::default()
@@ -247,7 +312,7 @@ async fn remove_code<T, E>(
     loaded: &LoadedCart,
     lines: &[PricedLine<'_>],
 ) -> Result<Option<T>, CreateError<E>> {
-    let cart = crate::model::Cart { code: None, ..loaded.context.cart.clone() };
+    let cart = Cart { code: None, ..loaded.context.cart.clone() };
     let write: Write = carts::write(&cart)?;
     match send(sources.db, vec![write]).await? {
         Sent::Written => Err(CreateError::CodeRemoved { total: sums(lines).clear_price }),
@@ -296,8 +361,17 @@ pub(super) async fn open<P: Provider>(
         Err(error) => return Err(error.into()),
     };
     let write: Write = stored.set_session(&session.id, &session.url);
-    // Another request for the same order may have stored the same session already.
-    let _: Sent<_> = send(sources.db, vec![write]).await?;
+    if send_patiently(sources.db, vec![write]).await? != Sent::Written {
+        // Another request for the same order may have stored the same session, or ended the order.
+        let now = orders::get(sources.db, &order).await?;
+        let is_stored = |stored: &StoredOrder| {
+            stored.effects.provider.as_ref().is_some_and(|provider| provider.session.as_ref() == Some(&session.id))
+        };
+        if !now.is_some_and(|stored| is_stored(&stored)) {
+            provider.expire(&session.id).await?;
+            return Err(SettleError::Conflict);
+        }
+    }
     Ok(Checkout { order, url: Some(session.url) })
 }
 

@@ -17,7 +17,9 @@ pub(super) enum Existing {
     Open(Checkout),
     /// Its payment has not ended.
     Processing,
-    /// It has ended; the cart has to be read again.
+    /// It is paid, and what was bought has left the cart; the cart has to be read again.
+    Paid,
+    /// It has ended without a payment; the cart has to be read again.
     Ended,
 }
 
@@ -44,11 +46,15 @@ pub(super) async fn resume<P: Provider>(
         }
         OrderStatus::Pending => Ok(match end(sources.db, sources.clock, provider, &stored).await? {
             Settled::Open => Existing::Processing,
-            Settled::Changed | Settled::Unchanged => Existing::Ended,
+            Settled::Changed | Settled::Unchanged => {
+                let stored = orders::get(sources.db, &remembered.order).await?;
+                let is_paid = stored.is_some_and(|stored| stored.order.status == OrderStatus::Paid);
+                if is_paid { Existing::Paid } else { Existing::Ended }
+            }
         }),
         OrderStatus::Paid => {
             follow_up(sources.db, &remembered.order).await?;
-            Ok(Existing::Ended)
+            Ok(Existing::Paid)
         }
         OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded => {
             forget(sources.db, user, remembered).await?;

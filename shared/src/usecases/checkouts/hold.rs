@@ -5,8 +5,9 @@ use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, held, may_own};
 use crate::store::keys::{self, Key};
 use crate::store::orders::{StoredOrder, Unfinished};
+use crate::store::takes::Take;
 use crate::store::{StoreError, carts, ledgers};
-use crate::usecases::orders::effects::{spent, take_stock, users_exist};
+use crate::usecases::orders::effects::{spent, take_codes, users_exist};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Limit, OrderRefusal, OwnedLimit, Write};
 use std::collections::BTreeMap;
@@ -41,20 +42,22 @@ pub(super) enum HoldError {
     Store(#[from] StoreError),
 }
 
-/// The writes with which a checkout begins. `order` is complete but for what is held, `cart` as it was read.
+/// The writes with which a checkout begins. `cart` is as it was read, `take` the units that are counted already.
 pub(super) fn writes(
     order: &StoredOrder,
     cart: &Cart,
     lines: &[PricedLine<'_>],
     recipients: &Recipients,
     inputs: &OrderInputs,
+    take: Option<&Take>,
 ) -> Result<Vec<Write>, HoldError> {
     let mut writes = vec![order.put_new()?];
     writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?);
     writes.push(carts::write(&with_checkout(cart, order))?);
     let mut written = None;
     if order.effects.held {
-        writes.extend(take_stock(order, inputs)?.writes);
+        writes.extend(take.map(Take::check));
+        writes.extend(take_codes(order, inputs)?);
         written = order.order.owner.filter(|_| spent(order).is_some());
     }
     writes.extend(users_exist(inputs, written));

@@ -13,6 +13,7 @@ mod operator;
 mod provider;
 mod settle;
 mod sweep;
+mod take;
 
 pub use create::{Checkout, CreateError, Request, create};
 pub use follow_up::follow_up;

@@ -9,7 +9,7 @@ use crate::rules::payment::{Decision, PaymentState, decide};
 use crate::store::ledgers::{self, LedgerChange};
 use crate::store::names::{self, Created};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, send, send_patiently};
 use crate::store::{Db, RETRIES, StoreError, backoff, published, sequences};
 use crate::telemetry::PaymentEvent;
 use crate::usecases::orders::SetStatusError;
@@ -123,15 +123,19 @@ pub async fn settle_with<P: Provider>(
     id: &InternalId,
     state: &PaymentState,
 ) -> Result<Settled, SettleError> {
+    let mut is_paid = false;
     for round in 0..=RETRIES {
         pause_before(round).await;
         let Some(stored) = orders::get(db, id).await? else { return Ok(Settled::Unchanged) };
         let decision = decide(&stored.order, &stored.effects, state);
         let written = match decision {
             Decision::Nothing => {
-                let waits = stored.order.status == OrderStatus::Pending;
                 follow_up(db, id).await?;
-                return Ok(if waits { Settled::Open } else { Settled::Unchanged });
+                return Ok(match stored.order.status {
+                    OrderStatus::Pending => Settled::Open,
+                    _ if is_paid => Settled::Changed,
+                    _ => Settled::Unchanged,
+                });
             }
             Decision::Pay | Decision::PayOrRefund => pay(db, clock, provider, &stored, state).await?,
             Decision::End(to) => change(db, &stored, &Step::to(to, clock.seconds())).await?.is_written(),
@@ -146,11 +150,15 @@ pub async fn settle_with<P: Provider>(
                 send(db, vec![write]).await? == Sent::Written
             }
         };
-        if written {
+        if !written {
+            telemetry::conflict();
+        } else if decision == Decision::Pay && state.refunded > Money::ZERO {
+            // It is seen for the first time when a part is refunded already.
+            is_paid = true;
+        } else {
             follow_up(db, id).await?;
             return Ok(Settled::Changed);
         }
-        telemetry::conflict();
     }
     Err(SettleError::Conflict)
 }
@@ -161,9 +169,19 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
     for round in 0..=RETRIES {
         pause_before(round).await;
         let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
-        if stored.order.status != OrderStatus::Pending || paid(db, clock, &stored, None).await? == Paid::Written {
-            follow_up(db, id).await?;
-            return Ok(());
+        let is_paid = match stored.order.status {
+            OrderStatus::Pending => paid(db, clock, &stored, None).await?,
+            _ => Paid::Written,
+        };
+        match is_paid {
+            Paid::Written => {
+                if let Err(error) = follow_up(db, id).await {
+                    tracing::warn!(order = %id, %error, "left to the sweep");
+                }
+                return Ok(());
+            }
+            Paid::Refused => return give_up(db, clock, id).await,
+            Paid::Conflict => {}
         }
     }
     Err(SettleError::Conflict)
@@ -244,7 +262,7 @@ async fn change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Result<Paid, 
             return Ok(Paid::Conflict);
         }
     };
-    Ok(match send(db, writes).await? {
+    Ok(match send_patiently(db, writes).await? {
         Sent::Written => Paid::Written,
         Sent::Conflict => Paid::Conflict,
         Sent::Refused(_) => Paid::Refused,
@@ -292,7 +310,8 @@ pub async fn refund_in_part(db: &Db, stored: &StoredOrder, refunded: Money) -> R
     let order = &stored.order;
     let before = spread(&order.lines, stored.effects.refunded.min(order.total()));
     let after = spread(&order.lines, refunded.min(order.total()));
-    let increase = before.into_iter().zip(after).map(|(before, after)| after.less(before)).collect::<Vec<_>>();
+    // A line's part may be a minor unit less than before: the parts are rounded so that they add up.
+    let increase = before.into_iter().zip(after).map(|(before, after)| after - before).collect::<Vec<_>>();
     let mut writes: Vec<Write> = vec![stored.set_refunded(refunded)];
     for (user, lines) in by_beneficiary(order, &increase) {
         let change = |(item, paid): (_, Money)| LedgerChange { item, units: 0, paid: -paid.minor(), at_most: None };

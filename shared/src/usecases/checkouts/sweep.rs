@@ -4,9 +4,11 @@ use super::follow_up::follow_up;
 use super::notice::act;
 use super::provider::Provider;
 use super::settle::{SettleError, Settled, end, settle};
+use super::take::settle_take;
 use crate::clock::Clock;
 use crate::model::{InternalId, OrderStatus};
-use crate::store::orders::{self, Notices};
+use crate::store::keys::Key;
+use crate::store::orders::{self, Due, Notices};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError};
 use crate::telemetry::{PaymentEvent, payment_event};
@@ -43,9 +45,13 @@ pub struct Swept {
 /// [`StoreError`] if the due orders cannot be read.
 pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>) -> Result<Swept, StoreError> {
     let mut swept = Swept::default();
-    for id in orders::due(db, clock.seconds()).await? {
+    for due in orders::due(db, clock.seconds()).await? {
         swept.due += 1;
-        match look_at(db, clock, provider, &id).await {
+        let (id, settled) = match &due {
+            Due::Order(row, id) => (id, look_at(db, clock, provider, row, id).await),
+            Due::Take(take) => (&take.order, settle_take(db, take).await.map_err(SettleError::from)),
+        };
+        match settled {
             Ok(()) => swept.done += 1,
             Err(error) => {
                 tracing::error!(order = %id, error = %error, "an order could not be finished");
@@ -96,12 +102,18 @@ async fn look_at<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: Option<&P>,
+    row: &Key,
     id: &InternalId,
 ) -> Result<(), SettleError> {
-    let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
-    if stored.order.status != OrderStatus::Pending {
-        follow_up(db, id).await?;
+    let stored = orders::get(db, id).await?.filter(|stored| stored.unfinished().as_ref() == Some(row));
+    let Some(stored) = stored else {
+        // Something else has finished or postponed the order meanwhile, or it is gone.
+        let delete: Write = Write::delete(row.clone());
+        let _: Sent<_> = send(db, vec![delete]).await?;
         return Ok(());
+    };
+    if stored.order.status != OrderStatus::Pending {
+        return if follow_up(db, id).await? { Ok(()) } else { Err(SettleError::Conflict) };
     }
     // Without a key of the provider nothing can be asked.
     let Some(provider) = provider else { return Ok(()) };

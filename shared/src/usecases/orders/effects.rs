@@ -46,7 +46,7 @@ fn coupon(inputs: &OrderInputs) -> Option<&Coupon> {
 /// # Errors
 /// An [`OrderRefusal`] that no state of the table can lift: more units in the order than a limit allows at all.
 pub(in crate::usecases) fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, OrderRefusal> {
-    check_codes(order, inputs)?;
+    let codes = take_codes(order, inputs)?;
     let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
     for (item, (count, _)) in by_item(&order.order) {
         let published = inputs.items.get(&item);
@@ -59,18 +59,29 @@ pub(in crate::usecases) fn take_stock(order: &StoredOrder, inputs: &OrderInputs)
             None => counters::add_sold(item, count),
         });
     }
+    taken.writes.extend(codes);
+    Ok(taken)
+}
+
+/// The uses and balances that `order` takes: its stock but for the units.
+///
+/// # Errors
+/// An [`OrderRefusal`] that no state of the table can lift.
+pub(in crate::usecases) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<Vec<Write>, OrderRefusal> {
+    check_codes(order, inputs)?;
+    let mut writes = Vec::new();
     let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
     if let Some(coupon) = coupon(inputs) {
-        taken.writes.extend(use_up(coupon, owner)?);
+        writes.extend(use_up(coupon, owner)?);
     }
-    taken.writes.extend(order.effects.gift_card.as_ref().map(|payment| {
+    writes.extend(order.effects.gift_card.as_ref().map(|payment| {
         let limit = Limit::Balance { amount: payment.amount };
         codes::charge_gift_card(payment).guarded_by(limit)
     }));
     if let Some((owner, amount)) = owner.zip(spent(order)) {
-        taken.writes.push(users::spend(owner, amount).guarded_by(Limit::VirtualCurrency { amount }));
+        writes.push(users::spend(owner, amount).guarded_by(Limit::VirtualCurrency { amount }));
     }
-    Ok(taken)
+    Ok(writes)
 }
 
 /// What `order` adds to the ledgers of its owner and its recipients, guarded by their limits.

@@ -1,0 +1,14 @@
+//! Checkouts: from a cart to an order that is paid once, whatever comes in between.
+
+mod books;
+mod contention;
+mod create;
+mod faults;
+mod flash;
+mod model;
+mod provider;
+mod races;
+mod refusals;
+mod settle;
+mod status;
+mod support;

@@ -1,0 +1,187 @@
+//! A payment provider in memory: its checkouts are in the state that a test sets, and its calls fail as a test says.
+
+use shared::model::{InternalId, Money, Order};
+use shared::rules::payment::{PaymentState, Progress};
+use shared::store::orders::StoredOrder;
+use shared::usecases::checkouts::{DisputeState, Notice, Provider, ProviderError, Session};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+/// How a call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It never arrives.
+    Away,
+    /// It is done, and its response is lost.
+    Lost,
+    /// It is refused for good; nothing is done.
+    Refused,
+}
+
+/// What is at the provider.
+#[derive(Debug, Default)]
+struct Books {
+    /// The checkouts by order, which is their idempotency key, with the state of each.
+    sessions: BTreeMap<String, PaymentState>,
+    /// The keys of refunds that were made.
+    refunds: BTreeSet<String>,
+    /// The number of calls so far.
+    calls: usize,
+}
+
+type Rule = Box<dyn FnMut(usize, &str) -> Option<Fault> + Send>;
+
+/// A provider. Clones share what is at it.
+#[derive(Clone, Default)]
+pub struct TestProvider {
+    books: Arc<Mutex<Books>>,
+    rule: Arc<Mutex<Option<Rule>>>,
+}
+
+impl std::fmt::Debug for TestProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TestProvider")
+    }
+}
+
+impl TestProvider {
+    /// From now on `rule` says how a call fails, by its place among all calls and its name.
+    pub fn fail(&self, rule: impl FnMut(usize, &str) -> Option<Fault> + Send + 'static) {
+        *self.rule.lock().unwrap() = Some(Box::new(rule));
+    }
+
+    /// From now on no call fails.
+    pub fn recover(&self) {
+        *self.rule.lock().unwrap() = None;
+    }
+
+    /// How many checkouts were opened.
+    pub fn opened(&self) -> usize {
+        self.books.lock().unwrap().sessions.len()
+    }
+
+    /// How many refunds were made.
+    pub fn refunds(&self) -> usize {
+        self.books.lock().unwrap().refunds.len()
+    }
+
+    /// Every call so far.
+    pub fn calls(&self) -> usize {
+        self.books.lock().unwrap().calls
+    }
+
+    /// The checkouts that can still be paid, or are.
+    pub fn in_state(&self, progress: Progress) -> Vec<InternalId> {
+        let books = self.books.lock().unwrap();
+        let found = books.sessions.iter().filter(|(_, state)| state.progress == progress);
+        found.map(|(order, _)| InternalId::new(order)).collect()
+    }
+
+    /// What is said of an order's checkout; `None` if there is none.
+    pub fn state(&self, order: &InternalId) -> Option<PaymentState> {
+        self.books.lock().unwrap().sessions.get(order.as_str()).cloned()
+    }
+
+    /// Changes the state of an order's checkout.
+    pub fn set(&self, order: &InternalId, change: impl FnOnce(&mut PaymentState)) {
+        change(self.books.lock().unwrap().sessions.get_mut(order.as_str()).unwrap());
+    }
+
+    /// The buyer pays. Whether they could: a checkout that has ended cannot be paid.
+    pub fn pay(&self, order: &InternalId) -> bool {
+        let mut books = self.books.lock().unwrap();
+        let Some(state) = books.sessions.get_mut(order.as_str()) else { return false };
+        let open = state.progress == Progress::Open;
+        if open {
+            state.progress = Progress::Paid;
+            state.intent = Some(format!("intent-{order}"));
+        }
+        open
+    }
+
+    /// The buyer's payment fails for good, or nobody paid in time.
+    pub fn end(&self, order: &InternalId, progress: Progress) {
+        self.set(order, |state| {
+            if state.progress == Progress::Open {
+                state.progress = progress;
+            }
+        });
+    }
+
+    /// A call: what it does, and whether its response arrives.
+    fn call<T>(
+        &self,
+        name: &str,
+        effect: impl FnOnce(&mut Books) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        let mut books = self.books.lock().unwrap();
+        let place = books.calls;
+        books.calls += 1;
+        let fault = self.rule.lock().unwrap().as_mut().and_then(|rule| rule(place, name));
+        match fault {
+            None => effect(&mut books),
+            Some(Fault::Away) => Err(ProviderError::Unavailable("away".to_owned())),
+            Some(Fault::Refused) => Err(ProviderError::Refused("refused".to_owned())),
+            Some(Fault::Lost) => {
+                effect(&mut books)?;
+                Err(ProviderError::Unavailable("lost".to_owned()))
+            }
+        }
+    }
+}
+
+fn unknown(session: &str) -> ProviderError {
+    ProviderError::Refused(format!("no such checkout: {session}"))
+}
+
+impl Provider for TestProvider {
+    async fn open(&self, stored: &StoredOrder) -> Result<Session, ProviderError> {
+        let order = &stored.order;
+        let id = order.internal_id.to_string();
+        self.call("open", |books| {
+            books.sessions.entry(id.clone()).or_insert_with(|| PaymentState {
+                order: Some(order.internal_id.clone()),
+                amount: order.price,
+                currency: order.currency.to_lowercase(),
+                same_mode: true,
+                progress: Progress::Open,
+                intent: None,
+                refunded: Money::ZERO,
+            });
+            Ok(Session { url: format!("https://pay.example/{id}"), id })
+        })
+    }
+
+    async fn look(&self, session: &str) -> Result<PaymentState, ProviderError> {
+        self.call("look", |books| books.sessions.get(session).cloned().ok_or_else(|| unknown(session)))
+    }
+
+    async fn expire(&self, session: &str) -> Result<(), ProviderError> {
+        self.call("expire", |books| {
+            let state = books.sessions.get_mut(session).ok_or_else(|| unknown(session))?;
+            if state.progress == Progress::Open {
+                state.progress = Progress::Expired;
+            }
+            Ok(())
+        })
+    }
+
+    async fn refund(&self, _: &Order, intent: &str, amount: Money, key: &str) -> Result<(), ProviderError> {
+        self.call("refund", |books| {
+            if books.refunds.insert(key.to_owned()) {
+                let paid = books.sessions.values_mut().find(|state| state.intent.as_deref() == Some(intent));
+                let state = paid.ok_or_else(|| unknown(intent))?;
+                state.refunded = (state.refunded + amount).min(state.amount);
+            }
+            Ok(())
+        })
+    }
+
+    async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
+        self.call("dispute", |_| Ok(DisputeState { intent: Some(dispute.to_owned()), state: "open".to_owned() }))
+    }
+
+    async fn notices_since(&self, _: i64) -> Result<Vec<Notice>, ProviderError> {
+        self.call("notices", |books| Ok(books.sessions.keys().cloned().map(Notice::Checkout).collect()))
+    }
+}

@@ -1,0 +1,201 @@
+//! Units on their way into a checkout.
+//!
+//! Many buyers may want one item at the same second. Transactions on one counter cancel each other, so that a counter is
+//! changed by an update of its own before the transaction that writes the order. The update adds the order's id to a set
+//! in the counter, so that it is made once and can be taken back once; a row that is written before says that there may
+//! be something to take back.
+
+use super::backoff;
+use super::client::Db;
+use super::codec::{Item, encode_live, key_attributes};
+use super::counters::SOLD;
+use super::error::StoreError;
+use super::keys::{self, Key, PK};
+use super::transaction::Write;
+use crate::model::{InternalId, ItemId, Order, Units};
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use serde::Serialize;
+
+/// The attribute of a counter with the orders whose units are counted already and which may never be written.
+const TAKING: &str = "taking";
+
+/// How often an update is tried if a transaction is on the same counter, or others are taking its last units.
+const ROUNDS: u32 = 6;
+
+/// Units that an order takes before it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Take {
+    key: Key,
+    /// The order.
+    pub order: InternalId,
+    /// Its units, each item once.
+    pub units: Vec<Units>,
+}
+
+#[derive(Serialize)]
+struct TakeRow<'a> {
+    order: &'a InternalId,
+    units: &'a [Units],
+}
+
+impl Take {
+    /// The units of an order. The sweep looks at them at `due`, seconds since 1970 UTC.
+    #[must_use]
+    pub fn new(order: &Order, units: Vec<Units>, due: i64) -> Self {
+        Self::found(keys::unfinished_take(due, order.id), order.internal_id.clone(), units)
+    }
+
+    pub(super) const fn found(key: Key, order: InternalId, units: Vec<Units>) -> Self {
+        Self { key, order, units }
+    }
+
+    /// The write of the row, before anything is taken.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it cannot be encoded.
+    pub fn put<G>(&self) -> Result<Write<G>, StoreError> {
+        let row = TakeRow { order: &self.order, units: &self.units };
+        Ok(Write::put(self.key.clone(), encode_live(&self.key, &row)?).only_if_absent())
+    }
+
+    /// The condition that the row is there and that nobody takes the units back.
+    #[must_use]
+    pub fn check<G>(&self) -> Write<G> {
+        let condition = "attribute_exists(#pk) AND attribute_not_exists(closing)";
+        Write::check(self.key.clone()).only_if(condition).name("#pk", PK)
+    }
+
+    /// The write after which the order can no longer be written.
+    #[must_use]
+    pub fn close<G>(&self) -> Write<G> {
+        let write = Write::update(self.key.clone(), "SET closing = :yes").only_if_present();
+        write.value(":yes", AttributeValue::Bool(true))
+    }
+
+    /// The write that removes the row, when nothing is left to do.
+    #[must_use]
+    pub fn delete<G>(&self) -> Write<G> {
+        Write::delete(self.key.clone())
+    }
+}
+
+/// The outcome of an update of a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Counted {
+    /// The units are counted.
+    Yes,
+    /// Not as many are left.
+    SoldOut,
+    /// Transactions kept changing the counter; nothing was counted.
+    Conflict,
+}
+
+/// Adds units of an order to an item's counter, on the condition that at most `limit` are sold then. Repeating it has no
+/// second effect.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond; the units may then be counted or not.
+pub async fn count(db: &Db, order: &InternalId, units: Units, limit: Option<u32>) -> Result<Counted, StoreError> {
+    let absent = format!("(attribute_not_exists(#{TAKING}) OR NOT contains(#{TAKING}, :order))");
+    let mut request = request(db, units.item, order).expression_attribute_names("#sold", SOLD);
+    request = request
+        .update_expression(format!("ADD #sold :units, #{TAKING} :orders"))
+        .expression_attribute_values(":units", number(units.count))
+        .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+    request = match limit {
+        None => request.condition_expression(absent),
+        Some(limit) => {
+            // A counter that does not exist yet would pass any condition.
+            let Some(before) = u64::from(limit).checked_sub(units.count) else { return Ok(Counted::SoldOut) };
+            let condition = format!("{absent} AND (attribute_not_exists(#sold) OR #sold <= :before)");
+            request.condition_expression(condition).expression_attribute_values(":before", number(before))
+        }
+    };
+    for round in 0..ROUNDS {
+        match update(db, request.clone()).await? {
+            Updated::Written => return Ok(Counted::Yes),
+            Updated::Failed(Some(old)) if is_taking(&old, order) => return Ok(Counted::Yes),
+            // Units of others that are on their way may come back: of the same buyer's other request, for example.
+            Updated::Failed(Some(old)) if old.contains_key(TAKING) => tokio::time::sleep(backoff(round)).await,
+            Updated::Failed(_) => break,
+            Updated::Conflict => return Ok(Counted::Conflict),
+        }
+    }
+    Ok(if limit.is_some() { Counted::SoldOut } else { Counted::Conflict })
+}
+
+/// Takes units of an order that was not written out of an item's counter again. Repeating it has no second effect.
+///
+/// # Errors
+/// [`StoreError`] if the database does not confirm it.
+pub async fn take_back(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
+    let request = request(db, units.item, order)
+        .update_expression(format!("ADD #sold :units DELETE #{TAKING} :orders"))
+        .condition_expression(format!("contains(#{TAKING}, :order)"))
+        .expression_attribute_names("#sold", SOLD)
+        .expression_attribute_values(":units", AttributeValue::N(format!("-{}", units.count)));
+    confirmed(&update(db, request).await?)
+}
+
+/// Forgets that the units of an order were on their way: the order is written and has them.
+///
+/// # Errors
+/// [`StoreError`] if the database does not confirm it.
+pub async fn forget(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
+    let request = request(db, units.item, order)
+        .update_expression(format!("DELETE #{TAKING} :orders"))
+        .condition_expression(format!("contains(#{TAKING}, :order)"));
+    confirmed(&update(db, request).await?)
+}
+
+fn request(db: &Db, item: ItemId, order: &InternalId) -> UpdateItemInputBuilder {
+    let (key, order) = (key_attributes(&keys::count(item)), order.to_string());
+    UpdateItemInput::builder()
+        .table_name(db.table())
+        .set_key(Some(key))
+        .expression_attribute_names(format!("#{TAKING}"), TAKING)
+        .expression_attribute_values(":order", AttributeValue::S(order.clone()))
+        .expression_attribute_values(":orders", AttributeValue::Ss(vec![order]))
+}
+
+fn number(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+fn is_taking(row: &Item, order: &InternalId) -> bool {
+    let orders = row.get(TAKING).and_then(|value| value.as_ss().ok());
+    orders.is_some_and(|orders| orders.iter().any(|other| other == order.as_str()))
+}
+
+/// What became of an update.
+enum Updated {
+    Written,
+    /// Its condition failed on this row.
+    Failed(Option<Item>),
+    Conflict,
+}
+
+async fn update(db: &Db, request: UpdateItemInputBuilder) -> Result<Updated, StoreError> {
+    for round in 0..ROUNDS {
+        let Err(error) = db.update_item(request.clone()).await else { return Ok(Updated::Written) };
+        match error.as_service_error() {
+            Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
+                return Ok(Updated::Failed(failed.item().cloned()));
+            }
+            Some(UpdateItemError::TransactionConflictException(_)) => tokio::time::sleep(backoff(round)).await,
+            _ => return Err(StoreError::from_sdk("UpdateItem", error)),
+        }
+    }
+    Ok(Updated::Conflict)
+}
+
+/// A condition that fails says that it is done already.
+fn confirmed(updated: &Updated) -> Result<(), StoreError> {
+    match updated {
+        Updated::Written | Updated::Failed(_) => Ok(()),
+        Updated::Conflict => Err(StoreError::unavailable("UpdateItem")),
+    }
+}
