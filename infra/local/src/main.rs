@@ -9,6 +9,7 @@ use local::options::Options;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::store::Store;
 use local::stripe::{self, StandIn};
+use local::site::{self, Demo, Images};
 use local::{chat, data, server};
 use shared::clock::{Clock, SystemClock};
 use shared::store::published::read_active_version;
@@ -26,6 +27,9 @@ use tracing::level_filters::LevelFilter;
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 /// The template's parameter with the origins whose pages may call the API.
 const ORIGINS: &str = "AllowedOrigins";
+
+/// The most players that the demo's login offers.
+const SHOWN_PLAYERS: usize = 6;
 
 /// How often the sweep runs here.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -56,8 +60,9 @@ struct Database {
 async fn run(options: &Options) -> Result<(), StartError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let now = clock.seconds();
-    let (listener, chat_listener) = listen(options).await?;
-    let origins = origins(options, &chat_listener)?;
+    let Listeners { api: listener, demo: demo_listener, chat: chat_listener } = listen(options).await?;
+    let shop = server::url_of(&demo_listener)?;
+    let origins = origins(options, &shop);
     let mut parameters = options.parameter_map();
     parameters.insert(ORIGINS.to_owned(), origins.clone());
     let template = Template::read(&options.template, &parameters)?;
@@ -96,11 +101,22 @@ async fn run(options: &Options) -> Result<(), StartError> {
     tokio::spawn(sweep(Arc::clone(&functions)));
     let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
     let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
+    let tokens = tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?;
+    let images = Images::of(&options.store);
+    let demo = site::Config {
+        api: base_url.clone(),
+        players: live.users.iter().map(|user| user.username.clone()).take(SHOWN_PLAYERS).collect(),
+        coupon: to_try.coupon.clone(),
+        gift: to_try.gift.clone(),
+        referral: to_try.referral.clone(),
+    };
+    tokio::spawn(site::serve(demo_listener, Demo::new(options.demo.clone(), images.clone(), &demo)?));
     let ready = Ready {
+        shop: shop.clone(),
         base_url,
         dynamodb_endpoint: database.access.endpoint,
         table: database.table,
-        tokens: tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
+        tokens,
         r#try: to_try,
         chat,
         payments: stripe_url,
@@ -114,34 +130,47 @@ async fn run(options: &Options) -> Result<(), StartError> {
         let dir = options.store.display();
         _ = writeln!(std::io::stderr(), "note: {dir} differs from the published store; --republish publishes it");
     }
-    server::serve(listener, gateway, clock, options.quiet, stopped).await;
+    let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, quiet: options.quiet };
+    server::serve(listener, gateway, clock, beside, stopped).await;
     Ok(())
 }
 
-/// Listens for the API and for the chat platform's stand-in.
-async fn listen(options: &Options) -> Result<(TcpListener, TcpListener), StartError> {
-    const OPTION: &str = "--chat-port";
-    let api = server::listen(options.port, "--port").await?;
-    let chat = match options.chat_port {
-        Some(port) => server::listen(port, OPTION).await?,
-        None => {
-            let next = if options.port == 0 { 0 } else { options.port.checked_add(1).unwrap_or_default() };
-            match server::listen(next, OPTION).await {
-                Ok(listener) => listener,
-                Err(_) => server::listen(0, OPTION).await?,
-            }
-        }
-    };
-    Ok((api, chat))
+/// The listeners that a browser reaches, besides that of the payment provider.
+struct Listeners {
+    api: TcpListener,
+    demo: TcpListener,
+    chat: TcpListener,
 }
 
-/// The origins whose pages may call the API: those of the command line, else the page of the stand-in and the usual port
-/// of a storefront in development.
-fn origins(options: &Options, chat_listener: &TcpListener) -> Result<String, StartError> {
-    if let Some(given) = options.parameter_map().remove(ORIGINS) {
-        return Ok(given);
+async fn listen(options: &Options) -> Result<Listeners, StartError> {
+    let api = server::listen(options.port, "--port").await?;
+    let demo = listen_after(options, 1, options.demo_port, "--demo-port").await?;
+    let chat = listen_after(options, 2, options.chat_port, "--chat-port").await?;
+    Ok(Listeners { api, demo, chat })
+}
+
+/// Listens on the port that an option names, else on the one `after` the API's, else on any free one.
+async fn listen_after(
+    options: &Options,
+    after: u16,
+    given: Option<u16>,
+    option: &'static str,
+) -> Result<TcpListener, StartError> {
+    if let Some(port) = given {
+        return server::listen(port, option).await;
     }
-    Ok(format!("{},http://localhost:3000,http://127.0.0.1:3000", chat::url_of(chat_listener)?))
+    let next = if options.port == 0 { 0 } else { options.port.checked_add(after).unwrap_or_default() };
+    match server::listen(next, option).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => server::listen(0, option).await,
+    }
+}
+
+/// The origins whose pages may call the API: those of the command line, else the demo storefront and the usual port of a
+/// storefront in development.
+fn origins(options: &Options, shop: &str) -> String {
+    let given = options.parameter_map().remove(ORIGINS);
+    given.unwrap_or_else(|| format!("{shop},http://localhost:3000,http://127.0.0.1:3000"))
 }
 
 /// Publishes and loads the store into a database on this machine. Any other must have a store already.
@@ -189,8 +218,8 @@ async fn chat_login(
     });
     let Some(config) = config.await? else { return Ok(None) };
     let client = chat::Client { id: config.chat.client_id, redirect_url: config.chat.redirect_url };
-    tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client, base_url)));
-    Ok(Some(Chat { page: format!("{url}/"), allowed_origins: origins, chat_secret: chat::secret() }))
+    tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client)));
+    Ok(Some(Chat { url, allowed_origins: origins, chat_secret: chat::secret() }))
 }
 
 /// Starts the stand-in for Stripe. A database elsewhere keeps its own provider, if the environment has its keys.
