@@ -1,5 +1,5 @@
 // Parts that several pages show: prices, limits, cards, the login.
-import { accepted, call, config, session } from "./api.js";
+import { accepted, config, session } from "./api.js";
 import { field, h, hidden, picture, say } from "./dom.js";
 import { embers, loadUser, money, store } from "./store.js";
 
@@ -9,8 +9,10 @@ export function price(item) {
   const parts = [];
   if (item.custom_price) parts.push("from ", money(item.min_price));
   else {
-    if (item.discount > 0) parts.push(hidden("Regular price "), h("s", {}, money(item.original_price)), " ", hidden("now "));
-    parts.push(h("strong", {}, item.price === 0 ? "Free" : money(item.price)));
+    // What is owned already has a price of 0, which is not an offer.
+    if (item.is_unavailable && item.price === 0) parts.push(h("strong", {}, money(item.original_price)));
+    else if (item.discount > 0) parts.push(hidden("Regular price "), h("s", {}, money(item.original_price)), " ", hidden("now "), h("strong", {}, item.price === 0 ? "Free" : money(item.price)));
+    else parts.push(h("strong", {}, item.price === 0 ? "Free" : money(item.price)));
   }
   if (item.virtual_price > 0) parts.push(h("small", {}, ` or ${embers(item.virtual_price)}`));
   return h("p", { class: "price" }, parts);
@@ -20,7 +22,7 @@ export function price(item) {
 export function badges(item) {
   const list = [];
   const regular = item.original_price ?? item.price;
-  if (item.discount > 0 && regular > 0) list.push(["sale", `−${Math.round((item.discount / regular) * 100)} %`]);
+  if (item.discount > 0 && regular > 0 && !item.is_unavailable) list.push(["sale", `−${Math.round((item.discount / regular) * 100)} %`]);
   if (item.is_subs) list.push(["", "Subscription"]);
   if (item.gifting) list.push(["", "Can be a gift"]);
   const left = item.quantityGlobalLimit === null ? null : item.quantityGlobalLimit - item.quantityGlobalCurrentLimit;
@@ -43,7 +45,7 @@ export async function add(item, choices = {}, complain) {
 }
 
 export function card(item, level = "h3") {
-  const button = h("button", { type: "button", class: "primary", "aria-label": `Add ${item.name} to the cart` }, "Add to cart");
+  const button = h("button", { type: "button", class: item.is_unavailable ? null : "primary" }, "Add to cart", hidden(` ${item.name}`));
   button.addEventListener("click", async () => {
     button.disabled = true;
     await add(item);
@@ -82,6 +84,3 @@ export function login(after, message = "") {
     h("p", { class: "soft" }, "Players of this sample store:"),
     h("p", { class: "chips" }, config.players.map(player)));
 }
-
-/** Reads what a page needs without a token only in guest mode, and asks for the login otherwise. */
-export const post = (path, body) => call(path, body);

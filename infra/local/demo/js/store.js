@@ -1,5 +1,5 @@
 // What every page shows from: the settings, the categories, the player, the currency.
-import { Offline, call, config, get, session } from "./api.js";
+import { Offline, call, get, session } from "./api.js";
 
 export const store = { settings: null, categories: [], user: null, inCart: 0 };
 
@@ -22,9 +22,6 @@ export async function loadUser() {
   }
   dispatchEvent(new Event("shell"));
 }
-
-/** Pictures are paths of the site, or whole URLs. Here the store's pictures are also served beside the demo. */
-export const pictureUrl = (image) => image || "";
 
 export const currency = {
   get shown() {
@@ -60,4 +57,3 @@ export const moneyIn = (amount, code) => format(amount, code);
 /** An amount in the store's own currency, whatever the visitor chose: what is charged. */
 export const charged = (amount) => format(amount, store.settings.system_currency.name);
 export const embers = (amount) => `${new Intl.NumberFormat("en").format(amount)} ${store.settings.virtual_currency}`;
-export const samples = config;

@@ -1,5 +1,5 @@
 // The cart: lines with their choices, codes, promoted items, and the checkout.
-import { accepted, call, config, session } from "../api.js";
+import { accepted, call, config } from "../api.js";
 import { field, h, hidden, picture, say, select } from "../dom.js";
 import { add } from "../parts.js";
 import { charged, currency, embers, loadUser, money } from "../store.js";
@@ -40,7 +40,7 @@ function setting(label, control, path, body, changed) {
 
 function cartLine(line, changed) {
   const { cid } = line;
-  const name = hidden(` of ${line.name}`);
+  const label = (text) => [text, hidden(` of ${line.name}`)];
   const remove = async () => {
     const removed = await accepted(`/cart/remove/${cid}`);
     if (removed) {
@@ -50,9 +50,9 @@ function cartLine(line, changed) {
   };
   const variable = (one) => {
     const control = one.variables.length > 0
-      ? select({}, [["", "Choose …"], ...one.variables.map(({ name: text, value }) => [value, text])], one.value)
+      ? select({}, [["", "Choose …"], ...one.variables.map(({ name, value }) => [value, name])], one.value)
       : h("input", { type: "text", value: one.value, maxlength: 64, placeholder: "Not set" });
-    return setting([one.name, name], control, `/cart/setVariable/${cid}`, (value) => ({ var_id: one.id, var_value: value }), changed);
+    return setting(label(one.name), control, `/cart/setVariable/${cid}`, (value) => ({ var_id: one.id, var_value: value }), changed);
   };
   const count = h("input", { type: "number", min: 1, value: String(line.count), inputmode: "numeric", class: "short" });
   const paid = h("input", { type: "text", value: String(line.price), inputmode: "decimal", class: "short" });
@@ -66,9 +66,9 @@ function cartLine(line, changed) {
       line.gift && h("p", { class: "soft" }, `A gift for ${line.gift.gifted_to}`),
       line.payment_type === 1 && h("p", { class: "soft" }, "Subscription"),
       h("div", { class: "settings" },
-        setting(["Units", name], count, `/cart/reload/${cid}`, (value) => ({ count: Number(value) }), changed),
-        line.is_any_price && setting(["Your price", name], paid, `/cart/changePrice/${cid}`, (value) => ({ price: value.replace(",", ".") }), changed),
-        line.allow_select_server && setting(["Server", name], servers, `/cart/setSelectedServer/${cid}`, (value) => ({ server_id: Number(value) }), changed),
+        setting(label("Units"), count, `/cart/reload/${cid}`, (value) => ({ count: Number(value) }), changed),
+        line.is_any_price && setting(label("Your price"), paid, `/cart/changePrice/${cid}`, (value) => ({ price: value.replace(",", ".") }), changed),
+        line.allow_select_server && setting(label("Server"), servers, `/cart/setSelectedServer/${cid}`, (value) => ({ server_id: Number(value) }), changed),
         line.vars.map(variable))),
     h("div", { class: "line-end" },
       h("strong", { class: "price" }, sum),
@@ -179,5 +179,3 @@ function chat(changed) {
   };
   return h("div", { class: "note" }, h("p", {}, "An item in your cart needs a linked chat account."), h("button", { type: "button", onclick: open }, "Log in with chat"), message);
 }
-
-export const isLoggedIn = () => Boolean(session.token);
