@@ -75,14 +75,15 @@ pub struct TestStore {
     /// The URL of the chat platform's stand-in; empty if the table is.
     pub chat_platform: String,
     gateway: Gateway,
-    functions: Functions,
+    // Boxed, like what follows, because a future of a test holds a store.
+    functions: Box<Functions>,
     tapped: Db,
-    access: Access,
-    template: Template,
+    access: Box<Access>,
+    template: Box<Template>,
     /// The functions' template. Unless a test says otherwise, they know the storefront's origin, without which there is no
     /// chat login; the gateway does not, so that pages of any origin may call.
-    functions_template: Template,
-    surroundings: Surroundings,
+    functions_template: Box<Template>,
+    surroundings: Box<Surroundings>,
 }
 
 /// What a test may change around the functions.
@@ -155,7 +156,8 @@ impl TestStore {
         ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
-        let tapped = Db::direct(access.clone(), TABLE);
+        let access = Box::new(access);
+        let tapped = Db::direct(Access::clone(&access), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let surroundings = Surroundings {
             outgoing: outgoing::TOTAL,
@@ -178,18 +180,18 @@ impl TestStore {
             keys,
             chat_platform,
             gateway,
-            functions,
+            functions: Box::new(functions),
             tapped,
             access,
-            template,
-            functions_template,
-            surroundings,
+            template: Box::new(template),
+            functions_template: Box::new(functions_template),
+            surroundings: Box::new(surroundings),
         }
     }
 
     /// A gateway with new functions, which have their own connections to the table and one more interceptor.
     pub(crate) fn another_gateway(&self, interceptor: impl Intercept + 'static) -> Gateway {
-        let mut access = Access { http_client: connector::plain_client(), ..self.access.clone() };
+        let mut access = Access { http_client: connector::plain_client(), ..Access::clone(&self.access) };
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let behind = functions(&self.functions_template, &Db::direct(access, TABLE), &self.clock, &self.surroundings);
@@ -205,7 +207,7 @@ impl TestStore {
     /// Empties every cache, like a new sandbox; the table is kept.
     pub fn restart(&mut self) {
         let functions = || functions(&self.functions_template, &self.tapped, &self.clock, &self.surroundings);
-        self.functions = functions();
+        *self.functions = functions();
         let (clock, behind) = (Arc::clone(&self.clock) as Arc<dyn Clock>, functions());
         self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
     }
