@@ -1,5 +1,6 @@
 // Clicks through the demo storefront in Chromium, as visitors do: from the first page to a paid order, refusals, a phone, the
-// dark, and a server that stops. No request is intercepted, because that would hide faults of CORS. Screenshots: target/browser.
+// dark, and a server that stops. No request is intercepted, because that would hide faults of CORS. Screenshots: target/browser;
+// with --readme also those of README.md.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync } from "node:fs";
@@ -8,10 +9,13 @@ import { chromium } from "playwright-core";
 import { start } from "./server.mjs";
 
 const SCREENSHOTS = new URL("../../target/browser/", import.meta.url).pathname;
+const README = new URL("../../infra/docs/img/", import.meta.url).pathname;
+/** The screenshots in README.md, which --readme writes anew: by the name of the inspection. */
+const IN_README = { home: "home", "category-ranks-player": "ranks", cart: "cart", "phone-home": "phone" };
 const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 /** The largest cumulative layout shift that Chromium's own scale calls good. */
 const LARGEST_SHIFT = 0.1;
-const PHONE = { viewport: { width: 390, height: 844 }, colorScheme: "dark", deviceScaleFactor: 2, hasTouch: true };
+const PHONE = { viewport: { width: 390, height: 844 }, colorScheme: "dark", hasTouch: true };
 const DESK = { viewport: { width: 1280, height: 860 }, colorScheme: "light" };
 
 mkdirSync(SCREENSHOTS, { recursive: true });
@@ -84,6 +88,22 @@ async function inspect(page, name) {
   const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
   assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`), [], `${name}: axe`);
   await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
+  const shown = process.argv.includes("--readme") && IN_README[name];
+  if (shown) await page.screenshot({ path: `${README}${shown}.jpg`, type: "jpeg", quality: 80 });
+}
+
+/** Every link of the menu and the footer that stays in the shop leads to a page. */
+async function everyLinkLeadsSomewhere() {
+  const page = await visitor();
+  await login(page, "Pebble");
+  const paths = await page.$$eval("#menu a, #footer a", (links) => links.map((link) => new URL(link.href)).filter((url) => url.origin === location.origin).map((url) => url.pathname));
+  assert(paths.length > 12, paths.join(" "));
+  for (const path of new Set(paths)) {
+    await open(page, path);
+    assert.notEqual(await page.locator("h1").first().textContent(), "Not found", path);
+  }
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
 }
 
 async function loggedOut() {
@@ -244,7 +264,7 @@ async function theServerStops() {
 }
 
 try {
-  for (const test of [loggedOut, fromHomeToPaid, refusals, aFullCart, onAPhone, byKeyboard, theServerStops]) {
+  for (const test of [loggedOut, everyLinkLeadsSomewhere, fromHomeToPaid, refusals, aFullCart, onAPhone, byKeyboard, theServerStops]) {
     const began = Date.now();
     try {
       await test();

@@ -7,9 +7,9 @@ use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::options::Options;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
+use local::site::{self, Demo, Images};
 use local::store::Store;
 use local::stripe::{self, StandIn};
-use local::site::{self, Demo, Images};
 use local::{chat, data, server};
 use shared::clock::{Clock, SystemClock};
 use shared::store::published::read_active_version;
@@ -109,6 +109,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
         coupon: to_try.coupon.clone(),
         gift: to_try.gift.clone(),
         referral: to_try.referral.clone(),
+        refused: to_try.refused.clone(),
     };
     tokio::spawn(site::serve(demo_listener, Demo::new(options.demo.clone(), images.clone(), &demo)?));
     let ready = Ready {

@@ -60,8 +60,19 @@ pub struct Try {
     pub gift: String,
     /// A referral code that can be used.
     pub referral: String,
+    /// Codes that cannot be used, one for each reason.
+    pub refused: Vec<RefusedCode>,
     /// The files' orders that are in the table.
     pub orders: Vec<TryOrder>,
+}
+
+/// A code that cannot be used.
+#[derive(Debug, Clone, Serialize)]
+pub struct RefusedCode {
+    /// The code.
+    pub code: String,
+    /// Why it is refused.
+    pub reason: String,
 }
 
 /// An order to look up.
@@ -114,6 +125,7 @@ impl Try {
             coupon: code(CodeKind::Coupon),
             gift: code(CodeKind::Gift),
             referral: referral.map(|referral| referral.code.to_string()).unwrap_or_default(),
+            refused: refused(live, now),
             orders: live
                 .orders
                 .iter()
@@ -125,6 +137,19 @@ impl Try {
                 .collect(),
         }
     }
+}
+
+/// The first code that each reason applies to at `now`, whatever is in the cart.
+fn refused(live: &Live, now: i64) -> Vec<RefusedCode> {
+    let mut found: Vec<RefusedCode> = Vec::new();
+    for code in &live.codes {
+        let Err(refusal) = shared::rules::code::usable(Some(code), 0, now) else { continue };
+        let reason = refusal.to_string();
+        if !found.iter().any(|one| one.reason == reason) {
+            found.push(RefusedCode { code: code.text().to_string(), reason });
+        }
+    }
+    found
 }
 
 fn is_usable(code: &Code, now: i64) -> bool {

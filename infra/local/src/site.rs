@@ -2,6 +2,7 @@
 //! cross-origin, as those of a real storefront. No deployment has any of this.
 
 use crate::error::StartError;
+use crate::ready::RefusedCode;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
@@ -42,6 +43,8 @@ pub struct Config {
     pub gift: String,
     /// A referral code that can be used.
     pub referral: String,
+    /// Codes that cannot be used, one for each reason.
+    pub refused: Vec<RefusedCode>,
 }
 
 /// The pictures of a store: the directory `img` beside its files.

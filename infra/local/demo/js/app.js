@@ -50,7 +50,13 @@ async function show({ isNew = false } = {}) {
   leave?.();
   leave = next.leave;
   const focused = isNew ? null : placeOf(document.activeElement);
+  const typed = isNew ? [] : [...main.querySelectorAll("[name]")].map((one) => [one.name, one.type === "checkbox" ? "checked" : "value", one]);
   main.replaceChildren(...[next.view].flat().filter(Boolean));
+  // What was typed and not sent yet is not lost when the page is shown again.
+  for (const [field, property, old] of typed) {
+    const control = main.querySelector(`[name="${field}"]`);
+    if (control) control[property] = old[property];
+  }
   main.setAttribute("aria-busy", "false");
   const name = store.settings?.website_name;
   document.title = name && name !== next.title ? `${next.title} – ${name}` : next.title;
@@ -100,7 +106,8 @@ function shell() {
   byId("footer").replaceChildren(
     h("nav", { "aria-label": "Pages" }, header.map((one) => link(one.name, one.url)), more.map(([text, url]) => link(text, url)), footer.map((one) => link(one.name, one.url))),
     h("nav", { "aria-label": "Elsewhere" }, Object.entries(socials).map(([text, url]) => h("a", { href: url, rel: "noopener", class: "capital" }, text))),
-    h("p", { class: "soft" }, `${name} is a sample store. Nothing here costs anything.`));
+    h("button", { type: "button", class: "only-phone", onclick: switchTheme }, "Switch between light and dark"),
+    h("p", { class: "soft" }, `${name} is shown by the local server, with a stand-in for the payment provider. Nothing here costs anything.`));
   byId("currency").replaceChildren(...currencies.map((one) => h("option", { value: one.name, selected: one.name === currency.shown.name }, one.name)));
   const count = byId("count");
   count.textContent = store.inCart;
@@ -127,8 +134,14 @@ addEventListener("popstate", () => show({ isNew: true }));
 addEventListener("shell", shell);
 addEventListener("session", () => { store.user = null; store.inCart = 0; shell(); });
 connection.restored = async () => {
-  await loadStore();
-  await loadUser();
+  try {
+    await loadStore();
+    await loadUser();
+  } catch (error) {
+    // It was lost again, which is noticed and shown where the call was made.
+    if (!(error instanceof Offline)) throw error;
+    return;
+  }
   // A page with something typed into it stays as it is.
   if (!isShown) show();
 };
@@ -136,12 +149,13 @@ byId("currency").addEventListener("change", (event) => {
   currency.choose(event.target.value);
   show();
 });
-byId("theme").addEventListener("click", () => {
-  const isDark = getComputedStyle(document.documentElement).colorScheme.includes("dark") && matches("dark");
-  const theme = isDark ? "light" : "dark";
-  document.documentElement.dataset.theme = theme;
-  localStorage.setItem("theme", theme);
-});
-const matches = (theme) => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === theme;
+byId("theme").addEventListener("click", switchTheme);
+
+function switchTheme() {
+  const root = document.documentElement;
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  localStorage.setItem("theme", root.dataset.theme);
+}
 
 show();

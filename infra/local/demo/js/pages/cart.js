@@ -99,6 +99,7 @@ function codes(sums, changed) {
       event.preventDefault();
       const applied = await accepted(path, { [name]: control.value }, box.complain);
       if (!applied) return;
+      control.value = "";
       say(applied.message);
       await changed();
     } }, box, h("button", {}, "Apply", hidden(` ${label}`)));
@@ -108,17 +109,22 @@ function codes(sums, changed) {
     h("h2", { id: "codes" }, "Codes"),
     sums.coupon_code && applied("Coupon", sums.coupon_code, "/cart/removeCoupon"),
     sums.gift_code && applied("Gift card", sums.gift_code, "/cart/removeGiftcard"),
-    entry("Coupon or gift card", "/cart/acceptCoupon", "coupon", [config.coupon, config.gift].filter(Boolean).join(" or ").toUpperCase()),
+    entry("Coupon or gift card", "/cart/acceptCoupon", "coupon", config.coupon.toUpperCase()),
     sums.referral_code
       ? applied(`Referral by ${sums.referral}`, sums.referral_code, "/cart/removeReferral")
-      : entry("Referral code", "/cart/setReferral", "ref_code", config.referral));
+      : entry("Referral code", "/cart/setReferral", "ref_code", config.referral),
+    h("details", {}, h("summary", {}, "Codes to try"),
+      h("ul", { class: "soft" },
+        [[config.coupon, "a coupon"], [config.gift, "a gift card"], [config.referral, "a referral code"], ...config.refused.map((one) => [one.code, `refused: ${one.reason}`])]
+          .filter(([code]) => code)
+          .map(([code, text]) => h("li", {}, h("code", { class: "upper" }, code), ` ${text}`)))));
 }
 
 function checkout(sums, items, methods, changed) {
   const row = (label, text, kind = "") => h("div", { class: kind }, h("dt", {}, label), h("dd", {}, text));
   const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, name]), methods[0]?.name);
-  const tick = (label) => h("label", { class: "tick" }, h("input", { type: "checkbox" }), h("span", {}, label));
-  const [terms, privacy] = [tick("I accept the terms and conditions."), tick("I have read the privacy policy.")];
+  const tick = (name, label) => h("label", { class: "tick" }, h("input", { type: "checkbox", name }), h("span", {}, label));
+  const [terms, privacy] = [tick("terms", "I accept the terms and conditions."), tick("privacy", "I have read the privacy policy.")];
   const message = h("p", { class: "message", role: "alert" });
   const button = h("button", { class: "primary big wide" }, "Pay ", charged(sums.price));
   const submit = async (event) => {

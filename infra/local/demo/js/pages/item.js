@@ -7,10 +7,10 @@ import { store } from "../store.js";
 export async function item(id, again) {
   const shown = await call(`/items/get/${encodeURIComponent(id)}`);
   const code = store.settings.system_currency.name;
-  const count = h("input", { type: "number", min: 1, max: 1000, value: "1", inputmode: "numeric" });
-  const paid = h("input", { type: "text", inputmode: "decimal", value: String(shown.price || shown.min_price) });
-  const server = select({}, [["", "Choose later"], ...shown.allowed_servers.map((one) => [String(one.id), one.name])], "");
-  const recipient = h("input", { type: "text", maxlength: 64, spellcheck: "false", autocomplete: "off" });
+  const count = h("input", { type: "number", name: "count", min: 1, max: 1000, value: "1", inputmode: "numeric" });
+  const paid = h("input", { type: "text", name: "price", inputmode: "decimal", value: String(shown.price || shown.min_price) });
+  const server = select({ name: "server" }, [["", "Choose later"], ...shown.allowed_servers.map((one) => [String(one.id), one.name])], "");
+  const recipient = h("input", { type: "text", name: "recipient", maxlength: 64, spellcheck: "false", autocomplete: "off" });
   const message = h("p", { class: "message", role: "alert" });
   const submit = async (event) => {
     event.preventDefault();
