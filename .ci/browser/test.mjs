@@ -134,10 +134,15 @@ async function fromHomeToPaid() {
   await page.getByText("The item was added to your cart.").waitFor();
   await page.getByRole("link", { name: "Cart, 1 unit" }).click();
   await page.getByRole("heading", { level: 1, name: "Your cart" }).waitFor();
+  const terms = page.getByLabel("I accept the terms and conditions.");
+  await terms.check();
   const units = page.getByLabel("Units of Ember Key");
   await units.fill("2");
   await units.press("Tab");
   await page.getByRole("link", { name: "Cart, 2 units" }).waitFor();
+  await settled(page);
+  assert(await terms.isChecked(), "what was ticked stays");
+  await terms.uncheck();
   const coupon = page.getByLabel("Coupon or gift card");
   await coupon.fill("NOSUCHCODE");
   await refused(page, "/cart/acceptCoupon", () => coupon.press("Enter"), /./);
@@ -153,7 +158,7 @@ async function fromHomeToPaid() {
   await page.getByRole("button", { name: "Remove Referral" }).waitFor();
   const pay = page.getByRole("button", { name: /^Pay/ });
   await refused(page, "/payments/create", () => pay.click(), /accept the terms/);
-  await page.getByLabel("I accept the terms and conditions.").check();
+  await terms.check();
   await page.getByLabel("I have read the privacy policy.").check();
   await pay.click();
   await page.getByRole("button", { name: "Pay", exact: true }).click();
