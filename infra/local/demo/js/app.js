@@ -25,6 +25,8 @@ function match(path, query) {
     case "staff": return staff;
     case "patrons": return patrons;
     case "login": return () => loginPage(() => go("/"));
+    // A buyer who leaves the payment provider's page comes back to /checkout.
+    case "checkout":
     case "cart": return () => cart(show);
     case "orders": return () => order(below, null, go);
     case "payment": return () => order(query.get("order_id"), query.get("checkout_id"), go);
