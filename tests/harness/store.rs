@@ -74,6 +74,8 @@ pub struct TestStore {
     pub keys: TokenKeys,
     /// The URL of the chat platform's stand-in; empty if the table is.
     pub chat_platform: String,
+    /// The stand-in for Stripe.
+    pub payments: Box<StandIn>,
     gateway: Gateway,
     // Boxed, like what follows, because a future of a test holds a store.
     functions: Box<Functions>,
@@ -159,16 +161,19 @@ impl TestStore {
         let access = Box::new(access);
         let tapped = Db::direct(Access::clone(&access), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
+        let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
+        // Webhooks are not sent by themselves: a test passes them on.
+        let options = stripe::Options { clock: Arc::clone(&as_clock), ..stripe::Options::default() };
+        let payments = stripe::start(options).await.expect("a free port");
         let surroundings = Surroundings {
             outgoing: outgoing::TOTAL,
             token_keys: KEYS.clone(),
             chat_secret: chat::secret(),
-            payment_keys: "{}".to_owned(),
-            stripe: None,
+            payment_keys: stripe::payment_keys(),
+            stripe: Some(payments.base_url()),
         };
         let functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
         let functions = functions(&functions_template, &tapped, &clock, &surroundings);
-        let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         let behind = self::functions(&functions_template, &tapped, &clock, &surroundings);
         let gateway = Gateway::new(&template, behind, as_clock).expect("usable routes");
         let chat_platform = String::new();
@@ -179,6 +184,7 @@ impl TestStore {
             clock,
             keys,
             chat_platform,
+            payments: Box::new(payments),
             gateway,
             functions: Box::new(functions),
             tapped,
@@ -224,15 +230,23 @@ impl TestStore {
         self.restart();
     }
 
-    /// Starts a stand-in for Stripe and deploys its keys. Webhooks are not sent by themselves: a test passes them on.
-    pub async fn with_payments(&mut self) -> StandIn {
-        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let stand_in = stripe::start(stripe::Options { clock, ..stripe::Options::default() }).await;
-        let stand_in = stand_in.expect("a free port");
-        self.surroundings.payment_keys = stripe::payment_keys();
-        self.surroundings.stripe = Some(stand_in.base_url());
+    /// Deploys other payment keys.
+    pub fn set_payment_keys(&mut self, keys: &str) {
+        keys.clone_into(&mut self.surroundings.payment_keys);
         self.restart();
-        stand_in
+    }
+
+    /// Deploys another address of the payment provider.
+    pub fn set_payment_provider(&mut self, url: &str) {
+        self.surroundings.stripe = Some(url.to_owned());
+        self.restart();
+    }
+
+    /// Lets buyers pay by methods that confirm later.
+    pub async fn delay_payments(&mut self) {
+        let changed = chat::configure(&self.db, |config| config.payments.delayed = true).await;
+        changed.expect("the configuration can be changed");
+        self.restart();
     }
 
     /// Deploys a new token key in front of the others.
