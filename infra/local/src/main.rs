@@ -11,6 +11,7 @@ use local::site::{self, Demo, Images};
 use local::store::Store;
 use local::stripe::{self, StandIn};
 use local::{chat, data, server};
+use publish::live::Live;
 use shared::clock::{Clock, SystemClock};
 use shared::store::published::read_active_version;
 use shared::store::{Access, Db};
@@ -67,13 +68,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     parameters.insert(ORIGINS.to_owned(), origins.clone());
     let template = Template::read(&options.template, &parameters)?;
     let store = Store::read(&options.store, now)?;
-    let token_keys = match &options.data {
-        Some(dir) => {
-            data::prepare(dir)?;
-            data::token_keys(dir)?
-        }
-        None => data::new_token_keys()?,
-    };
+    let token_keys = token_keys(options)?;
     let database = open(options, &template).await?;
     let db = Db::direct(database.access.clone(), &database.table);
     fill(options, &template, &store, &database, &db, now).await?;
@@ -86,8 +81,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
         to_try.page.clear();
     }
     let base_path = options.base_path.as_deref().unwrap_or_default();
-    let port = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?.port();
-    let base_url = format!("http://127.0.0.1:{port}{base_path}");
+    let base_url = format!("{}{base_path}", server::url_of(&listener)?);
     let chat = chat_login(&db, &database.access.endpoint, chat_listener, &base_url, origins).await?;
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
     let stripe = payment_provider(options, &database.access.endpoint, &base_url).await?;
@@ -103,15 +97,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
     let tokens = tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?;
     let images = Images::of(&options.store);
-    let demo = site::Config {
-        api: base_url.clone(),
-        players: live.users.iter().map(|user| user.username.clone()).take(SHOWN_PLAYERS).collect(),
-        coupon: to_try.coupon.clone(),
-        gift: to_try.gift.clone(),
-        referral: to_try.referral.clone(),
-        refused: to_try.refused.clone(),
-    };
-    tokio::spawn(site::serve(demo_listener, Demo::new(options.demo.clone(), images.clone(), &demo)?));
+    open_shop(options, demo_listener, &base_url, &to_try, &live, &images)?;
     let ready = Ready {
         shop: shop.clone(),
         base_url,
@@ -134,6 +120,17 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, quiet: options.quiet };
     server::serve(listener, gateway, clock, beside, stopped).await;
     Ok(())
+}
+
+/// The keys that tokens are signed with: those of the data directory, else new ones.
+fn token_keys(options: &Options) -> Result<String, StartError> {
+    match &options.data {
+        Some(dir) => {
+            data::prepare(dir)?;
+            data::token_keys(dir)
+        }
+        None => data::new_token_keys(),
+    }
 }
 
 /// The listeners that a browser reaches, besides that of the payment provider.
@@ -172,6 +169,21 @@ async fn listen_after(
 fn origins(options: &Options, shop: &str) -> String {
     let given = options.parameter_map().remove(ORIGINS);
     given.unwrap_or_else(|| format!("{shop},http://localhost:3000,http://127.0.0.1:3000"))
+}
+
+/// Serves the demo storefront for the API at `base_url`.
+fn open_shop(
+    options: &Options,
+    listener: TcpListener,
+    base_url: &str,
+    to_try: &Try,
+    live: &Live,
+    images: &Images,
+) -> Result<(), StartError> {
+    let players = live.users.iter().map(|user| user.username.clone()).take(SHOWN_PLAYERS).collect();
+    let config = site::Config::new(base_url, players, to_try);
+    tokio::spawn(site::serve(listener, Demo::new(options.demo.clone(), images.clone(), &config)?));
+    Ok(())
 }
 
 /// Publishes and loads the store into a database on this machine. Any other must have a store already.

@@ -2,7 +2,7 @@
 //! cross-origin, as those of a real storefront. No deployment has any of this.
 
 use crate::error::StartError;
-use crate::ready::RefusedCode;
+use crate::ready::{RefusedCode, Try};
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
@@ -45,6 +45,21 @@ pub struct Config {
     pub referral: String,
     /// Codes that cannot be used, one for each reason.
     pub refused: Vec<RefusedCode>,
+}
+
+impl Config {
+    /// What the demo gets to know about the API and the values to try.
+    #[must_use]
+    pub fn new(api: &str, players: Vec<String>, to_try: &Try) -> Self {
+        Self {
+            api: api.to_owned(),
+            players,
+            coupon: to_try.coupon.clone(),
+            gift: to_try.gift.clone(),
+            referral: to_try.referral.clone(),
+            refused: to_try.refused.clone(),
+        }
+    }
 }
 
 /// The pictures of a store: the directory `img` beside its files.
@@ -135,7 +150,10 @@ pub async fn serve(listener: TcpListener, demo: Demo) {
         let demo = Arc::clone(&demo);
         let service = service_fn(move |request: Request<Incoming>| {
             let demo = Arc::clone(&demo);
-            async move { Ok::<_, Infallible>(demo.respond(request.method(), request.uri().path()).await) }
+            async move {
+                let (head, _) = request.into_parts();
+                Ok::<_, Infallible>(demo.respond(&head.method, head.uri.path()).await)
+            }
         });
         tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
     }
