@@ -33,7 +33,7 @@ const ORIGINS: &str = "AllowedOrigins";
 const SHOWN_PLAYERS: usize = 6;
 
 /// How often the sweep runs here.
-const SWEEP: Duration = Duration::from_secs(60);
+const SWEEP: Duration = Duration::from_mins(1);
 /// The event that starts it.
 const SWEEP_EVENT: &str = include_str!("sweep.json");
 
@@ -114,12 +114,16 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let stopped = stopped();
     announce(&ready, options.json);
     if differs {
-        let dir = options.store.display();
-        _ = writeln!(std::io::stderr(), "note: {dir} differs from the published store; --republish publishes it");
+        note_difference(options);
     }
     let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, quiet: options.quiet };
     server::serve(listener, gateway, clock, beside, stopped).await;
     Ok(())
+}
+
+fn note_difference(options: &Options) {
+    let dir = options.store.display();
+    _ = writeln!(std::io::stderr(), "note: {dir} differs from the published store; --republish publishes it");
 }
 
 /// The keys that tokens are signed with: those of the data directory, else new ones.
