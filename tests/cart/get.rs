@@ -100,7 +100,7 @@ async fn the_recipient_of_a_gift_is_shown_as_written_with_a_picture_if_the_store
     cart.lines[0].gift_to = PlayerName::parse("*tHornwick-2").ok();
     put_cart(&store, &cart).await;
     let gift = view(&store, NEW).await["items"][0]["gift"].clone();
-    assert_eq!(gift, json!({ "gifted_to": "*tHornwick-2", "avatar": "/img/avatars/*tHornwick-2.png" }));
+    assert_eq!(gift, json!({ "gifted_to": "*tHornwick-2", "avatar": "/img/avatars/*tHornwick-2.svg" }));
     republish(&store, |compiled| compiled.config.player_avatar.clear()).await;
     let gift = view(&store, NEW).await["items"][0]["gift"].clone();
     assert_eq!(gift, json!({ "gifted_to": "*tHornwick-2", "avatar": "" }));

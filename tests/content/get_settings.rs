@@ -134,7 +134,7 @@ async fn the_last_ten_paid_orders_with_an_owner_are_shown_newest_first() {
 async fn the_top_donator_is_that_of_the_month_and_a_new_month_begins_without_one() {
     let store = TestStore::open().await;
     let top = settings(&store).await["top"].clone();
-    assert_eq!(top, json!({"avatar": "/img/avatars/thornwick.png", "username": "Thornwick"}));
+    assert_eq!(top, json!({"avatar": "/img/avatars/thornwick.svg", "username": "Thornwick"}));
     // Noon of 15 June to the last second of 30 June, in UTC.
     store.clock.advance(Duration::from_secs(15 * 86_400 + 43_199));
     assert_eq!(settings(&store).await["top"], top);

@@ -132,7 +132,7 @@ impl TestStore {
         });
         let chat = config.await.expect("a database that responds").expect("a published store").chat;
         let client = chat::Client { id: chat.client_id, redirect_url: chat.redirect_url };
-        tokio::spawn(chat::serve(listener, ChatPlatform::new(client, "https://api.example")));
+        tokio::spawn(chat::serve(listener, ChatPlatform::new(client)));
         self
     }
 

@@ -86,6 +86,9 @@ pub enum StartError {
         "{0} has no published store; publish one there first (only a database on this machine is filled automatically)"
     )]
     EmptyRemote(String),
+    /// The demo's files.
+    #[error("the demo storefront is not in {0}; --demo names its directory")]
+    Demo(PathBuf),
     /// A republish to an external database that is not on this machine.
     #[error("--republish is for a database on this machine; use `storectl publish` for {0}")]
     RepublishRemote(String),

@@ -14,5 +14,6 @@ pub mod gateway;
 pub mod options;
 pub mod ready;
 pub mod server;
+pub mod site;
 pub mod store;
 pub mod stripe;

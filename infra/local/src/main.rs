@@ -7,9 +7,11 @@ use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::options::Options;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
+use local::site::{self, Demo, Images};
 use local::store::Store;
 use local::stripe::{self, StandIn};
 use local::{chat, data, server};
+use publish::live::Live;
 use shared::clock::{Clock, SystemClock};
 use shared::store::published::read_active_version;
 use shared::store::{Access, Db};
@@ -27,8 +29,11 @@ const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 /// The template's parameter with the origins whose pages may call the API.
 const ORIGINS: &str = "AllowedOrigins";
 
+/// The most players that the demo's login offers.
+const SHOWN_PLAYERS: usize = 6;
+
 /// How often the sweep runs here.
-const SWEEP: Duration = Duration::from_secs(60);
+const SWEEP: Duration = Duration::from_mins(1);
 /// The event that starts it.
 const SWEEP_EVENT: &str = include_str!("sweep.json");
 
@@ -56,19 +61,14 @@ struct Database {
 async fn run(options: &Options) -> Result<(), StartError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let now = clock.seconds();
-    let (listener, chat_listener) = listen(options).await?;
-    let origins = origins(options, &chat_listener)?;
+    let Listeners { api: listener, demo: demo_listener, chat: chat_listener } = listen(options).await?;
+    let shop = server::url_of(&demo_listener)?;
+    let origins = origins(options, &shop);
     let mut parameters = options.parameter_map();
     parameters.insert(ORIGINS.to_owned(), origins.clone());
     let template = Template::read(&options.template, &parameters)?;
     let store = Store::read(&options.store, now)?;
-    let token_keys = match &options.data {
-        Some(dir) => {
-            data::prepare(dir)?;
-            data::token_keys(dir)?
-        }
-        None => data::new_token_keys()?,
-    };
+    let token_keys = token_keys(options)?;
     let database = open(options, &template).await?;
     let db = Db::direct(database.access.clone(), &database.table);
     fill(options, &template, &store, &database, &db, now).await?;
@@ -81,8 +81,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
         to_try.page.clear();
     }
     let base_path = options.base_path.as_deref().unwrap_or_default();
-    let port = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?.port();
-    let base_url = format!("http://127.0.0.1:{port}{base_path}");
+    let base_url = format!("{}{base_path}", server::url_of(&listener)?);
     let chat = chat_login(&db, &database.access.endpoint, chat_listener, &base_url, origins).await?;
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
     let stripe = payment_provider(options, &database.access.endpoint, &base_url).await?;
@@ -96,11 +95,15 @@ async fn run(options: &Options) -> Result<(), StartError> {
     tokio::spawn(sweep(Arc::clone(&functions)));
     let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
     let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
+    let tokens = tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?;
+    let images = Images::of(&options.store);
+    open_shop(options, demo_listener, &base_url, &to_try, &live, &images)?;
     let ready = Ready {
+        shop: shop.clone(),
         base_url,
         dynamodb_endpoint: database.access.endpoint,
         table: database.table,
-        tokens: tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?,
+        tokens,
         r#try: to_try,
         chat,
         payments: stripe_url,
@@ -111,37 +114,80 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let stopped = stopped();
     announce(&ready, options.json);
     if differs {
-        let dir = options.store.display();
-        _ = writeln!(std::io::stderr(), "note: {dir} differs from the published store; --republish publishes it");
+        note_difference(options);
     }
-    server::serve(listener, gateway, clock, options.quiet, stopped).await;
+    let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, quiet: options.quiet };
+    server::serve(listener, gateway, clock, beside, stopped).await;
     Ok(())
 }
 
-/// Listens for the API and for the chat platform's stand-in.
-async fn listen(options: &Options) -> Result<(TcpListener, TcpListener), StartError> {
-    const OPTION: &str = "--chat-port";
-    let api = server::listen(options.port, "--port").await?;
-    let chat = match options.chat_port {
-        Some(port) => server::listen(port, OPTION).await?,
-        None => {
-            let next = if options.port == 0 { 0 } else { options.port.checked_add(1).unwrap_or_default() };
-            match server::listen(next, OPTION).await {
-                Ok(listener) => listener,
-                Err(_) => server::listen(0, OPTION).await?,
-            }
-        }
-    };
-    Ok((api, chat))
+fn note_difference(options: &Options) {
+    let dir = options.store.display();
+    _ = writeln!(std::io::stderr(), "note: {dir} differs from the published store; --republish publishes it");
 }
 
-/// The origins whose pages may call the API: those of the command line, else the page of the stand-in and the usual port
-/// of a storefront in development.
-fn origins(options: &Options, chat_listener: &TcpListener) -> Result<String, StartError> {
-    if let Some(given) = options.parameter_map().remove(ORIGINS) {
-        return Ok(given);
+/// The keys that tokens are signed with: those of the data directory, else new ones.
+fn token_keys(options: &Options) -> Result<String, StartError> {
+    match &options.data {
+        Some(dir) => {
+            data::prepare(dir)?;
+            data::token_keys(dir)
+        }
+        None => data::new_token_keys(),
     }
-    Ok(format!("{},http://localhost:3000,http://127.0.0.1:3000", chat::url_of(chat_listener)?))
+}
+
+/// The listeners that a browser reaches, besides that of the payment provider.
+struct Listeners {
+    api: TcpListener,
+    demo: TcpListener,
+    chat: TcpListener,
+}
+
+async fn listen(options: &Options) -> Result<Listeners, StartError> {
+    let api = server::listen(options.port, "--port").await?;
+    let demo = listen_after(options, 1, options.demo_port, "--demo-port").await?;
+    let chat = listen_after(options, 2, options.chat_port, "--chat-port").await?;
+    Ok(Listeners { api, demo, chat })
+}
+
+/// Listens on the port that an option names, else on the one `after` the API's, else on any free one.
+async fn listen_after(
+    options: &Options,
+    after: u16,
+    given: Option<u16>,
+    option: &'static str,
+) -> Result<TcpListener, StartError> {
+    if let Some(port) = given {
+        return server::listen(port, option).await;
+    }
+    let next = if options.port == 0 { 0 } else { options.port.checked_add(after).unwrap_or_default() };
+    match server::listen(next, option).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => server::listen(0, option).await,
+    }
+}
+
+/// The origins whose pages may call the API: those of the command line, else the demo storefront and the usual port of a
+/// storefront in development.
+fn origins(options: &Options, shop: &str) -> String {
+    let given = options.parameter_map().remove(ORIGINS);
+    given.unwrap_or_else(|| format!("{shop},http://localhost:3000,http://127.0.0.1:3000"))
+}
+
+/// Serves the demo storefront for the API at `base_url`.
+fn open_shop(
+    options: &Options,
+    listener: TcpListener,
+    base_url: &str,
+    to_try: &Try,
+    live: &Live,
+    images: &Images,
+) -> Result<(), StartError> {
+    let players = live.users.iter().map(|user| user.username.clone()).take(SHOWN_PLAYERS).collect();
+    let config = site::Config::new(base_url, players, to_try);
+    tokio::spawn(site::serve(listener, Demo::new(options.demo.clone(), images.clone(), &config)?));
+    Ok(())
 }
 
 /// Publishes and loads the store into a database on this machine. Any other must have a store already.
@@ -189,8 +235,8 @@ async fn chat_login(
     });
     let Some(config) = config.await? else { return Ok(None) };
     let client = chat::Client { id: config.chat.client_id, redirect_url: config.chat.redirect_url };
-    tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client, base_url)));
-    Ok(Some(Chat { page: format!("{url}/"), allowed_origins: origins, chat_secret: chat::secret() }))
+    tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client)));
+    Ok(Some(Chat { url, allowed_origins: origins, chat_secret: chat::secret() }))
 }
 
 /// Starts the stand-in for Stripe. A database elsewhere keeps its own provider, if the environment has its keys.

@@ -13,7 +13,7 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 #[command(
     name = "local",
     version,
-    after_help = "Examples:\n  cargo run                              the sample store on http://127.0.0.1:4010, gone on exit\n  \
+    after_help = "Examples:\n  cargo run                              a shop on http://127.0.0.1:4011, its API on 4010, gone on exit\n  \
                   cargo run -- --port 0 --json           any free port; one line of JSON for scripts\n  \
                   cargo run -- --data ./data             keep the table and the token key across restarts\n  \
                   cargo run -- --store ./my-store        another store, see infra/docs/store-format.md\n  \
@@ -26,7 +26,10 @@ pub struct Options {
     /// Port to listen on, on 127.0.0.1; 0 picks a free one.
     #[arg(long, default_value_t = 4010)]
     pub port: u16,
-    /// Port of the stand-in for the chat platform; default: the one after --port if it is free, else any free one.
+    /// Port of the demo storefront; default: the one after --port if it is free, else any free one.
+    #[arg(long, value_name = "PORT")]
+    pub demo_port: Option<u16>,
+    /// Port of the stand-in for the chat platform; default: the second after --port if it is free, else any free one.
     #[arg(long, value_name = "PORT")]
     pub chat_port: Option<u16>,
     /// Port of the stand-in for Stripe; 0 picks a free one.
@@ -41,6 +44,9 @@ pub struct Options {
     /// Directory of the store that is published on the first start; default: the sample store.
     #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/sample-store"), hide_default_value = true)]
     pub store: PathBuf,
+    /// Directory of the demo storefront's files; default: the repository's.
+    #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/local/demo"), hide_default_value = true)]
+    pub demo: PathBuf,
     /// Publish the store if it differs from the published one; carts, users, codes and orders do not change.
     #[arg(long)]
     pub republish: bool,
@@ -50,8 +56,8 @@ pub struct Options {
     /// Print one line of JSON when ready, and no other text on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Value of a parameter of the template, as in a deployment; can be repeated. AllowedOrigins is by default the page
-    /// of the chat stand-in and port 3000 of this machine; the first origin that it names is the storefront's.
+    /// Value of a parameter of the template, as in a deployment; can be repeated. AllowedOrigins is by default
+    /// the demo storefront and port 3000 of this machine; the first origin that it names is the storefront's.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub parameters: Vec<(String, String)>,
     /// The template; default: the repository's.

@@ -14,6 +14,8 @@ const TOKEN_SECONDS: i64 = 7 * 24 * 60 * 60;
 /// The content of the ready line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ready {
+    /// The URL of the demo storefront.
+    pub shop: String,
     /// The URL of the API.
     pub base_url: String,
     /// The URL of the database.
@@ -39,8 +41,8 @@ pub struct Ready {
 /// The chat login, with the stand-in for the chat platform.
 #[derive(Debug, Clone, Serialize)]
 pub struct Chat {
-    /// The URL of a page that logs in as a storefront does.
-    pub page: String,
+    /// The URL of the stand-in.
+    pub url: String,
     /// The origins whose pages may call the API, as in `ALLOWED_ORIGINS`.
     pub allowed_origins: String,
     /// The secret of the stand-in's client, as in `CHAT_SECRET`.
@@ -58,8 +60,19 @@ pub struct Try {
     pub gift: String,
     /// A referral code that can be used.
     pub referral: String,
+    /// Codes that cannot be used, one for each reason.
+    pub refused: Vec<RefusedCode>,
     /// The files' orders that are in the table.
     pub orders: Vec<TryOrder>,
+}
+
+/// A code that cannot be used.
+#[derive(Debug, Clone, Serialize)]
+pub struct RefusedCode {
+    /// The code.
+    pub code: String,
+    /// Why it is refused.
+    pub reason: String,
 }
 
 /// An order to look up.
@@ -112,6 +125,7 @@ impl Try {
             coupon: code(CodeKind::Coupon),
             gift: code(CodeKind::Gift),
             referral: referral.map(|referral| referral.code.to_string()).unwrap_or_default(),
+            refused: refused(live, now),
             orders: live
                 .orders
                 .iter()
@@ -123,6 +137,19 @@ impl Try {
                 .collect(),
         }
     }
+}
+
+/// The first code that each reason applies to at `now`, whatever is in the cart.
+fn refused(live: &Live, now: i64) -> Vec<RefusedCode> {
+    let mut found: Vec<RefusedCode> = Vec::new();
+    for code in &live.codes {
+        let Err(refusal) = shared::rules::code::usable(Some(code), 0, now) else { continue };
+        let reason = refusal.to_string();
+        if !found.iter().any(|one| one.reason == reason) {
+            found.push(RefusedCode { code: code.text().to_string(), reason });
+        }
+    }
+    found
 }
 
 fn is_usable(code: &Code, now: i64) -> bool {
@@ -144,7 +171,8 @@ fn conditions(code: &Code) -> usize {
 
 impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "The store is ready at {}", self.base_url)?;
+        writeln!(f, "The shop is open at {}", self.shop)?;
+        writeln!(f, "Its API is at {}", self.base_url)?;
         writeln!(f, "The database is at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
         writeln!(f, "Tokens, valid for a week:")?;
         for (name, token) in &self.tokens {
@@ -162,7 +190,7 @@ impl fmt::Display for Ready {
             writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
         }
         if let Some(chat) = &self.chat {
-            writeln!(f, "\nTo try the chat login, open {}", chat.page)?;
+            writeln!(f, "\nThe chat login goes to a stand-in for the chat platform at {}", chat.url)?;
             writeln!(f, "Pages of these origins may call the API: {}", chat.allowed_origins)?;
         }
         if let Some(payments) = &self.payments {

@@ -2,6 +2,7 @@
 
 use crate::error::StartError;
 use crate::gateway::{Gateway, LARGEST_BODY};
+use crate::site::{self, Images};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -33,15 +34,38 @@ pub async fn listen(port: u16, option: &'static str) -> Result<TcpListener, Star
     })
 }
 
+/// The URL at which a listener is reached.
+///
+/// # Errors
+/// [`StartError::Listen`] if the listener has no address.
+pub fn url_of(listener: &TcpListener) -> Result<String, StartError> {
+    let address = listener.local_addr().map_err(|source| StartError::Listen { port: 0, source })?;
+    Ok(format!("http://{address}"))
+}
+
+/// What the API's port serves besides the routes.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// The URL of the API, for the page at `/`.
+    pub api: String,
+    /// The URL of the demo storefront, for the same page.
+    pub demo: String,
+    /// The store's pictures, at `/img/`.
+    pub images: Images,
+    /// Whether no line is printed per request.
+    pub quiet: bool,
+}
+
 /// Serves until `stop` resolves, then waits for open requests. Prints a line per request unless `quiet`.
 pub async fn serve(
     listener: TcpListener,
     gateway: Arc<Gateway>,
     clock: Arc<dyn Clock>,
-    quiet: bool,
+    beside: Beside,
     stop: impl Future<Output = ()>,
 ) {
     let connections = hyper_util::server::graceful::GracefulShutdown::new();
+    let beside = Arc::new(beside);
     tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -53,10 +77,10 @@ pub async fn serve(
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
+        let (gateway, clock, beside) = (Arc::clone(&gateway), Arc::clone(&clock), Arc::clone(&beside));
         let service = service_fn(move |request| {
-            let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
-            async move { Ok::<_, Infallible>(respond(&gateway, clock.as_ref(), request, peer, quiet).await) }
+            let (gateway, clock, beside) = (Arc::clone(&gateway), Arc::clone(&clock), Arc::clone(&beside));
+            async move { Ok::<_, Infallible>(respond(&gateway, clock.as_ref(), request, peer, &beside).await) }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -72,11 +96,17 @@ async fn respond(
     clock: &dyn Clock,
     request: Request<Incoming>,
     peer: SocketAddr,
-    quiet: bool,
+    beside: &Beside,
 ) -> Response<Full<Bytes>> {
     let started = clock.now();
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
+    if path == "/" && head.method == http::Method::GET {
+        return site::landing(&beside.api, &beside.demo);
+    }
+    if let Some(image) = beside.images.respond(&head.method, &path).await {
+        return image;
+    }
     let response = match read(body).await {
         Ok(body) => {
             let source_ip = peer.ip().to_string();
@@ -86,7 +116,7 @@ async fn respond(
         Err(status) => gateway.refuse(status, &head.headers),
     };
     let elapsed = clock.now().saturating_sub(started);
-    if !quiet {
+    if !beside.quiet {
         log(&head.method, &path, response.status(), elapsed);
     }
     let (head, body) = response.into_parts();

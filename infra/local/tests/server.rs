@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 mod process;
+mod shop;
 mod start;
 
 use process::{Process, Server};
@@ -19,9 +20,12 @@ fn keys(object: &Value) -> Vec<&str> {
 #[test]
 fn the_ready_line_names_everything_and_nothing_else_is_printed() {
     let server = Server::start(&[]);
-    assert_eq!(keys(&server.ready), ["base_url", "chat", "dynamodb_endpoint", "table", "tokens", "try"]);
+    assert_eq!(
+        keys(&server.ready),
+        ["base_url", "chat", "dynamodb_endpoint", "payments", "shop", "table", "tokens", "try"]
+    );
     assert_eq!(keys(&server.ready["tokens"]), ["Grimble", "Pebble", "Quillfeather", "Thornwick"]);
-    assert_eq!(keys(&server.ready["try"]), ["coupon", "gift", "orders", "page", "referral"]);
+    assert_eq!(keys(&server.ready["try"]), ["coupon", "gift", "orders", "page", "referral", "refused"]);
     let orders = server.ready["try"]["orders"].as_array().unwrap();
     for order in orders {
         assert_eq!(keys(order), ["id", "owner", "status"]);
@@ -47,6 +51,13 @@ fn every_value_to_try_works() {
         let applied = server.post("/cart/acceptCoupon", Some("Thornwick"), &body).json();
         assert_eq!((&applied["success"], &applied["type"]), (&json!(true), &json!(kind)), "{applied}");
     }
+    let refused = server.ready["try"]["refused"].as_array().unwrap();
+    let reasons: Vec<&str> = refused.iter().map(|code| code["reason"].as_str().unwrap()).collect();
+    assert_eq!(reasons, ["code used up", "code not valid now", "gift card without balance"]);
+    for code in refused {
+        let reply = server.post("/cart/acceptCoupon", Some("Thornwick"), &json!({"coupon": code["code"]})).json();
+        assert_eq!(reply["success"], false, "{code}: {reply}");
+    }
     let referral = server.post("/cart/setReferral", Some("Pebble"), &json!({"ref_code": value("referral")})).json();
     assert_eq!(referral["success"], true, "{referral}");
     for user in ["Thornwick", "Quillfeather", "Pebble"] {
@@ -60,13 +71,13 @@ fn every_value_to_try_works() {
 #[test]
 fn a_login_begins_at_the_stand_in_and_comes_back_to_this_server() {
     let server = Server::start(&["--base-path", "/api"]);
-    assert_eq!(keys(&server.ready["chat"]), ["allowed_origins", "chat_secret", "page"]);
-    let page = server.said("/chat/page").trim_end_matches('/').to_owned();
-    assert!(server.said("/chat/allowed_origins").starts_with(&format!("{page},")));
+    assert_eq!(keys(&server.ready["chat"]), ["allowed_origins", "chat_secret", "url"]);
+    let (platform, shop) = (server.said("/chat/url"), server.said("/shop"));
+    assert!(server.said("/chat/allowed_origins").starts_with(&format!("{shop},")));
     let reply = server.get("/auth/chat");
     let url = reply.json()["url"].as_str().unwrap().to_owned();
     let (endpoint, query) = url.split_once('?').unwrap();
-    assert_eq!(endpoint, format!("{page}/authorize"));
+    assert_eq!(endpoint, format!("{platform}/authorize"));
     let cookie = reply.headers["set-cookie"].to_str().unwrap();
     assert!(cookie.contains("; Path=/api/auth/chat/callback;"), "{cookie}");
     let callback = format!("{}/auth/chat/callback", server.said("/base_url"));
@@ -76,7 +87,7 @@ fn a_login_begins_at_the_stand_in_and_comes_back_to_this_server() {
     assert!(target.starts_with(&format!("{callback}?code=")), "{target}");
     let done = server.get_with(&target, "cookie", cookie.split(';').next().unwrap());
     assert_eq!(done.status, 200, "{}", done.text);
-    assert!(done.text.contains(&format!(r#"{{"storefront":"{page}","message":{{"success":true"#)), "{}", done.text);
+    assert!(done.text.contains(&format!(r#"{{"storefront":"{shop}","message":{{"success":true"#)), "{}", done.text);
     let without = server.get(&target.replace(server.said("/base_url"), ""));
     assert_eq!(without.status, 400, "{}", without.text);
 }
@@ -313,7 +324,12 @@ fn the_ready_text_lists_requests_to_try() {
     while !lines.last().is_some_and(|line| line.contains("Ctrl-C")) {
         lines.push(process.line());
     }
-    let base = lines[0].split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    assert!(
+        lines[0].contains("shop") && lines[0].contains("http://127.0.0.1:"),
+        "the shop is named first: {}",
+        lines[0]
+    );
+    let base = lines[1].split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
     let curls: Vec<&String> = lines.iter().filter(|line| line.trim_start().starts_with("curl ")).collect();
     assert_eq!(curls.len(), 3);
     assert!(curls.iter().all(|curl| curl.contains(&base)), "{curls:?}");

@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// What a store's directory holds.
-const STORE: [&str; 5] = ["store.yaml", "staff.yaml", "categories", "pages", "live"];
+const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", "live", "img"];
 /// What `live/` holds.
 const LIVE: [&str; 6] =
     ["users.yaml", "carts.yaml", "coupons.yaml", "gift_cards.yaml", "referrals.yaml", "orders.yaml"];

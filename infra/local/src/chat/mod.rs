@@ -6,6 +6,7 @@ mod form;
 mod pages;
 mod platform;
 
+pub use crate::server::url_of;
 pub use platform::{CLIENT_SECRET, ChatPlatform, Client};
 
 use crate::error::StartError;
@@ -29,15 +30,6 @@ const LARGEST_BODY: usize = 64 * 1024;
 #[must_use]
 pub fn secret() -> String {
     serde_json::json!({ "client_secret": CLIENT_SECRET }).to_string()
-}
-
-/// The URL at which a listener is reached.
-///
-/// # Errors
-/// [`StartError::Listen`] if the listener has no address.
-pub fn url_of(listener: &TcpListener) -> Result<String, StartError> {
-    let address = listener.local_addr().map_err(|source| StartError::Listen { port: 0, source })?;
-    Ok(format!("http://{address}"))
 }
 
 /// Points the endpoints of a client to the stand-in at `url`.

@@ -1,4 +1,4 @@
-//! The stand-in's pages: the authorize page, and a page that logs in as a storefront does.
+//! The stand-in's pages: the authorize page, and what is wrong with a request for it.
 
 use super::form::{Parameters, in_html};
 use super::platform::{ACCOUNTS, CARRIED};
@@ -30,34 +30,4 @@ pub(super) fn authorize(query: &Parameters) -> String {
 /// What is wrong with an authorize request. The browser is not sent back: the redirect URL may be wrong too.
 pub(super) fn problem(text: &str) -> String {
     page("Chat platform", &format!("<p>{}</p>\n", in_html(text)))
-}
-
-/// A page that does what a storefront does: it asks the API at `api` for the URL, opens it, and waits for the result.
-pub(super) fn storefront(api: &str) -> String {
-    let script = r#"
-const api = document.body.querySelector("main").dataset.api;
-const shown = document.getElementById("result");
-const show = (data) => { shown.textContent = typeof data === "string" ? data : JSON.stringify(data, null, 2); };
-addEventListener("message", (event) => {
-  if (event.origin === new URL(api).origin) show(event.data);
-});
-document.getElementById("login").addEventListener("click", async () => {
-  // Opened at once: after a pause, browsers take it for an advertisement.
-  const popup = open("about:blank", "chat", "width=560,height=640");
-  try {
-    const reply = await (await fetch(`${api}/auth/chat`, { credentials: "include" })).json();
-    show(reply);
-    if (reply.success) popup.location = reply.url; else popup.close();
-  } catch (error) {
-    popup.close();
-    show(`${error}: is this page's origin among AllowedOrigins?`);
-  }
-});
-"#;
-    let content = format!(
-        "<main data-api=\"{}\">\n<p>This page logs in as a storefront does.</p>\n<p><button id=\"login\">Log in with \
-         chat</button></p>\n<pre id=\"result\">Nothing yet.</pre>\n</main>\n<script>{script}</script>\n",
-        in_html(api)
-    );
-    page("A storefront", &content)
 }

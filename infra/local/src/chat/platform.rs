@@ -40,8 +40,6 @@ pub struct Client {
 #[derive(Debug)]
 pub struct ChatPlatform {
     client: Client,
-    /// The URL of the API, for the page that logs in as a storefront does.
-    api: String,
     codes: Mutex<HashMap<String, Code>>,
     /// The account of each access token.
     tokens: Mutex<HashMap<String, &'static str>>,
@@ -55,16 +53,15 @@ struct Code {
 }
 
 impl ChatPlatform {
-    /// A stand-in with one client, for the API at `api`.
+    /// A stand-in with one client.
     #[must_use]
-    pub fn new(client: Client, api: &str) -> Self {
-        Self { client, api: api.to_owned(), codes: Mutex::default(), tokens: Mutex::default() }
+    pub fn new(client: Client) -> Self {
+        Self { client, codes: Mutex::default(), tokens: Mutex::default() }
     }
 
     pub(super) fn respond(&self, head: &request::Parts, body: &[u8]) -> Response<String> {
         let path = head.uri.path();
         match (&head.method, path) {
-            (&Method::GET, "/") => html(StatusCode::OK, pages::storefront(&self.api)),
             (&Method::GET, "/authorize") => {
                 let query = Parameters::parse(head.uri.query().unwrap_or_default().as_bytes());
                 match self.problem(&query) {

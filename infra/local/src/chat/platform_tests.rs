@@ -8,7 +8,7 @@ const VERIFIER: &str = "a-verifier-of-forty-three-characters-or-more";
 
 fn platform() -> ChatPlatform {
     let client = Client { id: "store".to_owned(), redirect_url: REDIRECT.to_owned() };
-    ChatPlatform::new(client, "http://127.0.0.1:4010")
+    ChatPlatform::new(client)
 }
 
 fn send(platform: &ChatPlatform, method: &str, target: &str, authorization: &str, body: &str) -> Response<String> {

@@ -41,7 +41,8 @@ fn what_would_be_overlooked_in_a_store_is_named_with_what_was_likely_meant() {
     ] {
         write(dir.path(), path, text);
     }
-    let none = "is not part of a store: move it elsewhere; a store has store.yaml, staff.yaml, categories, pages, live";
+    let none =
+        "is not part of a store: move it elsewhere; a store has store.yaml, staff.yaml, categories, pages, live, img";
     assert_eq!(
         faults(dir.path()),
         format!(

@@ -1,0 +1,163 @@
+// The frame of every page: routes, header and footer, currency, theme, and what happens when a page cannot be shown.
+import { Offline, Refused, call, connection, session } from "./api.js";
+import { byId, h, hidden, picture, say } from "./dom.js";
+import { cart } from "./pages/cart.js";
+import { category } from "./pages/category.js";
+import { closed, loginPage, missing, needsLogin, page, patrons, staff } from "./pages/content.js";
+import { home } from "./pages/home.js";
+import { item } from "./pages/item.js";
+import { order } from "./pages/order.js";
+import { currency, embers, loadStore, loadUser, store } from "./store.js";
+
+const main = byId("main");
+let leave;
+let visit = 0;
+let isShown = false;
+
+function match(path, query) {
+  const [first, ...rest] = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const below = rest.join("/");
+  switch (first) {
+    case undefined: return home;
+    case "category": return () => category(below);
+    case "item": return () => item(below, show);
+    case "pages": return () => page(below);
+    case "staff": return staff;
+    case "patrons": return patrons;
+    case "login": return () => loginPage(() => go("/"));
+    // A buyer who leaves the payment provider's page comes back to /checkout.
+    case "checkout":
+    case "cart": return () => cart(show);
+    case "orders": return () => order(below, null, go);
+    case "payment": return () => order(query.get("order_id"), query.get("checkout_id"), go);
+    default: return missing;
+  }
+}
+
+/** Shows the page of the address. The present page stays until the next one is complete, so that nothing jumps. */
+async function show({ isNew = false } = {}) {
+  const mine = (visit += 1);
+  main.setAttribute("aria-busy", "true");
+  let next;
+  try {
+    if (!store.settings) {
+      await loadStore();
+      await loadUser();
+    }
+    next = (await gate()) ?? (await match(location.pathname, new URLSearchParams(location.search))());
+  } catch (error) {
+    next = failed(error);
+  }
+  if (mine !== visit) return next?.leave?.();
+  leave?.();
+  leave = next.leave;
+  const focused = isNew ? null : placeOf(document.activeElement);
+  const typed = isNew ? [] : [...main.querySelectorAll("[name]")].map((one) => [one.name, one.type === "checkbox" ? "checked" : "value", one]);
+  main.replaceChildren(...[next.view].flat().filter(Boolean));
+  // What was typed and not sent yet is not lost when the page is shown again.
+  for (const [field, property, old] of typed) {
+    const control = main.querySelector(`[name="${field}"]`);
+    if (control) control[property] = old[property];
+  }
+  main.setAttribute("aria-busy", "false");
+  const name = store.settings?.website_name;
+  document.title = name && name !== next.title ? `${next.title} – ${name}` : next.title;
+  isShown = !next.isFailure;
+  shell();
+  if (isNew) {
+    scrollTo(0, 0);
+    main.focus({ preventScroll: true });
+  } else if (focused !== null) controls()[focused]?.focus({ preventScroll: true });
+  return undefined;
+}
+
+// After a change in the cart, the focus stays where it was.
+const controls = () => [...main.querySelectorAll("a, button, input, select")];
+const placeOf = (element) => (main.contains(element) && element !== main ? controls().indexOf(element) : null);
+
+/** A page instead of the wanted one, if the store is closed to this visitor. */
+async function gate() {
+  const access = await call("/checkAccessibility", undefined, { method: "GET", credentials: "include" });
+  return access.success || access.status === "invalid_token" ? null : closed(access.message);
+}
+
+function failed(error) {
+  if (error instanceof Refused && error.status === 401) return needsLogin(() => show({ isNew: true }), error.message);
+  if (error instanceof Refused && error.status === 404) return missing(error.message);
+  if (!(error instanceof Refused || error instanceof Offline)) console.error(error);
+  const note = h("p", { class: "note" }, error.message);
+  return { title: "Store", isFailure: true, view: h("div", { class: "wrap stack" }, h("h1", {}, "One moment"), note) };
+}
+
+export function go(path) {
+  history.pushState(null, "", path);
+  return show({ isNew: true });
+}
+
+function shell() {
+  if (!store.settings) return;
+  const { website_name: name, header, footer, currencies, is_patrons_enabled: hasPatrons, socials } = store.settings;
+  byId("brand").textContent = name;
+  const here = decodeURIComponent(location.pathname);
+  const link = (text, url, inside = here === url) => {
+    const isOutside = /^[a-z]+:/i.test(url);
+    return h("a", { href: url, rel: isOutside ? "noopener" : null, "aria-current": inside ? "page" : null }, text);
+  };
+  byId("menu").replaceChildren(...store.categories.map((one) => link(one.name, `/category${one.url}`, here === `/category${one.url}` || here.startsWith(`/category${one.url}/`))));
+  const more = [["Staff", "/staff"], ...(hasPatrons ? [["Patrons", "/patrons"]] : []), ["Orders", "/orders"]];
+  byId("footer").replaceChildren(
+    h("nav", { "aria-label": "Pages" }, header.map((one) => link(one.name, one.url)), more.map(([text, url]) => link(text, url)), footer.map((one) => link(one.name, one.url))),
+    h("nav", { "aria-label": "Elsewhere" }, Object.entries(socials).map(([text, url]) => h("a", { href: url, rel: "noopener", class: "capital" }, text))),
+    h("button", { type: "button", class: "only-phone", onclick: switchTheme }, "Switch between light and dark"),
+    h("p", { class: "soft" }, `${name} is shown by the local server, with a stand-in for the payment provider. Nothing here costs anything.`));
+  byId("currency").replaceChildren(...currencies.map((one) => h("option", { value: one.name, selected: one.name === currency.shown.name }, one.name)));
+  const count = byId("count");
+  count.textContent = store.inCart;
+  count.hidden = store.inCart === 0;
+  document.querySelector(".cart-link").setAttribute("aria-label", `Cart, ${store.inCart} ${store.inCart === 1 ? "unit" : "units"}`);
+  byId("account").replaceChildren(...(store.user ? account() : [h("a", { class: "button", href: "/login" }, "Log in")]));
+}
+
+const account = () => [
+  h("span", { class: "player" }, picture(store.user.avatar || "/img/avatars/player.svg", 32),
+    h("span", { class: "player-name" }, store.user.username, store.user.virtual_currency !== undefined && h("small", {}, embers(store.user.virtual_currency)))),
+  h("button", { type: "button", class: "link", onclick: () => { session.clear(); store.user = null; store.inCart = 0; say("You are logged out."); show({ isNew: true }); } }, "Log out", hidden(` ${store.user.username}`)),
+];
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  const url = new URL(link.href);
+  if (url.origin !== location.origin || link.target || url.hash) return;
+  event.preventDefault();
+  go(url.pathname + url.search);
+});
+addEventListener("popstate", () => show({ isNew: true }));
+addEventListener("shell", shell);
+addEventListener("session", () => { store.user = null; store.inCart = 0; shell(); });
+connection.restored = async () => {
+  try {
+    await loadStore();
+    await loadUser();
+  } catch (error) {
+    // It was lost again, which is noticed and shown where the call was made.
+    if (!(error instanceof Offline)) throw error;
+    return;
+  }
+  // A page with something typed into it stays as it is.
+  if (!isShown) show();
+};
+byId("currency").addEventListener("change", (event) => {
+  currency.choose(event.target.value);
+  show();
+});
+byId("theme").addEventListener("click", switchTheme);
+
+function switchTheme() {
+  const root = document.documentElement;
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  localStorage.setItem("theme", root.dataset.theme);
+}
+
+show();

@@ -1,0 +1,237 @@
+//! The demo storefront and the store's pictures. The demo is a client of the API on a port of its own, so that its calls are
+//! cross-origin, as those of a real storefront. No deployment has any of this.
+
+use crate::error::StartError;
+use crate::ready::{RefusedCode, Try};
+use bytes::Bytes;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+/// A response with a whole file.
+pub type Page = Response<Full<Bytes>>;
+
+/// Where the pictures are, both in the store's directory and in a URL.
+const IMAGES: &str = "img";
+/// The picture of a player who has none of their own.
+const ANY_AVATAR: &str = "avatars/player.svg";
+/// Pictures can hold neither scripts nor links to other sites, also if one is opened as a page.
+const IMAGE_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
+
+/// What the demo needs to know before its first call of the API, as `/config.json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Config {
+    /// The URL of the API.
+    pub api: String,
+    /// The players that the login offers.
+    pub players: Vec<String>,
+    /// A coupon that can be used.
+    pub coupon: String,
+    /// A gift card with a balance.
+    pub gift: String,
+    /// A referral code that can be used.
+    pub referral: String,
+    /// Codes that cannot be used, one for each reason.
+    pub refused: Vec<RefusedCode>,
+}
+
+impl Config {
+    /// What the demo gets to know about the API and the values to try.
+    #[must_use]
+    pub fn new(api: &str, players: Vec<String>, to_try: &Try) -> Self {
+        Self {
+            api: api.to_owned(),
+            players,
+            coupon: to_try.coupon.clone(),
+            gift: to_try.gift.clone(),
+            referral: to_try.referral.clone(),
+            refused: to_try.refused.clone(),
+        }
+    }
+}
+
+/// The pictures of a store: the directory `img` beside its files.
+#[derive(Debug, Clone)]
+pub struct Images(PathBuf);
+
+impl Images {
+    /// The pictures of the store in a directory.
+    #[must_use]
+    pub fn of(store: &Path) -> Self {
+        Self(store.join(IMAGES))
+    }
+
+    /// The response to GET of a path below `/img/`; `None` for any other path.
+    pub async fn respond(&self, method: &Method, path: &str) -> Option<Page> {
+        let name = path.strip_prefix("/img/")?;
+        if !is_read(method) {
+            return Some(not_allowed());
+        }
+        let mut found = read(&self.0, name).await;
+        if found.is_none() && name.starts_with("avatars/") {
+            found = read(&self.0, ANY_AVATAR).await;
+        }
+        let Some(mut page) = found else { return Some(text(StatusCode::NOT_FOUND, "There is no such picture.")) };
+        page.headers_mut().insert(CONTENT_SECURITY_POLICY, IMAGE_POLICY);
+        page.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        Some(page)
+    }
+}
+
+/// The demo storefront.
+#[derive(Debug)]
+pub struct Demo {
+    files: PathBuf,
+    images: Images,
+    config: String,
+    policy: HeaderValue,
+}
+
+impl Demo {
+    /// The demo in a directory, for one API.
+    ///
+    /// # Errors
+    /// [`StartError::Demo`] if the directory has no page.
+    pub fn new(files: PathBuf, images: Images, config: &Config) -> Result<Self, StartError> {
+        if !files.join("index.html").is_file() {
+            return Err(StartError::Demo(files));
+        }
+        let api = url::Url::parse(&config.api).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
+        // Pictures may be anywhere: `image` can name a file on another site.
+        let policy = format!(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https: http:; \
+             connect-src 'self' {api}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        );
+        let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+        Ok(Self { files, images, config: serde_json::to_string(config).unwrap_or_default(), policy })
+    }
+
+    /// The response to a request. Every path without a file is a page of the demo, which its script shows.
+    pub async fn respond(&self, method: &Method, path: &str) -> Page {
+        if let Some(image) = self.images.respond(method, path).await {
+            return image;
+        }
+        if !is_read(method) {
+            return not_allowed();
+        }
+        if path == "/config.json" {
+            return file(Bytes::from(self.config.clone()), "application/json");
+        }
+        let found = match read(&self.files, path.trim_start_matches('/')).await {
+            None if is_file_name(path) => return text(StatusCode::NOT_FOUND, "There is no such file."),
+            None => read(&self.files, "index.html").await,
+            found => found,
+        };
+        let mut page = found.unwrap_or_else(|| text(StatusCode::NOT_FOUND, "There is no such page."));
+        page.headers_mut().insert(CONTENT_SECURITY_POLICY, self.policy.clone());
+        page.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+        page
+    }
+}
+
+/// Serves the demo until the runtime ends.
+pub async fn serve(listener: TcpListener, demo: Demo) {
+    let demo = Arc::new(demo);
+    loop {
+        // Out of file descriptors, or the caller has gone: the next connection may succeed.
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let demo = Arc::clone(&demo);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let demo = Arc::clone(&demo);
+            async move {
+                let (head, _) = request.into_parts();
+                Ok::<_, Infallible>(demo.respond(&head.method, head.uri.path()).await)
+            }
+        });
+        tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
+    }
+}
+
+/// The page at the API's own address, which no deployment has: it says where to go.
+#[must_use]
+pub fn landing(api: &str, demo: &str) -> Page {
+    let html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>Storefront API</title>\n<style>:root {{ color-scheme: light dark }} body \
+         {{ font: 1.05rem/1.6 system-ui, sans-serif; margin: 4rem auto; max-width: 34rem; padding: 0 1rem }}</style>\
+         </head>\n<body>\n<h1>The API of a store</h1>\n<p>This address is for programs. The shop that uses it is at \
+         <a href=\"{demo}\">{demo}</a>.</p>\n<p>One call can be opened here: <a \
+         href=\"{api}/categories/get\">categories/get</a>. The others are in infra/docs/api.md.</p>\n</body>\n</html>\n"
+    );
+    let mut page = file(Bytes::from(html), "text/html; charset=utf-8");
+    let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'");
+    page.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    page
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// Whether the last part of a path has an extension that the demo's files have.
+fn is_file_name(path: &str) -> bool {
+    Path::new(path).extension().and_then(|extension| extension.to_str()).and_then(media_type).is_some()
+}
+
+fn media_type(extension: &str) -> Option<&'static str> {
+    Some(match extension {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "webp" => "image/webp",
+        _ => return None,
+    })
+}
+
+/// A file below `root`. A name with any part but plain ones is not looked up, so that no request leaves the directory.
+async fn read(root: &Path, name: &str) -> Option<Page> {
+    let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
+    let is_plain = |part: &str| {
+        !part.starts_with('.') && !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || "._- *".contains(c))
+    };
+    if !name.split('/').all(is_plain) {
+        return None;
+    }
+    let media_type = media_type(Path::new(&*name).extension()?.to_str()?)?;
+    let bytes = tokio::fs::read(root.join(&*name)).await.ok()?;
+    Some(file(Bytes::from(bytes), media_type))
+}
+
+fn file(bytes: Bytes, media_type: &'static str) -> Page {
+    let mut page = Response::new(Full::new(bytes));
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static(media_type)),
+        // An edited file is seen at once.
+        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    page.headers_mut().extend(headers.map(|(name, value)| (Some(name), value)));
+    page
+}
+
+fn text(status: StatusCode, text: &'static str) -> Page {
+    let mut page = file(Bytes::from_static(text.as_bytes()), "text/plain; charset=utf-8");
+    *page.status_mut() = status;
+    page
+}
+
+fn not_allowed() -> Page {
+    let mut page = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET is possible here.");
+    page.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    page
+}

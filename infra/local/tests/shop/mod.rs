@@ -1,0 +1,97 @@
+//! The demo storefront and the pictures, from outside.
+
+use super::process::{HttpReply, Server};
+use serde_json::json;
+use std::path::Path;
+
+/// GET of a path of the demo.
+fn demo(server: &Server, path: &str) -> HttpReply {
+    server.get_with(&format!("{}{path}", server.said("/shop")), "accept", "*/*")
+}
+
+fn header<'a>(reply: &'a HttpReply, name: &str) -> &'a str {
+    reply.headers.get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+#[test]
+fn every_address_of_the_demo_is_its_page_and_only_its_own_scripts_run() {
+    let server = Server::start(&[]);
+    let page = demo(&server, "/");
+    assert_eq!((page.status, header(&page, "content-type")), (200, "text/html; charset=utf-8"));
+    let policy = header(&page, "content-security-policy");
+    assert!(policy.contains("script-src 'self';") && !policy.contains("unsafe-inline"), "{policy}");
+    assert!(policy.contains(&format!("connect-src 'self' {};", server.said("/base_url"))), "{policy}");
+    for path in ["/cart", "/category/ranks/player", "/payment/flow?order_id=a&checkout_id=b", "/pages/help/linking"] {
+        assert_eq!(demo(&server, path).text, page.text, "{path}");
+    }
+    for (path, media_type) in
+        [("/style.css", "text/css; charset=utf-8"), ("/js/app.js", "text/javascript; charset=utf-8")]
+    {
+        let file = demo(&server, path);
+        assert_eq!((file.status, header(&file, "content-type")), (200, media_type), "{path}");
+    }
+    assert_eq!(demo(&server, "/js/missing.js").status, 404, "a missing script is not the page");
+    let config = demo(&server, "/config.json").json();
+    assert_eq!(config["api"], server.ready["base_url"]);
+    assert_eq!(config["players"][0], "Thornwick");
+}
+
+#[test]
+fn no_request_leaves_the_directories() {
+    let server = Server::start(&[]);
+    let shop = server.said("/shop").to_owned();
+    for path in [
+        "/../Cargo.toml",
+        "/%2e%2e/Cargo.toml",
+        "/js/..%2f..%2fsrc/main.rs",
+        "/img/../store.yaml",
+        "/img/%2e%2e/store.yaml",
+    ] {
+        let reply = server.raw_at(&shop, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+        assert!(
+            !reply.contains("[package]") && !reply.contains("format: 1") && !reply.contains("fn main"),
+            "{path}: {reply}"
+        );
+    }
+}
+
+#[test]
+fn the_api_shares_its_responses_with_the_demo_and_with_no_other_page() {
+    let server = Server::start(&[]);
+    let url = format!("{}/settings/get", server.said("/base_url"));
+    let shop = server.said("/shop").to_owned();
+    let own = server.get_with(&url, "origin", &shop);
+    assert_eq!(header(&own, "access-control-allow-origin"), shop);
+    let other = server.get_with(&url, "origin", "http://127.0.0.1:1");
+    assert_eq!(header(&other, "access-control-allow-origin"), "");
+    let landing = server.get_with(&format!("{}/", server.said("/base_url")), "accept", "*/*");
+    assert_eq!((landing.status, header(&landing, "content-type")), (200, "text/html; charset=utf-8"));
+    assert!(landing.text.contains(&shop), "{}", landing.text);
+}
+
+/// The pictures that the store's files and the API name, at both ports.
+#[test]
+fn every_picture_of_the_sample_store_is_there() {
+    let server = Server::start(&[]);
+    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-store");
+    let mut named = vec!["/img/avatars/Somebody-New.svg".to_owned()];
+    for folder in ["categories", "live"] {
+        for file in std::fs::read_dir(store.join(folder)).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let paths = text.split_whitespace().filter(|word| word.starts_with("/img/"));
+            named.extend(paths.map(str::to_owned));
+        }
+    }
+    assert!(named.len() > 40, "{named:?}");
+    for path in named {
+        for base in ["/base_url", "/shop"] {
+            let picture = server.get_with(&format!("{}{path}", server.said(base)), "accept", "*/*");
+            assert_eq!((picture.status, header(&picture, "content-type")), (200, "image/svg+xml"), "{path}");
+        }
+    }
+    let missing = server.get_with(&format!("{}/img/keys/none.svg", server.said("/shop")), "accept", "*/*");
+    assert_eq!(missing.status, 404);
+    let posted =
+        server.send(&format!("{}/img/keys/ember.svg", server.said("/base_url")), &[], json!({}).to_string().as_bytes());
+    assert_eq!((posted.status, header(&posted, "allow")), (405, "GET, HEAD"));
+}
