@@ -7,6 +7,7 @@ use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::options::Options;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
+use local::reference::Reference;
 use local::store::Store;
 use local::stripe::{self, StandIn};
 use local::{chat, data, server};
@@ -114,7 +115,13 @@ async fn run(options: &Options) -> Result<(), StartError> {
         let dir = options.store.display();
         _ = writeln!(std::io::stderr(), "note: {dir} differs from the published store; --republish publishes it");
     }
-    server::serve(listener, gateway, clock, options.quiet, stopped).await;
+    // The first user's token is filled in.
+    let shown = ready.shown_user.as_ref();
+    let tokens = ready.tokens.iter().filter(|(name, _)| shown != Some(name));
+    let tokens = shown.and_then(|name| ready.tokens.get_key_value(name)).into_iter().chain(tokens);
+    let tokens = tokens.map(|(name, token)| (name.as_str(), token.as_str()));
+    let reference = Reference::new(base_path, tokens);
+    server::serve(listener, gateway, reference, clock, options.quiet, stopped).await;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::StartError;
 use crate::gateway::{Gateway, LARGEST_BODY};
+use crate::reference::Reference;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -37,11 +38,13 @@ pub async fn listen(port: u16, option: &'static str) -> Result<TcpListener, Star
 pub async fn serve(
     listener: TcpListener,
     gateway: Arc<Gateway>,
+    reference: Reference,
     clock: Arc<dyn Clock>,
     quiet: bool,
     stop: impl Future<Output = ()>,
 ) {
     let connections = hyper_util::server::graceful::GracefulShutdown::new();
+    let reference = Arc::new(reference);
     tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -53,10 +56,16 @@ pub async fn serve(
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
-        let service = service_fn(move |request| {
-            let (gateway, clock) = (Arc::clone(&gateway), Arc::clone(&clock));
-            async move { Ok::<_, Infallible>(respond(&gateway, clock.as_ref(), request, peer, quiet).await) }
+        let (gateway, reference, clock) = (Arc::clone(&gateway), Arc::clone(&reference), Arc::clone(&clock));
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (gateway, reference, clock) = (Arc::clone(&gateway), Arc::clone(&reference), Arc::clone(&clock));
+            async move {
+                let page = reference.respond(request.method(), request.uri().path());
+                Ok::<_, Infallible>(match page {
+                    Some(page) => page,
+                    None => respond(&gateway, clock.as_ref(), request, peer, quiet).await,
+                })
+            }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);

@@ -6,7 +6,7 @@ use super::{Access, Admission, Cache, Endpoint, Error, Input, Received, Refusal,
 use crate::http::body::BodyFault;
 use crate::http::reply;
 use crate::http::route::parameter_name;
-use lambda_http::http::header::RETRY_AFTER;
+use lambda_http::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use lambda_http::{Body, Request, Response};
 use schemars::{Schema, SchemaGenerator};
 
@@ -55,6 +55,8 @@ pub struct OtherResponse {
     pub when: &'static str,
     /// An example of the body, as JSON; empty if it has none.
     pub body: String,
+    /// The body's media type: `application/json`, for example. Empty if it has no body.
+    pub media_type: String,
     /// Whether the response has `Retry-After`.
     pub retry_after: bool,
     /// Whether endpoints of the same method have the same response for the same reason.
@@ -68,8 +70,10 @@ impl OtherResponse {
             // No reply of this service is binary.
             _ => String::new(),
         };
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media_type = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().to_owned();
         let retry_after = response.headers().contains_key(RETRY_AFTER);
-        Self { status: response.status().as_u16(), when, body, retry_after, common: false }
+        Self { status: response.status().as_u16(), when, body, media_type, retry_after, common: false }
     }
 
     fn common(when: &'static str, response: &Response<Body>) -> Self {

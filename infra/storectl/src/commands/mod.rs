@@ -14,6 +14,7 @@ mod export;
 mod gifts;
 mod items;
 mod maintenance;
+mod openapi;
 mod orders;
 mod publishing;
 mod referrals;
@@ -38,6 +39,9 @@ use std::sync::Arc;
 pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result<Answer, Failure> {
     if let Command::Check(options) = &cli.command {
         return check::run(options, clock.seconds());
+    }
+    if matches!(cli.command, Command::Openapi) {
+        return openapi::run();
     }
     // Faults of the files are reported before a table is looked for.
     let store = match &cli.command {
@@ -85,7 +89,9 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Order(command) => order(command, target).await,
         Command::Cart(command) => cart(command, target).await,
         Command::Doctor(options) => doctor::run(target, options).await,
-        Command::Check(_) | Command::Publish(_) => Err(Failure::refused("This needs no table.", "Report this.")),
+        Command::Check(_) | Command::Publish(_) | Command::Openapi => {
+            Err(Failure::refused("This needs no table.", "Report this."))
+        }
     }
 }
 
