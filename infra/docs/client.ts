@@ -37,11 +37,11 @@ async function settings(base: string): Promise<Schemas["SettingsGetResponse"]> {
 const base = process.argv[2] ?? "http://127.0.0.1:4010";
 const { website_name, system_currency } = await settings(base);
 console.log(website_name, system_currency.name);
-
 const token = await new Client(base).post("/auth/username", { username: "Newcomer" });
 const buyer = new Client(base, token);
 const section = await buyer.post("/categories/get/{url}", undefined, { url: "crates" });
-const item = section.items.find((item) => !item.is_unavailable && !item.custom_price && !item.is_virtual_currency_only);
+const listed = [section, ...section.subcategories].flatMap(({ items }) => items);
+const item = listed.find((item) => !item.is_unavailable && !item.custom_price && !item.is_virtual_currency_only);
 if (item === undefined) throw new Error("this category has nothing to buy");
 
 const added = await buyer.post("/cart/add/{id}", { payment_type: 0, promoted: 0 }, { id: item.id });

@@ -6,8 +6,8 @@
 mod tables;
 
 use serde_json::Value;
-use tables::{AUTH, CART, CATALOG, CONTENT, PAYMENTS};
-use tests::TestStore;
+use tables::{AUTH, CART, CATALOG, CONTENT, PAYMENTS, SERVERS};
+use tests::{Call, TestStore};
 
 /// A field: its path and its type. `[]` is every element of an array, `*` every value of an object; the path of the body
 /// itself is empty. Types are those of JSON; `|` separates alternatives.
@@ -91,6 +91,9 @@ async fn auth_has_the_fields_of_the_documented_interface() {
 #[tokio::test]
 async fn catalog_has_the_fields_of_the_documented_interface() {
     check(CATALOG).await;
+    let store = TestStore::open().await;
+    let boosts = store.send(Call::post("/categories/get/boosts").token(&store.token("Thornwick"))).await;
+    assert_eq!(faults(&boosts.json(), SERVERS), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -108,7 +111,7 @@ async fn refusals_have_the_bodies_of_the_documented_interface() {
     let unauthorized: &[Field] = &[("status", "boolean"), ("message", "string")];
     let label: &[Field] = &[("status", "string"), ("message", "string")];
     let store = TestStore::open().await;
-    let post = |path: &str| tests::Call::post(path);
+    let post = |path: &str| Call::post(path);
     let token = store.token("Thornwick");
     let page = store.send(post("/pages/get").token(&token).json(&serde_json::json!({}))).await;
     assert_eq!((page.status.as_u16(), faults(&page.json(), &[("message", "string")])), (400, Vec::new()));

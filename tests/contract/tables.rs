@@ -143,11 +143,11 @@ const CATEGORY: &[Field] = &[
     ("category.id", "integer"),
     ("category.name", "string"),
     ("category.comparison", "array"),
-    ("category.comparison.[].id", "integer"),
-    ("category.comparison.[].name", "string"),
-    ("category.comparison.[].description", "string"),
-    ("category.comparison.[].type", "string"),
-    ("category.comparison.[].sorting", "integer"),
+    ("subcategories.[].category.comparison.[].id", "integer"),
+    ("subcategories.[].category.comparison.[].name", "string"),
+    ("subcategories.[].category.comparison.[].description", "string"),
+    ("subcategories.[].category.comparison.[].type", "string"),
+    ("subcategories.[].category.comparison.[].sorting", "integer"),
     ("subcategories", "array"),
     ("subcategories.[].category.id", "integer"),
     ("subcategories.[].category.name", "string"),
@@ -173,10 +173,13 @@ const CATEGORY: &[Field] = &[
     ("subcategories.[].items.[].image", "string"),
     ("subcategories.[].items.[].featured", "boolean"),
     ("subcategories.[].items.[].comparison", "array"),
-    // The same shape beside the category, where the sample store has both.
-    ("items.[].comparison.[].comparison_id", "integer"),
-    ("items.[].comparison.[].value", "string"),
+    ("subcategories.[].items.[].comparison.[].comparison_id", "integer"),
+    ("subcategories.[].items.[].comparison.[].value", "string"),
 ];
+
+/// Of a category whose items are delivered to one of several servers.
+pub(super) const SERVERS: &[Field] =
+    &[("items.[].allowed_servers.[].id", "integer"), ("items.[].allowed_servers.[].name", "string")];
 
 const DEALS: &[Field] = &[
     ("", "array"),

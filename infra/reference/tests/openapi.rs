@@ -106,3 +106,17 @@ fn every_marked_field_is_among_the_added_fields_of_the_page() {
     let missing: Vec<&String> = found.iter().filter(|name| !section.contains(&format!("`{name}`"))).collect();
     assert_eq!(missing, Vec::<&String>::new());
 }
+
+#[test]
+fn no_two_definitions_share_a_component() {
+    let reference = Reference::of_all_functions();
+    let document = openapi::document(&reference, &[]);
+    let servers = |name: &str, list: &str| {
+        let server = &document["components"]["schemas"][name]["properties"][list]["items"]["$ref"];
+        let name = server.as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        let fields = document["components"]["schemas"][name]["properties"].as_object().unwrap();
+        fields.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(servers("CatalogItem", "allowed_servers"), ["id", "name"]);
+    assert_eq!(servers("CartItem", "allowed_servers"), ["server_id", "server_name"]);
+}

@@ -27,9 +27,11 @@ impl Components {
             }
         }
         let names = |is_request: bool, definitions: &Map<String, Value>| -> BTreeMap<String, String> {
+            let short = |old: &String| old.strip_suffix("Body").map(str::to_owned);
             let name = |old: &String| match roots.get(&(is_request, old.clone())).map(Vec::as_slice) {
                 Some([only]) => only.clone(),
-                _ => old.strip_suffix("Body").unwrap_or(old).to_owned(),
+                // A short name that another definition has would stand for both.
+                _ => short(old).filter(|name| !definitions.contains_key(name)).unwrap_or_else(|| old.clone()),
             };
             definitions.keys().map(|old| (old.clone(), name(old))).collect()
         };

@@ -155,7 +155,8 @@ impl Operation<'_> {
         if !examples.is_empty() {
             content["examples"] = Value::Object(examples);
         }
-        Some(json!({"required": true, "content": {"application/json": content}}))
+        let required = self.endpoint.description.needs_body;
+        Some(json!({"required": required, "content": {"application/json": content}}))
     }
 }
 
