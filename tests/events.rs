@@ -125,6 +125,11 @@ const PAYMENTS: &[Row] = &[
     ("payments/check_status.not_found", 200, "/status", "\"not_found\""),
     ("payments/check_status.pending", 200, "/order_data/status", "\"PENDING\""),
     ("payments/check_status.refunded", 200, "/order_data/status", "\"REFUNDED\""),
+    ("payments/create", 200, "/message", "~not complete"),
+    ("payments/create.terms", 200, "/message", "~accept the terms"),
+    ("payments/list_methods", 200, "", r#"[{"name":"Stripe"}]"#),
+    ("payments/stripe_webhook", 200, "", r#"{"received":true}"#),
+    ("payments/stripe_webhook.signature", 400, "/message", "~signature"),
 ];
 
 /// Sends an event to a store; the one for the rate limit after as many requests as pass.

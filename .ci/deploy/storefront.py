@@ -108,12 +108,24 @@ class Storefront:
         gift = self.call("POST", "/cart/removeGiftcard", token=self.tokens["buyer"])
         expect_equal("the removal of a gift card that is not there", (gift.status, gift.json()["success"]), (200, False))
         seen.add("POST /cart/removeGiftcard")
-        expect_equal("the number of endpoints that responded", len(seen), 28)
+        self.chat_callback()
+        seen.add("GET /auth/chat/callback")
+        expect_equal("the number of endpoints that responded", len(seen), 29)
         cart = self.call("POST", "/cart/get", token=self.tokens["buyer"]).json()
         expect_equal("the code on the cart", cart["cart"]["coupon_code"].lower(), "welcome10")
         expect(cart["cart"]["coupon_sum"] > 0 and cart["items"], "the coupon takes nothing off")
         order = self.call("POST", "/payments/checkStatus", {"order_id": "deploytestorder1"}, self.tokens["buyer"])
         expect_equal("the state of the order", order.json()["order_data"]["status"], "PAID")
+
+    def chat_callback(self):
+        """Without a login that was begun, it is a page that says what is missing: no platform is called."""
+        reply = self.call("GET", "/auth/chat/callback?code=x&state=y")
+        expect_equal("the chat callback", (reply.status, reply.headers["content-type"]), (400, "text/html; charset=utf-8"))
+        return reply.text
+
+    def chat_login_needs(self, missing):
+        """What the page of the chat callback names first."""
+        expect(missing in self.chat_callback(), f"the page of the chat callback does not name {missing}")
 
     def addresses_and_caching(self):
         """What the gateway decodes, what it does not route, and what browsers may keep."""
@@ -146,8 +158,29 @@ class Storefront:
             reply = self.call("POST", "/payments/checkStatus", {"order_id": order}, self.tokens.get(caller))
             expect_equal(f"checkStatus of {order} for {caller}", (reply.status, reply.json()["status"]), (status, label))
 
-        reply = self.call("POST", "/cart/acceptCoupon", {"coupon": "no such code"}, self.tokens["buyer"])
-        expect_equal("an unknown code", (reply.status, reply.json()["success"]), (200, False))
+        for code in ("the first of a window", "the second"):
+            reply = self.call("POST", "/cart/acceptCoupon", {"coupon": code}, self.tokens["buyer"])
+            told = (reply.status, reply.json()["success"], "retry-after" in reply.headers)
+            expect_equal(f"an unknown code ({reply.text[:200]})", told, (200, False, False))
+
+    def shop(self):
+        """A player logs in by name, puts an item into the cart and finds it there after another login."""
+        bought = {"server_id": 2, "count": 2}
+        token = self.log_in("Deploy_Shopper")
+        reply = self.call("POST", "/cart/add/402", bought, token)
+        expect_equal(f"the status of cart/add ({reply.text[:200]})", reply.status, 200)
+        expect_equal("whether the item was added", reply.json()["success"], True)
+        cart = self.call("POST", "/cart/get", token=self.log_in("dEPLOY_sHOPPER"))
+        expect_equal(f"the status of cart/get ({cart.text[:200]})", cart.status, 200)
+        lines = [(line["cid"], line["id"], line["count"], line["selected_server"])
+                 for line in cart.json()["items"]]
+        expect_equal("the lines of the cart", lines, [(reply.json()["cid"], 402, bought["count"], bought["server_id"])])
+
+    def log_in(self, name):
+        """The token of a player who enters this name."""
+        reply = self.call("POST", "/auth/username", {"username": name})
+        expect_equal(f"the status of a login ({reply.text[:200]})", reply.status, 200)
+        return reply.json()
 
     def limiter(self):
         """18 requests of an address pass in a window, the next one does not. The window was opened by the checks before."""

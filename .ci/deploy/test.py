@@ -36,7 +36,10 @@ LARGEST = 4_500_000
 # They have the same dependencies with the same features.
 ALIKE = ["catalog", "cart", "payments", "content"]
 FUNCTIONS = ["CatalogFunction", "CartFunction", "PaymentsFunction", "ContentFunction", "AuthFunction"]
-ORIGIN = "https://store.example.com"
+# The sample store's storefront.
+ORIGIN = "https://store.emberfall.example"
+# Of the store's client at the chat platform.
+CLIENT_SECRET = "a-client-secret-that-no-output-may-show"
 
 
 def build():
@@ -131,15 +134,17 @@ class Trial:
 
     def use(self):
         self.storefront.every_endpoint()
+        self.storefront.shop()
         self.storefront.addresses_and_caching()
         self.storefront.access()
         self.storefront.limiter()
         self.storefront.preflight(ORIGIN, "*")
+        self.storefront.chat_login_needs("AllowedOrigins")
 
     def logs(self):
         """A token's signature, a code, an order, an address and a name are in no line."""
         signature = self.storefront.tokens["buyer"].rsplit(".", 1)[1]
-        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer"]
+        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer", "Deploy_Shopper"]
         return f"{logs.check(self.account, self.outputs['FunctionLogGroup'], STACK, secrets)} requests"
 
     def roles(self):
@@ -156,10 +161,17 @@ class Trial:
         expect_equal("the environment of the functions", self.environment()["CACHE_SECONDS"], "1")
         self.storefront.preflight(ORIGIN, ORIGIN)
         self.storefront.preflight("https://elsewhere.example", None)
+        self.storefront.chat_login_needs("storectl chat connect")
         self.storefront.still_serves()
 
     def rotate(self):
-        """A second key signs, the first still verifies, and both reach the functions by a changed KeyRevision."""
+        """A second key signs, the first still verifies, and both reach the functions by a changed KeyRevision. So does the
+        client secret of the chat platform."""
+        file = WORK / "client-secret.txt"
+        file.write_text(f"{CLIENT_SECRET}\n")
+        said = self.storectl("chat", "connect", "--secret-file", file)
+        file.unlink()
+        expect("KeyRevision=" in said and CLIENT_SECRET not in said, f"storectl chat connect says {said}")
         secrets = self.account.client("secretsmanager")
         name = {"SecretId": self.outputs["TokenKeysArn"]}
         old = json.loads(secrets.get_secret_value(**name)["SecretString"])
@@ -175,6 +187,10 @@ class Trial:
         for token in (new, self.storefront.tokens["buyer"]):
             reply = self.storefront.call("POST", "/user", token=token)
             expect_equal("the status with a token of either key", reply.status, 200)
+        expect_equal("the chat secret of the auth function", json.loads(self.environment("AuthFunction")["CHAT_SECRET"]),
+                     {"client_secret": CLIENT_SECRET})
+        expect("CHAT_SECRET" not in self.environment(), "another function has the chat secret")
+        self.storefront.chat_login_needs("not valid")
 
     def refused_values(self):
         """What is wrong is refused before anything is touched, and the refusal names it."""

@@ -53,6 +53,7 @@ CALLS = [
     ("GET", "/settings/get", None, False),
     ("GET", "/patrons/get", None, False),
     ("GET", "/auth/chat", None, False),
+    ("GET", "/auth/chat/callback?code=x&state=y", None, False),
     ("POST", "/user", None, True),
     ("POST", "/auth/username", {"username": "Watcher"}, False),
     ("GET", "/checkAccessibility", None, True),
@@ -107,8 +108,8 @@ def send(base, method, path, body, token):
         headers |= {name: name in response.headers for name in PRESENT}
         # cargo lambda adds what its own CORS varies by.
         headers["vary"] = "Origin" in response.headers.get_all("vary", [])
-        # The state of a chat login is different every time, and so is a token, which has the time in it.
-        text = re.sub(r"state=[^&\"]+", "state=", text)
+        # The state of a chat login and its challenge are different every time, and so is a token, which has the time in it.
+        text = re.sub(r"(state|code_challenge)=[^&\"]+", r"\1=", text)
         return response.status, headers, re.sub(r"^\"ey[\w.-]+\"$", "a token", text)
 
 
@@ -122,6 +123,7 @@ def called_routes():
                   r"^(/cart/(?:remove|reload|setVariable|setSelectedServer|changePrice))/.*": r"\1/{cid}"}
     routes = set()
     for method, path, _, _ in CALLS:
+        path = path.split("?")[0]
         for pattern, route in parameters.items():
             path = re.sub(pattern, route, path)
         routes.add(f"{method} {path}")
@@ -190,6 +192,7 @@ def main():
                 "AWS_ENDPOINT_URL_DYNAMODB": ready["dynamodb_endpoint"], "TABLE_NAME": ready["table"],
                 "AWS_REGION": "local", "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
                 "TOKEN_KEYS": json.dumps(keys),
+                "CHAT_SECRET": ready["chat"]["chat_secret"], "ALLOWED_ORIGINS": ready["chat"]["allowed_origins"],
             }
             watched = f"http://127.0.0.1:{free_port()}"
             command = ["cargo", "lambda", "watch", "--wait", "-A", "127.0.0.1", "-P", watched.rsplit(":", 1)[1]]

@@ -111,6 +111,38 @@ fn the_sdks_internals_are_known_to_one_crate() {
 }
 
 #[test]
+fn what_speaks_to_other_services_knows_nothing_of_this_store() {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (package, foreign) in [
+        ("outgoing", &["shared", "dynamodb", "stripe", "serde", "aws_", "lambda_"][..]),
+        ("stripe", &["shared", "dynamodb", "hyper", "rustls", "tokio", "aws_", "lambda_", "jiff"]),
+    ] {
+        let manifest = std::fs::read_to_string(shared.join(package).join("Cargo.toml")).unwrap();
+        let names: Vec<String> = dependencies(&manifest).map(|name| name.replace('-', "_")).collect();
+        assert!(names.iter().any(|name| name == "http"), "{package}: {names:?}");
+        for name in &names {
+            assert!(!foreign.iter().any(|word| name.starts_with(word)), "{package}: {name}");
+        }
+    }
+    for path in sources(&shared.join("stripe/src")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let clocks = ["SystemTime", "Instant::now"];
+        assert!(!clocks.iter().any(|word| text.contains(word)), "{}", path.display());
+    }
+}
+
+#[test]
+fn nothing_that_is_deployed_links_the_local_server() {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let functions = std::fs::read_dir(shared.join("../functions")).unwrap().map(|entry| entry.unwrap().path());
+    let libraries = ["dynamodb", "outgoing", "stripe"].map(|name| shared.join(name));
+    for package in functions.chain([shared.to_owned()]).chain(libraries) {
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        assert!(!dependencies(&manifest).any(|name| name == "local"), "{}", package.display());
+    }
+}
+
+#[test]
 fn keys_are_built_in_one_file() {
     let prefixes = ["\"USER#", "\"CART#", "\"ORDER#", "\"CODE#", "\"RATE#", "\"LEDGER#", "\"ITEM#", "\"CATALOG#"];
     for folder in ["store", "usecases"] {

@@ -75,15 +75,18 @@ pub struct TestStore {
     pub keys: TokenKeys,
     /// The URL of the chat platform's stand-in; empty if the table is.
     pub chat_platform: String,
+    /// The stand-in for Stripe.
+    pub payments: Box<StandIn>,
     gateway: Gateway,
-    functions: Functions,
+    // Boxed, like what follows, because a future of a test holds a store.
+    functions: Box<Functions>,
     tapped: Db,
-    access: Access,
-    template: Template,
+    access: Box<Access>,
+    template: Box<Template>,
     /// The functions' template. Unless a test says otherwise, they know the storefront's origin, without which there is no
     /// chat login; the gateway does not, so that pages of any origin may call.
-    functions_template: Template,
-    surroundings: Surroundings,
+    functions_template: Box<Template>,
+    surroundings: Box<Surroundings>,
 }
 
 /// What a test may change around the functions.
@@ -156,18 +159,22 @@ impl TestStore {
         ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
-        let tapped = Db::direct(access.clone(), TABLE);
+        let access = Box::new(access);
+        let tapped = Db::direct(Access::clone(&access), TABLE);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
+        let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
+        // Webhooks are not sent by themselves: a test passes them on.
+        let options = stripe::Options { clock: Arc::clone(&as_clock), ..stripe::Options::default() };
+        let payments = stripe::start(options).await.expect("a free port");
         let surroundings = Surroundings {
             outgoing: outgoing::TOTAL,
             token_keys: KEYS.clone(),
             chat_secret: chat::secret(),
-            payment_keys: "{}".to_owned(),
-            stripe: None,
+            payment_keys: stripe::payment_keys(),
+            stripe: Some(payments.base_url()),
         };
         let functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
         let functions = functions(&functions_template, &tapped, &clock, &surroundings);
-        let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         let behind = self::functions(&functions_template, &tapped, &clock, &surroundings);
         let gateway = Gateway::new(&template, behind, as_clock).expect("usable routes");
         let chat_platform = String::new();
@@ -178,19 +185,20 @@ impl TestStore {
             clock,
             keys,
             chat_platform,
+            payments: Box::new(payments),
             gateway,
-            functions,
+            functions: Box::new(functions),
             tapped,
             access,
-            template,
-            functions_template,
-            surroundings,
+            template: Box::new(template),
+            functions_template: Box::new(functions_template),
+            surroundings: Box::new(surroundings),
         }
     }
 
     /// A gateway with new functions, which have their own connections to the table and one more interceptor.
     pub(crate) fn another_gateway(&self, interceptor: impl Intercept + 'static) -> Gateway {
-        let mut access = Access { http_client: connector::plain_client(), ..self.access.clone() };
+        let mut access = Access { http_client: connector::plain_client(), ..Access::clone(&self.access) };
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let behind = functions(&self.functions_template, &Db::direct(access, TABLE), &self.clock, &self.surroundings);
@@ -206,7 +214,7 @@ impl TestStore {
     /// Empties every cache, like a new sandbox; the table is kept.
     pub fn restart(&mut self) {
         let functions = || functions(&self.functions_template, &self.tapped, &self.clock, &self.surroundings);
-        self.functions = functions();
+        *self.functions = functions();
         let (clock, behind) = (Arc::clone(&self.clock) as Arc<dyn Clock>, functions());
         self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
     }
@@ -223,15 +231,23 @@ impl TestStore {
         self.restart();
     }
 
-    /// Starts a stand-in for Stripe and deploys its keys. Webhooks are not sent by themselves: a test passes them on.
-    pub async fn with_payments(&mut self) -> StandIn {
-        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let stand_in = stripe::start(stripe::Options { clock, ..stripe::Options::default() }).await;
-        let stand_in = stand_in.expect("a free port");
-        self.surroundings.payment_keys = stripe::payment_keys();
-        self.surroundings.stripe = Some(stand_in.base_url());
+    /// Deploys other payment keys.
+    pub fn set_payment_keys(&mut self, keys: &str) {
+        keys.clone_into(&mut self.surroundings.payment_keys);
         self.restart();
-        stand_in
+    }
+
+    /// Deploys another address of the payment provider.
+    pub fn set_payment_provider(&mut self, url: &str) {
+        self.surroundings.stripe = Some(url.to_owned());
+        self.restart();
+    }
+
+    /// Lets buyers pay by methods that confirm later.
+    pub async fn delay_payments(&mut self) {
+        let changed = chat::configure(&self.db, |config| config.payments.delayed = true).await;
+        changed.expect("the configuration can be changed");
+        self.restart();
     }
 
     /// Deploys a new token key in front of the others.

@@ -1,5 +1,7 @@
 //! Concurrent requests: every limit holds, and no change is lost.
 
+mod cart_model;
+mod carts;
 mod codes;
 mod logins;
 

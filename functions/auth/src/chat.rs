@@ -76,7 +76,7 @@ impl Endpoint for Chat {
         let active = state.base.published.active_version().await?;
         let config = &active.config;
         let (reply, cookie) = if config.chat_sync && config.chat.is_complete() {
-            let login = Login::new(state).and_then(|login| login.begin(&config.chat));
+            let login = BegunLogin::new(state).and_then(|login| login.begin(&config.chat));
             let (url, cookie) = login.map_err(|reason| Error::Refused(NoUrl(reason)))?;
             (ChatLoginReply::Url { success: true, url }, Some(cookie))
         } else {
@@ -87,14 +87,14 @@ impl Endpoint for Chat {
     }
 }
 
-/// A new login.
-struct Login {
+/// A login that begins here.
+struct BegunLogin {
     nonce: String,
     state: String,
     pkce_verifier: PkceCodeVerifier,
 }
 
-impl Login {
+impl BegunLogin {
     /// A login with fresh entropy.
     fn new(state: &State) -> Result<Self, String> {
         let mut nonce = [0_u8; NONCE];
@@ -124,7 +124,7 @@ fn nonce_cookie(nonce: &str, callback: &str) -> Result<HeaderValue, String> {
 }
 
 /// The authorization-code URL of the store's client.
-fn authorization_url(chat: &ChatLogin, redirect: RedirectUrl, login: Login) -> Result<String, String> {
+fn authorization_url(chat: &ChatLogin, redirect: RedirectUrl, login: BegunLogin) -> Result<String, String> {
     let authorize = AuthUrl::new(chat.authorize_url.clone()).map_err(|_| NO_URL)?;
     let client =
         BasicClient::new(ClientId::new(chat.client_id.clone())).set_auth_uri(authorize).set_redirect_uri(redirect);

@@ -30,11 +30,11 @@ pub struct AddRequest {
     /// Whether the item is added from a promotion: the line then costs the promoted price. Ignored if the item is not
     /// promoted, and for a gift.
     promoted: Option<Flag>,
-    /// The player who receives a gift, with or without an account. Null or empty if the line is not a gift.
+    /// The name of the player who receives a gift, with or without an account. Null or empty if the line is not a gift.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[serde(default, deserialize_with = "recipient")]
     gift_to: Option<PlayerName>,
-    /// The number of units, 1 if absent.
+    /// The number of units, 1 to 1,000; 1 if absent.
     count: Option<Count>,
     /// The server to deliver to, one of the item's. It can also be selected later.
     server_id: Option<ServerId>,

@@ -31,16 +31,6 @@ pub enum ChangeRefusal {
     Contention(#[from] Contention),
 }
 
-impl ChangeRefusal {
-    /// The shape of the body; an id that is not a number has the same body with every endpoint.
-    pub const fn shape_of(&self, usual: ErrorBody) -> ErrorBody {
-        match self {
-            Self::NotAnId => ErrorBody::Message,
-            Self::NotAllowed(_) | Self::Contention(_) => usual,
-        }
-    }
-}
-
 impl Refusal for ChangeRefusal {
     /// The storefront ignores the body, and shows success on any 2xx.
     fn status(&self) -> StatusCode {
@@ -51,8 +41,12 @@ impl Refusal for ChangeRefusal {
         }
     }
 
+    /// An id that is not a number has the same body with every endpoint.
     fn shape(&self, usual: ErrorBody) -> ErrorBody {
-        self.shape_of(usual)
+        match self {
+            Self::NotAnId => ErrorBody::Message,
+            Self::NotAllowed(_) | Self::Contention(_) => usual,
+        }
     }
 
     fn documented() -> Vec<(&'static str, Self)> {

@@ -16,7 +16,7 @@ pub struct Reload;
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountRequest {
-    /// The number of units. The number that the line has already is a success without a write.
+    /// The number of units, 1 to 1,000. The number that the line has already is a success without a write.
     count: Count,
 }
 
@@ -35,7 +35,7 @@ impl Refusal for ReloadRefusal {
     }
 
     fn shape(&self, usual: ErrorBody) -> ErrorBody {
-        self.0.shape_of(usual)
+        self.0.shape(usual)
     }
 
     fn documented() -> Vec<(&'static str, Self)> {

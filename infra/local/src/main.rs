@@ -31,7 +31,7 @@ const ORIGINS: &str = "AllowedOrigins";
 /// How often the sweep runs here.
 const SWEEP: Duration = Duration::from_secs(60);
 /// The event that starts it.
-const SWEEP_EVENT: &str = include_str!("../../../events/payments/sweep.json");
+const SWEEP_EVENT: &str = include_str!("sweep.json");
 
 #[tokio::main]
 async fn main() -> ExitCode {

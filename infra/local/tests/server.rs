@@ -19,7 +19,7 @@ fn keys(object: &Value) -> Vec<&str> {
 #[test]
 fn the_ready_line_names_everything_and_nothing_else_is_printed() {
     let server = Server::start(&[]);
-    assert_eq!(keys(&server.ready), ["base_url", "dynamodb_endpoint", "table", "tokens", "try"]);
+    assert_eq!(keys(&server.ready), ["base_url", "chat", "dynamodb_endpoint", "table", "tokens", "try"]);
     assert_eq!(keys(&server.ready["tokens"]), ["Grimble", "Pebble", "Quillfeather", "Thornwick"]);
     assert_eq!(keys(&server.ready["try"]), ["coupon", "gift", "orders", "page", "referral"]);
     let orders = server.ready["try"]["orders"].as_array().unwrap();
@@ -53,6 +53,32 @@ fn every_value_to_try_works() {
         assert_eq!(server.post("/user", Some(user), &json!({})).json()["username"], user);
     }
     assert_eq!(server.post("/user", Some("Grimble"), &json!({})).status, 401, "every token of this user is revoked");
+}
+
+/// The event file's code is known to the stand-in from the start, but this server has another token key: a login has to
+/// be begun here.
+#[test]
+fn a_login_begins_at_the_stand_in_and_comes_back_to_this_server() {
+    let server = Server::start(&["--base-path", "/api"]);
+    assert_eq!(keys(&server.ready["chat"]), ["allowed_origins", "chat_secret", "page"]);
+    let page = server.said("/chat/page").trim_end_matches('/').to_owned();
+    assert!(server.said("/chat/allowed_origins").starts_with(&format!("{page},")));
+    let reply = server.get("/auth/chat");
+    let url = reply.json()["url"].as_str().unwrap().to_owned();
+    let (endpoint, query) = url.split_once('?').unwrap();
+    assert_eq!(endpoint, format!("{page}/authorize"));
+    let cookie = reply.headers["set-cookie"].to_str().unwrap();
+    assert!(cookie.contains("; Path=/api/auth/chat/callback;"), "{cookie}");
+    let callback = format!("{}/auth/chat/callback", server.said("/base_url"));
+    let form = format!("{query}&account=418203377561042101");
+    let back = server.send_without_redirects(endpoint, &form);
+    let target = back.headers["location"].to_str().unwrap().to_owned();
+    assert!(target.starts_with(&format!("{callback}?code=")), "{target}");
+    let done = server.get_with(&target, "cookie", cookie.split(';').next().unwrap());
+    assert_eq!(done.status, 200, "{}", done.text);
+    assert!(done.text.contains(&format!(r#"{{"storefront":"{page}","message":{{"success":true"#)), "{}", done.text);
+    let without = server.get(&target.replace(server.said("/base_url"), ""));
+    assert_eq!(without.status, 400, "{}", without.text);
 }
 
 #[test]
@@ -278,6 +304,23 @@ fn a_signal_right_after_the_ready_line_ends_it_cleanly() {
     for _ in 0..12 {
         assert_eq!(Server::start(&[]).stop().status.code(), Some(0));
     }
+}
+
+#[test]
+fn the_reference_is_served_with_tokens_that_work() {
+    let server = Server::start(&["--base-path", "/api"]);
+    let origin = server.said("/base_url").trim_end_matches("/api").to_owned();
+    let get = |path: &str| server.get_with(&format!("{origin}{path}"), "accept", "*/*").text;
+    assert!(get("/reference").contains("/reference/swagger-ui-bundle.js"));
+    let document: Value = serde_json::from_str(&get("/openapi.json")).unwrap();
+    assert_eq!(document["servers"][0]["url"], "/api");
+    let tokens: Value = serde_json::from_str(&get("/reference/tokens.json")).unwrap();
+    assert_eq!(tokens.as_array().unwrap().len(), server.ready["tokens"].as_object().unwrap().len());
+    // The one that is filled in.
+    let (name, token) = (&tokens[0]["name"], tokens[0]["token"].as_str().unwrap());
+    let authorization = format!("Bearer {token}");
+    let account = server.send(&format!("{origin}/api/user"), &[("authorization", &authorization)], b"");
+    assert_eq!(account.json()["username"], *name);
 }
 
 #[test]

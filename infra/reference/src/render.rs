@@ -61,7 +61,7 @@ fn access(declaration: &Declaration) -> String {
     if let Some(limit) = declaration.rate_limit {
         _ = write!(text, " Rate limit: {} requests in {} seconds per address.", limit.requests, limit.seconds);
     }
-    if matches!(declaration.input, InputKind::Nothing | InputKind::TokenCookie) {
+    if matches!(declaration.input, InputKind::Nothing | InputKind::TokenCookie | InputKind::Query) {
         text.push_str(" No request body.");
     }
     text.push('\n');
@@ -95,14 +95,19 @@ fn responses(reference: &Reference, endpoint: &Documented) -> String {
             condition => condition,
         };
         let kind = fields.kind(alternative);
+        let kind = if is_page(endpoint) { format!("page that posts an {kind}") } else { kind };
         let below = if kind == "string" { "" } else { ", see below" };
         _ = writeln!(text, "| 200 | {condition} | {kind}{below} |");
     }
     let (common, mut own): (Vec<_>, Vec<_>) = endpoint.description.others.iter().partition(|response| response.common);
     own.sort_by_key(|response| response.status);
-    for OtherResponse { status, when, body, retry_after, .. } in own {
+    for OtherResponse { status, when, body, is_page, retry_after, .. } in own {
         let retry_after = if *retry_after { "; header `Retry-After` in seconds" } else { "" };
-        let body = if body.is_empty() { "none".to_owned() } else { format!("`{body}`") };
+        let body = match body.as_str() {
+            "" => "none".to_owned(),
+            text if *is_page => format!("page: {text}"),
+            body => format!("`{body}`"),
+        };
         _ = writeln!(text, "| {status} | {when}{retry_after} | {body} |");
     }
     let statuses: Vec<String> = common.iter().map(|response| response.status.to_string()).collect();
@@ -116,6 +121,11 @@ fn responses(reference: &Reference, endpoint: &Documented) -> String {
     text
 }
 
+/// Whether the ordinary response is a page.
+fn is_page(endpoint: &Documented) -> bool {
+    endpoint.description.reply.media_type == "text/html"
+}
+
 fn reply_fields(reference: &Reference, endpoint: &Documented) -> String {
     let fields = Fields(&reference.replies);
     let alternatives = fields.alternatives(json(&endpoint.description.reply.schema));
@@ -123,6 +133,7 @@ fn reply_fields(reference: &Reference, endpoint: &Documented) -> String {
     let mut text = String::new();
     for alternative in alternatives {
         let title = match condition(&fields.description(alternative)) {
+            _ if is_page(endpoint) => "Posted object".to_owned(),
             condition if is_only || condition.is_empty() => "Response".to_owned(),
             condition => format!("Response if {}", lower_case(&condition)),
         };

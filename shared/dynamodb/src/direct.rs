@@ -10,8 +10,6 @@ use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuil
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItem, BatchGetItemError};
 use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
 use aws_sdk_dynamodb::operation::get_item::{GetItem, GetItemError, GetItemOutput};
-use aws_sdk_dynamodb::operation::put_item::builders::PutItemInputBuilder;
-use aws_sdk_dynamodb::operation::put_item::{PutItem, PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
 use aws_sdk_dynamodb::operation::query::{Query, QueryError};
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
@@ -31,7 +29,6 @@ pub(crate) struct Direct {
     get_item: OnceLock<RuntimePlugins>,
     batch_get_item: OnceLock<RuntimePlugins>,
     query: OnceLock<RuntimePlugins>,
-    put_item: OnceLock<RuntimePlugins>,
     update_item: OnceLock<RuntimePlugins>,
     transact_write_items: OnceLock<RuntimePlugins>,
     client: OnceLock<Client>,
@@ -46,7 +43,6 @@ impl Direct {
             get_item: OnceLock::new(),
             batch_get_item: OnceLock::new(),
             query: OnceLock::new(),
-            put_item: OnceLock::new(),
             update_item: OnceLock::new(),
             transact_write_items: OnceLock::new(),
             client: OnceLock::new(),
@@ -75,11 +71,6 @@ impl Direct {
             .query
             .get_or_init(|| for_operation_read_by::<_, _, QueryError>(&self.common, &Query::new(), Page::read));
         Box::pin(invoke("Query", plugins, input.build()))
-    }
-
-    pub(crate) fn put_item(&self, input: PutItemInputBuilder) -> Call<'_, PutItemOutput, PutItemError> {
-        let plugins = self.put_item.get_or_init(|| for_operation(&self.common, &PutItem::new()));
-        Box::pin(invoke("PutItem", plugins, input.build()))
     }
 
     pub(crate) fn update_item(&self, input: UpdateItemInputBuilder) -> Call<'_, UpdateItemOutput, UpdateItemError> {

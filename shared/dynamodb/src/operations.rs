@@ -7,8 +7,6 @@ use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
 use aws_sdk_dynamodb::operation::get_item::builders::GetItemInputBuilder;
 use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemOutput};
-use aws_sdk_dynamodb::operation::put_item::builders::PutItemInputBuilder;
-use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
@@ -25,7 +23,6 @@ pub(crate) trait Operations: Debug + Send + Sync {
     fn get_item(&self, input: GetItemInputBuilder) -> Call<'_, GetItemOutput, GetItemError>;
     fn batch_get_item(&self, input: BatchGetItemInputBuilder) -> Call<'_, Batch, BatchGetItemError>;
     fn query(&self, input: QueryInputBuilder) -> Call<'_, Page, QueryError>;
-    fn put_item(&self, input: PutItemInputBuilder) -> Call<'_, PutItemOutput, PutItemError>;
     fn update_item(&self, input: UpdateItemInputBuilder) -> Call<'_, UpdateItemOutput, UpdateItemError>;
     fn transact_write_items(
         &self,
@@ -48,10 +45,6 @@ impl Operations for Client {
 
     fn query(&self, input: QueryInputBuilder) -> Call<'_, Page, QueryError> {
         Box::pin(input.send_with(self).map_ok(Page::from))
-    }
-
-    fn put_item(&self, input: PutItemInputBuilder) -> Call<'_, PutItemOutput, PutItemError> {
-        Box::pin(input.send_with(self))
     }
 
     fn update_item(&self, input: UpdateItemInputBuilder) -> Call<'_, UpdateItemOutput, UpdateItemError> {

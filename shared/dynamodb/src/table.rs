@@ -14,7 +14,6 @@ use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemInput};
 use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput};
-use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemInput};
 use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsError, TransactWriteItemsInput};
@@ -175,19 +174,6 @@ impl<M: Middleware> Table<M> {
                 return Ok(found);
             }
         }
-    }
-
-    /// Writes an item over the one with its key, if there is one.
-    ///
-    /// # Errors
-    /// As the SDK's client returns them.
-    pub async fn put(&self, item: Item) -> Result<(), SdkError<PutItemError>> {
-        let request = PutItemInput::builder().table_name(self.name()).set_item(Some(item));
-        let call = match &self.backend {
-            Backend::Direct(direct) => direct.put_item(request),
-            Backend::Client(client) => client.put_item(request),
-        };
-        self.run(call).await.map(drop)
     }
 
     /// Writes to an item.

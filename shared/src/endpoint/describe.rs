@@ -55,10 +55,10 @@ pub struct OtherResponse {
     pub status: u16,
     /// The condition for it, as a phrase.
     pub when: &'static str,
-    /// An example of the body, as JSON; empty if it has none.
+    /// An example of the body, as JSON; empty if it has none. Of a page, the text that it shows.
     pub body: String,
-    /// The body's media type: `application/json`, for example. Empty if it has no body.
-    pub media_type: String,
+    /// Whether the body is a page.
+    pub is_page: bool,
     /// Whether the response has `Retry-After`.
     pub retry_after: bool,
     /// Whether endpoints of the same method have the same response for the same reason.
@@ -72,10 +72,16 @@ impl OtherResponse {
             // No reply of this service is binary.
             _ => String::new(),
         };
-        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media_type = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().to_owned();
         let retry_after = response.headers().contains_key(RETRY_AFTER);
-        Self { status: response.status().as_u16(), when, body, media_type, retry_after, common: false }
+        let is_page =
+            response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+        Self { status: response.status().as_u16(), when, body, is_page, retry_after, common: false }
+    }
+
+    fn refused<E: Endpoint>(when: &'static str, refusal: E::Refusal) -> Self {
+        let text = refusal.to_string();
+        let response = Self::of(when, &E::ERRORS.refusal(&refusal));
+        if response.is_page { Self { body: text, ..response } } else { response }
     }
 
     fn common(when: &'static str, response: &Response<Body>) -> Self {
@@ -98,7 +104,7 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
     let response = |error: Error| error.into_response(E::ERRORS, REQUEST_ID);
     let refusals = E::Refusal::documented().into_iter();
     let mut others: Vec<OtherResponse> =
-        refusals.map(|(when, refusal)| OtherResponse::of(when, &E::ERRORS.refusal(&refusal))).collect();
+        refusals.map(|(when, refusal)| OtherResponse::refused::<E>(when, refusal)).collect();
     if E::CACHE == Cache::Public {
         let mut unchanged = Response::new(Body::Empty);
         *unchanged.status_mut() = lambda_http::http::StatusCode::NOT_MODIFIED;

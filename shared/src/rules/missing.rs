@@ -61,12 +61,11 @@ pub const fn is_promoted(line: &Line, item: &Item) -> bool {
 /// from making the other choices.
 #[must_use]
 pub fn with_valid_choices(line: &Line, item: &Item) -> Line {
-    let valid = item.variables.iter().filter_map(|variable| {
-        let value = value_of(line, variable)?.to_owned();
-        Some(LineVariable { id: variable.id, value })
-    });
-    let mut variables: Vec<LineVariable> = valid.collect();
-    variables.sort_by_key(|variable| variable.id);
+    let is_valid = |chosen: &&LineVariable| {
+        let mut variables = item.variables.iter().filter(|variable| variable.id == chosen.id);
+        variables.any(|variable| variable::check(variable, &chosen.value).is_ok())
+    };
+    let variables = line.variables.iter().filter(is_valid).cloned().collect();
     let can_choose = item.any_price && !is_promoted(line, item);
     let price = line.price.filter(|_| can_choose).map(|price| price.max(item.min_price));
     Line { variables, server: server_of(line, item), price, ..line.clone() }

@@ -97,14 +97,6 @@ impl Db {
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
-    /// Writes an item over the one with its key, if there is one.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database does not respond; the item may then have been written or not.
-    pub async fn put(&self, item: Item) -> Result<(), StoreError> {
-        self.0.put(item).await.map_err(|error| StoreError::from_sdk("PutItem", error))
-    }
-
     /// Writes to an item. What a failed condition means is for the caller to decide.
     ///
     /// # Errors

@@ -18,7 +18,7 @@
 //! | a user | `USER#id` | `USER` | BatchGet |
 //! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, BatchGet, Put and Delete in transactions |
 //! | whether a name is banned | `BAN#name`, lower-cased | `BAN` | BatchGet, Put, Delete, a condition in transactions |
-//! | a chat account that completed the login, for 6 hours | `CHAT#id` | `CHAT` | Put |
+//! | a chat account that completed the login, for 6 hours | `CHAT#id` | `CHAT` | Put in transactions |
 //! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
 //! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
 //! | a coupon or gift card by its text | `CODE#code` | `CODE` | BatchGet, Update |

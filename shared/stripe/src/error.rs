@@ -29,7 +29,7 @@ pub enum Error {
     Unreadable {
         /// The response's status.
         status: u16,
-        /// Where reading stopped; nothing of the content.
+        /// The place at which reading stopped; nothing of the content.
         reason: String,
     },
 }

@@ -164,11 +164,11 @@ impl Charge {
 names! {
     /// A dispute's state.
     DisputeStatus {
-        /// The bank asks, without taking the money back.
+        /// An inquiry: the bank asks, without taking the money back.
         WarningNeedsResponse = "warning_needs_response",
-        /// The bank reads the answer to its question.
+        /// The bank reviews the evidence.
         WarningUnderReview = "warning_under_review",
-        /// The bank's question is closed.
+        /// The inquiry is closed.
         WarningClosed = "warning_closed",
         /// The money was taken back; evidence can be sent.
         NeedsResponse = "needs_response",

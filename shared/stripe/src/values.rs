@@ -175,7 +175,7 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// Where the API is: Stripe, or a server on this machine.
+/// The address of the API: Stripe, or a server on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiBase(String);
 

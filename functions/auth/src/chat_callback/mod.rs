@@ -27,15 +27,18 @@ pub struct ChatCallback;
 
 /// The platform's response, as the browser carries it here.
 #[derive(Debug)]
-#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Callback {
     /// The authorization code, at most 2,048 bytes.
+    #[cfg_attr(feature = "schema", schemars(default, with = "String"))]
     code: Option<String>,
-    /// The state of the login.
+    /// The state of the login, from the URL of GET /auth/chat.
+    #[cfg_attr(feature = "schema", schemars(default, with = "String"))]
     state: Option<String>,
-    /// Why the platform logged nobody in, in place of `code`.
+    /// Why the platform gives no code, such as `access_denied`.
+    #[cfg_attr(feature = "schema", schemars(default, with = "String"))]
     error: Option<String>,
-    #[cfg_attr(feature = "schema", serde(skip))]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     nonce: Option<String>,
 }
 
@@ -75,8 +78,8 @@ pub enum Reason {
     #[error("This login is not valid, or it has expired. Please start again.")]
     InvalidState,
     #[error(
-        "The cookie of this login is missing. It must have been started in this browser. The API must be under the \
-         site of the storefront, and the storefront must send credentials."
+        "The cookie of this login is missing. A login must be completed in the browser that started it, the API must be \
+         under the storefront's own site, and the storefront must send credentials."
     )]
     NoCookie,
     #[error("This login was started in another browser, or another login was started since. Please start again.")]

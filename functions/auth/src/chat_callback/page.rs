@@ -28,7 +28,7 @@ const LOGGED_IN: &str = "You are logged in. You can close this window.";
 #[derive(Debug, Clone)]
 pub struct Page(String);
 
-/// A page that posts this object to `window.opener`.
+/// The login is complete.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LoggedIn<'a> {

@@ -16,9 +16,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use shared::model::{ChatLogin, StoreConfig};
 use shared::store::published::read_active_version;
-use shared::store::{Db, codec, keys};
+use shared::store::{Db, StoreError, codec, keys};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// The largest body of a request, in bytes.
@@ -56,7 +57,8 @@ pub async fn configure(db: &Db, change: impl FnOnce(&mut StoreConfig)) -> Result
     let Some(mut active) = read_active_version(db).await.map_err(failed)? else { return Ok(None) };
     change(&mut active.config);
     let row = codec::encode_live(&keys::active_version(), &active).map_err(failed)?;
-    db.put(row).await.map_err(failed)?;
+    let put = db.client().put_item().table_name(db.table()).set_item(Some(row));
+    Box::pin(put.send()).await.map_err(|error| failed(StoreError::from_sdk("PutItem", error)))?;
     Ok(Some(active.config))
 }
 
@@ -65,7 +67,10 @@ pub async fn serve(listener: TcpListener, platform: ChatPlatform) {
     let platform = Arc::new(platform);
     loop {
         // Out of file descriptors, or the caller has gone: the next connection may succeed.
-        let Ok((stream, _)) = listener.accept().await else { continue };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
         let platform = Arc::clone(&platform);
         let service = service_fn(move |request: http::Request<Incoming>| {
             let platform = Arc::clone(&platform);

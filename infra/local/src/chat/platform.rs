@@ -185,3 +185,7 @@ fn reply(status: StatusCode, kind: &'static str, body: String) -> Response<Strin
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
+
+#[cfg(test)]
+#[path = "platform_tests.rs"]
+mod tests;

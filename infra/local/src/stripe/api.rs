@@ -44,7 +44,7 @@ const ROUTES: &[Route] = &[
 ];
 
 /// A request to the API.
-pub(super) struct Asked<'a> {
+pub(super) struct ApiRequest<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
     pub(super) query: &'a str,
@@ -54,13 +54,13 @@ pub(super) struct Asked<'a> {
 
 /// A response of the API.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ApiResponse {
     pub(super) status: StatusCode,
     pub(super) body: Value,
     pub(super) replayed: bool,
 }
 
-impl Answer {
+impl ApiResponse {
     fn refusal(error: &ApiError) -> Self {
         Self { status: error.status, body: error.json(), replayed: false }
     }
@@ -69,11 +69,11 @@ impl Answer {
 /// Runs a request. `failure` is the status that it fails with in place of being executed.
 pub(super) fn respond(
     state: &mut State,
-    asked: &Asked<'_>,
+    asked: &ApiRequest<'_>,
     key: &str,
     failure: Option<StatusCode>,
     now: i64,
-) -> Answer {
+) -> ApiResponse {
     state.tick(now);
     let text = if asked.method == Method::POST { asked.body } else { asked.query.as_bytes() };
     let parameters = form::pairs(text);
@@ -83,14 +83,14 @@ pub(super) fn respond(
     let request = Request { path: asked.path.to_owned(), parameters };
     let found = match prepare(asked, key, &request) {
         Ok(found) => found,
-        Err(error) => return Answer::refusal(&error),
+        Err(error) => return ApiResponse::refusal(&error),
     };
     let idempotency = idempotency.filter(|_| asked.method == Method::POST);
     if let Some(idempotency) = &idempotency {
         match state.responses.find(idempotency, &request, now) {
-            Ok(Some((status, body))) => return Answer { status, body, replayed: true },
+            Ok(Some((status, body))) => return ApiResponse { status, body, replayed: true },
             Ok(None) => {}
-            Err(error) => return Answer::refusal(&error),
+            Err(error) => return ApiResponse::refusal(&error),
         }
     }
     let result = match failure {
@@ -105,7 +105,7 @@ pub(super) fn respond(
     if let Some(idempotency) = idempotency.filter(|_| is_kept) {
         state.responses.keep(&idempotency, request, (status, body.clone()), now);
     }
-    Answer { status, body, replayed: false }
+    ApiResponse { status, body, replayed: false }
 }
 
 /// A call that is ready to run.
@@ -126,7 +126,7 @@ impl Found<'_> {
 }
 
 /// Checks key, version, path and parameters.
-fn prepare<'a>(asked: &Asked<'a>, key: &str, request: &Request) -> Result<Found<'a>, ApiError> {
+fn prepare<'a>(asked: &ApiRequest<'a>, key: &str, request: &Request) -> Result<Found<'a>, ApiError> {
     let sent = header(asked.headers, "authorization").and_then(|value| value.strip_prefix("Bearer "));
     let Some(sent) = sent else {
         let message = "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY').";
@@ -142,7 +142,7 @@ fn prepare<'a>(asked: &Asked<'a>, key: &str, request: &Request) -> Result<Found<
         Some(version) => {
             return Err(ApiError::request(format!("Invalid Stripe API version: {version}")).early());
         }
-        // Stripe would take the account's version, which nobody chose here.
+        // Stripe would take the account's version; the crate must name its own.
         None => return Err(ApiError::request("The stand-in needs a Stripe-Version header.").early()),
     }
     let mut matching = ROUTES.iter().filter(|(method, ..)| method == asked.method);

@@ -3,7 +3,8 @@
 use super::api::{EXPAND, Input};
 use super::error::ApiError;
 use super::give_back::Note;
-use super::objects::{Charge, Dispute, Endpoint, Event, Intent, Refund, list};
+use super::notices::{Endpoint, Event, list};
+use super::objects::{Charge, Dispute, Intent, Refund};
 use super::parameters::{Parameter, Shape, integer, metadata, text, texts};
 use super::state::State;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Webhooks: their signature, and how they are posted.
 
-use super::objects::Endpoint;
+use super::notices::Endpoint;
 use super::server::Shared;
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -107,7 +107,7 @@ async fn send(shared: &Arc<Shared>, posting: Posting) {
     }
 }
 
-/// Posts an event to everyone who wants it. What is not accepted is posted again later.
+/// Posts an event to the endpoints that it is for. What is not accepted is posted again later.
 async fn post(shared: &Arc<Shared>, event: &str, twice: bool) {
     for endpoint in receivers(shared, event) {
         for _ in 0..=usize::from(twice) {

@@ -59,7 +59,7 @@ impl ApiError {
         Self { is_early: true, ..self }
     }
 
-    /// The refusal that stands for a status, for faults.
+    /// A refusal with a status, for faults.
     pub(super) fn of_status(status: StatusCode) -> Self {
         let (kind, code, message) = match status.as_u16() {
             402 => ("card_error", Some("card_declined"), "Your card was declined."),

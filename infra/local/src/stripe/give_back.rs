@@ -1,11 +1,11 @@
-//! Money that goes back: refunds and disputes.
+//! Refunds and disputes.
 
 use super::error::ApiError;
 use super::objects::{Charge, Dispute, Refund};
 use super::state::State;
 use serde_json::{Map, Value};
 
-/// What a refund is created with beside its amount.
+/// What a refund is created with besides its amount.
 #[derive(Debug, Default)]
 pub(super) struct Note {
     pub(super) metadata: Map<String, Value>,

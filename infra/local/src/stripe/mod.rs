@@ -13,6 +13,7 @@ mod form;
 mod give_back;
 mod idempotency;
 mod new_session;
+mod notices;
 mod objects;
 mod pages;
 mod parameters;
@@ -94,7 +95,7 @@ pub struct Received {
     pub key: Option<String>,
 }
 
-/// A running stand-in. It ends with [`StandIn::stop`] or with its runtime.
+/// A running stand-in. It ends when it is stopped or dropped.
 #[derive(Debug)]
 pub struct StandIn {
     address: SocketAddr,
@@ -147,7 +148,7 @@ impl StandIn {
         self.shared.state().sessions.values().map(|session| session.id.clone()).collect()
     }
 
-    /// The requests to the API so far, refused ones included.
+    /// The requests to the API so far, with those that were refused; without those that a fault cut before their effect.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         self.shared.state().received.clone()

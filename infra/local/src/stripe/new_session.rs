@@ -106,7 +106,7 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
         cancel_url,
         methods,
         lines,
-        adaptive: text(tree, &["adaptive_pricing", "enabled"]) != Some("false"),
+        adaptive: text(tree, &["adaptive_pricing", "enabled"]).is_none_or(|text| !text.eq_ignore_ascii_case("false")),
     };
     state.sessions.insert(id.clone(), session);
     Ok(state.session_json(&id))

@@ -1,6 +1,5 @@
 //! The objects that are kept, and the shapes in which they are sent.
 
-use super::API_VERSION;
 use serde_json::{Map, Value, json};
 
 /// A session.
@@ -207,13 +206,17 @@ pub(super) struct Charge {
 impl Charge {
     pub(super) fn json(&self) -> Value {
         let is_paid = self.status == "succeeded";
+        let details = match self.method {
+            "card" => json!({ "brand": "visa", "exp_month": 12, "exp_year": 2_050, "last4": "4242" }),
+            _ => json!({ "last4": "3201" }),
+        };
         let mut charge = json!({
             "id": self.id,
             "object": "charge",
             "amount": self.amount,
             "amount_captured": if is_paid { self.amount } else { 0 },
             "amount_refunded": self.refunded,
-            "billing_details": { "address": null, "email": null, "name": null, "phone": null, "tax_id": null },
+            "billing_details": { "address": null, "email": null, "name": null, "phone": null },
             "captured": is_paid,
             "created": self.created,
             "currency": self.currency,
@@ -225,7 +228,7 @@ impl Charge {
             "metadata": self.metadata,
             "paid": is_paid,
             "payment_intent": self.intent,
-            "payment_method_details": { "type": self.method, self.method: {} },
+            "payment_method_details": { "type": self.method, self.method: details },
             "refunded": self.refunded == self.amount,
             "status": self.status,
         });
@@ -325,7 +328,7 @@ impl Dispute {
             "created": self.created,
             "currency": self.currency,
             "enhanced_eligibility_types": [],
-            "evidence": {},
+            "evidence": { "enhanced_evidence": {} },
             "evidence_details": {
                 "due_by": self.created + 7 * 24 * 60 * 60, "enhanced_eligibility": {}, "has_evidence": false, "past_due": false,
                 "submission_count": 0,
@@ -338,82 +341,6 @@ impl Dispute {
             "status": self.status,
         })
     }
-}
-
-/// An event, with the bytes that are posted.
-#[derive(Debug, Clone)]
-pub(super) struct Event {
-    pub(super) id: String,
-    pub(super) created: i64,
-    pub(super) kind: &'static str,
-    pub(super) body: String,
-    /// The outcomes of posting it, oldest first.
-    pub(super) attempts: Vec<String>,
-}
-
-impl Event {
-    pub(super) fn new(id: String, kind: &'static str, created: i64, livemode: bool, object: &Value) -> Self {
-        let event = json!({
-            "id": id,
-            "object": "event",
-            "api_version": API_VERSION,
-            "created": created,
-            "data": { "object": object },
-            "livemode": livemode,
-            "pending_webhooks": 1,
-            "request": { "id": null, "idempotency_key": null },
-            "type": kind,
-        });
-        // Stripe sends events in several lines.
-        let body = serde_json::to_string_pretty(&event).unwrap_or_default();
-        Self { id, created, kind, body, attempts: Vec::new() }
-    }
-
-    pub(super) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_default()
-    }
-}
-
-/// An endpoint of webhooks.
-#[derive(Debug, Clone)]
-pub(super) struct Endpoint {
-    pub(super) id: String,
-    pub(super) created: i64,
-    pub(super) livemode: bool,
-    pub(super) url: String,
-    pub(super) events: Vec<String>,
-    pub(super) api_version: Option<String>,
-    pub(super) description: Option<String>,
-    pub(super) metadata: Map<String, Value>,
-    pub(super) secret: String,
-}
-
-impl Endpoint {
-    /// Whether it is sent events of a kind.
-    pub(super) fn wants(&self, kind: &str) -> bool {
-        self.events.iter().any(|event| event == "*" || event == kind)
-    }
-
-    pub(super) fn json(&self) -> Value {
-        json!({
-            "id": self.id,
-            "object": "webhook_endpoint",
-            "api_version": self.api_version,
-            "application": null,
-            "created": self.created,
-            "description": self.description,
-            "enabled_events": self.events,
-            "livemode": self.livemode,
-            "metadata": self.metadata,
-            "status": "enabled",
-            "url": self.url,
-        })
-    }
-}
-
-/// A page of a list.
-pub(super) fn list(url: &str, data: &[Value], has_more: bool) -> Value {
-    json!({ "object": "list", "data": data, "has_more": has_more, "url": url })
 }
 
 fn nulls(object: &mut Value, names: &[&str]) {

@@ -87,7 +87,8 @@ fn scalar(text: &str, shape: Shape, path: &str) -> Result<(), ApiError> {
             let message = format!("Invalid integer: {text}");
             Err(ApiError::parameter(path, message).code("parameter_invalid_integer"))
         }
-        Shape::Boolean if !["true", "false"].contains(&text) => {
+        // The official libraries write it as their language does: `False`.
+        Shape::Boolean if !["true", "false"].contains(&&*text.to_ascii_lowercase()) => {
             Err(ApiError::parameter(path, format!("Invalid boolean: {text}")))
         }
         Shape::Word(words) if !words.contains(&text) => {

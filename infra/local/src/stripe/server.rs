@@ -1,6 +1,6 @@
 //! The listener: requests to the API, with their faults, and to the pages.
 
-use super::api::{self, Answer, Asked};
+use super::api::{self, ApiRequest, ApiResponse};
 use super::faults::{Fault, FaultKind};
 use super::state::State;
 use super::{API_VERSION, Options, pages};
@@ -89,7 +89,7 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> 
     if !path.starts_with("/v1/") {
         return pages::respond(shared, &head, &body).map(Sent::whole);
     }
-    let asked = Asked { method: &head.method, path, query, headers: &head.headers, body: &body };
+    let request = ApiRequest { method: &head.method, path, query, headers: &head.headers, body: &body };
     let fault = shared.state().faults.take(path);
     let before = fault.as_ref().filter(|fault| !fault.after_effect);
     match before.map(|fault| fault.kind) {
@@ -99,15 +99,15 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> 
         Some(FaultKind::Status(_)) | None => {}
     }
     let failure = before.and_then(Fault::status);
-    let mut answer = {
+    let mut reply = {
         let (key, now) = (&shared.options.key, shared.now());
-        api::respond(&mut shared.state(), &asked, key, failure, now)
+        api::respond(&mut shared.state(), &request, key, failure, now)
     };
     let after = fault.filter(|fault| fault.after_effect);
     if let Some(status) = after.as_ref().and_then(Fault::status) {
-        answer = Answer { status, body: super::error::ApiError::of_status(status).json(), replayed: false };
+        reply = ApiResponse { status, body: super::error::ApiError::of_status(status).json(), replayed: false };
     }
-    let response = json(&asked, &answer);
+    let response = json(&request, &reply);
     match after.map(|fault| fault.kind) {
         Some(FaultKind::Silence) => std::future::pending().await,
         Some(FaultKind::Cut) => cut(response),
@@ -120,20 +120,20 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> 
 }
 
 /// A response of the API.
-fn json(asked: &Asked<'_>, answer: &Answer) -> Response<Sent> {
-    let mut response = Response::new(Sent::whole(Bytes::from(answer.body.to_string())));
-    *response.status_mut() = answer.status;
+fn json(request: &ApiRequest<'_>, reply: &ApiResponse) -> Response<Sent> {
+    let mut response = Response::new(Sent::whole(Bytes::from(reply.body.to_string())));
+    *response.status_mut() = reply.status;
     let headers = response.headers_mut();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("stripe-version", HeaderValue::from_static(API_VERSION));
-    let request = format!("req_{}", shared::random::id().unwrap_or_default());
-    if let Ok(request) = HeaderValue::try_from(request) {
-        headers.insert("request-id", request);
+    let id = format!("req_{}", shared::random::id().unwrap_or_default());
+    if let Ok(id) = HeaderValue::try_from(id) {
+        headers.insert("request-id", id);
     }
-    if let Some(key) = asked.headers.get("idempotency-key") {
+    if let Some(key) = request.headers.get("idempotency-key") {
         headers.insert("idempotency-key", key.clone());
     }
-    if answer.replayed {
+    if reply.replayed {
         headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
     }
     response

@@ -3,7 +3,8 @@
 use super::deliver::{Posting, Switches};
 use super::faults::Faults;
 use super::idempotency::Responses;
-use super::objects::{Charge, Dispute, Endpoint, Event, Intent, Refund, Session};
+use super::notices::{Endpoint, Event};
+use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::{API_VERSION, Options, Received};
 use serde_json::Value;
 use std::collections::BTreeMap;

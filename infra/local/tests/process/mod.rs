@@ -134,6 +134,17 @@ impl Server {
         reply(self.agent.get(format!("{}{path}", self.said("/base_url"))).call())
     }
 
+    /// GET of a whole URL with a header.
+    pub fn get_with(&self, url: &str, name: &str, value: &str) -> HttpReply {
+        reply(self.agent.get(url).header(name, value).call())
+    }
+
+    /// POST of a form; a redirect is not followed.
+    pub fn send_without_redirects(&self, url: &str, form: &str) -> HttpReply {
+        let request = self.agent.post(url).config().max_redirects(0).build();
+        reply(request.header("content-type", "application/x-www-form-urlencoded").send(form))
+    }
+
     /// POST with these headers and a body.
     pub fn send(&self, url: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpReply {
         let request = headers.iter().fold(self.agent.post(url), |request, (name, value)| request.header(*name, *value));

@@ -9,6 +9,7 @@ fn help_explains_every_option() {
     assert_eq!((status.code(), err.len()), (Some(0), 0));
     for word in [
         "--port",
+        "--chat-port",
         "--data",
         "--store",
         "--republish",
@@ -54,6 +55,9 @@ fn a_port_in_use_is_reported() {
     assert_eq!((status.code(), out.len(), err.len()), (Some(1), 0, 1), "{err:?}");
     assert!(err[0].contains(&port) && err[0].contains("taken") && err[0].contains("--port"), "{err:?}");
     assert_eq!(server.get("/staff").status, 200, "the first server continues");
+    let chat = server.said("/chat/page").trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
+    let text = refusal(&["--chat-port", &chat]);
+    assert!(text.contains(&chat) && text.contains("taken") && text.contains("--chat-port"), "{text}");
 }
 
 #[test]

@@ -225,3 +225,31 @@ fn page_urls_differ_by_more_than_their_case() {
         told(&[("pages/a.yaml", "id: 1\ntitle: A\nurl: /rules\n"), ("pages/b.yaml", "id: 2\ntitle: B\nurl: /RULES\n")]);
     assert_eq!(found, fault("pages/b.yaml, line 3, url: page url rules is already used in pages/a.yaml, line 3"));
 }
+
+/// What is reported of a chat client with these two URLs, in lines 7 and 8.
+fn of_chat_endpoints(token_url: &str, user_url: &str) -> (String, String) {
+    let client = format!("  client:\n    token_url: {token_url}\n    user_url: {user_url}\n");
+    of_store(&format!("currency: {{code: EUR}}\nchat:\n  sync: true\n{client}"))
+}
+
+#[test]
+fn what_the_service_calls_itself_is_encrypted_or_on_the_same_machine() {
+    for sound in ["https://chat.example/api/token?x=1", "http://127.0.0.1:4011/token", "http://localhost/token"] {
+        assert_eq!(of_chat_endpoints(sound, sound), (String::new(), String::new()), "{sound}");
+    }
+    let problem = "must begin with https://, such as https://chat.example/api/token, or name a loopback address";
+    for url in ["http://chat.example/token", "nowhere", "ftp://127.0.0.1/", "http://127.0.0.1.chat.example/"] {
+        let (token, user) = ("store.yaml, line 7, chat.client.token_url", "store.yaml, line 8, chat.client.user_url");
+        let expected = fault(&format!("{token}: {problem}\n{user}: {problem}"));
+        assert_eq!(of_chat_endpoints(url, url), expected, "{url}");
+    }
+}
+
+#[test]
+fn a_chat_login_that_cannot_be_completed_is_a_warning() {
+    let sound = "https://chat.example/api";
+    let problem = "is missing; without it, no chat login can be completed";
+    let expected = warning(&format!("store.yaml, chat.client.user_url: {problem}"));
+    assert_eq!(of_chat_endpoints(sound, "''"), expected);
+    assert_eq!(of_store("currency: {code: EUR}\n"), (String::new(), String::new()), "only once it is switched on");
+}

@@ -74,14 +74,14 @@ fn add_body(status: &mut Status, components: &Components, response: &OtherRespon
     if response.body.is_empty() {
         return;
     }
-    let schemas = status.schemas.entry(response.media_type.clone()).or_default();
-    let Ok(body) = serde_json::from_str::<Value>(&response.body) else {
-        let text = json!({"type": "string"});
-        if schemas.is_empty() {
-            schemas.push(text);
-        }
+    if response.is_page {
+        let page =
+            json!({"type": "string", "description": "A page that says the reason, and posts it to the storefront."});
+        status.schemas.insert("text/html".to_owned(), vec![page]);
         return;
-    };
+    }
+    let schemas = status.schemas.entry("application/json".to_owned()).or_default();
+    let Ok(body) = serde_json::from_str::<Value>(&response.body) else { return };
     let known: Vec<&Value> = schemas.iter().flat_map(|schema| components.alternatives(schema)).collect();
     if !errors::is_among(&known, &body) {
         schemas.push(errors::schema(&body));

@@ -105,6 +105,9 @@ pub enum Command {
                             `maintenance` in store.yaml until it is set to default. The storefront learns of it by \
                             checkAccessibility; the other calls go on working.")]
     Maintenance(Maintenance),
+    /// The login through the chat platform.
+    #[command(subcommand)]
+    Chat(ChatCommand),
     /// Buyers' accounts.
     #[command(subcommand)]
     User(UserCommand),
@@ -219,6 +222,24 @@ pub struct BanName {
     /// The player's name.
     #[arg(value_name = "NAME")]
     pub name: String,
+}
+
+/// `chat`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ChatCommand {
+    /// Store the client secret of the chat platform in the stack, and print the deploy that takes it over.
+    #[command(after_help = "Examples:\n  storectl chat connect --stack storefront --secret-file client-secret.txt\n  \
+                            storectl chat connect --stack storefront < client-secret.txt\n\n\
+                            The secret is never an argument and is never shown. Remove the file afterwards.")]
+    Connect(ConnectChat),
+}
+
+/// `chat connect`.
+#[derive(Debug, Clone, Args)]
+pub struct ConnectChat {
+    /// File with the client secret and nothing else; by default standard input.
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
 }
 
 /// `maintenance`.

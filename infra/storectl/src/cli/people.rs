@@ -169,11 +169,9 @@ pub enum CartCommand {
     #[command(after_help = "Example:\n  storectl cart show 7 --stack storefront")]
     Show(OneUser),
     /// Put an item into a cart.
-    #[command(
-        after_help = "Examples:\n  storectl cart add 1 111 --count 2 --server 1 --var 1=Morning --local ./data\n  \
-                            storectl cart add 1 501 --price 12.50 --local ./data\n  \
-                            storectl cart add 1 311 --type gift --gift-to Pebble --var 2=Plain --local ./data"
-    )]
+    #[command(after_help = "Examples:\n  storectl cart add 1 401 --count 2 --server 1 --local ./data\n  \
+                            storectl cart add 1 601 --price 12.50 --local ./data\n  \
+                            storectl cart add 1 311 --type gift --gift-to Pebble --var 1=Fly --var 2=Plain --local ./data")]
     Add(AddLine),
     /// Put a coupon or gift card on a cart, by the rules of the API; it replaces the one that is there.
     #[command(after_help = "Example:\n  storectl cart code 7 SPRING --stack storefront")]

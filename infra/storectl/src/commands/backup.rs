@@ -50,8 +50,10 @@ async fn write(target: &Target, console: &Console, part: &Path) -> Result<u64, F
     let progress = console.progress("Reading", None);
     each(&target.db, "", |item| {
         progress.advance(1);
-        // Counters of addresses last a minute and are not kept.
-        if key_of(&item)?.pk.starts_with(prefix::RATE) { Ok(()) } else { writer.item(&item).map_err(local) }
+        // Counters of addresses last minutes, and chat logins hours: they are not kept.
+        let pk = key_of(&item)?.pk;
+        let is_brief = [prefix::RATE, prefix::CHAT].iter().any(|kind| pk.starts_with(kind));
+        if is_brief { Ok(()) } else { writer.item(&item).map_err(local) }
     })
     .await?;
     writer.finish().map_err(local)

@@ -3,6 +3,7 @@
 mod backup;
 mod bans;
 mod carts;
+mod chat;
 mod check;
 mod codes;
 mod common;
@@ -24,7 +25,9 @@ mod users;
 mod versions;
 
 use crate::answer::Answer;
-use crate::cli::{CartCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, ReferralCommand, UserCommand};
+use crate::cli::{
+    CartCommand, ChatCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, ReferralCommand, UserCommand,
+};
 use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
@@ -53,13 +56,13 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
         Command::Restore(_) => true,
         _ => false,
     };
-    let target = Target::resolve(&cli.target, clock, creates).await?;
+    let target = Box::pin(Target::resolve(&cli.target, clock, creates)).await?;
     match (&cli.command, store) {
         (Command::Publish(options), Some(store)) => {
             restore::must_not_be_running(&target).await?;
             publishing::run(&target, console, options, &store).await
         }
-        (command, _) => on_table(command, &target, console).await,
+        (command, _) => Box::pin(on_table(command, &target, console)).await,
     }
 }
 
@@ -68,7 +71,7 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
 /// # Errors
 /// [`Failure`] if it did not do what was asked.
 pub async fn on_table(command: &Command, target: &Target, console: &Console) -> Result<Answer, Failure> {
-    if !matches!(command, Command::Restore(_) | Command::Doctor(_)) {
+    if !matches!(command, Command::Restore(_) | Command::Doctor(_) | Command::Chat(_)) {
         restore::must_not_be_running(target).await?;
     }
     match command {
@@ -82,6 +85,7 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Ban(options) => bans::ban(target, options).await,
         Command::Unban(options) => bans::unban(target, options).await,
         Command::Maintenance(options) => maintenance::set(target, options).await,
+        Command::Chat(ChatCommand::Connect(options)) => chat::connect(target, options).await,
         Command::User(command) => user(command, target, console).await,
         Command::Coupon(command) => coupon(command, target).await,
         Command::Gift(command) => gift(command, target, console).await,

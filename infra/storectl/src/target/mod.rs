@@ -1,5 +1,6 @@
 //! Which table is meant, and how it is reached.
 
+mod chat;
 mod connect;
 mod keys;
 mod stack;
@@ -59,6 +60,7 @@ pub struct Target {
     /// The deployed stack, if one was named.
     pub stack: Option<Stack>,
     keys: keys::KeySource,
+    chat_secret: Option<chat::ChatSecret>,
 }
 
 impl Target {
@@ -75,7 +77,14 @@ impl Target {
             let client = connect::endpoint(options, url).await;
             let name = format!("table {table} at {url}");
             let keys = keys::KeySource::new(options.key_file.as_deref(), None);
-            return Ok(Self { db: Db::new(client, &table), name, clock: Arc::clone(clock), stack: None, keys });
+            return Ok(Self {
+                db: Db::new(client, &table),
+                name,
+                clock: Arc::clone(clock),
+                stack: None,
+                keys,
+                chat_secret: None,
+            });
         }
         let config = connect::aws(options).await;
         let stack = match &options.stack {
@@ -91,14 +100,24 @@ impl Target {
         let secret = stack.as_ref().map(|stack| (config.clone(), stack.secret.clone()));
         let keys = keys::KeySource::new(options.key_file.as_deref(), secret);
         let db = Db::new(Client::new(&config), &table);
-        Ok(Self { db, name: format!("table {table} in {region}"), clock: Arc::clone(clock), stack, keys })
+        let name = format!("table {table} in {region}");
+        let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
+        let chat_secret = chat_arn.map(|arn| chat::ChatSecret { config, arn });
+        Ok(Self { db, name, clock: Arc::clone(clock), stack, keys, chat_secret })
     }
 
     /// A table that is reached already, with its token keys in a file.
     #[must_use]
     pub fn of(db: Db, clock: &Arc<dyn Clock>, key_file: Option<&Path>) -> Self {
         let name = format!("table {}", db.table());
-        Self { db, name, clock: Arc::clone(clock), stack: None, keys: keys::KeySource::new(key_file, None) }
+        Self {
+            db,
+            name,
+            clock: Arc::clone(clock),
+            stack: None,
+            keys: keys::KeySource::new(key_file, None),
+            chat_secret: None,
+        }
     }
 
     async fn local(options: &TargetOptions, dir: &Path, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
@@ -122,7 +141,7 @@ impl Target {
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
         let keys = keys::KeySource::new(Some(&key_file), None);
         let name = format!("the local store in {}", dir.display());
-        Ok(Self { db: Db::new(client, &table), name, clock: Arc::clone(clock), stack: None, keys })
+        Ok(Self { db: Db::new(client, &table), name, clock: Arc::clone(clock), stack: None, keys, chat_secret: None })
     }
 
     /// The token keys: of the file, the environment, or the stack's secret, in this order.

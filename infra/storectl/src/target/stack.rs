@@ -13,6 +13,10 @@ pub struct Stack {
     pub table: String,
     /// The secret with the token keys (output `TokenKeysArn`).
     pub secret: String,
+    /// The secret of the chat client (output `ChatSecretArn`); `None` if it was deployed before there was one.
+    pub chat_secret: Option<String>,
+    /// The revision of its secrets (parameter `KeyRevision`).
+    pub key_revision: String,
     /// Root of its API (output `ApiUrl`).
     pub api_url: String,
     /// Origins that browsers may come from (parameter `AllowedOrigins`).
@@ -36,20 +40,28 @@ impl Stack {
         })?;
         let stack = answer.stacks.unwrap_or_default().into_iter().next();
         let outputs = stack.as_ref().map(aws_sdk_cloudformation::types::Stack::outputs).unwrap_or_default();
-        let output = |key: &str| {
+        let find = |key: &str| {
             let found = outputs.iter().find(|output| output.output_key() == Some(key));
-            found.and_then(|output| output.output_value()).map(str::to_owned).ok_or_else(|| {
+            found.and_then(|output| output.output_value()).map(str::to_owned)
+        };
+        let output = |key: &str| {
+            find(key).ok_or_else(|| {
                 let what = format!("The stack {name} has no output {key}.");
                 Failure::new(Exit::Denied, what, "Wait until it is deployed, or deploy it with this template.")
             })
         };
         let parameters = stack.as_ref().map(aws_sdk_cloudformation::types::Stack::parameters).unwrap_or_default();
-        let origins = parameters.iter().find(|parameter| parameter.parameter_key() == Some("AllowedOrigins"));
-        let origins = origins.and_then(|parameter| parameter.parameter_value()).unwrap_or("*");
+        let parameter = |key: &str| {
+            let found = parameters.iter().find(|parameter| parameter.parameter_key() == Some(key));
+            found.and_then(|parameter| parameter.parameter_value())
+        };
+        let origins = parameter("AllowedOrigins").unwrap_or("*");
         Ok(Self {
             name: name.to_owned(),
             table: output("TableName")?,
             secret: output("TokenKeysArn")?,
+            chat_secret: find("ChatSecretArn"),
+            key_revision: parameter("KeyRevision").unwrap_or_default().to_owned(),
             api_url: output("ApiUrl")?,
             origins: origins.split(',').map(|origin| origin.trim().to_owned()).collect(),
         })

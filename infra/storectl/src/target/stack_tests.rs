@@ -51,6 +51,10 @@ async fn a_stack_says_its_table_its_secret_and_its_origins() {
     let outputs = [("ApiUrl", "https://api.example"), ("TableName", "t-1"), ("TokenKeysArn", "arn:s")];
     let config = service(200, "text/xml", described(&outputs)).await;
     let stack = Stack::read(&config, "storefront").await.unwrap();
+    assert_eq!(stack.chat_secret, None, "deployed by an older template");
+    let newer = [&outputs[..], &[("ChatSecretArn", "arn:c")]].concat();
+    let newer = Stack::read(&service(200, "text/xml", described(&newer)).await, "storefront").await.unwrap();
+    assert_eq!(newer.chat_secret.as_deref(), Some("arn:c"));
     assert_eq!((stack.table.as_str(), stack.secret.as_str()), ("t-1", "arn:s"));
     assert_eq!(stack.origins, ["https://a.example", "https://b.example"]);
     assert_eq!(stack.api_url, "https://api.example");

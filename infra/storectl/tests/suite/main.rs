@@ -6,6 +6,7 @@ mod bad_input;
 mod bans;
 mod bench;
 mod carts;
+mod chat;
 mod check;
 mod codes;
 mod currency;

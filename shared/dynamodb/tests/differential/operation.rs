@@ -24,7 +24,6 @@ pub enum Operation {
     BatchGet(Vec<Item>),
     /// A whole partition.
     Query(&'static str),
-    Put(Item),
     Update(Box<UpdateItemInputBuilder>),
     TransactWrite(Vec<TransactWriteItem>),
 }
@@ -70,12 +69,11 @@ pub fn transaction(new: Item, changed: Item, n: i64) -> Operation {
 }
 
 /// One operation of each kind.
-pub fn one_of_each() -> [Operation; 6] {
+pub fn one_of_each() -> [Operation; 5] {
     [
         Operation::Get(key("a", "1")),
         Operation::BatchGet(vec![key("a", "1"), key("b", "2")]),
         Operation::Query("a"),
-        Operation::Put(key("put", "1")),
         update(key("a", "1"), 1, 7),
         transaction(key("new", "1"), key("a", "1"), 7),
     ]
@@ -98,10 +96,6 @@ impl Operation {
                 let request = request.expression_attribute_values(":pk", text(partition));
                 let rows = table.query(request).await.map_err(|error| Failure::of(&error))?;
                 Ok(rows.into_iter().map(thing).collect())
-            }
-            Self::Put(item) => {
-                table.put(item).await.map_err(|error| Failure::of(&error))?;
-                Ok(Value::Null)
             }
             Self::Update(request) => {
                 let output = table.update(*request).await.map_err(|error| Failure::of(&error))?;
@@ -139,11 +133,6 @@ impl Operation {
                     found.push(read(item.map_err(|error| Failure::of(&error))?));
                 }
                 Ok(found.into())
-            }
-            Self::Put(item) => {
-                let request = client.put_item().table_name(TABLE).set_item(Some(item));
-                Box::pin(request.send()).await.map_err(|error| Failure::of(&error))?;
-                Ok(Value::Null)
             }
             Self::Update(request) => {
                 let request = request.table_name(TABLE).send_with(client);

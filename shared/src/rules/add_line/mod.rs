@@ -141,8 +141,8 @@ pub fn change(inputs: &CartInputs<'_>, id: LineId, change: &Change) -> Result<Op
         Change::Count(count) => new.count = *count,
         Change::Variable(choice) => {
             new.variables.retain(|other| other.id != choice.id);
-            new.variables.push(choice.clone());
-            new.variables.sort_by_key(|variable| variable.id);
+            let place = new.variables.partition_point(|other| other.id < choice.id);
+            new.variables.insert(place, choice.clone());
         }
         Change::Server(server) => new.server = Some(*server),
         Change::Price(price) => new.price = Some(*price),

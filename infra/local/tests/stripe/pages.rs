@@ -1,7 +1,5 @@
 //! The stand-in's pages and webhooks.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
-
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};

@@ -1,0 +1,322 @@
+"""Judges our Stripe crate and the stand-in for Stripe by Stripe's own package.
+
+    python .ci/provider/test.py     after `cargo build --workspace`
+
+The package's types name every parameter that the crate sends and every word that it reads. The package makes every call of
+the crate at the stand-in, checks what comes back against its own classes, and verifies the stand-in's webhooks. So the two
+cannot agree on something that Stripe does not speak.
+"""
+
+import json
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import stripe
+
+sys.dont_write_bytecode = True
+
+from shapes import Wrong, check_object, check_parameter, expect, get_args, hints, members  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+CRATE = ROOT / "shared" / "stripe"
+STAND_IN = ROOT / "target" / "debug" / "stripe-stand-in"
+KEY = "rk_test_judge"
+Session = stripe.checkout.Session
+# The calls, by method and path, with the type of their parameters.
+CALLS = {
+    ("POST", "/v1/checkout/sessions"): Session.CreateParams,
+    ("GET", "/v1/checkout/sessions/*"): Session.RetrieveParams,
+    ("POST", "/v1/checkout/sessions/*/expire"): Session.ExpireParams,
+    ("GET", "/v1/payment_intents/*"): stripe.PaymentIntent.RetrieveParams,
+    ("GET", "/v1/charges/*"): stripe.Charge.RetrieveParams,
+    ("GET", "/v1/disputes/*"): stripe.Dispute.RetrieveParams,
+    ("POST", "/v1/refunds"): stripe.Refund.CreateParams,
+    ("GET", "/v1/events"): stripe.Event.ListParams,
+    ("GET", "/v1/account"): stripe.AccountService.RetrieveCurrentParams,
+    ("GET", "/v1/balance"): stripe.Balance.RetrieveParams,
+    ("POST", "/v1/webhook_endpoints"): stripe.WebhookEndpoint.CreateParams,
+    ("GET", "/v1/webhook_endpoints"): stripe.WebhookEndpoint.ListParams,
+    ("DELETE", "/v1/webhook_endpoints/*"): stripe.WebhookEndpoint.DeleteParams,
+}
+# The crate's lists of words, and the field that they are read from. The package has no list for the two others.
+WORDS = {
+    "SessionStatus": (Session, "status"),
+    "PaymentStatus": (Session, "payment_status"),
+    "IntentStatus": (stripe.PaymentIntent, "status"),
+    "DisputeStatus": (stripe.Dispute, "status"),
+    "EventKind": (stripe.Event, "type"),
+}
+PLAIN_WORDS = {"RefundStatus", "EndpointStatus"}
+
+
+def equal(what, found, wanted):
+    expect(found == wanted, f"{what} is {found!r} and not {wanted!r}")
+
+
+def parameters_of_the_crate():
+    """Every request of the crate has parameters that the package knows, with the right kind of value."""
+    command = ["cargo", "run", "--locked", "-q", "-p", "stripe", "--example", "requests"]
+    lines = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    seen, fields = set(), 0
+    for request in map(json.loads, lines):
+        url = urllib.parse.urlsplit(request["url"])
+        equal("the host", url.netloc, "api.stripe.com")
+        call = (request["method"], re.sub(r"/(cs|pi|ch|du|we)_\w+", "/*", url.path))
+        expect(call in CALLS, f"{call} is not a call of the package")
+        seen.add(call)
+        headers = request["headers"]
+        equal("the version", headers["stripe-version"], stripe._api_version._ApiVersion.CURRENT)
+        creates = call in (("POST", "/v1/checkout/sessions"), ("POST", "/v1/refunds"), ("POST", "/v1/webhook_endpoints"))
+        equal(f"the idempotency key of {call}", "idempotency-key" in headers, creates)
+        known = hints(CALLS[call])
+        for name, value in urllib.parse.parse_qsl(request["body"] or url.query, keep_blank_values=True, strict_parsing=True):
+            first, *keys = re.match(r"[^\[]+", name)[0], *re.findall(r"\[([^\]]*)\]", name)
+            expect(first in known, f"{call}: {first} is not a parameter")
+            check_parameter(first, keys, value, known[first])
+            fields += 1
+    equal("the calls in examples/requests.rs", seen, set(CALLS))
+    declared = sum(source.read_text().count("-> Call<") for source in (CRATE / "src").glob("*.rs"))
+    equal("the number of calls in the crate", declared, len(CALLS))
+    return f"{len(lines)} requests, {fields} fields"
+
+
+def words_of_the_crate():
+    """The words that the crate reads are the package's."""
+    source = "".join(path.read_text() for path in sorted((CRATE / "src").glob("*.rs")) if path.name != "names.rs")
+    lists = re.findall(r"^names! \{\n(?:    ///[^\n]*\n)+    (\w+) \{\n(.*?)^    \}$", source, re.M | re.S)
+    found = {name: set(re.findall(r'= "([\w.]+)",', body)) for name, body in lists}
+    equal("the lists of words", set(found), set(WORDS) | PLAIN_WORDS)
+    for name, (kind, field) in WORDS.items():
+        words = {word for part in members(hints(kind)[field]) for word in get_args(part)}
+        unknown = found[name] - words
+        expect(not unknown, f"{name}: Stripe has no {unknown}")
+        missing = words - found[name]
+        expect(name == "EventKind" or not missing, f"{name} lacks {missing}")
+    return f"{sum(map(len, found.values()))} words"
+
+
+class Receiver:
+    """An endpoint for webhooks."""
+
+    def __init__(self):
+        self.received = received = queue.Queue()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                received.put((self.headers["Stripe-Signature"], body))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def next(self, secret):
+        header, body = self.received.get(timeout=10)
+        event = stripe.Webhook.construct_event(body, header, secret)
+        checked(event, stripe.Event)
+        return event, header, body
+
+
+class Page:
+    """The stand-in's pages."""
+
+    def __init__(self, base):
+        self.base = base
+
+    def send(self, path, **fields):
+        data = urllib.parse.urlencode(fields).encode()
+        opener = urllib.request.build_opener(NoRedirect)
+        try:
+            with opener.open(self.base + path, data, timeout=10) as response:
+                return response.status, None
+        except urllib.error.HTTPError as response:
+            return response.code, response.headers["Location"]
+
+    def press(self, session, action, **fields):
+        status, location = self.send(f"/c/pay/{session.id}", action=action, **fields)
+        equal(f"the status of {action}", status, 303)
+        return location
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def checked(value, kind):
+    """An object, once its fields are found to be those of the package's class."""
+    check_object(json.loads(json.dumps(value)), kind)
+    return value
+
+
+def new_session(key, **other):
+    lines = [{"quantity": 1, "price_data": {"currency": "eur", "unit_amount": 2500, "product_data": {"name": "Squire × 2"}}}]
+    arguments = dict(mode="payment", client_reference_id="order", metadata={"order": "order"}, line_items=lines,
+                     payment_intent_data={"metadata": {"order": "order"}}, adaptive_pricing={"enabled": False},
+                     success_url="http://127.0.0.1:1/flow?id={CHECKOUT_SESSION_ID}", cancel_url="http://127.0.0.1:1/back",
+                     expires_at=EXPIRES)
+    return Session.create(**{**arguments, **other}, idempotency_key=key)
+
+
+EXPIRES = int(time.time()) + 3600
+
+
+def payments(page):
+    """Every state of a session, its payment, charge, refunds and disputes."""
+    states = {
+        "open": (["leave"], "open", "unpaid", None),
+        "paid": (["pay"], "complete", "paid", "succeeded"),
+        "declined": (["decline"], "open", "unpaid", "requires_payment_method"),
+        "processing": (["delayed"], "complete", "unpaid", "processing"),
+        "succeeded": (["delayed", "succeed"], "complete", "paid", "succeeded"),
+        "failed": (["delayed", "fail"], "complete", "unpaid", "requires_payment_method"),
+        "canceled": (["delayed", "cancel_payment"], "complete", "unpaid", "canceled"),
+        "expired": (["expire"], "expired", "unpaid", None),
+    }
+    for name, (actions, status, paid, intent) in states.items():
+        made = checked(new_session(f"state-{name}"), Session)
+        for action in actions:
+            page.send(f"/c/pay/{made.id}", action=action)
+        session = checked(Session.retrieve(made.id, expand=["payment_intent.latest_charge"]), Session)
+        found = session.payment_intent and session.payment_intent.status
+        equal(name, (session.status, session.payment_status, found), (status, paid, intent))
+        if intent:
+            checked(session.payment_intent, stripe.PaymentIntent)
+            checked(session.payment_intent.latest_charge, stripe.Charge)
+    made = new_session("paid")
+    equal("the return address", page.press(made, "pay"), f"http://127.0.0.1:1/flow?id={made.id}")
+    intent = checked(stripe.PaymentIntent.retrieve(Session.retrieve(made.id).payment_intent), stripe.PaymentIntent)
+    refund = stripe.Refund.create(payment_intent=intent.id, amount=500, metadata={"order": "order"}, idempotency_key="refund-0")
+    equal("the refund", (checked(refund, stripe.Refund).amount, refund.status), (500, "succeeded"))
+    page.press(made, "refund_part", amount=1)
+    charge = checked(stripe.Charge.retrieve(intent.latest_charge), stripe.Charge)
+    equal("what is refunded", (charge.amount_refunded, charge.refunded), (501, False))
+    for action in ("dispute", "dispute_lost"):
+        page.press(made, action)
+        event = stripe.Event.list(types=["charge.dispute.created", "charge.dispute.closed"], limit=1).data[0]
+        dispute = checked(stripe.Dispute.retrieve(event.data.object.id), stripe.Dispute)
+        equal("the dispute", dispute.status, "needs_response" if action == "dispute" else "lost")
+    expired = Session.expire(new_session("expire").id)
+    equal("the expired session", checked(expired, Session).status, "expired")
+    return f"{len(states)} states"
+
+
+def lists_and_account():
+    events = list(stripe.Event.list(created={"gte": EXPIRES - 3600}, limit=3).auto_paging_iter())
+    expect(len(events) > 20 and len({event.id for event in events}) == len(events), f"{len(events)} events on all pages")
+    for event in events:
+        checked(event, stripe.Event)
+        checked(event.data.object, type(event.data.object))
+    equal("the newest event", checked(stripe.Event.retrieve(events[0].id), stripe.Event).type, events[0].type)
+    checked(stripe.Account.retrieve(), stripe.Account)
+    expect(not checked(stripe.Balance.retrieve(), stripe.Balance).livemode, "the balance is real money")
+    return f"{len(events)} events"
+
+
+def webhooks(page, receiver):
+    """The stand-in's signatures are verified by the package."""
+    kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded", "checkout.session.expired"]
+    endpoint = checked(stripe.WebhookEndpoint.create(url=receiver.url, enabled_events=kinds, description="Judge",
+                                                     api_version=stripe.api_version), stripe.WebhookEndpoint)
+    listed = stripe.WebhookEndpoint.list().data
+    expect([found.id for found in listed] == [endpoint.id] and not listed[0].get("secret"), "the endpoints that are listed")
+    made = new_session("webhooks")
+    page.press(made, "delayed")
+    event, header, body = receiver.next(endpoint.secret)
+    equal("the event", (event.type, event.data.object.id, event.api_version), (kinds[0], made.id, stripe.api_version))
+    for other_body, secret in ((body + b" ", endpoint.secret), (body, "whsec_other")):
+        try:
+            stripe.Webhook.construct_event(other_body, header, secret)
+        except stripe.SignatureVerificationError:
+            continue
+        raise Wrong("a wrong signature was accepted")
+    page.send("/switches", twice="on")
+    page.press(made, "succeed")
+    first, second = (receiver.next(endpoint.secret)[0].id for _ in range(2))
+    equal("the repeated event", first, second)
+    page.send("/switches")
+    expect(stripe.WebhookEndpoint.delete(endpoint.id).deleted, "the endpoint is deleted")
+    return "signatures"
+
+
+def raises(kind, call, code=None, param=None, status=None):
+    try:
+        call()
+    except kind as error:
+        expect(type(error) is kind, f"{type(error).__name__} in place of {kind.__name__}")
+        body = (error.json_body or {}).get("error", {})
+        found = (body.get("code"), body.get("param"), error.http_status)
+        equal("code, parameter and status", found, (code, param, status))
+        return error
+    raise Wrong(f"{kind.__name__} was not raised")
+
+
+def errors(page):
+    """Refusals are the package's exceptions."""
+    invalid = stripe.InvalidRequestError
+    raises(invalid, lambda: Session.retrieve("cs_test_none"), "resource_missing", "session", 404)
+    raises(invalid, lambda: new_session("e1", colour="red"), "parameter_unknown", "colour", 400)
+    raises(invalid, lambda: new_session("e2", expires_at=EXPIRES - 3000), None, "expires_at", 400)
+    raises(invalid, lambda: Session.create(success_url="http://127.0.0.1"), "parameter_missing", "mode", 400)
+    raises(invalid, lambda: Session.expire(new_session("expire").id), None, None, 400)
+    paid = new_session("e3")
+    page.press(paid, "pay")
+    page.press(paid, "refund")
+    intent = Session.retrieve(paid.id).payment_intent
+    raises(invalid, lambda: stripe.Refund.create(payment_intent=intent), "charge_already_refunded", None, 400)
+    first = new_session("repeated")
+    again = new_session("repeated")
+    equal("the repeated session", again.id, first.id)
+    equal("its header", again.last_response.headers.get("idempotent-replayed"), "true")
+    raises(stripe.IdempotencyError, lambda: new_session("repeated", client_reference_id="other"), None, None, 400)
+    for fault, kind, code, status in [
+        ("402", stripe.CardError, "card_declined", 402), ("403", stripe.PermissionError, None, 403),
+        ("409", stripe.APIError, "idempotency_key_in_use", 409), ("429", stripe.RateLimitError, "rate_limit", 429),
+        ("500", stripe.APIError, None, 500), ("cut", stripe.APIConnectionError, None, None),
+    ]:
+        page.send("/faults", fault=fault)
+        raises(kind, lambda: new_session(f"fault-{fault}"), code, None, status)
+    error = raises(stripe.APIError, lambda: new_session("fault-500"), None, None, 500)
+    equal("the replayed error", error.headers.get("idempotent-replayed"), "true")
+    page.send("/faults", fault="after-cut")
+    raises(stripe.APIConnectionError, lambda: new_session("lost"))
+    equal("the lost session", new_session("lost").last_response.headers.get("idempotent-replayed"), "true")
+    raises(stripe.AuthenticationError, lambda: stripe.Balance.retrieve(api_key="rk_test_other"), None, None, 401)
+    raises(invalid, lambda: stripe.Balance.retrieve(stripe_version="2020-08-27"), None, None, 400)
+    return "exceptions"
+
+
+def main():
+    stand_in = subprocess.Popen([STAND_IN, "--key", KEY], stdout=subprocess.PIPE, text=True)
+    try:
+        stripe.api_base = stand_in.stdout.readline().strip()
+        stripe.api_key = KEY
+        stripe.api_version = stripe._api_version._ApiVersion.CURRENT
+        stripe.max_network_retries = 0
+        page = Page(stripe.api_base)
+        steps = [("parameters", parameters_of_the_crate), ("words", words_of_the_crate), ("payments", lambda: payments(page)),
+                 ("lists", lists_and_account), ("webhooks", lambda: webhooks(page, Receiver())), ("errors", lambda: errors(page))]
+        for name, step in steps:
+            print(f"ok   {name}: {step()}", flush=True)
+    except Wrong as error:
+        sys.exit(f"FAIL {name}: {error}")
+    finally:
+        stand_in.terminate()
+        stand_in.wait()
+
+
+if __name__ == "__main__":
+    main()

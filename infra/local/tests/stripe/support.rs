@@ -1,0 +1,127 @@
+//! A stand-in with a client.
+
+use local::stripe::{Action, Options, StandIn, start};
+use rustls::RootCertStore;
+use shared::clock::Clock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use stripe::{
+    ApiBase, Charge, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, PaymentIntent,
+    Refund, RefusalKind, SecretKey, Session,
+};
+
+pub const NOW: i64 = 1_800_000_000;
+pub const ORDER: &str = "ska237syhxydekce";
+
+/// A clock that a test sets.
+#[derive(Debug)]
+pub struct Set(pub AtomicI64);
+
+impl Clock for Set {
+    fn now(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::SeqCst).unsigned_abs())
+    }
+}
+
+/// A stand-in with a client.
+pub struct Store {
+    pub stand_in: StandIn,
+    pub client: Client,
+    pub clock: Arc<Set>,
+}
+
+impl Store {
+    pub async fn open() -> Self {
+        let clock = Arc::new(Set(AtomicI64::new(NOW)));
+        let stand_in = start(Options { clock: Arc::clone(&clock) as _, ..Options::default() }).await.unwrap();
+        let client = client(&stand_in, local::stripe::KEY);
+        Self { stand_in, client, clock }
+    }
+
+    /// Creates a session of 25.00.
+    pub async fn session(&self, key: &str, delayed: bool) -> Session {
+        self.client.send(&new_session(key, delayed)).await.unwrap()
+    }
+
+    pub async fn fetch(&self, session: &Session) -> Session {
+        self.client.send(&Session::retrieve(&session.id)).await.unwrap()
+    }
+
+    /// Creates a session, does something on its page and fetches it.
+    pub async fn after(&self, delayed: bool, actions: &[Action]) -> Session {
+        let session = self.session("after", delayed).await;
+        for action in actions {
+            self.stand_in.act(session.id.as_str(), action).unwrap();
+        }
+        self.fetch(&session).await
+    }
+
+    pub async fn kinds(&self) -> Vec<EventKind> {
+        let events = self.client.send(&Event::list(&EventKind::ALL, NOW, None)).await.unwrap().data;
+        events.into_iter().rev().map(|event| event.kind).collect()
+    }
+
+    pub async fn charge(&self, session: &Session) -> Charge {
+        let intent = session.payment_intent.as_ref().unwrap().object().unwrap();
+        let intent = self.client.send(&PaymentIntent::retrieve(&intent.id)).await.unwrap();
+        intent.latest_charge.unwrap().object().unwrap().clone()
+    }
+
+    /// Refunds a session, as the order's owner does.
+    pub async fn refund(&self, session: &Session, amount: Option<i64>, name: &str) -> Result<Refund, Error> {
+        let payment_intent = session.payment_intent.as_ref().unwrap().id();
+        self.client.send(&Refund::create(&NewRefund { payment_intent, amount, order: ORDER }, key(name))).await
+    }
+
+    pub fn calls(&self, route: &str) -> usize {
+        self.stand_in.received().iter().filter(|received| received.route == route).count()
+    }
+}
+
+pub fn client(stand_in: &StandIn, key: &str) -> Client {
+    let http = outgoing::Client::new(RootCertStore::empty()).within(Duration::from_millis(1_500));
+    Client::new(http, ApiBase::parse(&stand_in.base_url()).unwrap(), SecretKey::parse(key).unwrap())
+}
+
+pub fn key(name: &str) -> IdempotencyKey {
+    IdempotencyKey::parse(name).unwrap()
+}
+
+pub fn new_session(name: &str, delayed: bool) -> stripe::Call<Session> {
+    let lines = [Line { name: "Squire × 2", amount: 1_998 }, Line { name: "<b>\"Ember\" & co</b>", amount: 502 }];
+    session_of(&lines, NOW + 3_600, name, delayed)
+}
+
+pub fn session_of(lines: &[Line<'_>], expires_at: i64, name: &str, delayed: bool) -> stripe::Call<Session> {
+    let new = NewSession {
+        order: ORDER,
+        currency: "EUR",
+        lines,
+        success_url: "http://127.0.0.1:1/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}",
+        cancel_url: "http://127.0.0.1:1/checkout",
+        expires_at,
+        delayed,
+    };
+    Session::create(&new, key(name))
+}
+
+pub fn intent(session: &Session) -> &PaymentIntent {
+    session.payment_intent.as_ref().unwrap().object().unwrap()
+}
+
+#[track_caller]
+pub fn refused(
+    result: Result<impl std::fmt::Debug, Error>,
+    kind: RefusalKind,
+    code: Option<&str>,
+    param: Option<&str>,
+) {
+    match result.unwrap_err() {
+        Error::Refused(refusal) => {
+            let found = (refusal.kind, refusal.code.as_deref(), refusal.param.as_deref());
+            assert_eq!(found, (kind, code, param), "{refusal}");
+        }
+        error => assert_eq!(error.to_string(), "a refusal"),
+    }
+}

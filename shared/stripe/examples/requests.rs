@@ -1,0 +1,58 @@
+//! Prints every call as it is sent, one line of JSON each, for the judge in `.ci/provider`.
+
+#![expect(clippy::disallowed_methods, reason = "the URL is our own")]
+
+use serde_json::json;
+use std::error::Error;
+use std::io::Write as _;
+use stripe::{
+    Account, ApiBase, Balance, Call, Charge, Dispute, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession,
+    NewWebhookEndpoint, ObjectId, PaymentIntent, Refund, SecretKey, Session, WebhookEndpoint,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let lines = [Line { name: "Squire × 2", amount: 1_998 }, Line { name: "Ember & co", amount: 502 }];
+    let new = NewSession {
+        order: "ska237syhxydekce",
+        currency: "EUR",
+        lines: &lines,
+        success_url: "https://store.example/payment/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}",
+        cancel_url: "https://store.example/checkout",
+        expires_at: 1_800_002_100,
+        delayed: false,
+    };
+    let key = |name: &str| IdempotencyKey::parse(name);
+    let id = |name: &str| ObjectId::parse(name);
+    print(&Session::create(&new, key("ska237syhxydekce-1")?))?;
+    print(&Session::retrieve(&id("cs_test_1")?))?;
+    print(&Session::expire(&id("cs_test_1")?))?;
+    print(&PaymentIntent::retrieve(&id("pi_1")?))?;
+    print(&Charge::retrieve(&id("ch_1")?))?;
+    print(&Dispute::retrieve(&id("du_1")?))?;
+    let refund = NewRefund { payment_intent: &id("pi_1")?, amount: Some(502), order: "ska237syhxydekce" };
+    print(&Refund::create(&refund, key("refund-ska237syhxydekce-0")?))?;
+    print(&Event::list(&EventKind::ALL, 1_800_000_000, Some(&id("evt_1")?)))?;
+    print(&Account::retrieve())?;
+    print(&Balance::retrieve())?;
+    let endpoint = NewWebhookEndpoint {
+        url: "https://api.example/payments/webhook/stripe",
+        kinds: &EventKind::ALL,
+        description: "Store",
+    };
+    print(&WebhookEndpoint::create(&endpoint, key("connect-1")?))?;
+    print(&WebhookEndpoint::list())?;
+    print(&WebhookEndpoint::delete(&id("we_1")?))
+}
+
+fn print<T>(call: &Call<T>) -> Result<(), Box<dyn Error>> {
+    let request = call.request(&ApiBase::default(), &SecretKey::parse("rk_test_example")?)?;
+    let headers: serde_json::Map<String, serde_json::Value> = request
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().into()))
+        .collect();
+    let (url, body) = (request.uri().to_string(), std::str::from_utf8(request.body())?);
+    let line = json!({ "method": request.method().as_str(), "url": url, "headers": headers, "body": body });
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}

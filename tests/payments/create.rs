@@ -1,0 +1,177 @@
+//! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
+
+use super::support::{act, add, agreed, call, create, login, status};
+use local::stripe::Action;
+use serde_json::{Value, json};
+use tests::TestStore;
+
+const PATH: &str = "/payments/create";
+
+/// The reply to a checkout of a cart, with the fields of the request that differ from the usual ones.
+async fn refused(store: &TestStore, token: &str, changes: &Value) -> String {
+    let mut body = agreed();
+    body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    let reply = call(store, token, PATH, &body).await;
+    let data = reply.data();
+    assert_eq!((reply.status.as_u16(), &data["success"]), (200, &json!(false)), "{data}");
+    data["message"].as_str().unwrap().to_owned()
+}
+
+fn words(label: &str, state: &str) -> (String, String) {
+    (label.to_owned(), state.to_owned())
+}
+
+#[tokio::test]
+async fn a_cart_is_paid_once_and_leaves_the_cart() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 2).await;
+    let reply = call(&store, &token, PATH, &agreed()).await;
+    let mut data = reply.data();
+    (data["order_id"], data["data"]["url"]) = (json!("[order]"), json!("[url]"));
+    insta::assert_json_snapshot!("a_checkout", data);
+    let begun = create(&store, &token).await;
+    assert_eq!(store.payments.sessions(), std::slice::from_ref(&begun.session), "the same checkout again");
+    assert_eq!(status(&store, &token, &begun).await, words("pending", "PENDING"));
+    act(&store, &begun, &Action::Pay).await;
+    assert_eq!(status(&store, &token, &begun).await, words("success", "PAID"));
+    let cart = call(&store, &token, "/cart/get", &json!({})).await.data();
+    assert_eq!((&cart["items"], &cart["cart"]["price"]), (&json!([]), &json!(0)));
+    assert_eq!(refused(&store, &token, &json!({})).await, "Your cart is empty.");
+}
+
+#[tokio::test]
+async fn a_paid_checkout_is_found_without_any_notice() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    let begun = create(&store, &token).await;
+    store.payments.act(&begun.session, &Action::Pay).unwrap();
+    assert_eq!(status(&store, &token, &begun).await, words("success", "PAID"));
+}
+
+#[tokio::test]
+async fn the_provider_is_asked_at_most_every_ten_seconds() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    let begun = create(&store, &token).await;
+    for _ in 0..3 {
+        assert_eq!(status(&store, &token, &begun).await, words("pending", "PENDING"));
+    }
+    let looks = || store.payments.received().iter().filter(|call| call.route.starts_with("GET ")).count();
+    assert_eq!(looks(), 1);
+    store.clock.advance(std::time::Duration::from_secs(11));
+    status(&store, &token, &begun).await;
+    assert_eq!(looks(), 2);
+}
+
+#[tokio::test]
+async fn an_expired_checkout_gives_back_what_it_held() {
+    let store = TestStore::open().await;
+    let (first, second) = (login(&store, "First").await, login(&store, "Second").await);
+    let item = limited(&store).await;
+    add(&store, &first, item.0, item.1).await;
+    let begun = create(&store, &first).await;
+    let sold_out = call(&store, &second, &format!("/cart/add/{}", item.0), &json!({})).await;
+    store.clock.advance(std::time::Duration::from_secs(6));
+    let later = call(&store, &second, &format!("/cart/add/{}", item.0), &json!({})).await;
+    assert_eq!(later.status, 422, "{} {}", sold_out.text, later.text);
+    act(&store, &begun, &Action::Expire).await;
+    assert_eq!(status(&store, &first, &begun).await, words("cancelled", "CANCELLED"));
+    store.clock.advance(std::time::Duration::from_secs(6));
+    add(&store, &second, item.0, 1).await;
+    create(&store, &second).await;
+}
+
+/// The sample store's item with few units left in all, and how many one buyer may have.
+async fn limited(store: &TestStore) -> (u64, u32) {
+    let token = login(store, "Looker").await;
+    for id in [204_u64, 203, 205] {
+        let item = call(store, &token, &format!("/items/get/{id}"), &json!({})).await.data();
+        if let Some(limit) = item["quantityGlobalLimit"].as_u64().filter(|limit| *limit <= 10) {
+            let left = limit - item["quantityGlobalCurrentLimit"].as_u64().unwrap();
+            return (id, u32::try_from(left).unwrap());
+        }
+    }
+    panic!("no item with a small limit");
+}
+
+#[tokio::test]
+async fn a_changed_cart_ends_the_old_checkout_and_begins_another() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    let old = create(&store, &token).await;
+    add(&store, &token, 302, 1).await;
+    let new = create(&store, &token).await;
+    assert_ne!(old.order, new.order);
+    assert_eq!(status(&store, &token, &old).await, words("cancelled", "CANCELLED"));
+    store.payments.act(&old.session, &Action::Pay).unwrap_err();
+    act(&store, &new, &Action::Pay).await;
+    assert_eq!(status(&store, &token, &new).await, words("success", "PAID"));
+}
+
+#[tokio::test]
+async fn every_refusal_is_a_sentence() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    assert_eq!(refused(&store, &token, &json!({})).await, "Your cart is empty.");
+    add(&store, &token, 302, 1).await;
+    for field in ["termsAndConditions", "privacyPolicy"] {
+        let message = refused(&store, &token, &json!({ (field): false })).await;
+        assert_eq!(message, "Please accept the terms and conditions and the privacy policy.");
+    }
+    let message = refused(&store, &token, &json!({ "paymentMethod": "Barter" })).await;
+    assert_eq!(message, "This payment method is not available.");
+}
+
+#[tokio::test]
+async fn fields_of_a_wrong_type_are_named() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    let many: serde_json::Map<String, Value> = (0..9).map(|n| (format!("d{n}"), json!("x"))).collect();
+    for (field, value) in [
+        ("paymentMethod", json!(7)),
+        ("paymentMethod", json!(" ")),
+        ("termsAndConditions", json!("yes")),
+        ("privacyPolicy", Value::Null),
+        ("details", Value::Object(many)),
+        ("details", json!({ "name": "x".repeat(256) })),
+        ("details", json!({ "name": 1 })),
+        ("chatId", json!(12)),
+    ] {
+        let mut body = agreed();
+        body[field] = value.clone();
+        let reply = call(&store, &token, PATH, &body).await;
+        assert_eq!(reply.status, 400, "{field} {value}: {}", reply.text);
+        assert!(reply.text.contains(field), "{}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn the_eleventh_attempt_of_an_address_is_refused_with_a_time() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    for _ in 0..10 {
+        refused(&store, &token, &json!({})).await;
+    }
+    let reply = call(&store, &token, PATH, &agreed()).await;
+    assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (200, "600"));
+    assert_eq!(reply.data()["message"], "Too many attempts. Please try again later.");
+}
+
+#[tokio::test]
+async fn a_provider_that_is_away_is_503_and_the_same_call_goes_on() {
+    let mut store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    let at = store.payments.base_url();
+    store.set_payment_provider("http://127.0.0.1:9");
+    let reply = call(&store, &token, PATH, &agreed()).await;
+    assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (503, "1"), "{}", reply.text);
+    store.set_payment_provider(&at);
+    let begun = create(&store, &token).await;
+    act(&store, &begun, &Action::Pay).await;
+    assert_eq!(status(&store, &token, &begun).await, words("success", "PAID"));
+}

@@ -1,0 +1,93 @@
+//! POST /payments/webhook/stripe: a notice says only where to look.
+
+use super::support::{act, add, create, login, status};
+use local::stripe::Action;
+use serde_json::json;
+use tests::{Call, Reply, TestStore};
+
+const PATH: &str = "/payments/webhook/stripe";
+
+async fn send(store: &TestStore, header: &str, body: &[u8]) -> Reply {
+    store.send(Call::post(PATH).header("stripe-signature", header).bytes(body)).await
+}
+
+#[tokio::test]
+async fn a_notice_about_something_else_is_received() {
+    let store = TestStore::open().await;
+    let reply = store.invoke_file("payments/stripe_webhook").await;
+    insta::assert_json_snapshot!("a_notice", reply.data());
+}
+
+#[tokio::test]
+async fn only_a_notice_with_our_signature_is_read() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    let begun = create(&store, &token).await;
+    store.payments.act(&begun.session, &Action::Pay).unwrap();
+    let event = store.payments.events().pop().unwrap();
+    let good = store.payments.signed(&event).unwrap();
+    let mut changed = good.body.clone().into_bytes();
+    changed[10] ^= 1;
+    let stale = good.header.replacen("t=1", "t=0", 1);
+    let twice = format!("{},{}", good.header.split(',').next().unwrap(), good.header);
+    for (header, body) in [
+        ("", good.body.as_bytes()),
+        ("v1=00", good.body.as_bytes()),
+        (&stale, good.body.as_bytes()),
+        (&twice, good.body.as_bytes()),
+        (&good.header, &changed),
+    ] {
+        assert_eq!(send(&store, header, body).await.status, 400, "{header}");
+    }
+    assert_eq!(store.send(Call::post(PATH).bytes(good.body.clone())).await.status, 400, "no header");
+    let large = vec![b' '; 256 * 1024 + 1];
+    assert_eq!(send(&store, &good.header, &large).await.status, 413);
+}
+
+#[tokio::test]
+async fn a_notice_may_come_often_and_late() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    let begun = create(&store, &token).await;
+    store.payments.act(&begun.session, &Action::Pay).unwrap();
+    store.payments.act(&begun.session, &Action::Refund(None)).unwrap();
+    let mut events = store.payments.events();
+    events.reverse();
+    for event in events.iter().chain(&events.clone()) {
+        let notice = store.payments.signed(event).unwrap();
+        assert_eq!(send(&store, &notice.header, notice.body.as_bytes()).await.status, 200);
+    }
+    let (_, state) = status(&store, &token, &begun).await;
+    assert!(state == "CANCELLED" || state == "REFUNDED", "{state}");
+}
+
+#[tokio::test]
+async fn a_refund_at_the_provider_refunds_the_order() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 2).await;
+    let begun = create(&store, &token).await;
+    act(&store, &begun, &Action::Pay).await;
+    act(&store, &begun, &Action::Refund(Some(100))).await;
+    assert_eq!(status(&store, &token, &begun).await.1, "PAID");
+    act(&store, &begun, &Action::Refund(None)).await;
+    assert_eq!(status(&store, &token, &begun).await, ("cancelled".to_owned(), "REFUNDED".to_owned()));
+}
+
+#[tokio::test]
+async fn a_delayed_payment_is_decided_later() {
+    let mut store = TestStore::open().await;
+    store.delay_payments().await;
+    for (name, action, end) in [("One", Action::Succeed, "PAID"), ("Two", Action::Fail, "FAILED")] {
+        let token = login(&store, name).await;
+        add(&store, &token, 302, 1).await;
+        let begun = create(&store, &token).await;
+        act(&store, &begun, &Action::PayDelayed).await;
+        assert_eq!(status(&store, &token, &begun).await.1, "PENDING");
+        act(&store, &begun, &action).await;
+        assert_eq!(status(&store, &token, &begun).await.1, end);
+    }
+    assert_eq!(json!(store.payments.sessions().len()), 2);
+}

@@ -1,0 +1,66 @@
+//! Checkouts through the gateway, paid at the stand-in.
+
+use local::stripe::Action;
+use serde_json::{Value, json};
+use tests::{Call, Reply, TestStore};
+
+/// What the storefront sends.
+pub fn agreed() -> Value {
+    json!({ "paymentMethod": "Stripe", "currency": "EUR", "termsAndConditions": true, "privacyPolicy": true,
+            "details": { "email": "player@example.com" }, "chatId": null })
+}
+
+/// Logs a new player in.
+pub async fn login(store: &TestStore, name: &str) -> String {
+    let reply = store.send(Call::post("/auth/username").json(&json!({ "username": name }))).await;
+    reply.data().as_str().unwrap().to_owned()
+}
+
+/// Calls an endpoint that needs a token.
+pub async fn call(store: &TestStore, token: &str, path: &str, body: &Value) -> Reply {
+    store.send(Call::post(path).token(token).json(body)).await
+}
+
+/// Puts units of an item into the cart.
+pub async fn add(store: &TestStore, token: &str, item: u64, count: u32) {
+    let reply = call(store, token, &format!("/cart/add/{item}"), &json!({ "count": count })).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+}
+
+/// A checkout that began.
+pub struct Begun {
+    /// The order's internal id.
+    pub order: String,
+    /// The provider's session.
+    pub session: String,
+}
+
+/// Begins a checkout of the cart.
+pub async fn create(store: &TestStore, token: &str) -> Begun {
+    let reply = call(store, token, "/payments/create", &agreed()).await;
+    let data = reply.data();
+    assert_eq!(data["success"], true, "{data}");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let session = text(&data["data"]["url"]).rsplit('/').next().unwrap().to_owned();
+    Begun { order: text(&data["order_id"]), session }
+}
+
+/// Does what the buyer does on the provider's page, and passes every notice on, as the provider does.
+pub async fn act(store: &TestStore, begun: &Begun, action: &Action) {
+    let before = store.payments.events();
+    store.payments.act(&begun.session, action).unwrap();
+    for event in store.payments.events().iter().filter(|event| !before.contains(event)) {
+        let notice = store.payments.signed(event).unwrap();
+        let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &notice.header);
+        let reply = store.send(call.bytes(notice.body)).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+    }
+}
+
+/// The order's state by payments/checkStatus: its label and its status.
+pub async fn status(store: &TestStore, token: &str, begun: &Begun) -> (String, String) {
+    let body = json!({ "order_id": begun.order, "checkout_id": begun.session });
+    let data = call(store, token, "/payments/checkStatus", &body).await.data();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&data["status"]), text(&data["order_data"]["status"]))
+}
