@@ -5,7 +5,8 @@ import type { components, paths } from "./api.ts";
 type Schemas = components["schemas"];
 type Post = { [P in keyof paths]: paths[P] extends { post: object } ? P : never }[keyof paths];
 type Operation<P extends Post> = paths[P] extends { post: infer O } ? O : never;
-type Body<P extends Post> = Operation<P> extends { requestBody: { content: { "application/json": infer B } } } ? B : undefined;
+type Sent<P extends Post> = Operation<P> extends { requestBody?: infer R } ? NonNullable<R> : never;
+type Body<P extends Post> = [Sent<P>] extends [never] ? undefined : Sent<P> extends { content: { "application/json": infer B } } ? B : never;
 type Ok<P extends Post> = Operation<P> extends { responses: { 200: { content: { "application/json": infer R } } } } ? R : never;
 
 /** A response other than 200, with its text for people. */
@@ -49,8 +50,7 @@ console.log("added", item.name, "as line", added.cid);
 const { cart, items } = await buyer.post("/cart/get", undefined);
 console.log(items.length, "line,", cart.price, system_currency.name);
 
-// An ordinary refusal is 200: the body says so.
-const coupon = await buyer.post("/cart/acceptCoupon", { coupon: "no-such-code" });
+const coupon = await buyer.post("/cart/acceptCoupon", { coupon: "no-such-code" }); // refused with 200: the body says so
 console.log(coupon.success, coupon.message);
 try {
   await buyer.post("/cart/changePrice/{cid}", { price: 1 }, { cid: added.cid });
