@@ -12,6 +12,7 @@ mod catalog;
 mod citations;
 mod connections;
 mod content;
+mod contract;
 mod coverage;
 mod dashboard;
 mod events;

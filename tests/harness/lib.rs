@@ -10,6 +10,7 @@
 
 mod calls;
 mod clock;
+pub mod conformance;
 mod cut;
 mod endpoints;
 mod faults;

@@ -1,9 +1,11 @@
 //! Requests as a client sends them, the event files, and responses.
 
+use crate::conformance;
 use crate::store::repository;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use lambda_http::{Body, Response};
 use local::gateway::Gateway;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// A request to be sent through the gateway.
@@ -91,7 +93,10 @@ impl Reply {
     pub(crate) async fn from_gateway(gateway: &Gateway, call: Call) -> Self {
         let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
         let response = gateway.respond(&call.method, (path, query), &call.headers, &call.body, &call.source_ip);
-        Self::of(response.await)
+        let reply = Self::of(response.await);
+        let path = percent_decode_str(path).decode_utf8_lossy();
+        conformance::check(call.method.as_str(), &path, None, &reply);
+        reply
     }
 
     pub(crate) fn of(response: Response<Body>) -> Self {

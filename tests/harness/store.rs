@@ -2,6 +2,7 @@
 
 use crate::calls::Calls;
 use crate::clock::{NOW, TestClock};
+use crate::conformance;
 use crate::faults::Faults;
 use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
@@ -274,6 +275,15 @@ impl TestStore {
 
     /// Passes an event to a function, as Lambda does.
     pub async fn invoke(&self, function: &str, event: &Value) -> Reply {
+        let reply = self.invoke_unchecked(function, event).await;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (method, path) = (text(&event["requestContext"]["http"]["method"]), text(&event["rawPath"]));
+        conformance::check(&method, &path, Some(function), &reply);
+        reply
+    }
+
+    /// Passes an event to a function, and does not compare the response with the OpenAPI document.
+    pub async fn invoke_unchecked(&self, function: &str, event: &Value) -> Reply {
         let request = lambda_http::request::from_str(&event.to_string()).expect("a gateway event");
         Reply::of(self.functions.call(function, request).await.expect("a function of that name"))
     }

@@ -61,17 +61,23 @@ struct CartBody<'a> {
     /// The referral code. Empty if none is set.
     referral_code: &'a str,
     /// Number of units in the available lines.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     items: u64,
     /// Money: the available lines that are paid in money, before codes.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     clear_price: Decimal,
     /// Virtual currency: the available lines that are sold for virtual currency only.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     virtual_price: Decimal,
     /// Money: the amount to pay, `clear_price` − `coupon_sum` − `gift_sum`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     price: Decimal,
     /// Money: always 0; no tax is added to the prices.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     tax: Decimal,
     /// 1 if an item of the cart needs a linked account of the chat platform, else 0.
     #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     chat_sync: u8,
     /// The open checkout. Null if there is none.
     checkout: Option<CheckoutBody<'a>>,
@@ -131,6 +137,7 @@ struct CartItemBody<'a> {
     /// The recipient. Absent if the line is not a gift.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "GiftBody"))]
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     gift: Option<GiftBody<'a>>,
 }
 
@@ -145,17 +152,22 @@ struct VariableBody<'a> {
     /// The value that the buyer chose or entered. Empty if it is not set, or no longer one that can be chosen.
     value: &'a str,
     /// The variable's id.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     identifier: String,
     /// Always empty.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     description: &'static str,
     /// 0 if the value is one of `variables`, 1 for a text, 2 for a number.
     #[serde(rename = "type")]
     #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     kind: u8,
     /// The same as `value`.
     #[serde(rename = "use")]
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     used: &'a str,
     /// The values to choose from. Empty if the buyer enters a value.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     variables: Vec<OptionBody<'a>>,
 }
 

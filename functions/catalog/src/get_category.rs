@@ -50,6 +50,7 @@ struct SectionBody<'a> {
     /// The category.
     category: CategoryBody<'a>,
     /// The category's own active items, by `sorting`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     items: Vec<CatalogItemBody<'a>>,
 }
 
@@ -64,14 +65,18 @@ struct CategoryBody<'a> {
     /// The rows of the category's comparison table, by `sorting`. Empty if it has none.
     comparison: &'a [Comparison],
     /// The category's full path, such as `/ranks/vip`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     url: &'a str,
     /// The category's description. Null if it has none.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     description: Option<&'a str>,
     /// The URL of the category's image. Null if it has none.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     img: Option<&'a str>,
     /// True if the category has comparison rows. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     is_comparison: Option<bool>,
 }
 
@@ -84,10 +89,12 @@ pub struct CatalogItemBody<'a> {
     /// The item's name.
     name: &'a str,
     /// The item's description. Empty if it has none.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     description: &'a str,
     /// Money: what one unit costs the caller now.
     price: Decimal,
     /// Money: the regular price, `price` + `discount`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     original_price: Decimal,
     /// Money: the amount taken off, by a sale and by what the caller owns.
     discount: Decimal,

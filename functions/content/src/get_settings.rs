@@ -72,8 +72,10 @@ pub struct SettingsReply<'a> {
     system_language: &'a Language,
     /// 1 if the patrons list is shown, otherwise 0.
     #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     is_patrons_enabled: u8,
     /// Whether [guest mode](rules.md#guest-mode) is on.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     guest_mode_enabled: bool,
 }
 

@@ -33,6 +33,7 @@ pub struct StatusRequest {
     /// The provider's id of the checkout, as it is in the address to which the buyer returned. With it, `status` says how
     /// far the payment is, and the provider is asked if the order is still pending.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     checkout_id: Option<String>,
 }
 
@@ -50,6 +51,7 @@ pub enum StatusReply<'a> {
         order_data: OrderBody<'a>,
     },
     /// The caller may see the order, and its payment has not ended. Only if the request has a `checkout_id`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     Pending {
         /// The state of the order, as a text for people.
         message: &'static str,
@@ -57,6 +59,7 @@ pub enum StatusReply<'a> {
         order_data: OrderBody<'a>,
     },
     /// The caller may see the order, and its payment failed. Only if the request has a `checkout_id`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     Failed {
         /// The state of the order, as a text for people.
         message: &'static str,
@@ -64,6 +67,7 @@ pub enum StatusReply<'a> {
         order_data: OrderBody<'a>,
     },
     /// The caller may see the order, and it was cancelled or refunded. Only if the request has a `checkout_id`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     Cancelled {
         /// The state of the order, as a text for people.
         message: &'static str,

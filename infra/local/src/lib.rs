@@ -13,6 +13,7 @@ pub mod functions;
 pub mod gateway;
 pub mod options;
 pub mod ready;
+pub mod reference;
 pub mod server;
 pub mod site;
 pub mod store;

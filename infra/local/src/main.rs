@@ -7,6 +7,7 @@ use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::options::Options;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
+use local::reference::Reference;
 use local::site::{self, Demo, Images};
 use local::store::Store;
 use local::stripe::{self, StandIn};
@@ -116,7 +117,13 @@ async fn run(options: &Options) -> Result<(), StartError> {
     if differs {
         note_difference(options);
     }
-    let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, quiet: options.quiet };
+    // The first user's token is filled in.
+    let shown = ready.shown_user.as_ref();
+    let tokens = ready.tokens.iter().filter(|(name, _)| shown != Some(name));
+    let tokens = shown.and_then(|name| ready.tokens.get_key_value(name)).into_iter().chain(tokens);
+    let tokens = tokens.map(|(name, token)| (name.as_str(), token.as_str()));
+    let reference = Reference::new(base_path, tokens);
+    let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, reference, quiet: options.quiet };
     server::serve(listener, gateway, clock, beside, stopped).await;
     Ok(())
 }

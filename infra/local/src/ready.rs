@@ -106,6 +106,13 @@ pub fn revoked(live: &Live, now: i64) -> Vec<String> {
     users.map(|user| user.username.clone()).collect()
 }
 
+impl Ready {
+    /// The server's address without the path before the routes.
+    fn origin(&self) -> String {
+        url::Url::parse(&self.base_url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
+    }
+}
+
 impl Try {
     /// Picks values from a store at `now`.
     #[must_use]
@@ -173,6 +180,7 @@ impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "The shop is open at {}", self.shop)?;
         writeln!(f, "Its API is at {}", self.base_url)?;
+        writeln!(f, "Its reference, to try every call, is at {}/reference", self.origin())?;
         writeln!(f, "The database is at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
         writeln!(f, "Tokens, valid for a week:")?;
         for (name, token) in &self.tokens {

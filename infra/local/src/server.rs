@@ -2,6 +2,7 @@
 
 use crate::error::StartError;
 use crate::gateway::{Gateway, LARGEST_BODY};
+use crate::reference::Reference;
 use crate::site::{self, Images};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -44,7 +45,7 @@ pub fn url_of(listener: &TcpListener) -> Result<String, StartError> {
 }
 
 /// What the API's port serves besides the routes.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Beside {
     /// The URL of the API, for the page at `/`.
     pub api: String,
@@ -52,6 +53,8 @@ pub struct Beside {
     pub demo: String,
     /// The store's pictures, at `/img/`.
     pub images: Images,
+    /// The reference, at `/reference`.
+    pub reference: Reference,
     /// Whether no line is printed per request.
     pub quiet: bool,
 }
@@ -78,9 +81,15 @@ pub async fn serve(
             continue;
         };
         let (gateway, clock, beside) = (Arc::clone(&gateway), Arc::clone(&clock), Arc::clone(&beside));
-        let service = service_fn(move |request| {
+        let service = service_fn(move |request: Request<Incoming>| {
             let (gateway, clock, beside) = (Arc::clone(&gateway), Arc::clone(&clock), Arc::clone(&beside));
-            async move { Ok::<_, Infallible>(respond(&gateway, clock.as_ref(), request, peer, &beside).await) }
+            async move {
+                let page = beside.reference.respond(request.method(), request.uri().path());
+                Ok::<_, Infallible>(match page {
+                    Some(page) => page,
+                    None => respond(&gateway, clock.as_ref(), request, peer, &beside).await,
+                })
+            }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);

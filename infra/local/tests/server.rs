@@ -318,6 +318,23 @@ fn a_signal_right_after_the_ready_line_ends_it_cleanly() {
 }
 
 #[test]
+fn the_reference_is_served_with_tokens_that_work() {
+    let server = Server::start(&["--base-path", "/api"]);
+    let origin = server.said("/base_url").trim_end_matches("/api").to_owned();
+    let get = |path: &str| server.get_with(&format!("{origin}{path}"), "accept", "*/*").text;
+    assert!(get("/reference").contains("/reference/swagger-ui-bundle.js"));
+    let document: Value = serde_json::from_str(&get("/openapi.json")).unwrap();
+    assert_eq!(document["servers"][0]["url"], "/api");
+    let tokens: Value = serde_json::from_str(&get("/reference/tokens.json")).unwrap();
+    assert_eq!(tokens.as_array().unwrap().len(), server.ready["tokens"].as_object().unwrap().len());
+    // The one that is filled in.
+    let (name, token) = (&tokens[0]["name"], tokens[0]["token"].as_str().unwrap());
+    let authorization = format!("Bearer {token}");
+    let account = server.send(&format!("{origin}/api/user"), &[("authorization", &authorization)], b"");
+    assert_eq!(account.json()["username"], *name);
+}
+
+#[test]
 fn the_ready_text_lists_requests_to_try() {
     let process = Process::start(&["--port", "0"]);
     let mut lines = vec![process.line()];

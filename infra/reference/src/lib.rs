@@ -1,9 +1,11 @@
 //! Documentation from the declarations of the endpoints: their types, statuses and doc comments. Renders the generated
-//! parts of `infra/docs/api.md` and `README.md`.
+//! parts of `infra/docs/api.md` and `README.md`, and `infra/openapi.json`.
 
 mod endpoints;
 mod fields;
+pub mod openapi;
 pub mod page;
 mod render;
+pub mod samples;
 
 pub use endpoints::{Documented, Reference};

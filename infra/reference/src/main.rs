@@ -1,9 +1,12 @@
-//! Rewrites the generated parts of `infra/docs/api.md` and `README.md`.
+//! Rewrites the generated parts of `infra/docs/api.md` and `README.md`, and `infra/openapi.json`.
 
-use reference::Reference;
 use reference::page::{Page, PageError};
+use reference::{Reference, openapi, samples};
 use std::io::Write;
 use std::process::ExitCode;
+
+/// The OpenAPI document's path in the repository.
+const DOCUMENT: &str = "infra/openapi.json";
 
 #[derive(Debug, thiserror::Error)]
 enum Failure {
@@ -34,6 +37,12 @@ fn rewrite() -> Result<(), Failure> {
             std::fs::write(page.path(), rendered).map_err(file)?;
             writeln!(std::io::stdout(), "{} rewritten", page.name()).map_err(file)?;
         }
+    }
+    let file = |error| Failure::File { page: DOCUMENT, error };
+    let rendered = openapi::rendered(&reference, &samples::run());
+    if std::fs::read_to_string(openapi::path()).ok().as_ref() != Some(&rendered) {
+        std::fs::write(openapi::path(), rendered).map_err(file)?;
+        writeln!(std::io::stdout(), "{DOCUMENT} rewritten").map_err(file)?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use shared::endpoint::RequestSchemas;
 use std::path::{Path, PathBuf};
 
 /// Keywords that say nothing of what is valid.
-const ANNOTATIONS: [&str; 4] = ["description", "title", "format", "default"];
+const ANNOTATIONS: [&str; 5] = ["description", "title", "format", "default", "x-beyond-contract"];
 
 /// Checks values against schemas. An object has no field but those of its schema.
 struct Check<'s> {

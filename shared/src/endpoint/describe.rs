@@ -29,6 +29,8 @@ pub struct Schemas {
 pub struct Description {
     /// The schemas of what the endpoint reads.
     pub request: RequestSchemas,
+    /// Whether a request without a body is refused.
+    pub needs_body: bool,
     /// The name of the path parameter, if the routes have one.
     pub path_parameter: Option<&'static str>,
     /// The ordinary response, with status 200.
@@ -91,6 +93,7 @@ impl OtherResponse {
 pub(super) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Description {
     Description {
         request: E::Input::schemas(&mut schemas.requests),
+        needs_body: fault_of::<E>(Body::Empty).is_some(),
         path_parameter: E::ROUTES.iter().find_map(|route| parameter_name(route)),
         reply: E::Reply::content(&mut schemas.replies),
         others: others::<E>(),
@@ -129,12 +132,15 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
 
 /// What the endpoint says of a body without fields, or of a body that is not an object if every field is optional.
 fn example_fault<E: Endpoint>() -> BodyFault {
-    let fault = |body: &str| {
-        let request = Request::new(Body::from(body));
-        let admission = Admission::free();
-        E::Input::read(Received { request: &request, routes: E::ROUTES, admission, trusted_proxies: &[] }).err()
-    };
+    let fault = |body: &str| fault_of::<E>(Body::from(body));
     fault("{}").or_else(|| fault("[]")).unwrap_or(BodyFault::NotAnObject)
+}
+
+/// What the endpoint says of a body; `None` if it accepts it.
+fn fault_of<E: Endpoint>(body: Body) -> Option<BodyFault> {
+    let request = Request::new(body);
+    let admission = Admission::free();
+    E::Input::read(Received { request: &request, routes: E::ROUTES, admission, trusted_proxies: &[] }).err()
 }
 
 /// The condition for 401.

@@ -131,6 +131,9 @@ pub enum Command {
     /// Buyers' carts, by the same rules as the API.
     #[command(subcommand)]
     Cart(CartCommand),
+    /// Print the OpenAPI document of the API; touches no table.
+    #[command(after_help = "Examples:\n  storectl openapi > openapi.json")]
+    Openapi,
     /// Check everything that must be right: one line each, and what to do if it is not.
     #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
                             storectl doctor --local ./data\n  \

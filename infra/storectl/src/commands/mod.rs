@@ -15,6 +15,7 @@ mod export;
 mod gifts;
 mod items;
 mod maintenance;
+mod openapi;
 mod orders;
 mod payments;
 mod publishing;
@@ -43,6 +44,9 @@ use std::sync::Arc;
 pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result<Answer, Failure> {
     if let Command::Check(options) = &cli.command {
         return check::run(options, clock.seconds());
+    }
+    if matches!(cli.command, Command::Openapi) {
+        return openapi::run();
     }
     // Faults of the files are reported before a table is looked for.
     let store = match &cli.command {
@@ -92,7 +96,9 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Payments(command) => Box::pin(pay(command, target)).await,
         Command::Cart(command) => cart(command, target).await,
         Command::Doctor(options) => Box::pin(doctor::run(target, options)).await,
-        Command::Check(_) | Command::Publish(_) => Err(Failure::refused("This needs no table.", "Report this.")),
+        Command::Check(_) | Command::Publish(_) | Command::Openapi => {
+            Err(Failure::refused("This needs no table.", "Report this."))
+        }
     }
 }
 

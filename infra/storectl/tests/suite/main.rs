@@ -13,6 +13,7 @@ mod codes;
 mod currency;
 mod doctor;
 mod moving;
+mod openapi;
 mod operations;
 mod orders_between;
 mod orders_commands;

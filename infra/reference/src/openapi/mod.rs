@@ -1,0 +1,140 @@
+//! The OpenAPI 3.1 document of the interface, `infra/openapi.json`.
+
+mod components;
+mod errors;
+mod operation;
+mod responses;
+
+use crate::Reference;
+use crate::samples::Sample;
+use components::Components;
+use operation::Operation;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// The version of the documented interface.
+pub const VERSION: &str = "3.8.7";
+
+/// What a reader needs before the operations.
+const DESCRIPTION: &str = "The storefront back end of a game-server webstore.
+
+Sixteen operations are the documented interface. Operations and fields with `x-beyond-contract: true` are additions to it; \
+no documented field is renamed, retyped or left out. Fields may be added, so clients ignore fields that they do not know.
+
+An ordinary refusal is HTTP 200 with `success: false` or a label in `status`: look at the body, not only at the status code. \
+The `status` of payments/checkStatus says whether the lookup worked, never whether the order is paid: read \
+`order_data.status`.
+
+Money is a JSON number in major units of the store's currency. A limit that is not set is null. Times are UTC.
+
+API Gateway makes some responses itself: 404 for a path or method that does not exist, 400 for a request that it cannot \
+read, 413 above 10 MB, 429 of the stage and 503. Their body is `{\"message\": \"...\"}`, and they have none of the headers \
+described here.";
+
+/// The file of the document.
+#[must_use]
+pub fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../openapi.json")
+}
+
+/// The document as the file has it.
+#[must_use]
+pub fn rendered(reference: &Reference, samples: &[Sample]) -> String {
+    let document = document(reference, samples);
+    // A document consists of texts, numbers and each other; serialising it cannot fail.
+    format!("{}\n", serde_json::to_string_pretty(&document).unwrap_or_default())
+}
+
+/// The document.
+#[must_use]
+pub fn document(reference: &Reference, samples: &[Sample]) -> Value {
+    let components = Components::of(reference, operation::id);
+    let mut paths: Map<String, Value> = Map::new();
+    for endpoint in &reference.endpoints {
+        let routes = endpoint.routes().zip(endpoint.declaration.routes);
+        for (place, ((method, path), route)) in routes.enumerate() {
+            let operation = Operation { endpoint, method, route, is_first: place == 0 };
+            let operations = paths.entry(path).or_insert_with(|| json!({}));
+            operations[method.to_ascii_lowercase()] = operation.document(&components, samples);
+        }
+    }
+    let schemas = components.used_by(&json!(paths));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Webstore storefront API",
+            "version": VERSION,
+            "description": DESCRIPTION,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [
+            {"url": "http://127.0.0.1:4010", "description": "The local server, `cargo run`."},
+            {
+                "url": "{base_url}",
+                "description": "A deployment: the output `ApiUrl` of its stack.",
+                "variables": {"base_url": {
+                    "default": "https://api-id.execute-api.eu-central-1.amazonaws.com",
+                    "description": "The root of the API.",
+                }},
+            },
+        ],
+        "tags": tags(),
+        "paths": paths,
+        "components": {
+            "securitySchemes": security_schemes(),
+            "parameters": parameters(),
+            "headers": headers(),
+            "schemas": schemas,
+        },
+    })
+}
+
+fn tags() -> Value {
+    json!([
+        {"name": "catalog", "description": "Categories, items and featured deals."},
+        {"name": "cart", "description": "The cart of the caller: one for each account."},
+        {"name": "payments", "description": "Payment methods, checkouts and the state of orders."},
+        {"name": "content", "description": "Pages, staff, patrons and settings."},
+        {"name": "auth", "description": "Login and the account of the caller."},
+    ])
+}
+
+fn security_schemes() -> Value {
+    json!({
+        "bearerAuth": {
+            "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+            "description": "A token of this service. `Bearer undefined` and `Bearer null` count as no token.",
+        },
+        "tokenCookie": {
+            "type": "apiKey", "in": "cookie", "name": "token",
+            "description": "The same token in a cookie, for requests that a page makes on the server.",
+        },
+    })
+}
+
+fn parameters() -> Value {
+    json!({
+        "IfNoneMatch": {
+            "name": "If-None-Match", "in": "header", "required": false, "schema": {"type": "string"},
+            "description": "The `ETag` of the response that the caller has, or several, separated by commas.",
+        },
+        "StripeSignature": {
+            "name": "Stripe-Signature", "in": "header", "required": true, "schema": {"type": "string"},
+            "description": "The time and the signatures of the notice, as Stripe sends them.",
+        },
+    })
+}
+
+fn headers() -> Value {
+    let text = |description: &str| json!({"description": description, "schema": {"type": "string"}});
+    let number = |description: &str| json!({"description": description, "schema": {"type": "integer", "minimum": 0}});
+    json!({
+        "Cache-Control": text("`no-store`, except for the responses that can be cached for 30 seconds."),
+        "ETag": text("The version of the body, for `If-None-Match`."),
+        "Retry-After": number("Seconds until the same request may succeed. Absent if waiting does not help."),
+        "WWW-Authenticate": text("Always `Bearer`."),
+        "RateLimit-Limit": number("Requests that the address may make in a window. On every request that was counted."),
+        "RateLimit-Remaining": number("Requests that are left in this window."),
+        "RateLimit-Reset": number("Seconds until the window ends."),
+    })
+}

@@ -1,0 +1,183 @@
+//! One operation: a method and a path of an endpoint.
+
+use super::components::Components;
+use super::responses;
+use crate::endpoints::{Documented, json};
+use crate::render::sentence;
+use crate::samples::Sample;
+use serde_json::{Map, Value, json};
+use shared::endpoint::{Access, Cache, InputKind};
+use std::fmt::Write;
+
+/// A route of an endpoint.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation<'a> {
+    /// The endpoint.
+    pub endpoint: &'a Documented,
+    /// The method, in capitals.
+    pub method: &'a str,
+    /// The route key, as the gateway writes it.
+    pub route: &'a str,
+    /// Whether it is the endpoint's first route.
+    pub is_first: bool,
+}
+
+/// The id of an endpoint's first operation: `cartAcceptCoupon`, `categoriesGetByUrl`.
+pub fn id(endpoint: &Documented) -> String {
+    let mut id = String::new();
+    for part in endpoint.declaration.name.split(['/', '_']) {
+        match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            Some(parameter) => _ = write!(id, "By{}", sentence(parameter)),
+            None if id.is_empty() => id.push_str(part),
+            None => id.push_str(&sentence(part)),
+        }
+    }
+    id
+}
+
+impl Operation<'_> {
+    /// The operation as the document writes it.
+    pub fn document(self, components: &Components, samples: &[Sample]) -> Value {
+        let declaration = self.endpoint.declaration;
+        let samples: Vec<&Sample> = samples.iter().filter(|sample| sample.route == self.route).collect();
+        let id = id(self.endpoint);
+        let mut operation = Map::new();
+        let mut set = |name: &str, value: Value| _ = operation.insert(name.to_owned(), value);
+        set("operationId", json!(if self.is_first { id } else { format!("{id}{}", sentence(&lower(self.method))) }));
+        set("tags", json!([self.endpoint.function]));
+        set("summary", json!(sentence(declaration.summary)));
+        set("description", json!(self.description()));
+        if declaration.number.is_none() || !self.is_first {
+            set("x-beyond-contract", json!(true));
+        }
+        set("security", self.security());
+        let parameters = self.parameters(components, &samples);
+        if !parameters.is_empty() {
+            set("parameters", json!(parameters));
+        }
+        if let Some(body) = self.body(components, &samples) {
+            set("requestBody", body);
+        }
+        set("responses", responses::of(self, components, &samples));
+        Value::Object(operation)
+    }
+
+    /// Whether a response to this operation can be cached.
+    pub fn is_cached(self) -> bool {
+        self.endpoint.declaration.cache == Cache::Public && self.method == "GET"
+    }
+
+    fn description(self) -> String {
+        let declaration = self.endpoint.declaration;
+        let mut text = match (declaration.access, declaration.input) {
+            (Access::Ignored, InputKind::TokenCookie) => {
+                "The token is optional: in the cookie `token`, else in the header."
+            }
+            (Access::Ignored, _) => "A token is ignored.",
+            (Access::Optional, _) => "The token is optional; one that is not valid counts as none.",
+            (Access::Required, _) => "A token is needed.",
+            (Access::RequiredOrGuest, _) => "A token is needed unless guest mode is on.",
+        }
+        .to_owned();
+        if !declaration.checks_account {
+            text.push_str(" Only the token's signature, issuer and expiry are checked, not the account.");
+        }
+        if let Some(limit) = declaration.rate_limit {
+            _ = write!(text, " Rate limit: {} requests in {} seconds per address.", limit.requests, limit.seconds);
+        }
+        if self.method != "GET" {
+            _ = write!(text, " The body has at most {} bytes.", declaration.body_limit);
+        }
+        if declaration.number.is_none() {
+            text.push_str(" This call is beyond the documented interface.");
+        } else if !self.is_first {
+            text.push_str(" This method is beyond the documented interface.");
+        }
+        text
+    }
+
+    fn security(self) -> Value {
+        let declaration = self.endpoint.declaration;
+        match (declaration.access, declaration.input) {
+            (Access::Ignored, InputKind::TokenCookie) => json!([{}, {"tokenCookie": []}, {"bearerAuth": []}]),
+            (Access::Ignored, _) => json!([]),
+            (Access::Optional, _) => json!([{}, {"bearerAuth": []}]),
+            (Access::Required, _) => json!([{"bearerAuth": []}]),
+            (Access::RequiredOrGuest, _) => json!([{"bearerAuth": []}, {}]),
+        }
+    }
+
+    fn parameters(self, components: &Components, samples: &[&Sample]) -> Vec<Value> {
+        let request = &self.endpoint.description.request;
+        let mut parameters = Vec::new();
+        if let (Some(name), Some(schema)) = (self.endpoint.description.path_parameter, &request.path_parameter) {
+            let mut schema = components.request(json(schema));
+            let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            let description = description.unwrap_or_else(|| json!("A decimal number."));
+            let example = samples.iter().find_map(|sample| sample.path_parameter.clone());
+            let example = example.map(|text| match (schema["type"].as_str(), text.as_str().map(str::parse::<u64>)) {
+                (Some("integer"), Some(Ok(number))) => json!(number),
+                _ => text,
+            });
+            let mut parameter = json!({"name": name, "in": "path", "required": true, "description": description});
+            parameter["schema"] = schema;
+            if let Some(example) = example {
+                parameter["example"] = example;
+            }
+            parameters.push(parameter);
+        }
+        if let Some(schema) = &request.query {
+            let schema = components.request(json(schema));
+            parameters.extend(query(components.alternatives(&schema).into_iter().next().unwrap_or(&schema)));
+        }
+        if self.is_cached() {
+            parameters.push(json!({"$ref": "#/components/parameters/IfNoneMatch"}));
+        }
+        if self.endpoint.declaration.input == InputKind::Signed {
+            parameters.push(json!({"$ref": "#/components/parameters/StripeSignature"}));
+        }
+        parameters
+    }
+
+    fn body(self, components: &Components, samples: &[&Sample]) -> Option<Value> {
+        if self.endpoint.declaration.input == InputKind::Signed {
+            let schema =
+                json!({"type": "object", "description": "The event as Stripe writes it. Its bytes are signed."});
+            return Some(json!({"required": true, "content": {"application/json": {"schema": schema}}}));
+        }
+        let schema = components.request(json(self.endpoint.description.request.body.as_ref()?));
+        let mut content = json!({"schema": schema});
+        // A body that is refused with 400 is not an example of the schema.
+        let good = samples.iter().filter(|sample| sample.status != 400);
+        let examples: Map<String, Value> = good
+            .filter_map(|sample| Some((sample.outcome.clone(), json!({"value": sample.request.as_ref()?}))))
+            .collect();
+        if !examples.is_empty() {
+            content["examples"] = Value::Object(examples);
+        }
+        let required = self.endpoint.description.needs_body;
+        Some(json!({"required": required, "content": {"application/json": content}}))
+    }
+}
+
+/// The fields of a schema as parameters of the query.
+fn query(schema: &Value) -> Vec<Value> {
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let parameter = |(name, schema): (&String, &Value)| {
+        let mut schema = schema.clone();
+        let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+        // A parameter of a query is a text or absent, never null.
+        if schema["type"].is_array() {
+            schema["type"] = json!("string");
+        }
+        json!({
+            "name": name, "in": "query", "required": required.contains(&json!(name)),
+            "description": description, "schema": schema,
+        })
+    };
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(parameter).collect()
+}
+
+fn lower(method: &str) -> String {
+    method.to_ascii_lowercase()
+}

@@ -1,0 +1,138 @@
+//! The responses of an operation: every status with its schema, headers and examples.
+
+use super::components::Components;
+use super::errors;
+use super::operation::Operation;
+use crate::endpoints::json;
+use crate::samples::Sample;
+use serde_json::{Map, Value, json};
+use shared::endpoint::OtherResponse;
+use std::collections::BTreeMap;
+
+/// A status as it is put together.
+#[derive(Debug, Default)]
+struct Status {
+    /// The conditions for it.
+    when: Vec<String>,
+    /// The schemas of its bodies, by media type.
+    schemas: BTreeMap<String, Vec<Value>>,
+    /// Examples of its JSON body, by name.
+    examples: Map<String, Value>,
+    retry_after: bool,
+}
+
+/// `responses` of an operation.
+pub fn of(operation: Operation<'_>, components: &Components, samples: &[&Sample]) -> Value {
+    let mut statuses: BTreeMap<u16, Status> = BTreeMap::from([(200, success(operation, components))]);
+    for response in operation.endpoint.description.others.iter().filter(|response| occurs(operation, response)) {
+        let status = statuses.entry(response.status).or_default();
+        status.when.push(response.when.to_owned());
+        status.retry_after |= response.retry_after;
+        add_body(status, components, response);
+    }
+    for sample in samples {
+        let (Some(status), Some(body)) = (statuses.get_mut(&sample.status), &sample.response) else { continue };
+        if status.examples.contains_key(&sample.outcome) {
+            continue;
+        }
+        status.examples.insert(sample.outcome.clone(), json!({"value": body}));
+    }
+    let documents = statuses.into_iter().map(|(code, status)| (code.to_string(), document(operation, code, status)));
+    Value::Object(documents.collect())
+}
+
+/// Whether a response can have this method.
+fn occurs(operation: Operation<'_>, response: &OtherResponse) -> bool {
+    match response.status {
+        304 => operation.method == "GET",
+        413 => operation.method != "GET",
+        _ => true,
+    }
+}
+
+fn success(operation: Operation<'_>, components: &Components) -> Status {
+    let reply = &operation.endpoint.description.reply;
+    let mut schema = components.reply(json(&reply.schema));
+    let when = if reply.media_type == "application/json" {
+        match components.alternatives(&schema).as_slice() {
+            [_] => "Success.".to_owned(),
+            _ => "Success, or a refusal that the body names.".to_owned(),
+        }
+    } else {
+        schema = json!({
+            "type": "string",
+            "description": "A page. Its script posts the object of `x-message` to the storefront's window.",
+            "x-message": components.resolve(&schema),
+        });
+        "A page for the browser.".to_owned()
+    };
+    let schemas = BTreeMap::from([(reply.media_type.to_owned(), vec![schema])]);
+    Status { when: vec![when], schemas, ..Status::default() }
+}
+
+fn add_body(status: &mut Status, components: &Components, response: &OtherResponse) {
+    if response.body.is_empty() {
+        return;
+    }
+    if response.is_page {
+        let page =
+            json!({"type": "string", "description": "A page that says the reason, and posts it to the storefront."});
+        status.schemas.insert("text/html".to_owned(), vec![page]);
+        return;
+    }
+    let schemas = status.schemas.entry("application/json".to_owned()).or_default();
+    let Ok(body) = serde_json::from_str::<Value>(&response.body) else { return };
+    let known: Vec<&Value> = schemas.iter().flat_map(|schema| components.alternatives(schema)).collect();
+    if !errors::is_among(&known, &body) {
+        schemas.push(errors::schema(&body));
+    }
+    let kind = if response.status < 500 { "refusal" } else { "error" };
+    let name = format!("{kind}{}", status.examples.len() + 1);
+    status.examples.insert(name, json!({"summary": response.when, "value": body}));
+}
+
+fn document(operation: Operation<'_>, code: u16, status: Status) -> Value {
+    let sentences = status.when.iter().map(|when| format!("{}.", when.trim_end_matches('.')));
+    let description: Vec<String> = if status.when.len() > 1 {
+        sentences.map(|sentence| format!("- {sentence}")).collect()
+    } else {
+        sentences.collect()
+    };
+    let mut document = json!({"description": description.join("\n")});
+    document["headers"] = headers(operation, code, &status);
+    let content: Map<String, Value> = status
+        .schemas
+        .into_iter()
+        .map(|(media_type, mut schemas)| {
+            let schema = if schemas.len() == 1 { schemas.remove(0) } else { json!({"anyOf": schemas}) };
+            let mut content = json!({"schema": schema});
+            if media_type == "application/json" && !status.examples.is_empty() {
+                content["examples"] = Value::Object(status.examples.clone());
+            }
+            (media_type, content)
+        })
+        .collect();
+    if !content.is_empty() {
+        document["content"] = Value::Object(content);
+    }
+    document
+}
+
+fn headers(operation: Operation<'_>, code: u16, status: &Status) -> Value {
+    let mut names = vec!["Cache-Control"];
+    if operation.is_cached() && matches!(code, 200 | 304) {
+        names.push("ETag");
+    }
+    if status.retry_after {
+        names.push("Retry-After");
+    }
+    if code == 401 {
+        names.push("WWW-Authenticate");
+    }
+    if operation.endpoint.declaration.rate_limit.is_some() {
+        names.extend(["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]);
+    }
+    let headers =
+        names.into_iter().map(|name| (name.to_owned(), json!({"$ref": format!("#/components/headers/{name}")})));
+    Value::Object(headers.collect())
+}
