@@ -160,11 +160,11 @@ impl Server {
 
     /// The response to bytes that no HTTP client would send.
     pub fn raw(&self, request: &str) -> String {
-        self.raw_at(self.said("/base_url"), request)
+        Self::raw_at(self.said("/base_url"), request)
     }
 
     /// Sends a request as it is written to the server at a URL, and returns the response as it arrives.
-    pub fn raw_at(&self, url: &str, request: &str) -> String {
+    pub fn raw_at(url: &str, request: &str) -> String {
         let mut stream = TcpStream::connect(url.split('/').nth(2).unwrap()).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();

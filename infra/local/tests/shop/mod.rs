@@ -47,7 +47,7 @@ fn no_request_leaves_the_directories() {
         "/img/../store.yaml",
         "/img/%2e%2e/store.yaml",
     ] {
-        let reply = server.raw_at(&shop, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+        let reply = Server::raw_at(&shop, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
         assert!(
             !reply.contains("[package]") && !reply.contains("format: 1") && !reply.contains("fn main"),
             "{path}: {reply}"

@@ -30,7 +30,11 @@ export function order(id, checkoutId, go) {
       if (details?.status === "PENDING") {
         const spare = remaining === null ? "" : `${remaining} of 18 look-ups left in this minute.`;
         later(remaining === "0" ? 60 : PAUSE, spare);
-      } else if (details) await loadUser();
+      } else if (details) {
+        await loadUser();
+        // What was bought is taken out of the cart right after the order is paid, which can be a moment later.
+        if (details.status === "PAID") timer = setTimeout(() => loadUser().catch(() => {}), 2500);
+      }
     } catch (error) {
       if (error instanceof Refused && error.status === 429) {
         limit.setAttribute("role", "status");
