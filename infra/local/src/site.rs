@@ -167,8 +167,9 @@ pub fn landing(api: &str, demo: &str) -> Page {
          content=\"width=device-width\"><title>Storefront API</title>\n<style>:root {{ color-scheme: light dark }} body \
          {{ font: 1.05rem/1.6 system-ui, sans-serif; margin: 4rem auto; max-width: 34rem; padding: 0 1rem }}</style>\
          </head>\n<body>\n<h1>The API of a store</h1>\n<p>This address is for programs. The shop that uses it is at \
-         <a href=\"{demo}\">{demo}</a>.</p>\n<p>One call can be opened here: <a \
-         href=\"{api}/categories/get\">categories/get</a>. The others are in infra/docs/api.md.</p>\n</body>\n</html>\n"
+         <a href=\"{demo}\">{demo}</a>.</p>\n<p>Every call is described, and can be tried, in the <a \
+         href=\"/reference\">reference</a>. One can be opened here: <a \
+         href=\"{api}/categories/get\">categories/get</a>.</p>\n</body>\n</html>\n"
     );
     let mut page = file(Bytes::from(html), "text/html; charset=utf-8");
     let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'");
