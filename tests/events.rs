@@ -125,7 +125,7 @@ const PAYMENTS: &[Row] = &[
     ("payments/check_status.not_found", 200, "/status", "\"not_found\""),
     ("payments/check_status.pending", 200, "/order_data/status", "\"PENDING\""),
     ("payments/check_status.refunded", 200, "/order_data/status", "\"REFUNDED\""),
-    ("payments/create", 200, "/message", "~not complete"),
+    ("payments/create", 200, "/message", "~needs a linked chat account"),
     ("payments/create.terms", 200, "/message", "~accept the terms"),
     ("payments/list_methods", 200, "", r#"[{"name":"Stripe"}]"#),
     ("payments/stripe_webhook", 200, "", r#"{"received":true}"#),

@@ -116,7 +116,7 @@ ACCESS = {
     ],
     "PaymentsFunction": [
         (READ, ["STORE", "CONTENT#*", "ITEM#*", "COUNT#*", "USER#*", "NAME#*", "BAN#*", "CHAT#*", "LEDGER#*", "CART#*",
-                "CODE#*", "USE#*", "REFERRAL#*", "ORDER#*", "PROVIDER#*", "STATS", "PATRONS", "MONTH#*"]),
+                "CODE#*", "USE#*", "REFERRAL#*", "ORDER#*", "OPEN", "PROVIDER#*", "STATS", "PATRONS", "MONTH#*"]),
         ([QUERY], ["OPEN", "PATRONS", "MONTH#*", "PAID"]),
         (["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"],
          ["COUNT#*", "USER#*", "NAME#*", "BAN#*", "LEDGER#*", "CART#*", "CODE#*", "USE#*", "ORDER#*", "OPEN",

@@ -326,7 +326,12 @@ async fn the_page_says_what_a_store_is_missing() {
     assert!(refusal(&login.with_code(&store, "sample-code").await).contains("chat.client.token_url"));
     configure(&store, |config| config.chat_sync = false).await;
     assert!(refusal(&login.with_code(&store, "sample-code").await).contains("disabled or not configured"));
-    republish(&store, |files| files.store.content.storefront = publish::files::StorefrontFile::default()).await;
+    let without_storefront = |files: &mut publish::files::StoreFiles| {
+        files.store.content.storefront = publish::files::StorefrontFile::default();
+        // Payments need a storefront.
+        files.store.content.payments = publish::files::PaymentsFile::default();
+    };
+    republish(&store, without_storefront).await;
     let reply = login.with_code(&store, "sample-code").await;
     let data = posted(&reply);
     assert_eq!((reply.status.as_u16(), &data["storefront"]), (400, &Value::Null), "there is no page to post to");

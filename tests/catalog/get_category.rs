@@ -151,7 +151,7 @@ async fn limits_are_null_if_they_are_not_set_and_current_values_are_what_was_bou
     let crates = detail(&store, "Thornwick", "crates").await;
     assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 201)), json!([null, null, null, null, false]));
     assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 203)), json!([null, null, 3, 2, false]));
-    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 204)), json!([5, 5, null, null, true]), "sold out");
+    assert_eq!(limits(by_id(&crates["subcategories"][0]["items"], 204)), json!([5, 5, 5, 2, true]), "sold out");
     assert_eq!(limits(by_id(&crates["subcategories"][1]["items"], 211)), json!([200, 4, 20, 0, false]));
     let crates = detail(&store, "Quillfeather", "crates").await;
     assert_eq!(limits(by_id(&crates["subcategories"][1]["items"], 211)), json!([200, 4, 20, 4, false]));

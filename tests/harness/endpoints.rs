@@ -23,9 +23,10 @@ pub struct Endpoint {
 #[must_use]
 pub fn endpoints() -> Vec<Endpoint> {
     let routes = Functions::declarations().into_iter().flat_map(|(function, declaration)| {
-        declaration.routes.iter().map(move |route| Endpoint { function, declaration, route, event: event_of(route) })
+        let routes = declaration.routes.iter().filter(|route| !route.starts_with("SCHEDULE "));
+        routes.map(move |route| Endpoint { function, declaration, route, event: event_of(route) })
     });
-    routes.filter(|endpoint| !endpoint.route.starts_with("SCHEDULE ")).collect()
+    routes.collect()
 }
 
 /// The sample event of a route: the one with the shortest name, because outcomes are appended to it.

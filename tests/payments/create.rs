@@ -1,6 +1,7 @@
 //! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
 
 use super::support::{act, add, agreed, call, create, login, status};
+use crate::support::{STALE, item, republish};
 use local::stripe::Action;
 use serde_json::{Value, json};
 use tests::TestStore;
@@ -69,32 +70,16 @@ async fn the_provider_is_asked_at_most_every_ten_seconds() {
 #[tokio::test]
 async fn an_expired_checkout_gives_back_what_it_held() {
     let store = TestStore::open().await;
+    republish(&store, |files| item(files, 302).global_limit = Some(2.into())).await;
     let (first, second) = (login(&store, "First").await, login(&store, "Second").await);
-    let item = limited(&store).await;
-    add(&store, &first, item.0, item.1).await;
+    add(&store, &first, 302, 2).await;
+    add(&store, &second, 302, 1).await;
     let begun = create(&store, &first).await;
-    let sold_out = call(&store, &second, &format!("/cart/add/{}", item.0), &json!({})).await;
-    store.clock.advance(std::time::Duration::from_secs(6));
-    let later = call(&store, &second, &format!("/cart/add/{}", item.0), &json!({})).await;
-    assert_eq!(later.status, 422, "{} {}", sold_out.text, later.text);
+    assert_eq!(refused(&store, &second, &json!({})).await, "\"Marsh Toad\" is sold out.");
     act(&store, &begun, &Action::Expire).await;
     assert_eq!(status(&store, &first, &begun).await, words("cancelled", "CANCELLED"));
-    store.clock.advance(std::time::Duration::from_secs(6));
-    add(&store, &second, item.0, 1).await;
+    store.clock.advance(STALE);
     create(&store, &second).await;
-}
-
-/// The sample store's item with few units left in all, and how many one buyer may have.
-async fn limited(store: &TestStore) -> (u64, u32) {
-    let token = login(store, "Looker").await;
-    for id in [204_u64, 203, 205] {
-        let item = call(store, &token, &format!("/items/get/{id}"), &json!({})).await.data();
-        if let Some(limit) = item["quantityGlobalLimit"].as_u64().filter(|limit| *limit <= 10) {
-            let left = limit - item["quantityGlobalCurrentLimit"].as_u64().unwrap();
-            return (id, u32::try_from(left).unwrap());
-        }
-    }
-    panic!("no item with a small limit");
 }
 
 #[tokio::test]

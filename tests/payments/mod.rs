@@ -7,4 +7,4 @@ mod create;
 mod list_methods;
 mod rate_limit;
 mod stripe_webhook;
-mod support;
+pub mod support;

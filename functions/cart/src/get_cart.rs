@@ -31,7 +31,7 @@ pub struct CartView<'a> {
     items: Vec<CartItemBody<'a>>,
 }
 
-/// The cart; `items`, `clear_price`, `virtual_price`, `price`, `tax` and `chat_sync` are additions (api.md,
+/// The cart; `items`, `clear_price`, `virtual_price`, `price`, `tax`, `chat_sync` and `checkout` are additions (api.md,
 /// "Added fields").
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -79,6 +79,19 @@ struct CartBody<'a> {
     #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
     #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     chat_sync: u8,
+    /// The open checkout. Null if there is none.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    checkout: Option<CheckoutBody<'a>>,
+}
+
+/// A checkout that is neither paid nor ended.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct CheckoutBody<'a> {
+    /// The order's internal id, for payments/checkStatus.
+    order_id: &'a str,
+    /// When it ends, in seconds since 1970 UTC.
+    until: i64,
 }
 
 /// A line of the cart.
@@ -234,6 +247,12 @@ fn cart_body<'a>(loaded: &'a LoadedCart, lines: &[PricedLine<'_>], applied: Opti
         price: wire.money(sums.clear_price.less(sum(coupon)).less(sum(gift))),
         tax: wire::ZERO,
         chat_sync: lines.iter().any(|line| line.item().needs_chat).into(),
+        checkout: loaded
+            .context
+            .cart
+            .checkout
+            .as_ref()
+            .map(|open| CheckoutBody { order_id: open.order.as_str(), until: open.until }),
     }
 }
 

@@ -37,8 +37,8 @@ pub struct StatusRequest {
     checkout_id: Option<String>,
 }
 
-/// The outcome of the lookup. Without a `checkout_id`, `status` never says that the order is paid (rules.md, "Who may see
-/// an order").
+/// The outcome of the lookup. Without a `checkout_id`, `status` never says that the order is paid
+/// (rules.md, "Who may see an order").
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]

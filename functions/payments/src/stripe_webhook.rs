@@ -6,6 +6,7 @@ use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, Signed};
 use shared::store::StoreError;
+use shared::telemetry::{self, PaymentEvent};
 use shared::usecases::checkouts::{ProviderError, SettleError, act};
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ impl Endpoint for StripeWebhook {
         let Some(stripe) = &state.stripe else { return Err(Error::Refused(WebhookRefusal::Signature)) };
         let notice = stripe.notice(signed.signature.as_deref(), &signed.body, clock.seconds()).map_err(|error| {
             tracing::error!(error = %error, "a webhook with a bad signature");
+            telemetry::payment_event(PaymentEvent::BadSignature, 1);
             Error::Refused(WebhookRefusal::Signature)
         })?;
         if let Some(notice) = notice {

@@ -1,12 +1,13 @@
 //! Stripe as a payment provider.
 
-use crate::config::Config;
+use crate::config::{Config, StripeKeys};
 use crate::deadline;
 use crate::model::{InternalId, Money, Order};
 use crate::rules::checkout::bill;
 use crate::rules::payment::{PaymentState, Progress};
 use crate::store::connector;
 use crate::store::orders::StoredOrder;
+use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::checkouts::{DisputeState, Notice, Provider, ProviderError, Session};
 use outgoing::OutgoingError;
 use stripe::webhook::{SignatureError, verify};
@@ -28,6 +29,12 @@ impl Stripe {
     pub fn of(config: &Config) -> Option<Self> {
         let keys = config.payment_keys.stripe.as_ref()?;
         let base = config.stripe_base.as_deref().map_or(Ok(ApiBase::default()), ApiBase::parse).ok()?;
+        Self::new(keys, base)
+    }
+
+    /// Stripe with keys; `None` if they cannot be keys.
+    #[must_use]
+    pub fn new(keys: &StripeKeys, base: ApiBase) -> Option<Self> {
         let webhooks = keys.webhook.iter().filter_map(|secret| WebhookSecret::parse(secret).ok()).collect();
         let client = outgoing::Client::new(connector::roots());
         Some(Self { client: Client::new(client, base, SecretKey::parse(&keys.key).ok()?), webhooks })
@@ -45,7 +52,8 @@ impl Stripe {
 
     async fn send<T: serde::de::DeserializeOwned>(&self, call: Call<T>) -> Result<T, ProviderError> {
         let sent = deadline::within(self.client.send(&call)).await;
-        sent.ok_or_else(|| ProviderError::Unavailable("the time of the request is up".to_owned()))?.map_err(failed)
+        sent.ok_or_else(|| ProviderError::Unavailable("the time of the request is up".to_owned()))?
+            .map_err(|error| failed(&error))
     }
 
     fn is_live(&self) -> bool {
@@ -171,12 +179,16 @@ fn invalid(error: Invalid) -> ProviderError {
     ProviderError::Refused(error.to_string())
 }
 
-fn failed(error: stripe::Error) -> ProviderError {
-    let text = match &error {
+fn failed(error: &stripe::Error) -> ProviderError {
+    let text = match error {
         stripe::Error::NoResponse(OutgoingError::Connect(source) | OutgoingError::Broken(source)) => {
             format!("{error}: {source}")
         }
         _ => error.to_string(),
     };
-    if error.is_final() { ProviderError::Refused(text) } else { ProviderError::Unavailable(text) }
+    if error.is_final() {
+        return ProviderError::Refused(text);
+    }
+    payment_event(PaymentEvent::ProviderError, 1);
+    ProviderError::Unavailable(text)
 }

@@ -1,12 +1,14 @@
 //! What can be typed. Every command says what it does, with examples.
 
 mod codes;
+mod orders;
 mod people;
 
 pub use codes::{
     AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
     PeriodOptions, ReferralCommand, ScopeOptions, TopUp,
 };
+pub use orders::{Connect, ListOrders, PaymentsCommand, RefundOrder};
 pub use people::{
     AddLine, AddUser, CartCode, CartCommand, EraseUser, OneOrder, OneUser, OrderCommand, Payment, RecordOrder,
     SetStatus, UserCommand, WhichUser,
@@ -120,9 +122,12 @@ pub enum Command {
     /// Referral codes.
     #[command(subcommand)]
     Referral(ReferralCommand),
-    /// Orders that were paid elsewhere.
+    /// Orders: those of checkouts, and those that were paid elsewhere.
     #[command(subcommand)]
     Order(OrderCommand),
+    /// The payment provider.
+    #[command(subcommand)]
+    Payments(PaymentsCommand),
     /// Buyers' carts, by the same rules as the API.
     #[command(subcommand)]
     Cart(CartCommand),

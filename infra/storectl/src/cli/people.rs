@@ -1,5 +1,6 @@
 //! `user`, `order` and `cart`.
 
+use super::orders::{ListOrders, RefundOrder};
 use clap::{Args, Subcommand, ValueEnum};
 use shared::model::{OrderStatus, PaymentType, PlayerName, UserId};
 
@@ -101,6 +102,23 @@ pub enum OrderCommand {
     /// Show an order.
     #[command(after_help = "Example:\n  storectl order show xihrrpwsa7d4vdj2 --stack storefront")]
     Show(OneOrder),
+    /// List orders, newest first; looks through the whole table.
+    #[command(after_help = "Examples:\n  storectl order list --open --stack storefront\n  \
+                            storectl order list --status paid --user Thornwick --stack storefront\n  \
+                            storectl order list --review --json --stack storefront")]
+    List(ListOrders),
+    /// Ask the payment provider about an order now, and write what it says.
+    #[command(after_help = "Example:\n  storectl order settle xihrrpwsa7d4vdj2 --stack storefront")]
+    Settle(OneOrder),
+    /// Refund a paid order at the payment provider, whole or in part.
+    #[command(after_help = "Examples:\n  storectl order refund xihrrpwsa7d4vdj2 --stack storefront\n  \
+                            storectl order refund xihrrpwsa7d4vdj2 --amount 5.00 --stack storefront\n\n\
+                            What was refunded before counts, also in the provider's dashboard. Repeating a call whose \
+                            response was lost refunds nothing twice.")]
+    Refund(RefundOrder),
+    /// End an open checkout at the payment provider, and give back what it holds.
+    #[command(after_help = "Example:\n  storectl order cancel xihrrpwsa7d4vdj2 --stack storefront")]
+    Cancel(OneOrder),
 }
 
 /// An order and nothing else.
@@ -156,7 +174,7 @@ pub struct RecordOrder {
     pub at: Option<String>,
 }
 
-fn status(text: &str) -> Result<OrderStatus, String> {
+pub(super) fn status(text: &str) -> Result<OrderStatus, String> {
     let wanted = text.trim().to_uppercase();
     let known = OrderStatus::ALL.into_iter().find(|status| status.as_str() == wanted);
     known.ok_or_else(|| "must be PENDING, PAID, FAILED, CANCELLED or REFUNDED".to_owned())

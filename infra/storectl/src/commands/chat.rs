@@ -70,7 +70,7 @@ fn check(text: &str) -> Result<&str, Failure> {
 }
 
 /// A value of KeyRevision that differs from the present one.
-fn next_revision(present: &str, now: i64) -> String {
+pub(super) fn next_revision(present: &str, now: i64) -> String {
     present
         .parse::<u64>()
         .ok()

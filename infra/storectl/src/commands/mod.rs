@@ -17,6 +17,7 @@ mod items;
 mod maintenance;
 mod openapi;
 mod orders;
+mod payments;
 mod publishing;
 mod referrals;
 mod restore;
@@ -26,7 +27,8 @@ mod versions;
 
 use crate::answer::Answer;
 use crate::cli::{
-    CartCommand, ChatCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, ReferralCommand, UserCommand,
+    CartCommand, ChatCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, PaymentsCommand, ReferralCommand,
+    UserCommand,
 };
 use crate::console::Console;
 use crate::error::Failure;
@@ -60,7 +62,7 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
     match (&cli.command, store) {
         (Command::Publish(options), Some(store)) => {
             restore::must_not_be_running(&target).await?;
-            publishing::run(&target, console, options, &store).await
+            Box::pin(publishing::run(&target, console, options, &store)).await
         }
         (command, _) => Box::pin(on_table(command, &target, console)).await,
     }
@@ -86,13 +88,14 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Unban(options) => bans::unban(target, options).await,
         Command::Maintenance(options) => maintenance::set(target, options).await,
         Command::Chat(ChatCommand::Connect(options)) => chat::connect(target, options).await,
-        Command::User(command) => user(command, target, console).await,
+        Command::User(command) => Box::pin(user(command, target, console)).await,
         Command::Coupon(command) => coupon(command, target).await,
         Command::Gift(command) => gift(command, target, console).await,
         Command::Referral(command) => referral(command, target).await,
-        Command::Order(command) => order(command, target).await,
+        Command::Order(command) => Box::pin(order(command, target, console)).await,
+        Command::Payments(command) => Box::pin(pay(command, target)).await,
         Command::Cart(command) => cart(command, target).await,
-        Command::Doctor(options) => doctor::run(target, options).await,
+        Command::Doctor(options) => Box::pin(doctor::run(target, options)).await,
         Command::Check(_) | Command::Publish(_) | Command::Openapi => {
             Err(Failure::refused("This needs no table.", "Report this."))
         }
@@ -140,11 +143,22 @@ async fn referral(command: &ReferralCommand, target: &Target) -> Result<Answer, 
     }
 }
 
-async fn order(command: &OrderCommand, target: &Target) -> Result<Answer, Failure> {
+async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
     match command {
         OrderCommand::Record(options) => orders::record(target, options).await,
         OrderCommand::SetStatus(options) => orders::set_status(target, options).await,
         OrderCommand::Show(options) => orders::show(target, &options.id).await,
+        OrderCommand::List(options) => orders::list(target, options).await,
+        OrderCommand::Settle(options) => orders::settle(target, &options.id).await,
+        OrderCommand::Refund(options) => orders::refund(target, console, options).await,
+        OrderCommand::Cancel(options) => orders::cancel(target, &options.id).await,
+    }
+}
+
+async fn pay(command: &PaymentsCommand, target: &Target) -> Result<Answer, Failure> {
+    match command {
+        PaymentsCommand::Connect(options) => payments::connect(target, options).await,
+        PaymentsCommand::Show => payments::show(target).await,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `user add`, `show`, `list` and `erase`.
 
 use super::common::{published, shown_time};
+use super::orders::end_checkout;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{AddUser, EraseUser, WhichUser};
 use crate::console::Console;
@@ -12,14 +13,14 @@ use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
-use shared::model::{Holding, ItemId, Money, Referral, User, UserId, UserName};
+use shared::model::{Cart, Holding, ItemId, Money, Referral, User, UserId, UserName};
 use shared::random;
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, Key, prefix};
 use shared::store::names::Created;
 use shared::store::published::read_active_version;
 use shared::store::sequences::{self, USERS};
-use shared::store::{StoreError, carts, ledgers, names};
+use shared::store::{StoreError, carts, ledgers, names, read_live};
 use shared::usecases::orders::erase_names;
 
 /// Finds a user by id if the text consists of digits, else by name.
@@ -205,6 +206,11 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
         let next = format!("{} Then run `storectl user erase {id}` again: it completes the rest.", failure.next);
         failure.done("Some of it may be erased and some not.").next(next)
     };
+    // What an open checkout holds would otherwise be held until its end, and be paid for by nobody.
+    let cart: Option<Cart> = read_live(&target.db, &keys::cart(id)).await?;
+    if let Some(open) = cart.and_then(|cart| cart.checkout) {
+        end_checkout(target, &open.order).await?;
+    }
     erase_account(target, id, name.as_deref()).await.map_err(unknown)?;
     let codes = erase_referrals(target, id).await.map_err(unknown)?;
     let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;

@@ -3,19 +3,24 @@
 mod chat;
 mod connect;
 mod keys;
+mod payments;
 mod stack;
 mod time;
 
 pub use stack::Stack;
 
 use crate::error::{Exit, Failure};
+use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use clap::Args;
 use shared::clock::Clock;
+use shared::config::PaymentKeys;
+use shared::providers::Stripe;
 use shared::store::Db;
 use shared::token::TokenKeys;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use stripe::SecretKey;
 use template::Template;
 
 /// The template that the table is deployed with: the one definition there is.
@@ -43,6 +48,12 @@ pub struct TargetOptions {
     /// File with the token keys, a JSON object of kid to secret; else TOKEN_KEYS, then the stack's secret.
     #[arg(long, global = true, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+    /// File with the payment keys; else PAYMENT_KEYS, then the stack's secret.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub payment_keys: Option<PathBuf>,
+    /// A server on this machine that is called instead of Stripe; else STRIPE_API_BASE.
+    #[arg(long, global = true, value_name = "URL", hide = true)]
+    pub stripe_api_base: Option<String>,
     /// Data directory of the local server, while the server is not running.
     #[arg(long, global = true, value_name = "DIR", conflicts_with = "table")]
     pub local: Option<PathBuf>,
@@ -60,6 +71,7 @@ pub struct Target {
     /// The deployed stack, if one was named.
     pub stack: Option<Stack>,
     keys: keys::KeySource,
+    payments: payments::PaymentSource,
     chat_secret: Option<chat::ChatSecret>,
 }
 
@@ -77,6 +89,7 @@ impl Target {
             let client = connect::endpoint(options, url).await;
             let name = format!("table {table} at {url}");
             let keys = keys::KeySource::new(options.key_file.as_deref(), None);
+            let payments = options.payments(None);
             return Ok(Self {
                 db: Db::new(client, &table),
                 name,
@@ -84,6 +97,7 @@ impl Target {
                 stack: None,
                 keys,
                 chat_secret: None,
+                payments,
             });
         }
         let config = connect::aws(options).await;
@@ -99,11 +113,14 @@ impl Target {
         let region = config.region().map_or("an unknown region", |region| region.as_ref()).to_owned();
         let secret = stack.as_ref().map(|stack| (config.clone(), stack.secret.clone()));
         let keys = keys::KeySource::new(options.key_file.as_deref(), secret);
+        let secret =
+            stack.as_ref().and_then(|stack| stack.payment_secret.clone()).map(|secret| (config.clone(), secret));
+        let payments = options.payments(secret);
         let db = Db::new(Client::new(&config), &table);
         let name = format!("table {table} in {region}");
         let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
         let chat_secret = chat_arn.map(|arn| chat::ChatSecret { config, arn });
-        Ok(Self { db, name, clock: Arc::clone(clock), stack, keys, chat_secret })
+        Ok(Self { db, name, clock: Arc::clone(clock), stack, keys, chat_secret, payments })
     }
 
     /// A table that is reached already, with its token keys in a file.
@@ -117,6 +134,7 @@ impl Target {
             stack: None,
             keys: keys::KeySource::new(key_file, None),
             chat_secret: None,
+            payments: payments::PaymentSource::new(None, None, None),
         }
     }
 
@@ -141,7 +159,16 @@ impl Target {
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
         let keys = keys::KeySource::new(Some(&key_file), None);
         let name = format!("the local store in {}", dir.display());
-        Ok(Self { db: Db::new(client, &table), name, clock: Arc::clone(clock), stack: None, keys, chat_secret: None })
+        let payments = options.payments(None);
+        Ok(Self {
+            db: Db::new(client, &table),
+            name,
+            clock: Arc::clone(clock),
+            stack: None,
+            keys,
+            chat_secret: None,
+            payments,
+        })
     }
 
     /// The token keys: of the file, the environment, or the stack's secret, in this order.
@@ -150,6 +177,58 @@ impl Target {
     /// [`Failure`] if there are none, or none that can be used; the keys are never shown.
     pub async fn token_keys(&self) -> Result<TokenKeys, Failure> {
         self.keys.read().await
+    }
+
+    /// Whether payment keys could be known here: of the option, the environment, or a deployed stack.
+    #[must_use]
+    pub fn knows_payments(&self) -> bool {
+        self.payments.is_known()
+    }
+
+    /// The payment keys: of the file, the environment, or the stack's secret, in this order; none if there is neither.
+    ///
+    /// # Errors
+    /// [`Failure`] if they cannot be read or used; the keys are never shown.
+    pub async fn payment_keys(&self) -> Result<PaymentKeys, Failure> {
+        self.payments.read().await
+    }
+
+    /// Stripe with the payment keys; `None` without keys.
+    ///
+    /// # Errors
+    /// [`Failure`] if the keys cannot be read or used.
+    pub async fn stripe(&self) -> Result<Option<Stripe>, Failure> {
+        self.payments.stripe().await
+    }
+
+    /// A client of Stripe with a key.
+    ///
+    /// # Errors
+    /// [`Failure`] if another server is named that cannot be called.
+    pub fn stripe_client(&self, key: SecretKey) -> Result<stripe::Client, Failure> {
+        self.payments.client(key)
+    }
+
+    /// Refuses a command that will keep payment keys if there is no place for them.
+    ///
+    /// # Errors
+    /// [`Failure`] without such a place.
+    pub fn must_keep_payment_keys(&self) -> Result<(), Failure> {
+        self.payments.must_be_writable()
+    }
+
+    /// Keeps payment keys. Returns the name of the place.
+    ///
+    /// # Errors
+    /// [`Failure`] if they cannot be written.
+    pub async fn keep_payment_keys(&self, keys: &PaymentKeys) -> Result<String, Failure> {
+        self.payments.write(keys).await
+    }
+}
+
+impl TargetOptions {
+    fn payments(&self, secret: Option<(SdkConfig, String)>) -> payments::PaymentSource {
+        payments::PaymentSource::new(self.payment_keys.as_deref(), secret, self.stripe_api_base.as_deref())
     }
 }
 

@@ -15,6 +15,10 @@ pub struct Stack {
     pub secret: String,
     /// The secret of the chat client (output `ChatSecretArn`); `None` if it was deployed before there was one.
     pub chat_secret: Option<String>,
+    /// The secret with the payment keys (output `PaymentKeysArn`); `None` if it was deployed before there was one.
+    pub payment_secret: Option<String>,
+    /// Whether its functions are given the payment keys (parameter `Payments`).
+    pub takes_payments: bool,
     /// The revision of its secrets (parameter `KeyRevision`).
     pub key_revision: String,
     /// Root of its API (output `ApiUrl`).
@@ -61,6 +65,8 @@ impl Stack {
             table: output("TableName")?,
             secret: output("TokenKeysArn")?,
             chat_secret: find("ChatSecretArn"),
+            payment_secret: find("PaymentKeysArn"),
+            takes_payments: parameter("Payments") == Some("true"),
             key_revision: parameter("KeyRevision").unwrap_or_default().to_owned(),
             api_url: output("ApiUrl")?,
             origins: origins.split(',').map(|origin| origin.trim().to_owned()).collect(),

@@ -3,6 +3,7 @@
 use super::Stack;
 use crate::error::Exit;
 use crate::target::keys::KeySource;
+use crate::target::payments::PaymentSource;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use std::fmt::Write as _;
@@ -58,6 +59,7 @@ async fn a_stack_says_its_table_its_secret_and_its_origins() {
     assert_eq!((stack.table.as_str(), stack.secret.as_str()), ("t-1", "arn:s"));
     assert_eq!(stack.origins, ["https://a.example", "https://b.example"]);
     assert_eq!(stack.api_url, "https://api.example");
+    assert_eq!((stack.payment_secret, stack.takes_payments), (None, false));
 }
 
 #[tokio::test]
@@ -87,4 +89,29 @@ async fn the_keys_come_out_of_the_secret_and_are_never_shown() {
     let failure = keys(config).read().await.unwrap_err();
     assert_eq!(failure.exit, Exit::Denied, "{failure}");
     assert!(failure.what.contains("may not do this"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_stack_says_where_its_payment_keys_are() {
+    let outputs = [("ApiUrl", "u"), ("TableName", "t"), ("TokenKeysArn", "s"), ("PaymentKeysArn", "arn:p")];
+    let stack = Stack::read(&service(200, "text/xml", described(&outputs)).await, "storefront").await.unwrap();
+    assert_eq!(stack.payment_secret.as_deref(), Some("arn:p"));
+}
+
+#[tokio::test]
+async fn payment_keys_come_out_of_the_secret_and_are_never_shown() {
+    const JSON: &str = "application/x-amz-json-1.1";
+    let answer = |text: &str| serde_json::json!({ "Name": "s", "SecretString": text }).to_string();
+    let source = |config: SdkConfig| PaymentSource::new(None, Some((config, "arn:p".to_owned())), None);
+    let empty = source(service(200, JSON, answer("{}")).await);
+    assert_eq!(empty.read().await.unwrap().stripe, None);
+    let text = r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_51def"]}}"#;
+    let keys = source(service(200, JSON, answer(text)).await).read().await.unwrap();
+    assert_eq!(keys.stripe.map(|stripe| stripe.key).as_deref(), Some("rk_test_51abc"));
+    let failure = source(service(200, JSON, answer("rk_test_51abc")).await).read().await.unwrap_err();
+    assert!(failure.what.contains("stack's secret") && !failure.to_string().contains("51abc"), "{failure}");
+    let failure = PaymentSource::new(None, None, None).must_be_writable().unwrap_err();
+    assert_eq!(failure.exit, Exit::Denied);
+    let other = PaymentSource::new(None, None, Some("https://stripe.example"));
+    assert!(other.stripe().await.unwrap_err().what.contains("STRIPE_API_BASE"));
 }

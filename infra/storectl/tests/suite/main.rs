@@ -26,5 +26,6 @@ mod orders_statistics;
 mod orders_status;
 mod orders_sums;
 mod orders_support;
+mod payments;
 mod people;
 mod publishing;

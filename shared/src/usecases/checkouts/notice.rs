@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::store::Db;
 use crate::store::orders;
 use crate::store::transaction::{Sent, send};
+use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::orders::refusal::Write;
 
 /// Looks at what a notice is about, and writes what the provider says of it. A notice about something that is not ours
@@ -33,6 +34,7 @@ pub async fn act<P: Provider>(db: &Db, clock: &dyn Clock, provider: &P, notice: 
             let Some(order) = orders::of_payment(db, &intent).await? else { return Ok(()) };
             let Some(stored) = orders::get(db, &order).await? else { return Ok(()) };
             tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
+            payment_event(PaymentEvent::Dispute, 1);
             let write: Write = stored.set_dispute(&dispute.state);
             if send(db, vec![write]).await? != Sent::Written {
                 return Err(SettleError::Conflict);

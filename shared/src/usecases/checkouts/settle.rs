@@ -11,6 +11,7 @@ use crate::store::names::{self, Created};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, RETRIES, StoreError, backoff, published, sequences};
+use crate::telemetry::PaymentEvent;
 use crate::usecases::orders::SetStatusError;
 use crate::usecases::orders::effects::Limits;
 use crate::usecases::orders::refusal::Write;
@@ -140,6 +141,7 @@ pub async fn settle_with<P: Provider>(
             Decision::RefundInPart(refunded) => refund_in_part(db, &stored, refunded).await?,
             Decision::Review(reason) => {
                 tracing::error!(order = %id, reason, "a payment needs an operator");
+                telemetry::payment_event(PaymentEvent::Review, 1);
                 let write: Write = stored.set_review(reason);
                 send(db, vec![write]).await? == Sent::Written
             }
@@ -212,6 +214,7 @@ async fn pay<P: Provider>(
             let id = &stored.order.internal_id;
             let Some(intent) = &state.intent else { return Ok(false) };
             tracing::error!(order = %id, "a late payment is refunded: what it bought is gone");
+            telemetry::payment_event(PaymentEvent::AutomaticRefund, 1);
             provider.refund(&stored.order, intent, stored.order.price, &format!("refund-{id}-0")).await?;
             if stored.order.status != OrderStatus::Pending {
                 return Ok(true);

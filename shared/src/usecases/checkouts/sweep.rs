@@ -9,12 +9,16 @@ use crate::model::{InternalId, OrderStatus};
 use crate::store::orders::{self, Notices};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError};
+use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::orders::refusal::Write;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// How many seconds later an order that still waits is looked at again: a delayed method confirms after days.
 const LATER: i64 = 900;
+
+/// After how many seconds an order that is still due is overdue.
+pub const OVERDUE: i64 = 900;
 
 /// How often the provider's notices are asked for, in seconds: one may be lost.
 const NOTICES_EVERY: i64 = 3_600;
@@ -52,6 +56,8 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
     if let Some(provider) = provider {
         swept.failed += notices(db, clock, provider).await?;
     }
+    let overdue = orders::due(db, clock.seconds().saturating_sub(OVERDUE)).await?;
+    payment_event(PaymentEvent::Overdue, u32::try_from(overdue.len()).unwrap_or(u32::MAX));
     Ok(swept)
 }
 

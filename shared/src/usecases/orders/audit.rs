@@ -6,6 +6,7 @@
 
 use super::refusal::Write;
 use crate::model::{Donor, Goal, Money, Order, OrderStatus, User, UserId};
+use crate::rules::order::without_refunded;
 use crate::rules::statistics::derive;
 use crate::store::codec::{Item, Row, encode_live, key_of};
 use crate::store::counters::SOLD;
@@ -129,8 +130,7 @@ impl TableSums {
     pub fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::ORDER) {
-            let order = StoredOrder::decode(&key, Row::from(item))?.order;
-            self.add_order(&order);
+            self.add_order(&StoredOrder::decode(&key, Row::from(item))?);
         } else if key.pk.starts_with(prefix::COUNT) {
             self.find(&key, &item, |name| name == SOLD);
         } else if key.pk.starts_with(prefix::LEDGER) {
@@ -152,17 +152,25 @@ impl TableSums {
         }
     }
 
-    /// Adds what one order adds up to: the sums of single orders are the sums of all.
-    fn add_order(&mut self, order: &Order) {
+    /// Adds what one order adds up to: the sums of single orders are the sums of all. What an open checkout holds counts as
+    /// sold and belongs to no user yet.
+    fn add_order(&mut self, stored: &StoredOrder) {
+        let order = &stored.order;
         self.digits.extend(order.digits);
-        if order.status != OrderStatus::Paid {
+        let is_paid = order.status == OrderStatus::Paid;
+        if !is_paid && !stored.effects.held {
             return;
         }
-        self.has_paid = true;
-        let derived = derive(std::slice::from_ref(order), &BTreeMap::new(), &[], 0);
+        let sums = |order: Order| derive(&[Order { status: OrderStatus::Paid, ..order }], &BTreeMap::new(), &[], 0);
+        // A refund in part is taken off what the ledgers call paid.
+        let derived = sums(without_refunded(order, stored.effects.refunded));
         for (item, sold) in derived.sold {
             self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(sold).unwrap_or(i64::MAX));
         }
+        if !is_paid {
+            return;
+        }
+        self.has_paid = true;
         for (user, ledger) in derived.ledgers {
             self.of_users.insert(keys::ledger(user), user);
             for (item, held) in ledger.iter() {
@@ -170,7 +178,7 @@ impl TableSums {
                 self.expect(keys::ledger(user), format!("p{item}"), held.paid.minor());
             }
         }
-        for donor in derived.patrons {
+        for donor in sums(order.clone()).patrons {
             self.of_users.insert(keys::patron(donor.user), donor.user);
             self.expect(keys::patron(donor.user), AMOUNT.to_owned(), donor.amount.minor());
         }

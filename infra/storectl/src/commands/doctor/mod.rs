@@ -3,6 +3,7 @@
 mod finding;
 mod names;
 mod origins;
+mod payments;
 mod skew;
 mod sums;
 mod table;
@@ -33,6 +34,7 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
             // First what the orders say: lists of patrons and donators are made from these sums.
             findings.extend(sums::check(target, options.repair).await);
             findings.push(statistics(target).await);
+            findings.extend(payments::check(target).await);
         }
     }
     findings.push(keys_of(target).await);

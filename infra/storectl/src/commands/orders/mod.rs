@@ -1,10 +1,16 @@
-//! `order record`, `set-status` and `show`.
+//! `order …`. Here are `record`, `set-status` and `show`.
 
-use super::common::{published, shown_time, time};
-use super::items;
-use super::users::find;
+mod list;
+mod provider;
+
+pub(super) use list::list;
+pub(super) use provider::{cancel, end_checkout, refund, settle};
+
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::{RecordOrder, SetStatus};
+use crate::commands::common::{published, shown_time, time};
+use crate::commands::items;
+use crate::commands::users::find;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
@@ -16,7 +22,7 @@ use shared::store::{StoreError, keys, read_published};
 use shared::usecases::orders::{self, LineRequest, NewOrder, PriceError, RecordError, SetStatusError, Statistics};
 use std::fmt::Write as _;
 
-pub(super) async fn record(target: &Target, options: &RecordOrder) -> Result<Answer, Failure> {
+pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) -> Result<Answer, Failure> {
     let active = published(target).await?;
     let digits = active.config.digits;
     let mut requests = Vec::with_capacity(options.lines.len());
@@ -180,7 +186,7 @@ fn unknown(error: StoreError, id: &InternalId, what: &str) -> Failure {
     Failure::from(error).done(format!("It is not known whether {what}.")).next(next)
 }
 
-pub(super) async fn set_status(target: &Target, options: &SetStatus) -> Result<Answer, Failure> {
+pub(in crate::commands) async fn set_status(target: &Target, options: &SetStatus) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
     let id = InternalId::new(&options.id);
     let changed = orders::set_status(&target.db, target.clock.as_ref(), &id, options.status).await;
@@ -225,7 +231,7 @@ const fn word(statistics: Statistics) -> &'static str {
     }
 }
 
-pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
+pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
     let stored = store::get(&target.db, &InternalId::new(id)).await?;
     let stored = stored.ok_or_else(|| {
@@ -238,6 +244,7 @@ pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
         format!("number {}, {} {}, {}, of {owner}", order.id, format.money(order.price), order.currency, order.gateway),
         shown_time(order.created_at),
     ];
+    lines.extend(checkout_lines(&stored, format));
     if stored.statistics_due() {
         lines.push(paint(WARN, "goals and donators do not show it yet; `storectl doctor` updates them"));
     }
@@ -247,6 +254,30 @@ pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
     };
     lines.push(columns(&["ITEM", "COUNT", "TOTAL", ""], &order.lines.iter().map(row).collect::<Vec<_>>()));
     Ok(Answer::new(lines.join("\n"), facts(&stored, digits)))
+}
+
+/// What an order says of its checkout, in words.
+fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
+    let effects = &stored.effects;
+    let mut lines = Vec::new();
+    if let Some(checkout) = &effects.provider {
+        let session = checkout.session.as_deref().unwrap_or("not opened yet");
+        let intent = checkout.intent.as_ref().map(|intent| format!(", payment {intent}")).unwrap_or_default();
+        lines.push(format!("checkout {session}{intent}, ends {}", shown_time(checkout.expires_at)));
+    }
+    lines.extend(effects.due.map(|due| format!("something is left to do at {}", shown_time(due))));
+    if effects.held {
+        lines.push("holds what it sells".to_owned());
+    }
+    if effects.refunded > Money::ZERO {
+        lines.push(format!("refunded in part: {}", format.money(effects.refunded)));
+    }
+    if effects.over_limit {
+        lines.push(paint(WARN, "a recipient is over a limit: another gift came in between"));
+    }
+    lines.extend(effects.review.iter().map(|review| paint(WARN, &format!("needs an operator: {review}"))));
+    lines.extend(effects.dispute.iter().map(|dispute| paint(WARN, &format!("disputed: {dispute}"))));
+    lines
 }
 
 /// The format of an order's amounts: in the digits with which it was recorded, or the store's.
@@ -268,6 +299,11 @@ fn facts(stored: &StoredOrder, digits: u8) -> Value {
         "currency": order.currency, "gateway": order.gateway, "created_at": shown_time(order.created_at),
         "owner": order.owner, "lines": order.lines.iter().map(line).collect::<Vec<_>>(), "coupon": effects.coupon,
         "gift_card": gift.map(|part| json!({ "code": part.code, "amount": format.money(part.amount) })),
-        "statistics_due": stored.statistics_due(),
+        "statistics_due": stored.statistics_due(), "held": effects.held, "due": effects.due.map(shown_time),
+        "provider": effects.provider.as_ref().map(|checkout| {
+            json!({ "session": checkout.session, "intent": checkout.intent, "until": shown_time(checkout.expires_at) })
+        }),
+        "refunded": format.money(effects.refunded), "over_limit": effects.over_limit, "review": effects.review,
+        "dispute": effects.dispute,
     })
 }

@@ -1,0 +1,196 @@
+//! `payments connect`: a key is checked, the endpoint of the webhooks created, and both secrets are kept.
+
+use super::show::{Endpoint, endpoint_of};
+use super::{deploy, no_keys, of_stripe, webhook_url};
+use crate::answer::{Answer, GOOD, STRONG, WARN, paint};
+use crate::cli::Connect;
+use crate::error::{Exit, Failure};
+use crate::target::Target;
+use publish::provider::at_stripe;
+use serde_json::json;
+use shared::config::{PaymentKeys, StripeKeys};
+use shared::model::Settings;
+use shared::store::published::read_active_version;
+use shared::store::{keys, read_published};
+use std::io::Read as _;
+use std::path::Path;
+use stripe::{
+    Account, Balance, Client, EventKind, IdempotencyKey, NewWebhookEndpoint, SecretKey, WebhookEndpoint, WebhookSecret,
+};
+
+/// How many secrets of webhooks are accepted while one is changed: the new one and the one before.
+const SECRETS: usize = 2;
+/// More than any key has, so that a wrong file is not read whole.
+const LONGEST: u64 = 4_096;
+
+pub(in crate::commands) async fn connect(target: &Target, options: &Connect) -> Result<Answer, Failure> {
+    target.must_keep_payment_keys()?;
+    let url = webhook_url(target, options.url.as_deref()).ok_or_else(|| {
+        let next = "Name the deployed stack with --stack, or add --url with the API's address.";
+        Failure::new(Exit::Denied, "The address of the webhooks is not known.", next)
+    })?;
+    let stored = target.payment_keys().await?.stripe;
+    if options.finish {
+        return finish(target, &url, stored.ok_or_else(no_keys)?).await;
+    }
+    currency(target).await?;
+    let text = read_key(options.stripe_key.as_deref())?;
+    let key = SecretKey::parse(&text).map_err(|error| {
+        Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys.")
+    })?;
+    let (is_live, is_restricted) = (key.is_live(), key.is_restricted());
+    let client = target.stripe_client(key)?;
+    let charges = check(&client).await?;
+    let kept = stored.filter(|stored| SecretKey::parse(&stored.key).is_ok_and(|old| old.is_live() == is_live));
+    let webhook = webhook(target, &client, &url, kept, options.new_secret).await?;
+    let overlap = webhook.secrets.len() > 1;
+    let keys = PaymentKeys { stripe: Some(StripeKeys { key: text, webhook: webhook.secrets }) };
+    let place = target.keep_payment_keys(&keys).await.map_err(|failure| {
+        let created =
+            webhook.created.as_ref().map(|id| format!("The webhook endpoint {id} was created; its secret is lost."));
+        let next = "Run it again with --new-secret, and then with --finish.";
+        if let Some(created) = created { failure.done(created).next(next) } else { failure }
+    })?;
+    let mut lines = vec![
+        format!("{} The key is accepted, for {} money.", paint(GOOD, "ok"), if is_live { "real" } else { "test" }),
+        match &webhook.created {
+            Some(id) => format!("{} Webhooks go to {url} (endpoint {id}).", paint(GOOD, "ok")),
+            None => format!("{} Webhooks go to {url} as before.", paint(GOOD, "ok")),
+        },
+        format!("{} The keys are in {place}.", paint(GOOD, "ok")),
+    ];
+    if !is_restricted {
+        lines.push(format!("{} A restricted key is safer: this one may do everything.", paint(WARN, "note")));
+    }
+    if charges == Some(false) {
+        lines.push(format!("{} The account cannot take payments yet: complete it at Stripe.", paint(WARN, "note")));
+    }
+    let deploy = deploy(target);
+    lines.extend(deploy.as_ref().map(|line| format!("Next, hand them to the function:\n  {}", paint(STRONG, line))));
+    if overlap {
+        lines.push("After it: `storectl payments connect stripe --finish`.".to_owned());
+    }
+    let json = json!({
+        "live": is_live, "restricted": is_restricted, "charges_enabled": charges, "url": url,
+        "created": webhook.created, "overlap": overlap, "deploy": deploy,
+    });
+    Ok(Answer::new(lines.join("\n"), json))
+}
+
+/// Refuses a store whose amounts the provider would read otherwise.
+async fn currency(target: &Target) -> Result<(), Failure> {
+    let Some(active) = read_active_version(&target.db).await? else { return Ok(()) };
+    let settings: Option<Settings> = read_published(&target.db, &keys::settings(&active.version)).await?;
+    let code = settings.unwrap_or_default().system_currency.name;
+    let next = "Publish a store with a currency that can be paid (store-format.md, `payments`).";
+    let charged = at_stripe(&code)
+        .map_err(|error| Failure::refused(format!("Buyers cannot pay {code} through Stripe: {error}."), next))?;
+    if charged.digits == active.config.digits {
+        return Ok(());
+    }
+    let (theirs, ours) = (charged.digits, active.config.digits);
+    let what = format!("Stripe charges {code} with {theirs} digits after the point, the store has {ours}.");
+    Err(Failure::refused(what, next))
+}
+
+/// The key in a file or on standard input.
+fn read_key(path: Option<&Path>) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = match path {
+        Some(path) => {
+            let file = std::fs::File::open(path).map_err(|error| Failure::file(path, &error))?;
+            file.take(LONGEST).read_to_string(&mut text).map_err(|error| Failure::file(path, &error))
+        }
+        None => std::io::stdin().take(LONGEST).read_to_string(&mut text).map_err(|error| {
+            Failure::new(Exit::Local, format!("Standard input cannot be read: {error}."), "Use --stripe-key FILE.")
+        }),
+    };
+    read.map(|_| text.trim().to_owned())
+}
+
+/// Whether Stripe accepts the key, and whether its account can take payments, if the key may know that.
+async fn check(client: &Client) -> Result<Option<bool>, Failure> {
+    client.send(&Balance::retrieve()).await.map_err(|error| of_stripe(&error))?;
+    Ok(client.send(&Account::retrieve()).await.ok().map(|account| account.charges_enabled))
+}
+
+/// The secrets of the webhooks from now on, the newest first.
+struct Webhook {
+    secrets: Vec<String>,
+    created: Option<String>,
+}
+
+/// Keeps the endpoint whose secret is known, or creates one. `kept` are the keys so far, if they are of the same mode.
+async fn webhook(
+    target: &Target,
+    client: &Client,
+    url: &str,
+    kept: Option<StripeKeys>,
+    new_secret: bool,
+) -> Result<Webhook, Failure> {
+    let found = list(client, url).await?;
+    if let Some(kept) = kept.as_ref().filter(|_| !new_secret)
+        && found.iter().any(|endpoint| endpoint.problem().is_none())
+        && is_same_account(target, &kept.key, url, &found).await
+    {
+        return Ok(Webhook { secrets: kept.webhook.clone(), created: None });
+    }
+    let (created, secret) = create(client, url).await?;
+    let before = kept.map(|kept| kept.webhook).unwrap_or_default();
+    let secrets = std::iter::once(secret.expose().to_owned()).chain(before).take(SECRETS).collect();
+    Ok(Webhook { secrets, created: Some(created) })
+}
+
+/// Whether another key sees the same endpoints. One that is no longer accepted proves nothing.
+async fn is_same_account(target: &Target, key: &str, url: &str, found: &[Endpoint]) -> bool {
+    let Ok(key) = SecretKey::parse(key) else { return false };
+    let Ok(client) = target.stripe_client(key) else { return false };
+    list(&client, url).await.is_ok_and(|others| others == found)
+}
+
+/// The endpoints of an address, newest first.
+async fn list(client: &Client, url: &str) -> Result<Vec<Endpoint>, Failure> {
+    let all = client.send(&WebhookEndpoint::list()).await.map_err(|error| of_stripe(&error))?;
+    Ok(all.data.iter().filter(|endpoint| endpoint.url == url).map(endpoint_of).collect())
+}
+
+async fn create(client: &Client, url: &str) -> Result<(String, WebhookSecret), Failure> {
+    let once = shared::random::uuid().ok_or_else(|| {
+        Failure::new(Exit::Local, "The system gives no random numbers.", "Fix the system, and run it again.")
+    })?;
+    let once = IdempotencyKey::parse(&once).map_err(|error| Failure::refused(format!("{error}."), "Report this."))?;
+    let new = NewWebhookEndpoint { url, kinds: &EventKind::ALL, description: "Storefront" };
+    let created = client.send(&WebhookEndpoint::create(&new, once)).await.map_err(|error| of_stripe(&error))?;
+    let id = created.id.to_string();
+    let secret = created.secret.ok_or_else(|| {
+        let what = format!("Stripe created the webhook endpoint {id} without telling its secret.");
+        Failure::new(Exit::Unavailable, what, "Delete it in Stripe's dashboard, and run it again.")
+    })?;
+    Ok((id, secret))
+}
+
+/// Deletes the older endpoints of the address, and forgets their secrets.
+async fn finish(target: &Target, url: &str, stored: StripeKeys) -> Result<Answer, Failure> {
+    let key =
+        SecretKey::parse(&stored.key).map_err(|error| Failure::refused(format!("{error}."), "Connect it again."))?;
+    let client = target.stripe_client(key)?;
+    let mut deleted = Vec::new();
+    for endpoint in list(&client, url).await?.iter().skip(1) {
+        client.send(&WebhookEndpoint::delete(&endpoint.id)).await.map_err(|error| of_stripe(&error))?;
+        deleted.push(endpoint.id.to_string());
+    }
+    let newest: Vec<String> = stored.webhook.iter().take(1).cloned().collect();
+    let forgotten = stored.webhook.len() - newest.len();
+    if forgotten > 0 {
+        let keys = PaymentKeys { stripe: Some(StripeKeys { webhook: newest, ..stored }) };
+        target.keep_payment_keys(&keys).await?;
+    }
+    let deploy = deploy(target).filter(|_| forgotten > 0);
+    let mut lines = vec![format!(
+        "{} {} older endpoints deleted, {forgotten} older secrets forgotten.",
+        paint(GOOD, "ok"),
+        deleted.len()
+    )];
+    lines.extend(deploy.as_ref().map(|line| format!("Next, at any time:\n  {}", paint(STRONG, line))));
+    Ok(Answer::new(lines.join("\n"), json!({ "deleted": deleted, "forgotten": forgotten, "deploy": deploy })))
+}

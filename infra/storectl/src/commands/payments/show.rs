@@ -1,0 +1,111 @@
+//! `payments show`: what is connected, without any secret.
+
+use super::{of_stripe, webhook_url};
+use crate::answer::{Answer, BAD, GOOD, WARN, paint};
+use crate::commands::common::published;
+use crate::error::Failure;
+use crate::target::Target;
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::config::StripeKeys;
+use stripe::{API_VERSION, Account, EndpointStatus, EventKind, ObjectId, SecretKey, WebhookEndpoint};
+
+/// An endpoint that webhooks are sent to, as far as it matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::commands) struct Endpoint {
+    /// Its id.
+    pub(in crate::commands) id: ObjectId,
+    is_enabled: bool,
+    has_version: bool,
+    missing: Vec<String>,
+}
+
+/// Reads an endpoint.
+pub(in crate::commands) fn endpoint_of(endpoint: &WebhookEndpoint) -> Endpoint {
+    let wants =
+        |kind: &&EventKind| endpoint.enabled_events.iter().any(|enabled| enabled == *kind || enabled.as_str() == "*");
+    Endpoint {
+        id: endpoint.id.clone(),
+        is_enabled: endpoint.status == EndpointStatus::Enabled,
+        has_version: endpoint.api_version.as_deref() == Some(API_VERSION),
+        missing: EventKind::ALL.iter().filter(|kind| !wants(kind)).map(|kind| kind.as_str().to_owned()).collect(),
+    }
+}
+
+impl Endpoint {
+    /// Why it does not do what it must; `None` if it does.
+    pub(in crate::commands) fn problem(&self) -> Option<String> {
+        if !self.is_enabled {
+            Some("is switched off".to_owned())
+        } else if !self.missing.is_empty() {
+            Some(format!("is not sent {}", self.missing.join(", ")))
+        } else if !self.has_version {
+            Some(format!("is not sent events of version {API_VERSION}"))
+        } else {
+            None
+        }
+    }
+}
+
+/// What Stripe says of a key and of the endpoints of an address.
+#[derive(Debug, Serialize)]
+struct AtStripe {
+    account: Option<String>,
+    charges_enabled: Option<bool>,
+    endpoints: Vec<Value>,
+    #[serde(skip)]
+    lines: Vec<String>,
+}
+
+pub(in crate::commands) async fn show(target: &Target) -> Result<Answer, Failure> {
+    let payments = published(target).await?.config.payments;
+    let keys = target.payment_keys().await?.stripe;
+    let methods = if payments.methods.is_empty() { "none".to_owned() } else { payments.methods.join(", ") };
+    let mut lines = vec![format!("Methods in store.yaml: {methods}")];
+    if let Some(stack) = &target.stack {
+        lines.push(format!("Parameter Payments of {}: {}", stack.name, stack.takes_payments));
+    }
+    let at_stripe = match &keys {
+        Some(keys) => Some(ask(target, keys).await?),
+        None => None,
+    };
+    match (&keys, &at_stripe) {
+        (Some(keys), Some(at_stripe)) => {
+            let mode = SecretKey::parse(&keys.key).map_or("unknown", |key| if key.is_live() { "real" } else { "test" });
+            lines.push(format!("Stripe: a key for {mode} money, {} webhook secrets", keys.webhook.len()));
+            lines.extend(at_stripe.lines.clone());
+        }
+        _ => lines.push(format!("{} No keys: `storectl payments connect stripe`.", paint(WARN, "note"))),
+    }
+    let json = json!({
+        "methods": payments.methods, "deployed": target.stack.as_ref().map(|stack| stack.takes_payments),
+        "stripe": keys.map(|keys| json!({ "webhook_secrets": keys.webhook.len(), "at_stripe": at_stripe })),
+    });
+    Ok(Answer::new(lines.join("\n"), json))
+}
+
+async fn ask(target: &Target, keys: &StripeKeys) -> Result<AtStripe, Failure> {
+    let key =
+        SecretKey::parse(&keys.key).map_err(|error| Failure::refused(format!("{error}."), "Connect it again."))?;
+    let client = target.stripe_client(key)?;
+    let all = client.send(&WebhookEndpoint::list()).await.map_err(|error| of_stripe(&error))?;
+    // A restricted key may have no right to its account.
+    let account = client.send(&Account::retrieve()).await.ok();
+    let url = webhook_url(target, None);
+    let ours = all.data.iter().filter(|endpoint| url.as_ref().is_none_or(|url| endpoint.url == *url));
+    let mut lines: Vec<String> = account.iter().map(|account| format!("Account {}", account.id)).collect();
+    let mut endpoints = Vec::new();
+    for endpoint in ours {
+        let problem = endpoint_of(endpoint).problem();
+        lines.push(match &problem {
+            None => format!("{} Endpoint {} at {}", paint(GOOD, "ok"), endpoint.id, endpoint.url),
+            Some(problem) => format!("{} Endpoint {} at {} {problem}", paint(BAD, "bad"), endpoint.id, endpoint.url),
+        });
+        endpoints.push(json!({ "id": endpoint.id.as_str(), "url": endpoint.url, "problem": problem }));
+    }
+    if endpoints.is_empty() {
+        lines.push(format!("{} No endpoint: webhooks are sent nowhere.", paint(BAD, "bad")));
+    }
+    let charges_enabled = account.as_ref().map(|account| account.charges_enabled);
+    Ok(AtStripe { account: account.map(|account| account.id.to_string()), charges_enabled, endpoints, lines })
+}

@@ -1,0 +1,113 @@
+//! Where the keys of payment providers come from, and where new ones are kept. They are never shown.
+
+use crate::error::{Exit, Failure, of_service};
+use aws_config::SdkConfig;
+use shared::config::PaymentKeys;
+use shared::providers::Stripe;
+use shared::store::connector;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use stripe::{ApiBase, Client, SecretKey};
+
+/// The variable that holds the keys, as the function has it.
+const VARIABLE: &str = "PAYMENT_KEYS";
+/// The variable with the server that is called instead of Stripe.
+const BASE: &str = "STRIPE_API_BASE";
+
+/// A file, the environment, or a deployed stack's secret; and the server that is called.
+#[derive(Debug, Clone)]
+pub(super) struct PaymentSource {
+    file: Option<PathBuf>,
+    secret: Option<(SdkConfig, String)>,
+    base: Option<String>,
+}
+
+impl PaymentSource {
+    pub(super) fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>, base: Option<&str>) -> Self {
+        Self { file: file.map(Path::to_owned), secret, base: base.map(str::to_owned) }
+    }
+
+    /// Whether there is a place where keys could be.
+    pub(super) fn is_known(&self) -> bool {
+        self.file.is_some() || self.secret.is_some() || variable(VARIABLE).is_some()
+    }
+
+    /// The keys; none if there is no such place, or it is empty.
+    pub(super) async fn read(&self) -> Result<PaymentKeys, Failure> {
+        let Some((text, origin)) = self.text().await? else { return Ok(PaymentKeys::default()) };
+        PaymentKeys::parse(&text).map_err(|error| {
+            let what = format!("The payment keys of {origin} cannot be used: {error}.");
+            Failure::new(Exit::Denied, what, "Set them again: `storectl payments connect stripe`.")
+        })
+    }
+
+    async fn text(&self) -> Result<Option<(String, String)>, Failure> {
+        if let Some(path) = &self.file {
+            return match std::fs::read_to_string(path) {
+                Ok(text) => Ok(Some((text, path.display().to_string()))),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(Failure::file(path, &error)),
+            };
+        }
+        if let Some(text) = variable(VARIABLE) {
+            return Ok(Some((text, format!("the variable {VARIABLE}"))));
+        }
+        let Some((config, arn)) = &self.secret else { return Ok(None) };
+        let client = aws_sdk_secretsmanager::Client::new(config);
+        let answer = Box::pin(client.get_secret_value().secret_id(arn).send()).await;
+        let answer = answer.map_err(|error| of_service("Secrets Manager", &error))?;
+        Ok(answer.secret_string.map(|text| (text, "the stack's secret".to_owned())))
+    }
+
+    /// Keeps keys. Returns the place.
+    pub(super) async fn write(&self, keys: &PaymentKeys) -> Result<String, Failure> {
+        if let Some(path) = &self.file {
+            write_private(path, &keys.expose()).map_err(|error| Failure::file(path, &error))?;
+            return Ok(path.display().to_string());
+        }
+        let Some((config, arn)) = &self.secret else { return Err(no_place()) };
+        let client = aws_sdk_secretsmanager::Client::new(config);
+        let put = client.put_secret_value().secret_id(arn).secret_string(keys.expose());
+        Box::pin(put.send()).await.map_err(|error| of_service("Secrets Manager", &error))?;
+        Ok("the stack's secret".to_owned())
+    }
+
+    /// Whether keys can be kept.
+    pub(super) fn must_be_writable(&self) -> Result<(), Failure> {
+        if self.file.is_some() || self.secret.is_some() { Ok(()) } else { Err(no_place()) }
+    }
+
+    /// A client with a key.
+    pub(super) fn client(&self, key: SecretKey) -> Result<Client, Failure> {
+        Ok(Client::new(outgoing::Client::new(connector::roots()), self.base()?, key))
+    }
+
+    /// Stripe with the keys; `None` if there are none.
+    pub(super) async fn stripe(&self) -> Result<Option<Stripe>, Failure> {
+        let base = self.base()?;
+        Ok(self.read().await?.stripe.and_then(|keys| Stripe::new(&keys, base)))
+    }
+
+    fn base(&self) -> Result<ApiBase, Failure> {
+        let Some(text) = self.base.clone().or_else(|| variable(BASE)) else { return Ok(ApiBase::default()) };
+        ApiBase::parse(&text)
+            .map_err(|error| Failure::new(Exit::Denied, format!("{error}."), "Correct it, or leave it out."))
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.trim().is_empty())
+}
+
+fn no_place() -> Failure {
+    let next = "Name the deployed stack with --stack, or add --payment-keys FILE.";
+    Failure::new(Exit::Denied, "There is no place for payment keys.", next)
+}
+
+/// Writes a file that only its owner can read.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}

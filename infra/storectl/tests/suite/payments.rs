@@ -1,0 +1,330 @@
+//! `payments …`, the steps of orders at the payment provider, and what else knows of open checkouts. The provider is the
+//! stand-in.
+
+use crate::bench::Bench;
+use local::stripe::{Action, KEY, Options, StandIn, start};
+use serde_json::{Value, json};
+use shared::config::PaymentKeys;
+use shared::model::{InternalId, User, UserId};
+use shared::providers::Stripe;
+use shared::store::codec::decode_live;
+use shared::store::counters::Counters;
+use shared::store::items::ItemCache;
+use shared::store::keys;
+use shared::store::orders::{self, Unfinished};
+use shared::store::published::read_active_version;
+use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::usecases::carts::{CartContext, CartSources};
+use shared::usecases::checkouts::{Request, create};
+use std::convert::Infallible;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::time::Duration;
+use storectl::error::{Exit, Failure};
+use stripe::ApiBase;
+
+/// The address of an API.
+const API: &str = "https://api.shop.example";
+const WEBHOOK: &str = "https://api.shop.example/payments/webhook/stripe";
+/// A published item of 2.49 with a global limit.
+const ITEM: &str = "211";
+
+/// A store, and a provider that it can be connected with.
+struct Paying {
+    bench: Bench,
+    stand_in: StandIn,
+}
+
+impl Paying {
+    async fn open() -> Self {
+        let bench = Bench::published().await;
+        let stand_in = start(Options { clock: Arc::clone(&bench.clock) as _, ..Options::default() }).await.unwrap();
+        bench.write("key.txt", &format!("{KEY}\n"));
+        Self { bench, stand_in }
+    }
+
+    /// A connected store with a user who has two units in the cart.
+    async fn connected() -> Self {
+        let paying = Self::open().await;
+        paying.ok(&["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API]).await;
+        paying.bench.ok(&["user", "add", "Newt"]).await;
+        paying.bench.ok(&["cart", "add", "Newt", ITEM, "--count", "2"]).await;
+        paying
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.bench.path(name).display().to_string()
+    }
+
+    fn line<'a>(arguments: &[&'a str], keys: &'a str, base: &'a str) -> Vec<&'a str> {
+        [arguments, &["--payment-keys", keys, "--stripe-api-base", base]].concat()
+    }
+
+    async fn ok(&self, arguments: &[&str]) -> Value {
+        let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
+        let answer = self.bench.run(&Self::line(arguments, &keys, &base)).await;
+        let answer = answer.unwrap_or_else(|failure| panic!("{arguments:?}: {failure}"));
+        let seen = format!("{}{}", answer.text(), answer.json());
+        assert!(!seen.contains(KEY) && !seen.contains("whsec_"), "{seen}");
+        answer.json().clone()
+    }
+
+    async fn fails(&self, arguments: &[&str]) -> Failure {
+        let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
+        let failure = self.bench.fails(&Self::line(arguments, &keys, &base)).await;
+        assert!(!failure.print(true).contains(KEY), "{failure}");
+        failure
+    }
+
+    fn keys(&self) -> PaymentKeys {
+        PaymentKeys::parse(&std::fs::read_to_string(self.bench.path("payment-keys.json")).unwrap()).unwrap()
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        self.keys().stripe.unwrap().webhook
+    }
+
+    /// Begins a checkout of the user's cart, as the function does.
+    async fn checkout(&self) -> InternalId {
+        let db = &self.bench.db;
+        let provider = Stripe::new(&self.keys().stripe.unwrap(), ApiBase::parse(&self.stand_in.base_url()).unwrap());
+        let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
+        let sources = CartSources { db, items: &items, counters: &counters, clock: self.bench.clock.as_ref() };
+        let request = Request { gateway: "Stripe", is_proven: true, has_chat: true };
+        let load = || async {
+            let key = keys::user(UserId::new(1));
+            let user: User = decode_live(&key, db.get(&key, true).await.unwrap().unwrap()).unwrap();
+            let active = Arc::new(read_active_version(db).await.unwrap().unwrap());
+            let rows = db.batch_get(CartContext::keys(user.id).to_vec()).await.unwrap();
+            Ok::<_, Infallible>(CartContext::take(user, active, rows).unwrap())
+        };
+        create(&sources, &provider.unwrap(), request, load().await.unwrap(), load).await.unwrap().order
+    }
+
+    /// Begins a checkout, and pays it on the provider's page.
+    async fn paid(&self) -> InternalId {
+        let order = self.checkout().await;
+        self.stand_in.act(self.stand_in.sessions().last().unwrap(), &Action::Pay).unwrap();
+        assert_eq!(self.ok(&["order", "settle", order.as_str()]).await["status"], "PAID");
+        order
+    }
+
+    async fn doctor(&self, check: &str) -> Value {
+        let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
+        let answer = self.bench.run(&Self::line(&["doctor"], &keys, &base)).await.unwrap();
+        let findings = answer.json()["findings"].as_array().unwrap().clone();
+        findings.into_iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("{check}"))
+    }
+
+    /// The keys of the refunds that the provider was asked for.
+    fn refunds(&self) -> Vec<String> {
+        let received = self.stand_in.received();
+        let refunds = received.into_iter().filter(|received| received.route == "POST /v1/refunds");
+        refunds.map(|received| received.key.unwrap()).collect()
+    }
+}
+
+#[tokio::test]
+async fn connecting_checks_the_key_creates_the_endpoint_and_keeps_both_secrets() {
+    let paying = Paying::open().await;
+    let key = paying.path("key.txt");
+    let connected = paying.ok(&["payments", "connect", "stripe", "--stripe-key", &key, "--url", API]).await;
+    assert_eq!(
+        (&connected["url"], &connected["overlap"], &connected["live"]),
+        (&json!(WEBHOOK), &json!(false), &json!(false))
+    );
+    assert_eq!(paying.keys().stripe.unwrap().key, KEY);
+    assert_eq!(paying.secrets().len(), 1);
+    let mode = std::fs::metadata(paying.bench.path("payment-keys.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let shown = paying.ok(&["payments", "show"]).await;
+    let endpoints = &shown["stripe"]["at_stripe"]["endpoints"];
+    assert_eq!(endpoints.as_array().unwrap().len(), 1);
+    assert_eq!((&endpoints[0]["url"], &endpoints[0]["problem"]), (&json!(WEBHOOK), &Value::Null));
+    assert_eq!(shown["methods"], json!(["Stripe"]));
+    let before = paying.secrets();
+    let again = paying.ok(&["payments", "connect", "stripe", "--stripe-key", &key, "--url", API]).await;
+    assert_eq!((&again["created"], paying.secrets()), (&Value::Null, before));
+}
+
+#[tokio::test]
+async fn the_secrets_of_the_webhooks_overlap_until_the_change_is_finished() {
+    let paying = Paying::connected().await;
+    let (key, before) = (paying.path("key.txt"), paying.secrets());
+    let connect = ["payments", "connect", "stripe", "--stripe-key", &key, "--url", API, "--new-secret"];
+    let changed = paying.ok(&connect).await;
+    assert_eq!(changed["overlap"], true);
+    let both = paying.secrets();
+    assert_eq!((both.len(), &both[1]), (2, &before[0]));
+    assert_ne!(both[0], before[0]);
+    let finished = paying.ok(&["payments", "connect", "stripe", "--url", API, "--finish"]).await;
+    assert_eq!((finished["deleted"].as_array().unwrap().len(), &finished["forgotten"]), (1, &json!(1)));
+    assert_eq!(paying.secrets(), both[..1]);
+    let left = paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["endpoints"].clone();
+    assert_eq!((left.as_array().unwrap().len(), &left[0]["id"]), (1, &changed["created"]));
+    let nothing = paying.ok(&["payments", "connect", "stripe", "--url", API, "--finish"]).await;
+    assert_eq!((&nothing["deleted"], &nothing["forgotten"]), (&json!([]), &json!(0)));
+}
+
+#[tokio::test]
+async fn what_cannot_be_connected_changes_nothing() {
+    let paying = Paying::open().await;
+    for (text, exit, said) in [
+        ("pk_test_51abc", Exit::Refused, "must begin with rk_live_"),
+        ("", Exit::Refused, "must begin with rk_live_"),
+        ("rk_test_another", Exit::Denied, "Stripe does not accept the key."),
+    ] {
+        paying.bench.write("wrong.txt", text);
+        let wrong = paying.path("wrong.txt");
+        let failure = paying.fails(&["payments", "connect", "stripe", "--stripe-key", &wrong, "--url", API]).await;
+        assert_eq!(failure.exit, exit, "{failure}");
+        assert!(failure.what.contains(said) && !failure.print(true).contains("another"), "{failure}");
+    }
+    let key = paying.path("key.txt");
+    let nowhere = paying.fails(&["payments", "connect", "stripe", "--stripe-key", &key]).await;
+    assert!(nowhere.what.contains("address of the webhooks"), "{nowhere}");
+    let missing = paying.fails(&["payments", "connect", "stripe", "--stripe-key", "/no/such/file", "--url", API]).await;
+    assert_eq!(missing.exit, Exit::Local);
+    let unfinished = paying.fails(&["payments", "connect", "stripe", "--url", API, "--finish"]).await;
+    assert!(unfinished.what.contains("no payment keys"), "{unfinished}");
+    assert!(!paying.bench.path("payment-keys.json").exists());
+    assert!(paying.stand_in.received().iter().all(|received| received.route != "POST /v1/webhook_endpoints"));
+}
+
+#[tokio::test]
+async fn a_store_whose_amounts_stripe_reads_otherwise_is_not_connected() {
+    let bench = Bench::empty().await;
+    bench.write("dinar/store.yaml", "format: 1\nname: Dinar\ncurrency: {code: KWD, digits: 3}\n");
+    bench.write("dinar/categories/a.yaml", "id: 1\nslug: a\nname: A\nitems: [{id: 1, name: I, price: 1}]\n");
+    bench.ok(&["publish", &bench.path("dinar").display().to_string(), "--yes"]).await;
+    bench.write("key.txt", KEY);
+    let (key, keys) = (bench.path("key.txt").display().to_string(), bench.path("k.json").display().to_string());
+    let connect = ["payments", "connect", "stripe", "--stripe-key", &key, "--url", API, "--payment-keys", &keys];
+    let failure = bench.fails(&connect).await;
+    assert!(failure.what.contains("Buyers cannot pay KWD through Stripe"), "{failure}");
+}
+
+#[tokio::test]
+async fn an_open_order_is_listed_settled_and_refunded_never_above_the_rest() {
+    let paying = Paying::connected().await;
+    let order = paying.checkout().await;
+    let open = paying.ok(&["order", "list", "--open"]).await;
+    assert_eq!(open["orders"].as_array().unwrap().len(), 1);
+    assert_eq!((&open["orders"][0]["status"], &open["orders"][0]["held"]), (&json!("PENDING"), &json!(true)));
+    assert_eq!(paying.ok(&["order", "settle", order.as_str()]).await["status"], "PENDING");
+    let session = paying.stand_in.sessions().remove(0);
+    paying.stand_in.act(&session, &Action::Pay).unwrap();
+    let settled = paying.ok(&["order", "settle", order.as_str()]).await;
+    assert_eq!((&settled["status"], &settled["price"]), (&json!("PAID"), &json!(4.98)));
+    assert_eq!(
+        paying.ok(&["order", "list", "--status", "paid", "--user", "Newt"]).await["orders"][0]["internal_id"],
+        order.as_str()
+    );
+    let id = order.as_str();
+    let above = paying.fails(&["order", "refund", id, "--amount", "4.99", "--yes"]).await;
+    assert!(above.what.contains("4.98 EUR of the payment are left"), "{above}");
+    let nothing = paying.fails(&["order", "refund", id, "--amount", "0", "--yes"]).await;
+    assert_eq!(nothing.exit, Exit::Refused);
+    let asked = paying.fails(&["order", "refund", id]).await;
+    assert_eq!(asked.exit, Exit::Declined);
+    let part = paying.ok(&["order", "refund", id, "--amount", "1.50", "--yes"]).await;
+    assert_eq!((&part["status"], &part["refunded"], &part["amount"]), (&json!("PAID"), &json!(1.5), &json!(1.5)));
+    assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
+    // Another part, in the provider's dashboard.
+    paying.stand_in.act(&session, &Action::Refund(Some(100))).unwrap();
+    let above = paying.fails(&["order", "refund", id, "--amount", "2.49", "--yes"]).await;
+    assert!(above.what.contains("2.48 EUR of the payment are left"), "{above}");
+    let rest = paying.ok(&["order", "refund", id, "--yes"]).await;
+    assert_eq!((&rest["status"], &rest["amount"]), (&json!("REFUNDED"), &json!(2.48)));
+    assert_eq!(paying.refunds(), [format!("refund-{id}-0"), format!("refund-{id}-250")]);
+    let twice = paying.fails(&["order", "refund", id, "--yes"]).await;
+    assert!(twice.what.contains("REFUNDED"), "{twice}");
+    assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
+}
+
+#[tokio::test]
+async fn a_cancelled_checkout_cannot_be_paid_and_holds_nothing() {
+    let paying = Paying::connected().await;
+    let order = paying.checkout().await;
+    assert_eq!(paying.doctor("sums of orders").await["state"], "ok", "what is held counts as sold");
+    let cancelled = paying.ok(&["order", "cancel", order.as_str()]).await;
+    assert_eq!((&cancelled["status"], &cancelled["held"]), (&json!("CANCELLED"), &json!(false)));
+    assert!(paying.stand_in.act(&paying.stand_in.sessions()[0], &Action::Pay).is_err());
+    assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
+    let again = paying.fails(&["order", "cancel", order.as_str()]).await;
+    assert!(again.what.contains("CANCELLED"), "{again}");
+    let paid = paying.paid().await;
+    let late = paying.fails(&["order", "cancel", paid.as_str()]).await;
+    assert!(late.what.contains("PAID"), "{late}");
+}
+
+#[tokio::test]
+async fn a_buyer_who_has_paid_is_not_cancelled() {
+    let paying = Paying::connected().await;
+    let order = paying.checkout().await;
+    paying.stand_in.act(&paying.stand_in.sessions()[0], &Action::Pay).unwrap();
+    assert_eq!(paying.ok(&["order", "cancel", order.as_str()]).await["status"], "PAID");
+}
+
+#[tokio::test]
+async fn orders_of_other_origin_and_unknown_ones_are_refused() {
+    let paying = Paying::connected().await;
+    paying.bench.ok(&["order", "record", "--id", "elsewhere", "--gateway", "g", "--line", ITEM]).await;
+    for step in ["settle", "cancel"] {
+        let unknown = paying.fails(&["order", step, "nothing"]).await;
+        assert!(unknown.what.contains("there is no order nothing"), "{unknown}");
+    }
+    let settle = paying.fails(&["order", "settle", "elsewhere"]).await;
+    assert!(settle.what.contains("no payment at a provider"), "{settle}");
+    let refund = paying.fails(&["order", "refund", "elsewhere", "--yes"]).await;
+    assert!(refund.next.contains("set-status"), "{refund}");
+    let without = paying.bench.fails(&["order", "settle", "elsewhere"]).await;
+    assert_eq!(without.exit, Exit::Denied, "{without}");
+}
+
+#[tokio::test]
+async fn erasing_a_user_ends_the_open_checkout_first() {
+    let paying = Paying::connected().await;
+    let order = paying.checkout().await;
+    let without = paying.bench.fails(&["user", "erase", "Newt", "--yes"]).await;
+    assert_eq!(without.exit, Exit::Denied, "{without}");
+    assert!(paying.bench.db.get(&keys::user(UserId::new(1)), true).await.unwrap().is_some());
+    paying.ok(&["user", "erase", "Newt", "--yes"]).await;
+    let stored = orders::get(&paying.bench.db, &order).await.unwrap().unwrap();
+    assert_eq!((stored.order.status.as_str(), stored.effects.held), ("CANCELLED", false));
+    assert!(paying.stand_in.act(&paying.stand_in.sessions()[0], &Action::Pay).is_err());
+}
+
+#[tokio::test]
+async fn the_doctor_knows_keys_and_overdue_orders() {
+    let paying = Paying::connected().await;
+    assert_eq!(paying.doctor("payments").await["state"], "ok");
+    assert_eq!(paying.doctor("open orders").await["state"], "ok");
+    let order = paying.checkout().await;
+    let stored = orders::get(&paying.bench.db, &order).await.unwrap().unwrap();
+    let row: Write<Unguarded> = Unfinished::put(&stored.order, 1_000).unwrap();
+    assert_eq!(send(&paying.bench.db, vec![row]).await.unwrap(), Sent::Written);
+    assert_eq!(paying.doctor("open orders").await["state"], "bad");
+    paying.bench.write("payment-keys.json", r#"{"stripe":{"key":"rk_test_another","webhook":["whsec_a"]}}"#);
+    let refused = paying.doctor("payments").await;
+    assert_eq!((&refused["state"], &refused["said"]), (&json!("bad"), &json!("Stripe does not accept the key.")));
+    std::fs::remove_file(paying.bench.path("payment-keys.json")).unwrap();
+    assert_eq!(paying.doctor("payments").await["state"], "bad", "store.yaml names a method");
+}
+
+#[tokio::test]
+async fn a_backup_has_open_orders_and_payments() {
+    let paying = Paying::connected().await;
+    paying.paid().await;
+    paying.bench.ok(&["cart", "add", "Newt", ITEM]).await;
+    paying.checkout().await;
+    let rows = paying.bench.rows().await;
+    for kind in ["OPEN", "PROVIDER#"] {
+        assert!(rows.iter().any(|row| row.contains(kind)), "{kind}");
+    }
+    let file = paying.path("backup.jsonl.gz");
+    paying.bench.ok(&["backup", &file]).await;
+    let other = Bench::empty().await;
+    other.ok(&["restore", &file, "--yes"]).await;
+    assert_eq!(other.rows().await, rows);
+}
