@@ -57,14 +57,11 @@ pub async fn serve(
             continue;
         };
         let (gateway, reference, clock) = (Arc::clone(&gateway), Arc::clone(&reference), Arc::clone(&clock));
-        let service = service_fn(move |request: Request<Incoming>| {
+        let service = service_fn(move |request| {
             let (gateway, reference, clock) = (Arc::clone(&gateway), Arc::clone(&reference), Arc::clone(&clock));
             async move {
-                let page = reference.respond(request.method(), request.uri().path());
-                Ok::<_, Infallible>(match page {
-                    Some(page) => page,
-                    None => respond(&gateway, clock.as_ref(), request, peer, quiet).await,
-                })
+                let response = respond(&gateway, &reference, clock.as_ref(), request, peer, quiet);
+                Ok::<_, Infallible>(response.await)
             }
         });
         let mut builder = http1::Builder::new();
@@ -78,6 +75,7 @@ pub async fn serve(
 
 async fn respond(
     gateway: &Gateway,
+    reference: &Reference,
     clock: &dyn Clock,
     request: Request<Incoming>,
     peer: SocketAddr,
@@ -86,6 +84,9 @@ async fn respond(
     let started = clock.now();
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
+    if let Some(page) = reference.respond(&head.method, &path) {
+        return page;
+    }
     let response = match read(body).await {
         Ok(body) => {
             let source_ip = peer.ip().to_string();
