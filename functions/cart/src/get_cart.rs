@@ -80,6 +80,7 @@ struct CartBody<'a> {
     #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     chat_sync: u8,
     /// The open checkout. Null if there is none.
+    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     checkout: Option<CheckoutBody<'a>>,
 }
 

@@ -81,15 +81,9 @@ pub async fn serve(
             continue;
         };
         let (gateway, clock, beside) = (Arc::clone(&gateway), Arc::clone(&clock), Arc::clone(&beside));
-        let service = service_fn(move |request: Request<Incoming>| {
+        let service = service_fn(move |request| {
             let (gateway, clock, beside) = (Arc::clone(&gateway), Arc::clone(&clock), Arc::clone(&beside));
-            async move {
-                let page = beside.reference.respond(request.method(), request.uri().path());
-                Ok::<_, Infallible>(match page {
-                    Some(page) => page,
-                    None => respond(&gateway, clock.as_ref(), request, peer, &beside).await,
-                })
-            }
+            async move { Ok::<_, Infallible>(respond(&gateway, clock.as_ref(), request, peer, &beside).await) }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -115,6 +109,9 @@ async fn respond(
     }
     if let Some(image) = beside.images.respond(&head.method, &path).await {
         return image;
+    }
+    if let Some(page) = beside.reference.respond(&head.method, &path) {
+        return page;
     }
     let response = match read(body).await {
         Ok(body) => {

@@ -47,9 +47,14 @@ impl Check<'_> {
                         expected.as_array().unwrap().iter().map(|s| self.faults(path, value, s)).collect();
                     if faults.iter().any(Vec::is_empty) { Vec::new() } else { faults.swap_remove(0) }
                 }
+                "maxProperties" if value.as_object().map(|fields| fields.len() as u64) > expected.as_u64() => {
+                    fault(format!("{value} has too many fields"))
+                }
                 "minLength" if length(value) < expected.as_u64() => fault(format!("{value} is too short")),
                 "maxLength" if length(value) > expected.as_u64() => fault(format!("{value} is too long")),
-                "type" | "const" | "enum" | "minimum" | "maximum" | "minLength" | "maxLength" => Vec::new(),
+                "type" | "const" | "enum" | "minimum" | "maximum" | "minLength" | "maxLength" | "maxProperties" => {
+                    Vec::new()
+                }
                 keyword if ANNOTATIONS.contains(&keyword) => Vec::new(),
                 keyword => fault(format!("this check does not know the keyword {keyword}")),
             });

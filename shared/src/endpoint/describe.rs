@@ -78,9 +78,9 @@ impl OtherResponse {
         Self { status: response.status().as_u16(), when, body, is_page, retry_after, common: false }
     }
 
-    fn refused<E: Endpoint>(when: &'static str, refusal: E::Refusal) -> Self {
+    fn refused<E: Endpoint>(when: &'static str, refusal: &E::Refusal) -> Self {
         let text = refusal.to_string();
-        let response = Self::of(when, &E::ERRORS.refusal(&refusal));
+        let response = Self::of(when, &E::ERRORS.refusal(refusal));
         if response.is_page { Self { body: text, ..response } } else { response }
     }
 
@@ -104,7 +104,7 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
     let response = |error: Error| error.into_response(E::ERRORS, REQUEST_ID);
     let refusals = E::Refusal::documented().into_iter();
     let mut others: Vec<OtherResponse> =
-        refusals.map(|(when, refusal)| OtherResponse::refused::<E>(when, refusal)).collect();
+        refusals.map(|(when, refusal)| OtherResponse::refused::<E>(when, &refusal)).collect();
     if E::CACHE == Cache::Public {
         let mut unchanged = Response::new(Body::Empty);
         *unchanged.status_mut() = lambda_http::http::StatusCode::NOT_MODIFIED;
