@@ -76,11 +76,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let live = store.in_table(&db).await?;
     let published = read_active_version(&db).await.map_err(publish::PublishError::Store)?;
     let differs = published.is_some_and(|active| publish::store_of(&active.version) != store.compiled.version);
-    let mut to_try = Try::pick(&store.compiled, &live, now);
-    if differs {
-        // The pages in the files may differ from the published ones.
-        to_try.page.clear();
-    }
+    let to_try = Try::pick(&store.compiled, &live, now).of_published(differs);
     let base_path = options.base_path.as_deref().unwrap_or_default();
     let base_url = format!("{}{base_path}", server::url_of(&listener)?);
     let chat = chat_login(&db, &database.access.endpoint, chat_listener, &base_url, origins).await?;
@@ -117,15 +113,18 @@ async fn run(options: &Options) -> Result<(), StartError> {
     if differs {
         note_difference(options);
     }
-    // The first user's token is filled in.
-    let shown = ready.shown_user.as_ref();
-    let tokens = ready.tokens.iter().filter(|(name, _)| shown != Some(name));
-    let tokens = shown.and_then(|name| ready.tokens.get_key_value(name)).into_iter().chain(tokens);
-    let tokens = tokens.map(|(name, token)| (name.as_str(), token.as_str()));
-    let reference = Reference::new(base_path, tokens);
+    let reference = reference_of(&ready, base_path);
     let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, reference, quiet: options.quiet };
     server::serve(listener, gateway, clock, beside, stopped).await;
     Ok(())
+}
+
+/// The reference with every token; the first user's is filled in.
+fn reference_of(ready: &Ready, base_path: &str) -> Reference {
+    let shown = ready.shown_user.as_ref();
+    let others = ready.tokens.iter().filter(|(name, _)| shown != Some(name));
+    let tokens = shown.and_then(|name| ready.tokens.get_key_value(name)).into_iter().chain(others);
+    Reference::new(base_path, tokens.map(|(name, token)| (name.as_str(), token.as_str())))
 }
 
 fn note_difference(options: &Options) {

@@ -114,6 +114,12 @@ impl Ready {
 }
 
 impl Try {
+    /// The same without the page, if the files differ from the published store.
+    #[must_use]
+    pub fn of_published(self, differs: bool) -> Self {
+        if differs { Self { page: String::new(), ..self } } else { self }
+    }
+
     /// Picks values from a store at `now`.
     #[must_use]
     pub fn pick(compiled: &Compiled, live: &Live, now: i64) -> Self {
