@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
 
 use serde_json::{Value, json};
-use shared::endpoint::ErrorBody;
+use shared::endpoint::{ErrorBody, InputKind};
 use tests::{Call, Reply, TestStore, endpoints};
 
 /// The largest body in bytes.
@@ -190,7 +190,8 @@ async fn every_endpoint_refuses_a_body_over_its_limit() {
 
 #[tokio::test]
 async fn a_body_is_read_exactly_if_the_endpoint_declares_it() {
-    for endpoint in endpoints() {
+    // Of a signed body every byte counts; its own tests change them.
+    for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.declaration.input != InputKind::Signed) {
         let store = TestStore::open().await;
         for body in ["[]", "{\"a\":", "\u{1}", "{}"] {
             let reply = store.send(endpoint.call().bytes(body)).await;

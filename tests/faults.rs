@@ -3,6 +3,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
+use shared::endpoint::InputKind;
 use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryWithItems, Item, ItemId, Slug, UserId};
 use shared::store::published::read_active_version;
 use shared::store::{codec, keys};
@@ -12,7 +13,9 @@ use tests::{Call, Fault, Reply, TestStore, endpoints};
 
 /// One request per route, each of which needs the database.
 fn requests() -> Vec<(&'static str, Call)> {
-    endpoints().iter().map(|endpoint| (endpoint.route, endpoint.call())).collect()
+    // The sample notice concerns no order, so that nothing is read for it.
+    let calling = endpoints().into_iter().filter(|endpoint| endpoint.declaration.input != InputKind::Signed);
+    calling.map(|endpoint| (endpoint.route, endpoint.call())).collect()
 }
 
 async fn cart_of(store: &TestStore, user: u64) -> Option<codec::Item> {

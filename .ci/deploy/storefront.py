@@ -110,12 +110,24 @@ class Storefront:
         seen.add("POST /cart/removeGiftcard")
         self.chat_callback()
         seen.add("GET /auth/chat/callback")
-        expect_equal("the number of endpoints that responded", len(seen), 29)
+        seen |= self.no_payments()
+        expect_equal("the number of endpoints that responded", len(seen), 32)
         cart = self.call("POST", "/cart/get", token=self.tokens["buyer"]).json()
         expect_equal("the code on the cart", cart["cart"]["coupon_code"].lower(), "welcome10")
         expect(cart["cart"]["coupon_sum"] > 0 and cart["items"], "the coupon takes nothing off")
         order = self.call("POST", "/payments/checkStatus", {"order_id": "deploytestorder1"}, self.tokens["buyer"])
         expect_equal("the state of the order", order.json()["order_data"]["status"], "PAID")
+
+    def no_payments(self):
+        """Without the parameter Payments there is no method, and no notice is believed."""
+        methods = self.call("POST", "/payments/get", token=self.tokens["buyer"])
+        expect_equal("the payment methods", (methods.status, methods.json()), (200, []))
+        body = {"paymentMethod": "Stripe", "termsAndConditions": True, "privacyPolicy": True}
+        begun = self.call("POST", "/payments/create", body, self.tokens["buyer"])
+        expect_equal("a checkout", (begun.status, begun.json()["success"]), (200, False))
+        notice = self.call("POST", "/payments/webhook/stripe", {}, headers=[("Stripe-Signature", "t=1,v1=00")])
+        expect_equal("a notice", notice.status, 400)
+        return {"POST /payments/get", "POST /payments/create", "POST /payments/webhook/stripe"}
 
     def chat_callback(self):
         """Without a login that was begun, it is a page that says what is missing: no platform is called."""

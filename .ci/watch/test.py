@@ -47,6 +47,10 @@ CALLS = [
     ("POST", "/cart/getSelectServers", None, True),
     ("POST", "/cart/removeReferral", None, True),
     ("POST", "/payments/checkStatus", {"order_id": "ska237syhxydekce"}, False),
+    ("POST", "/payments/get", None, True),
+    # Without the keys of a provider nothing can be paid.
+    ("POST", "/payments/create", {"paymentMethod": "Barter", "termsAndConditions": True, "privacyPolicy": True}, True),
+    ("POST", "/payments/webhook/stripe", {}, False),
     ("POST", "/pages/get", {"url": "rules"}, True),
     ("POST", "/pages/get", {}, True),
     ("GET", "/staff", None, False),
@@ -159,7 +163,9 @@ def compare(local, watched, token):
 
 def invoke(watched, environment):
     # `<function>/<endpoint>.json` is a success, one per endpoint.
-    files = sorted(file for file in (ROOT / "events").glob("*/*.json") if "." not in file.stem)
+    # The notice of Stripe is signed for another time.
+    files = sorted(file for file in (ROOT / "events").glob("*/*.json")
+                   if "." not in file.stem and file.stem != "stripe_webhook")
     for file in files:
         command = ["cargo", "lambda", "invoke", file.parent.name, "--invoke-address", "127.0.0.1", "--invoke-port",
                    watched.rsplit(":", 1)[1], "--data-file", str(file.relative_to(ROOT))]

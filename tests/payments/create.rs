@@ -70,7 +70,8 @@ async fn the_provider_is_asked_at_most_every_ten_seconds() {
 #[tokio::test]
 async fn an_expired_checkout_gives_back_what_it_held() {
     let store = TestStore::open().await;
-    republish(&store, |files| item(files, 302).global_limit = Some(2.into())).await;
+    republish(&store, |files| item(files, 302).global_limit = Some(3.into())).await;
+    // One is sold already.
     let (first, second) = (login(&store, "First").await, login(&store, "Second").await);
     add(&store, &first, 302, 2).await;
     add(&store, &second, 302, 1).await;
