@@ -198,6 +198,9 @@ def main():
                 "AWS_ENDPOINT_URL_DYNAMODB": ready["dynamodb_endpoint"], "TABLE_NAME": ready["table"],
                 "AWS_REGION": "local", "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
                 "TOKEN_KEYS": json.dumps(keys),
+                # As the local server has it, which also starts the stand-in for Stripe.
+                "PAYMENT_KEYS": json.dumps({"stripe": {"key": "rk_test_standin", "webhook": ["whsec_standin"]}}),
+                "STRIPE_API_BASE": ready["payments"],
                 "CHAT_SECRET": ready["chat"]["chat_secret"], "ALLOWED_ORIGINS": ready["chat"]["allowed_origins"],
             }
             watched = f"http://127.0.0.1:{free_port()}"
