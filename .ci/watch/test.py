@@ -81,9 +81,9 @@ def free_port():
 
 
 @contextmanager
-def running(command, environment, log):
+def running(command, environment, log, out=subprocess.PIPE):
     """A process and all that it starts, ended as Ctrl-C ends them."""
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True,
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=log, text=True,
                                start_new_session=True)
     try:
         yield process
@@ -205,7 +205,8 @@ def main():
             }
             watched = f"http://127.0.0.1:{free_port()}"
             command = ["cargo", "lambda", "watch", "--wait", "-A", "127.0.0.1", "-P", watched.rsplit(":", 1)[1]]
-            with running(command, environment, log) as watch:
+            # Nobody reads what it prints: a pipe would fill up and stop it.
+            with running(command, environment, log, log) as watch:
                 wait_for(watched, watch)
                 print(compare(ready["base_url"], watched, ready["tokens"][USER]))
                 print(invoke(watched, environment))
