@@ -3,19 +3,15 @@
 use crate::State;
 use lambda_http::http::StatusCode;
 use serde::Deserialize;
-use shared::base::Base;
-use shared::endpoint::{Admission, Endpoint, Error, Json, JsonBody, Limited, Refusal, RoundTrips};
-use shared::model::{AuthType, PlayerName, StoreConfig, User, UserId};
-use shared::random;
+use shared::endpoint::{Endpoint, Error, Json, JsonBody, Limited, Refusal, RoundTrips};
+use shared::model::{AuthType, PlayerName};
 use shared::store::limiter::RateLimit;
-use shared::store::names::{self, Created, NameRow};
-use shared::store::{StoreError, sequences};
+use shared::store::{StoreError, names};
 use shared::token::{LEEWAY, Via};
+use shared::usecases::accounts;
 
 /// How long a token is valid, in seconds: as long as the storefront keeps its cookie.
 const TOKEN_SECONDS: i64 = 6 * 3_600;
-/// How often a new account takes another id because its own is in use.
-const ROUNDS: u32 = 3;
 
 /// POST /auth/username.
 pub struct Login;
@@ -79,7 +75,7 @@ impl Endpoint for Login {
     async fn handle(
         state: &State,
         (): (),
-        Limited(JsonBody(credentials), admission): Self::Input,
+        Limited(JsonBody(credentials), mut admission): Self::Input,
     ) -> Result<Self::Reply, Error<LoginRefusal>> {
         let player = PlayerName::parse(&credentials.username).map_err(|_| Error::Refused(LoginRefusal::Incorrect))?;
         let base = &state.base;
@@ -93,7 +89,12 @@ impl Endpoint for Login {
         }
         let row = match login.name {
             Some(row) => row,
-            None => create(base, &active.config, &player, admission).await?,
+            None => {
+                admission.likely().await?;
+                let now = base.clock.seconds();
+                let made = accounts::create(&base.db, &active.config, &player, now, admission.granted()).await?;
+                made.ok_or(Error::Refused(LoginRefusal::Banned))?
+            }
         };
         let now = base.clock.seconds();
         let issued = row.next_issue(now);
@@ -105,30 +106,4 @@ impl Endpoint for Login {
         let token = token.map_err(|error| StoreError::Refused { operation: "sign", source: Box::new(error) })?;
         Ok(Json::of(&token))
     }
-}
-
-/// Makes the account of a player who logs in for the first time. If another request made it in the meantime, that one
-/// is used.
-async fn create(
-    base: &Base,
-    config: &StoreConfig,
-    player: &PlayerName,
-    mut admission: Admission,
-) -> Result<NameRow, Error<LoginRefusal>> {
-    let uuid = random::uuid().ok_or_else(|| StoreError::unavailable("getrandom"))?;
-    let now = base.clock.seconds();
-    for _ in 0..ROUNDS {
-        admission.likely().await?;
-        let id = UserId::new(sequences::reserve(&base.db, sequences::USERS, 1).await?);
-        admission.granted().await?;
-        let user = User::of_player(id, player, config.avatar_of(player.as_str()), uuid.clone(), now);
-        match names::create(&base.db, &user, player.key()).await? {
-            Created::Written => return Ok(NameRow { user: id, valid_after: None }),
-            Created::NameTaken(row) => return Ok(row),
-            Created::Banned => return Err(Error::Refused(LoginRefusal::Banned)),
-            // A restored table may hold accounts above its own counter.
-            Created::IdTaken => {}
-        }
-    }
-    Err(StoreError::unavailable("TransactWriteItems").into())
 }

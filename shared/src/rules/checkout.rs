@@ -35,7 +35,7 @@ pub struct Payer {
     pub is_proven: bool,
     /// Whether the buyer has completed the chat login.
     pub has_chat: bool,
-    /// The balance in virtual currency, with what the buyer's own checkout holds.
+    /// The balance in virtual currency.
     pub virtual_currency: Money,
 }
 

@@ -130,6 +130,12 @@ impl StoredOrder {
         self.effects.provider.is_some()
     }
 
+    /// Whether its checkout can still be paid at `now`, seconds since 1970 UTC.
+    #[must_use]
+    pub fn is_open(&self, now: i64) -> bool {
+        self.effects.provider.as_ref().is_some_and(|provider| now < provider.expires_at)
+    }
+
     /// The key of its row among the orders with something left to do.
     #[must_use]
     pub fn unfinished(&self) -> Option<Key> {

@@ -3,6 +3,7 @@
 //!
 //! Knows nothing of HTTP, of endpoints or of a command line. The time is an argument.
 
+pub mod accounts;
 pub mod carts;
 pub mod checkouts;
 pub mod orders;

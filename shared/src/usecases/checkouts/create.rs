@@ -3,7 +3,7 @@
 use super::existing::{Existing, resume};
 use super::hold::{self, HoldError, Recipient, Recipients};
 use super::provider::{Provider, ProviderError};
-use super::settle::{SettleError, complete, give_up};
+use super::settle::{SettleError, complete, open_session};
 use super::take::{Took, keep, left_to_sweep, settle_take, take_back, take_units};
 use crate::model::{
     Cart, Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
@@ -156,11 +156,10 @@ async fn begin<E>(
         (Some(_), Ok(applied)) => Some(applied),
         (Some(_), Err(_)) => return remove_code(sources, &loaded, &lines).await,
     };
-    let held = loaded.context.cart.checkout.as_ref().map_or(Money::ZERO, |open| open.held.virtual_currency);
     let payer = Payer {
         is_proven: request.is_proven,
         has_chat: request.has_chat,
-        virtual_currency: loaded.context.virtual_currency + held,
+        virtual_currency: loaded.context.virtual_currency,
     };
     let sale = sale(&lines, applied.as_ref(), &payments, payer)?;
     let order = order(sale, &loaded, request, &names, number?, now)?;
@@ -352,14 +351,7 @@ pub(super) async fn open<P: Provider>(
         complete(sources.db, sources.clock, stored).await?;
         return Ok(Checkout { order, url: None });
     }
-    let session = match provider.open(stored).await {
-        Ok(session) => session,
-        Err(ProviderError::Refused(reason)) => {
-            give_up(sources.db, sources.clock, &order).await?;
-            return Err(ProviderError::Refused(reason).into());
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let session = open_session(sources.db, sources.clock, provider, stored).await?;
     let write: Write = stored.set_session(&session.id, &session.url);
     if send_patiently(sources.db, vec![write]).await? != Sent::Written {
         // Another request for the same order may have stored the same session, or ended the order.

@@ -5,7 +5,7 @@ use super::follow_up::follow_up;
 use super::provider::Provider;
 use super::settle::{SettleError, Settled, end};
 use crate::model::{OpenCheckout, OrderStatus, UserId};
-use crate::store::orders::{self, StoredOrder};
+use crate::store::orders;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, carts};
 use crate::usecases::carts::CartSources;
@@ -36,7 +36,7 @@ pub(super) async fn resume<P: Provider>(
         return Ok(Existing::Ended);
     };
     match stored.order.status {
-        OrderStatus::Pending if remembered.version == version && is_open(&stored, sources.clock.seconds()) => {
+        OrderStatus::Pending if remembered.version == version && stored.is_open(sources.clock.seconds()) => {
             let url = stored.effects.provider.as_ref().and_then(|provider| provider.url.clone());
             let checkout = match url {
                 Some(url) => Checkout { order: remembered.order.clone(), url: Some(url) },
@@ -61,10 +61,6 @@ pub(super) async fn resume<P: Provider>(
             Ok(Existing::Ended)
         }
     }
-}
-
-fn is_open(stored: &StoredOrder, now: i64) -> bool {
-    stored.effects.provider.as_ref().is_some_and(|provider| now < provider.expires_at)
 }
 
 async fn forget(db: &Db, user: UserId, remembered: &OpenCheckout) -> Result<(), StoreError> {

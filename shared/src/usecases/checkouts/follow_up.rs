@@ -1,14 +1,13 @@
 //! What follows from a payment or a refund: the statistics, and the buyer's cart without what was bought. Each is marked on
 //! the order, so that it is done once and whoever comes next goes on with it.
 
-use crate::model::Cart;
-use crate::model::{CodeText, InternalId, OrderStatus};
+use crate::model::{Cart, CodeText, InternalId, OrderStatus};
 use crate::rules::checkout::without_bought;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
-use crate::store::{Db, RETRIES, StoreError, backoff, carts, keys, read_live};
+use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
 use crate::usecases::orders::refusal::Write;
-use crate::usecases::orders::{CatchUp, catch_up};
+use crate::usecases::orders::{CatchUp, catch_up, pause_before};
 
 /// Does what still follows from an order. Whether all of it is done.
 ///
@@ -17,9 +16,7 @@ use crate::usecases::orders::{CatchUp, catch_up};
 pub async fn follow_up(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
     let counted = catch_up(db, id).await? != CatchUp::Conflict;
     for round in 0..=RETRIES {
-        if let Some(earlier) = round.checked_sub(1) {
-            tokio::time::sleep(backoff(earlier)).await;
-        }
+        pause_before(round).await;
         let Some(stored) = orders::get(db, id).await? else { return Ok(true) };
         if stored.effects.cart_cleared == Some(false) {
             clear_cart(db, &stored).await?;
@@ -29,7 +26,8 @@ pub async fn follow_up(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
         if !is_done || stored.effects.due.is_none() {
             return Ok(is_done);
         }
-        if send::<crate::usecases::orders::refusal::Limit>(db, stored.finish()).await? == Sent::Written {
+        let writes: Vec<Write> = stored.finish();
+        if send(db, writes).await? == Sent::Written {
             return Ok(true);
         }
     }

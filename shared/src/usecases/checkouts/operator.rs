@@ -1,7 +1,7 @@
 //! What an operator does about an order at its payment provider. Each step ends with what the provider says then.
 
 use super::provider::{Provider, ProviderError};
-use super::settle::{SettleError, Settled, end, settle};
+use super::settle::{SettleError, Settled, end, settle_or_end};
 use crate::clock::Clock;
 use crate::model::{InternalId, Money, OrderStatus};
 use crate::store::orders::{self, StoredOrder};
@@ -66,10 +66,10 @@ pub async fn settle_now<P: Provider>(
     id: &InternalId,
 ) -> Result<(StoredOrder, Settled), OperatorError> {
     let stored = read(db, id).await?;
-    let checkout = stored.effects.provider.as_ref().ok_or(OperatorError::NoPayment)?;
-    let is_over = stored.order.status == OrderStatus::Pending && clock.seconds() >= checkout.expires_at;
-    let settled =
-        if is_over { end(db, clock, provider, &stored).await? } else { settle(db, clock, provider, &stored).await? };
+    if !stored.is_checkout() {
+        return Err(OperatorError::NoPayment);
+    }
+    let settled = settle_or_end(db, clock, provider, &stored).await?;
     Ok((read(db, id).await?, settled))
 }
 
@@ -119,7 +119,7 @@ pub async fn cancel<P: Provider>(
     if stored.order.status != OrderStatus::Pending {
         return Err(OperatorError::Status(stored.order.status));
     }
-    if stored.effects.provider.is_none() {
+    if !stored.is_checkout() {
         return Err(OperatorError::NoPayment);
     }
     match end(db, clock, provider, &stored).await? {

@@ -1,22 +1,23 @@
 //! Writing what the provider says of an order.
 
 use super::follow_up::follow_up;
-use super::provider::{Provider, ProviderError};
+use super::provider::{Provider, ProviderError, Session};
 use crate::clock::Clock;
-use crate::model::{InternalId, Money, Order, OrderLine, OrderStatus, User, UserId};
+use crate::model::{InternalId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId};
 use crate::rules::order::{by_beneficiary, spread};
 use crate::rules::payment::{Decision, PaymentState, decide};
 use crate::store::ledgers::{self, LedgerChange};
-use crate::store::names::{self, Created};
+use crate::store::names;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send, send_patiently};
-use crate::store::{Db, RETRIES, StoreError, backoff, published, sequences};
+use crate::store::{Db, RETRIES, StoreError, published};
+use crate::telemetry;
 use crate::telemetry::PaymentEvent;
-use crate::usecases::orders::SetStatusError;
+use crate::usecases::accounts;
 use crate::usecases::orders::effects::Limits;
 use crate::usecases::orders::refusal::Write;
 use crate::usecases::orders::transition::{Planned, Step, plan};
-use crate::{random, telemetry};
+use crate::usecases::orders::{SetStatusError, pause_before};
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,20 @@ pub async fn settle<P: Provider>(
     settle_with(db, clock, provider, &stored.order.internal_id, &state).await
 }
 
+/// [`settle`], or [`end`] if the time of a pending order's checkout is up.
+///
+/// # Errors
+/// [`SettleError`].
+pub(super) async fn settle_or_end<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+) -> Result<Settled, SettleError> {
+    let is_over = stored.order.status == OrderStatus::Pending && !stored.is_open(clock.seconds());
+    if is_over { end(db, clock, provider, stored).await } else { settle(db, clock, provider, stored).await }
+}
+
 /// [`settle`], unless somebody asked about the same order less than `every` seconds ago; then `None`.
 ///
 /// # Errors
@@ -98,13 +113,10 @@ pub(super) async fn end<P: Provider>(
     let known = stored.effects.provider.as_ref().and_then(|provider| provider.session.clone());
     let session = match known {
         Some(session) => session,
-        None => match provider.open(stored).await {
+        None => match open_session(db, clock, provider, stored).await {
             Ok(session) => session.id,
-            Err(ProviderError::Refused(_)) => {
-                give_up(db, clock, id).await?;
-                return Ok(Settled::Changed);
-            }
-            Err(error) => return Err(error.into()),
+            Err(SettleError::Provider(ProviderError::Refused(_))) => return Ok(Settled::Changed),
+            Err(error) => return Err(error),
         },
     };
     provider.expire(&session).await?;
@@ -187,8 +199,22 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
     Err(SettleError::Conflict)
 }
 
+/// Opens the provider's session of an order. If the provider refuses it for good, what is held is given back.
+pub(super) async fn open_session<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+) -> Result<Session, SettleError> {
+    let opened = provider.open(stored).await;
+    if let Err(ProviderError::Refused(_)) = &opened {
+        give_up(db, clock, &stored.order.internal_id).await?;
+    }
+    Ok(opened?)
+}
+
 /// Ends an order that cannot be paid, and gives back what it holds.
-pub(super) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
+async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
         let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
@@ -282,24 +308,13 @@ async fn with_accounts(db: &Db, clock: &dyn Clock, order: &Order) -> Result<Opti
 }
 
 /// The account of a player, made if there is none; `None` if the name is banned.
-async fn account(db: &Db, clock: &dyn Clock, name: &crate::model::PlayerName) -> Result<Option<UserId>, StoreError> {
+async fn account(db: &Db, clock: &dyn Clock, name: &PlayerName) -> Result<Option<UserId>, StoreError> {
     if let Some(user) = names::owner(db, name.key()).await? {
         return Ok(Some(user));
     }
     let config = published::read_active_version(db).await?.unwrap_or_default().config;
-    let uuid = random::uuid().ok_or_else(|| StoreError::unavailable("getrandom"))?;
-    for _ in 0..=RETRIES {
-        let id = UserId::new(sequences::reserve(db, sequences::USERS, 1).await?);
-        let user = User::of_player(id, name, config.avatar_of(name.as_str()), uuid.clone(), clock.seconds());
-        match names::create(db, &user, name.key()).await? {
-            Created::Written => return Ok(Some(id)),
-            Created::NameTaken(row) => return Ok(Some(row.user)),
-            Created::Banned => return Ok(None),
-            // A restored table may hold accounts above its own counter.
-            Created::IdTaken => {}
-        }
-    }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    let row = accounts::create(db, &config, name, clock.seconds(), std::future::ready(Ok(()))).await?;
+    Ok(row.map(|row| row.user))
 }
 
 /// Notes that `refunded` of a paid order is refunded by now, and takes the increase off what the ledgers call paid.
@@ -319,10 +334,4 @@ pub async fn refund_in_part(db: &Db, stored: &StoredOrder, refunded: Money) -> R
         writes.push(ledgers::add(user, &changes));
     }
     Ok(send(db, writes).await? == Sent::Written)
-}
-
-async fn pause_before(round: u32) {
-    if let Some(earlier) = round.checked_sub(1) {
-        tokio::time::sleep(backoff(earlier)).await;
-    }
 }

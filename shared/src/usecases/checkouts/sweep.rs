@@ -3,7 +3,7 @@
 use super::follow_up::follow_up;
 use super::notice::act;
 use super::provider::Provider;
-use super::settle::{SettleError, Settled, end, settle};
+use super::settle::{SettleError, Settled, settle_or_end};
 use super::take::settle_take;
 use crate::clock::Clock;
 use crate::model::{InternalId, OrderStatus};
@@ -117,10 +117,7 @@ async fn look_at<P: Provider>(
     }
     // Without a key of the provider nothing can be asked.
     let Some(provider) = provider else { return Ok(()) };
-    let is_over = stored.effects.provider.as_ref().is_none_or(|provider| clock.seconds() >= provider.expires_at);
-    let settled =
-        if is_over { end(db, clock, provider, &stored).await? } else { settle(db, clock, provider, &stored).await? };
-    if settled == Settled::Open {
+    if settle_or_end(db, clock, provider, &stored).await? == Settled::Open {
         let writes: Vec<Write> = stored.postpone(clock.seconds().saturating_add(LATER))?;
         let _: Sent<_> = send(db, writes).await?;
     }

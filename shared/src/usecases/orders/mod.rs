@@ -53,7 +53,7 @@ async fn active_version(db: &Db) -> Result<ActiveVersion, StoreError> {
 }
 
 /// Waits before every round but the first.
-async fn pause_before(round: u32) {
+pub(in crate::usecases) async fn pause_before(round: u32) {
     if let Some(earlier) = round.checked_sub(1) {
         tokio::time::sleep(backoff(earlier)).await;
     }
