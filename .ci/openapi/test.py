@@ -37,8 +37,9 @@ def run(command, **options):
 @contextmanager
 def local_server():
     """The local server on a free port, with its ready line. Every request may name its own address."""
-    command = ["cargo", "run", "--locked", "--quiet", "-p", "local", "--", "--port", "0", "--json", "--quiet",
-               "--parameter", "TrustedProxies=127.0.0.1/32"]
+    # As in README.md: with `-p local` cargo would build other features of every crate.
+    command = ["cargo", "run", "--locked", "--quiet", "--", "--port", "0", "--json", "--quiet", "--parameter",
+               "TrustedProxies=127.0.0.1/32"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         yield json.loads(process.stdout.readline())

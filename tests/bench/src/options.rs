@@ -32,6 +32,9 @@ pub struct Options {
     /// Measure only these; writes no document.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub only: Vec<Part>,
+    /// Take the functions that `sam build` left in this folder, and build only the hello world; writes no document.
+    #[arg(long, value_name = "DIR", requires = "check")]
+    pub built: Option<PathBuf>,
     /// A third to a fifth of the rounds; writes no document.
     #[arg(long)]
     pub quick: bool,

@@ -58,6 +58,17 @@ fn cargo(packages: &[&str]) -> Result<String, BenchError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// One of the functions as `sam build` left it in a folder, such as `CartFunction/bootstrap`.
+pub fn built(name: &'static str, folder: &Path) -> Result<Program, BenchError> {
+    let (first, rest) = name.split_at(1);
+    let path = folder.join(format!("{}{rest}Function", first.to_uppercase())).join("bootstrap");
+    if !path.is_file() {
+        let problem = format!("{} is missing; run `sam build --build-dir {}`", path.display(), folder.display());
+        return Err(BenchError::Build { what: name.to_owned(), problem });
+    }
+    Ok(Program { name, kind: Kind::Function, start: Start::program(path.clone()), deployed: vec![path] })
+}
+
 /// Builds one of the functions, or the hello world.
 pub fn program(name: &'static str) -> Result<Program, BenchError> {
     let kind = if name == HELLO { Kind::HelloWorld } else { Kind::Function };
@@ -144,6 +155,18 @@ mod tests {
         }
         let interpreted = unpack(program(&dir.path().join("bundle.js")), &place).unwrap();
         assert_eq!(interpreted.start.program, built);
+    }
+
+    #[test]
+    fn a_function_is_taken_from_where_sam_built_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = built("cart", dir.path()).unwrap_err().to_string();
+        assert!(missing.contains("cart") && missing.contains("CartFunction/bootstrap is missing"), "{missing}");
+        let path = dir.path().join("CartFunction/bootstrap");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "x").unwrap();
+        let program = built("cart", dir.path()).unwrap();
+        assert_eq!((program.name, program.deployed), ("cart", vec![path]));
     }
 
     #[test]

@@ -69,12 +69,19 @@ fn rows(programs: &[Program], cold: Option<&[Cold]>, peak_rss: &[u64]) -> Result
 
 /// Builds the programs, and copies them to `place`.
 fn build(options: &Options, place: &Path) -> Result<Vec<Program>, BenchError> {
-    say("building the functions");
-    programs::build_alike()?;
     let mut programs = Vec::new();
-    for name in FUNCTIONS.into_iter().chain([HELLO]) {
-        programs.push(programs::program(name)?);
+    if let Some(built) = &options.built {
+        for name in FUNCTIONS {
+            programs.push(programs::built(name, built)?);
+        }
+    } else {
+        say("building the functions");
+        programs::build_alike()?;
+        for name in FUNCTIONS {
+            programs.push(programs::program(name)?);
+        }
     }
+    programs.push(programs::program(HELLO)?);
     if options.peers {
         for peer in Peer::ALL {
             programs.push(programs::peer(peer)?);

@@ -1,0 +1,84 @@
+//! The proofs: what each one shows, and the commands that show it.
+
+/// A proof.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    pub name: &'static str,
+    /// What holds if it passes.
+    pub proves: &'static str,
+    /// The commands of a quick run. Without any, a quick run leaves the step out.
+    pub quick: &'static [&'static str],
+    /// The commands of a run that takes its time.
+    pub long: &'static [&'static str],
+}
+
+/// The proofs in the order in which they run: those that fail soonest are first.
+pub const STEPS: &[Step] = &[
+    Step {
+        name: "tests",
+        proves: "every rule, refusal, limit and right that has a test; limits under races of several instances",
+        quick: &["cargo test -p shared", "cargo test -p tests races:: access:: rights::"],
+        long: &["cargo test --workspace"],
+    },
+    Step {
+        name: "faults",
+        proves: "a database that throttles, fails, hangs or loses responses causes a 503 and never half a write",
+        quick: &["cargo test -p tests faults:: connections:: payments::"],
+        long: &["cargo test -p tests faults:: connections:: payments::", "cargo test -p dynamodb -p outgoing"],
+    },
+    Step {
+        name: "sources",
+        proves: "every dependency has an allowed licence and comes from crates.io, and none is banned",
+        quick: &["cargo xtask deny"],
+        long: &["cargo xtask deny"],
+    },
+    Step {
+        name: "sbom",
+        proves: "a bill of materials can be made of every function",
+        quick: &[],
+        long: &["cargo xtask sbom"],
+    },
+    Step {
+        name: "reproducible",
+        proves: "two builds of a commit in two folders are the same bytes",
+        quick: &[],
+        long: &["cargo xtask reproducible"],
+    },
+];
+
+/// The steps with these names, in the order of the table; all of them if none is named.
+pub fn chosen(names: &[String]) -> Result<Vec<&'static Step>, crate::error::TaskError> {
+    if let Some(name) = names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
+        let known = STEPS.iter().map(|step| step.name).collect::<Vec<_>>().join(", ");
+        return Err(crate::error::TaskError::Unknown { kind: "step", name: name.clone(), known });
+    }
+    Ok(STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::CommandLine;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_step_has_commands_that_can_be_run() {
+        for step in STEPS {
+            assert!(!step.long.is_empty(), "{}", step.name);
+            for text in step.quick.iter().chain(step.long) {
+                CommandLine::parse(text).unwrap();
+            }
+        }
+        let names: BTreeSet<_> = STEPS.iter().map(|step| step.name).collect();
+        assert_eq!(names.len(), STEPS.len());
+    }
+
+    #[test]
+    fn steps_are_chosen_by_name() {
+        let names = |chosen: Vec<&Step>| chosen.iter().map(|step| step.name).collect::<Vec<_>>();
+        assert_eq!(names(chosen(&["faults".to_owned(), "tests".to_owned()]).unwrap()), ["tests", "faults"]);
+        assert_eq!(chosen(&[]).unwrap().len(), STEPS.len());
+        let refusal = chosen(&["tset".to_owned()]).unwrap_err().to_string();
+        assert!(refusal.contains("tset") && refusal.contains("reproducible"), "{refusal}");
+    }
+}
