@@ -12,24 +12,12 @@ from pathlib import Path
 
 import boto3
 from botocore.config import Config
+from checks import Failed
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 REGION = "eu-central-1"
 WORK = ROOT / "target" / "deploy"
-
-
-class Failed(Exception):
-    """What did not hold, in one sentence."""
-
-
-def expect(condition, sentence):
-    if not condition:
-        raise Failed(sentence)
-
-
-def expect_equal(what, found, wanted):
-    expect(found == wanted, f"{what} is {found!r}, not {wanted!r}")
 
 
 def tool(name):

@@ -22,7 +22,10 @@ import elf  # noqa: E402  no byte code beside the sources
 import gateway  # noqa: E402
 import logs  # noqa: E402
 import roles  # noqa: E402
-from cloud import ROOT, WORK, Account, Failed, expect, expect_equal, tool  # noqa: E402
+from checks import Failed, expect, expect_equal  # noqa: E402
+from cloud import ROOT, WORK, Account, tool  # noqa: E402
+from payments import KEY, Payments  # noqa: E402
+from purchase import StandIn  # noqa: E402
 from storefront import Storefront  # noqa: E402
 
 STACK = "storefront-test"
@@ -130,7 +133,7 @@ class Trial:
         self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "401")
         tokens = {name.lower(): self.token(name) for name in ("Buyer", "Stranger", "Revoked")}
         self.storectl("revoke", "Revoked")
-        self.storefront = Storefront(self.account, self.outputs["ApiUrl"], tokens)
+        self.storefront = Storefront(self.outputs["ApiUrl"], tokens, self.account.port)
 
     def token(self, user):
         return self.json("token", user)["token"]
@@ -140,14 +143,14 @@ class Trial:
         self.storefront.shop()
         self.storefront.addresses_and_caching()
         self.storefront.access()
-        self.storefront.limiter()
         self.storefront.preflight(ORIGIN, "*")
         self.storefront.chat_login_needs("AllowedOrigins")
 
-    def logs(self):
-        """A token's signature, a code, an order, an address and a name are in no line."""
+    def logs(self, of_payments):
+        """A token's signature, a code, an order, an address, a name and what payments keep secret are in no line."""
         signature = self.storefront.tokens["buyer"].rsplit(".", 1)[1]
-        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer", "Deploy_Shopper"]
+        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer", "Deploy_Shopper",
+                   *of_payments]
         return f"{logs.check(self.account, self.outputs['FunctionLogGroup'], STACK, secrets)} requests"
 
     def roles(self):
@@ -157,11 +160,24 @@ class Trial:
         refused, passed = roles.try_all(self.account, self.outputs["TableName"], self.ids, elsewhere)
         return f"{refused} attempts refused, {passed} let through"
 
+    def revised(self, revision):
+        """The template, with a key revision written into it. CloudFormation reads a secret again for a function that any
+        changed property updates. The emulator wants to see the change in the template, where a parameter's new value does
+        not show."""
+        file = BUILD / f"{revision}.yaml"
+        text, count = re.subn(r"(KEY_REVISION:)\s+Ref: KeyRevision", rf'\1 "{revision}"', TEMPLATE.read_text())
+        expect_equal("the number of places with a key revision", count, 1)
+        file.write_text(text)
+        return file
+
     def update(self):
-        """Changed parameters reach the functions; tokens stay valid; nothing is lost."""
-        self.deploy(AllowedOrigins=ORIGIN, CacheSeconds="1", LogLevel="warn")
+        """Changed parameters reach the functions; tokens stay valid; nothing is lost. Without payments there is no schedule
+        and no key."""
+        self.deploy(AllowedOrigins=ORIGIN, CacheSeconds="1", LogLevel="warn", Payments="false")
         expect_equal("the stack's status", self.status(), "UPDATE_COMPLETE")
         expect_equal("the environment of the functions", self.environment()["CACHE_SECONDS"], "1")
+        expect_equal("the payment keys", self.environment("PaymentsFunction")["PAYMENT_KEYS"], "{}")
+        expect_equal("the schedules", self.account.client("events").list_rules()["Rules"], [])
         self.storefront.preflight(ORIGIN, ORIGIN)
         self.storefront.preflight("https://elsewhere.example", None)
         self.storefront.chat_login_needs("storectl chat connect")
@@ -179,13 +195,7 @@ class Trial:
         name = {"SecretId": self.outputs["TokenKeysArn"]}
         old = json.loads(secrets.get_secret_value(**name)["SecretString"])
         secrets.put_secret_value(**name, SecretString=json.dumps({"k2": "0123456789abcdef" * 4, **old}))
-        # CloudFormation reads a secret again for a function that any changed property updates. The emulator wants to
-        # see the change in the template, where a parameter's new value does not show.
-        rotated = BUILD / "rotated.yaml"
-        text, count = re.subn(r"(KEY_REVISION:)\s+Ref: KeyRevision", r'\1 "2"', TEMPLATE.read_text())
-        expect_equal("the number of places with a key revision", count, 1)
-        rotated.write_text(text)
-        self.deploy(rotated, KeyRevision="2")
+        self.deploy(self.revised("rotated"), KeyRevision="rotated")
         new = self.token("Buyer")
         for token in (new, self.storefront.tokens["buyer"]):
             reply = self.storefront.call("POST", "/user", token=token)
@@ -280,13 +290,22 @@ def main():
         if not options.no_build:
             step("sam build", build)
         step("binaries", binaries)
-        with Account() as account:
+        with Account() as account, StandIn(KEY) as stand_in:
             trial = Trial(account)
             step("first deploy", trial.first_deploy)
             step("publish, accounts, codes, orders", trial.fill)
-            step("all endpoints, access, limiter, preflight", trial.use)
-            step("logs and metrics", trial.logs)
+            step("all endpoints, access, preflight", trial.use)
+            payments = Payments(trial, stand_in)
+            step("payments are connected", payments.connect)
+            step("paid, by webhook", payments.by_webhook)
+            step("paid, by the buyer's return; refunded in the dashboard", payments.refund_by_webhook)
+            step("paid, by the sweep", payments.by_sweep)
+            step("not paid", payments.expired)
+            step("refunded by storectl", payments.refund)
+            step("limiter", trial.storefront.limiter)
+            step("logs and metrics", lambda: trial.logs(payments.secrets))
             step("what each role may", trial.roles)
+            step("payments with a right less", payments.refused_without)
             step("update", trial.update)
             step("key rotation", trial.rotate)
             step("values that are refused", trial.refused_values)
