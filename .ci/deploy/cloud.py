@@ -69,6 +69,7 @@ class Account:
         """`sam deploy`, as it is typed."""
         overrides = [f"{name}={value}" for name, value in parameters.items()]
         return self.run(tool("sam"), "deploy", "--template-file", template, "--stack-name", stack, "--resolve-s3",
+                        "--s3-prefix", stack,
                         "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset",
                         "--no-progressbar", "--config-file", self.config, "--parameter-overrides", *overrides,
                         fails=fails)

@@ -21,6 +21,13 @@ VERSION = "2025-02-24.acacia"
 AGREED = {"paymentMethod": "Stripe", "currency": "EUR", "termsAndConditions": True, "privacyPolicy": True}
 
 
+def test_key(text, origin):
+    """A key of Stripe's test mode. Any other is refused before it is used, and never shown."""
+    expect(re.fullmatch(r"[rs]k_test_\w+", text.strip()),
+           f"{origin} has no test key of Stripe: one begins with rk_test_ or sk_test_. A live key is never taken.")
+    return text.strip()
+
+
 class Checkout:
     """A checkout that began: its order, the page to pay on, and the provider's session."""
 
@@ -65,11 +72,14 @@ class Shopper:
         """What checkStatus says after the buyer's return: its label, and the order's status."""
         body = {"order_id": checkout.order, "checkout_id": checkout.session}
         reply = self.storefront.call("POST", "/payments/checkStatus", body, self.token)
+        if reply.status == 429:
+            time.sleep(int(reply.headers["retry-after"]))
+            reply = self.storefront.call("POST", "/payments/checkStatus", body, self.token)
         expect_equal(f"the status of checkStatus ({reply.text[:200]})", reply.status, 200)
         return reply.json()["status"], reply.json()["order_data"]["status"]
 
     def wait_until_paid(self, checkout, seconds):
-        """Asks every five seconds, as often as the limit of checkStatus allows."""
+        """Asks every five seconds, until the payment has ended."""
         until = time.monotonic() + seconds
         while True:
             found = self.status(checkout)
