@@ -1,5 +1,4 @@
-"""Starts and stops the emulated account, and talks to it: the SDK, the SAM command line tool, and what a deploy into the
-emulator leaves out."""
+"""An AWS account, and an emulated one that is started and stopped: the SDK, and the SAM command line tool."""
 
 import os
 import signal
@@ -11,25 +10,14 @@ import time
 from pathlib import Path
 
 import boto3
+import gateway
 from botocore.config import Config
+from checks import Failed
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 REGION = "eu-central-1"
 WORK = ROOT / "target" / "deploy"
-
-
-class Failed(Exception):
-    """What did not hold, in one sentence."""
-
-
-def expect(condition, sentence):
-    if not condition:
-        raise Failed(sentence)
-
-
-def expect_equal(what, found, wanted):
-    expect(found == wanted, f"{what} is {found!r}, not {wanted!r}")
 
 
 def tool(name):
@@ -38,31 +26,68 @@ def tool(name):
 
 
 class Account:
+    """An AWS account, reached with the credentials and the region of an environment."""
+
+    endpoint = None
+    # The port of an emulator on this machine.
+    port = None
+
+    def __init__(self, environment, region):
+        self.region = region
+        # Not the project's samconfig.toml, which has other parameters.
+        self.home = tempfile.TemporaryDirectory(prefix="account-")
+        self.config = Path(self.home.name, "samconfig.toml")
+        self.config.write_text("version = 0.1\n")
+        self.environment = {**environment, "AWS_REGION": region, "AWS_DEFAULT_REGION": region, "SAM_CLI_TELEMETRY": "0",
+                            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.home.cleanup()
+
+    def client(self, service, **credentials):
+        """An SDK client, as the account's owner unless other credentials are given."""
+        session = boto3.Session(profile_name=self.environment.get("AWS_PROFILE"))
+        config = Config(retries={"max_attempts": 5, "mode": "standard"}, connect_timeout=5, read_timeout=60)
+        return session.client(service, region_name=self.region, config=config, **credentials)
+
+    def import_api(self, stack):
+        """What CloudFormation leaves to do for the API of a deployed stack."""
+
+    def run(self, *command, fails=False):
+        """Runs a command against the account and returns what it printed. `fails` expects it to."""
+        done = subprocess.run(list(map(str, command)), cwd=ROOT, env=self.environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if (done.returncode != 0) != fails:
+            tail = "\n".join(done.stdout.splitlines()[-25:])
+            raise Failed(f"{' '.join(map(str, command))} ended with {done.returncode}\n{tail}")
+        return done.stdout
+
+    def deploy(self, template, stack, parameters, fails=False):
+        """`sam deploy`, as it is typed."""
+        overrides = [f"{name}={value}" for name, value in parameters.items()]
+        return self.run(tool("sam"), "deploy", "--template-file", template, "--stack-name", stack, "--resolve-s3",
+                        "--s3-prefix", stack,
+                        "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset",
+                        "--no-progressbar", "--config-file", self.config, "--parameter-overrides", *overrides,
+                        fails=fails)
+
+
+class Emulator(Account):
     """The emulated account while it runs. Leaves nothing behind but its log."""
 
     def __init__(self):
         self.port = _free_port()
         self.endpoint = f"http://127.0.0.1:{self.port}"
-        self.log = WORK / "account.log"
-        self.home = tempfile.TemporaryDirectory(prefix="account-")
-        # Not the project's samconfig.toml, which has other parameters.
-        self.config = Path(self.home.name, "samconfig.toml")
-        self.config.write_text("version = 0.1\n")
         # Of this process the emulator and everything that it starts inherit no AWS settings.
         plain = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        self.environment = {
-            **plain,
-            "AWS_ENDPOINT_URL": self.endpoint,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": REGION,
-            "AWS_DEFAULT_REGION": REGION,
-            "AWS_CONFIG_FILE": os.devnull,
-            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-            "AWS_EC2_METADATA_DISABLED": "true",
-            "SAM_CLI_TELEMETRY": "0",
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        }
+        super().__init__({**plain, "AWS_ENDPOINT_URL": self.endpoint, "AWS_ACCESS_KEY_ID": "test",
+                          "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": os.devnull,
+                          "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_EC2_METADATA_DISABLED": "true"}, REGION)
+        WORK.mkdir(parents=True, exist_ok=True)
+        self.log = WORK / "account.log"
 
     def __enter__(self):
         settings = {"AUTH": "true", "BIND_HOST": "127.0.0.1", "LAMBDA_EXECUTOR": "local",
@@ -91,30 +116,15 @@ class Account:
                 break
             except subprocess.TimeoutExpired:
                 continue
-        self.home.cleanup()
+        super().__exit__()
 
     def client(self, service, **credentials):
-        """An SDK client, as the account's owner unless other credentials are given."""
         keys = credentials or {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
         config = Config(retries={"max_attempts": 1}, connect_timeout=5, read_timeout=60)
         return boto3.client(service, endpoint_url=self.endpoint, region_name=REGION, config=config, **keys)
 
-    def run(self, *command, fails=False):
-        """Runs a command against the account and returns what it printed. `fails` expects it to."""
-        done = subprocess.run(list(map(str, command)), cwd=ROOT, env=self.environment, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if (done.returncode != 0) != fails:
-            tail = "\n".join(done.stdout.splitlines()[-25:])
-            raise Failed(f"{' '.join(map(str, command))} ended with {done.returncode}\n{tail}")
-        return done.stdout
-
-    def deploy(self, template, stack, parameters, fails=False):
-        """`sam deploy`, as it is typed."""
-        overrides = [f"{name}={value}" for name, value in parameters.items()]
-        return self.run(tool("sam"), "deploy", "--template-file", template, "--stack-name", stack, "--resolve-s3",
-                        "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset",
-                        "--no-progressbar", "--config-file", self.config, "--parameter-overrides", *overrides,
-                        fails=fails)
+    def import_api(self, stack):
+        return gateway.import_api(self, stack)
 
 
 def _free_port():

@@ -4,7 +4,7 @@ Both are taken here from the processed template that the emulator itself holds, 
 put into the API through API Gateway's own operations. Nothing is taken from template.yaml.
 """
 
-from cloud import expect
+from checks import expect
 
 
 class Processed:

@@ -2,7 +2,7 @@
 
 import json
 
-from cloud import expect, expect_equal
+from checks import expect, expect_equal
 
 FUNCTIONS = {"catalog", "cart", "payments", "content", "auth"}
 FIELDS = {"request_id", "endpoint", "status", "outcome", "cold_start", "Duration", "DatabaseCalls"}

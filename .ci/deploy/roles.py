@@ -8,7 +8,8 @@ import sys
 from fnmatch import fnmatchcase
 
 from botocore.exceptions import ClientError
-from cloud import ROOT, expect, expect_equal
+from checks import expect, expect_equal
+from cloud import ROOT
 
 sys.path.insert(0, str(ROOT / ".ci" / "template"))
 from expected import ACCESS  # noqa: E402  the folder has to be known before

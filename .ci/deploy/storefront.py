@@ -3,8 +3,9 @@ responses are tested in tests/, which run the same handlers."""
 
 import http.client
 import json
+import urllib.parse
 
-from cloud import expect, expect_equal
+from checks import expect, expect_equal
 
 ITEM = {"id", "name", "price", "discount", "active", "is_subs", "quantityGlobalLimit", "quantityUserLimit",
         "is_unavailable", "virtual_price", "is_virtual_currency_only", "image"}
@@ -67,20 +68,30 @@ class Reply:
 class Storefront:
     """A deployed API, called as its clients call it."""
 
-    def __init__(self, account, url, tokens):
-        self.port = account.port
-        self.host = url.split("//")[1]
-        self.tokens = tokens
+    def __init__(self, url, tokens=None, port=None):
+        """`port`: of an emulator on this machine, which finds the API by the name of the host."""
+        self.url = urllib.parse.urlsplit(url)
+        self.host = self.url.netloc
+        self.port = port
+        self.tokens = tokens or {}
 
-    def call(self, method, path, body=None, token=None, headers=()):
+    def _connection(self):
+        if self.port:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        kind = http.client.HTTPSConnection if self.url.scheme == "https" else http.client.HTTPConnection
+        return kind(self.host, timeout=30)
+
+    def call(self, method, path, body=None, token=None, headers=(), raw=None):
+        """`body` is sent as JSON, `raw` as it is."""
         sent = {"Host": self.host, **dict(headers)}
-        if body is not None:
+        data = raw if body is None else json.dumps(body)
+        if data is not None:
             sent["Content-Type"] = "application/json"
         if token:
             sent["Authorization"] = f"Bearer {token}"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = self._connection()
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), sent)
+            connection.request(method, self.url.path.rstrip("/") + path, data, sent)
             return Reply(connection.getresponse())
         finally:
             connection.close()

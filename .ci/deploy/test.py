@@ -8,9 +8,6 @@ One line per step; the first thing that does not hold ends it with a non-zero co
 
 import argparse
 import json
-import os
-import re
-import subprocess
 import sys
 import time
 
@@ -19,15 +16,15 @@ from botocore.exceptions import ClientError
 sys.dont_write_bytecode = True
 
 import elf  # noqa: E402  no byte code beside the sources
-import gateway  # noqa: E402
 import logs  # noqa: E402
 import roles  # noqa: E402
-from cloud import ROOT, WORK, Account, Failed, expect, expect_equal, tool  # noqa: E402
-from storefront import Storefront  # noqa: E402
+from checks import Failed, expect, expect_equal  # noqa: E402
+from cloud import WORK, Emulator  # noqa: E402
+from payments import KEY, Payments  # noqa: E402
+from purchase import StandIn  # noqa: E402
+from stack import BUILD, TEMPLATE, Stack, build  # noqa: E402
 
 STACK = "storefront-test"
-BUILD = WORK / "build"
-TEMPLATE = BUILD / "template.yaml"
 PROCESSOR = "x86_64"
 # Amazon Linux 2023 has this one.
 GLIBC = (2, 34)
@@ -35,30 +32,11 @@ GLIBC = (2, 34)
 LARGEST = 4_500_000
 # The payments function has the carts, the orders and a second HTTP client.
 LARGEST_PAYMENTS = 6_200_000
-# They have the same dependencies with the same features.
-ALIKE = ["catalog", "cart", "payments", "content"]
 FUNCTIONS = ["CatalogFunction", "CartFunction", "PaymentsFunction", "ContentFunction", "AuthFunction"]
 # The sample store's storefront.
 ORIGIN = "https://store.emberfall.example"
 # Of the store's client at the chat platform.
 CLIENT_SECRET = "a-client-secret-that-no-output-may-show"
-
-
-def build():
-    # SAM builds one function after the other, and most of each build is the linker's single thread. Built together they
-    # are linked concurrently, and SAM finds them done; cargo builds again what would differ.
-    run([tool("cargo-lambda"), "lambda", "build", "--release", *(f"-p={name}" for name in ALIKE)])
-    run([tool("sam"), "build", "--config-env", "default", "--build-dir", BUILD, "--parameter-overrides",
-         f"Architecture={PROCESSOR}"])
-
-
-def run(command):
-    environment = {**os.environ, "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1",
-                   "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
-    expect(done.returncode == 0,
-           f"{' '.join(map(str, command))} ended with {done.returncode}\n" + "\n".join(done.stdout.splitlines()[-40:]))
 
 
 def binaries():
@@ -75,79 +53,32 @@ def binaries():
     return f"{min(sizes) / 1e6:.1f} to {max(sizes) / 1e6:.1f} MB"
 
 
-class Trial:
+class Trial(Stack):
     """One stack from its first deploy to its end."""
 
     def __init__(self, account):
-        self.account = account
-        self.parameters = {"Architecture": PROCESSOR}
-
-    def storectl(self, *arguments):
-        return self.account.run(ROOT / "target" / "debug" / "storectl", *arguments, "--stack", STACK)
-
-    def json(self, *arguments):
-        return json.loads(self.storectl(*arguments, "--json"))
-
-    def deploy(self, template=TEMPLATE, **changes):
-        self.parameters.update(changes)
-        self.account.deploy(template, STACK, self.parameters)
-        return f"{len(gateway.import_api(self.account, STACK))} routes"
+        super().__init__(account, STACK, {"Architecture": PROCESSOR})
 
     def status(self):
-        described = self.account.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
-        return described[0]["StackStatus"]
-
-    def environment(self, function="CartFunction"):
-        configuration = self.account.client("lambda").get_function_configuration(FunctionName=self.ids[function])
-        return configuration["Environment"]["Variables"]
+        return self.described()["StackStatus"]
 
     def first_deploy(self):
-        said = self.deploy()
+        routes = self.deploy()
         expect_equal("the stack's status", self.status(), "CREATE_COMPLETE")
-        processed = gateway.Processed(self.account, STACK)
-        self.ids, self.outputs, self.stack_id = processed.ids, processed.outputs, processed.stack_id
+        self.read()
         watch = self.account.client("cloudwatch")
         alarms = watch.describe_alarms()["MetricAlarms"]
         expect_equal("where alarms are sent", {a for alarm in alarms for a in alarm["AlarmActions"]},
                      {self.outputs["AlarmTopic"]})
         dashboards = watch.list_dashboards()["DashboardEntries"]
         expect_equal("the number of dashboards", len(dashboards), 1)
-        return f"{said}, {len(alarms)} alarms"
+        return f"{len(routes)} routes, {len(alarms)} alarms"
 
-    def fill(self):
-        """As an owner would: publish a store, make accounts and codes, fill a cart, record orders."""
-        self.storectl("publish", "infra/sample-store", "--yes")
-        for name in ("Buyer", "Stranger", "Revoked"):
-            self.storectl("user", "add", name, "--virtual-currency", "1250")
-        self.storectl("coupon", "add", "WELCOME10", "--percentage", "10")
-        self.storectl("referral", "add", "lantern", "--owner", "Stranger")
-        self.storectl("cart", "add", "Buyer", "401", "--server", "1")
-        self.storectl("cart", "add", "Buyer", "102")
-        self.storectl("cart", "add", "Buyer", "402", "--server", "2")
-        self.storectl("cart", "add", "Buyer", "601", "--price", "3.99")
-        self.storectl("order", "record", "--id", "deploytestorder1", "--owner", "Buyer", "--gateway", "cardhouse",
-                      "--line", "101")
-        self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "401")
-        tokens = {name.lower(): self.token(name) for name in ("Buyer", "Stranger", "Revoked")}
-        self.storectl("revoke", "Revoked")
-        self.storefront = Storefront(self.account, self.outputs["ApiUrl"], tokens)
-
-    def token(self, user):
-        return self.json("token", user)["token"]
-
-    def use(self):
-        self.storefront.every_endpoint()
-        self.storefront.shop()
-        self.storefront.addresses_and_caching()
-        self.storefront.access()
-        self.storefront.limiter()
-        self.storefront.preflight(ORIGIN, "*")
-        self.storefront.chat_login_needs("AllowedOrigins")
-
-    def logs(self):
-        """A token's signature, a code, an order, an address and a name are in no line."""
+    def logs(self, of_payments):
+        """A token's signature, a code, an order, an address, a name and what payments keep secret are in no line."""
         signature = self.storefront.tokens["buyer"].rsplit(".", 1)[1]
-        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer", "Deploy_Shopper"]
+        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer", "Deploy_Shopper",
+                   *of_payments]
         return f"{logs.check(self.account, self.outputs['FunctionLogGroup'], STACK, secrets)} requests"
 
     def roles(self):
@@ -158,10 +89,13 @@ class Trial:
         return f"{refused} attempts refused, {passed} let through"
 
     def update(self):
-        """Changed parameters reach the functions; tokens stay valid; nothing is lost."""
-        self.deploy(AllowedOrigins=ORIGIN, CacheSeconds="1", LogLevel="warn")
+        """Changed parameters reach the functions; tokens stay valid; nothing is lost. Without payments there is no schedule
+        and no key."""
+        self.deploy(AllowedOrigins=ORIGIN, CacheSeconds="1", LogLevel="warn", Payments="false")
         expect_equal("the stack's status", self.status(), "UPDATE_COMPLETE")
         expect_equal("the environment of the functions", self.environment()["CACHE_SECONDS"], "1")
+        expect_equal("the payment keys", self.environment("PaymentsFunction")["PAYMENT_KEYS"], "{}")
+        expect_equal("the schedules", self.account.client("events").list_rules()["Rules"], [])
         self.storefront.preflight(ORIGIN, ORIGIN)
         self.storefront.preflight("https://elsewhere.example", None)
         self.storefront.chat_login_needs("storectl chat connect")
@@ -179,13 +113,7 @@ class Trial:
         name = {"SecretId": self.outputs["TokenKeysArn"]}
         old = json.loads(secrets.get_secret_value(**name)["SecretString"])
         secrets.put_secret_value(**name, SecretString=json.dumps({"k2": "0123456789abcdef" * 4, **old}))
-        # CloudFormation reads a secret again for a function that any changed property updates. The emulator wants to
-        # see the change in the template, where a parameter's new value does not show.
-        rotated = BUILD / "rotated.yaml"
-        text, count = re.subn(r"(KEY_REVISION:)\s+Ref: KeyRevision", r'\1 "2"', TEMPLATE.read_text())
-        expect_equal("the number of places with a key revision", count, 1)
-        rotated.write_text(text)
-        self.deploy(rotated, KeyRevision="2")
+        self.deploy(self.revised("rotated"), KeyRevision="rotated")
         new = self.token("Buyer")
         for token in (new, self.storefront.tokens["buyer"]):
             reply = self.storefront.call("POST", "/user", token=token)
@@ -228,7 +156,7 @@ class Trial:
         expect_equal("the number of items restored", database.scan(TableName=new, Select="COUNT")["Count"], before)
         self.deploy(ExistingTable=restored["TableArn"])
         expect_equal("the table that the functions use", self.environment()["TABLE_NAME"], new)
-        self.outputs = gateway.Processed(self.account, STACK).outputs
+        self.read()
         expect_equal("the table that the stack names", self.outputs["TableName"], new)
         self.storefront.still_serves()
         expect_equal("the items of the old table", database.scan(TableName=old, Select="COUNT")["Count"], before)
@@ -278,15 +206,24 @@ def main():
     WORK.mkdir(parents=True, exist_ok=True)
     try:
         if not options.no_build:
-            step("sam build", build)
+            step("sam build", lambda: build(PROCESSOR))
         step("binaries", binaries)
-        with Account() as account:
+        with Emulator() as account, StandIn(KEY) as stand_in:
             trial = Trial(account)
             step("first deploy", trial.first_deploy)
             step("publish, accounts, codes, orders", trial.fill)
-            step("all endpoints, access, limiter, preflight", trial.use)
-            step("logs and metrics", trial.logs)
+            step("all endpoints, access, preflight", trial.smoke)
+            payments = Payments(trial, stand_in)
+            step("payments are connected", payments.connect)
+            step("paid, by webhook", payments.by_webhook)
+            step("paid, by the buyer's return; refunded in the dashboard", payments.refund_by_webhook)
+            step("paid, by the sweep", payments.by_sweep)
+            step("not paid", payments.expired)
+            step("refunded by storectl", payments.refund)
+            step("limiter", trial.storefront.limiter)
+            step("logs and metrics", lambda: trial.logs(payments.secrets))
             step("what each role may", trial.roles)
+            step("payments with a right less", payments.refused_without)
             step("update", trial.update)
             step("key rotation", trial.rotate)
             step("values that are refused", trial.refused_values)

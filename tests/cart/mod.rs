@@ -5,6 +5,7 @@
 mod accept_coupon;
 mod add;
 mod change_price;
+mod changes;
 mod get;
 mod get_promoted;
 mod get_select_servers;

@@ -1,61 +1,19 @@
 //! POST /cart/setVariable/{cid}: sets a variable of a line (api.md, "POST /cart/setVariable/{cid}").
 
-use super::support::{
-    NEW, RICH, cart_of, line, line_of, post, post_text, put_cart, reads_the_id, refusal, refuses_bodies, stored, view,
-};
-use serde_json::{Value, json};
+use super::changes::{refused, set};
+use super::support::{NEW, RICH, cart_of, line, line_of, post_text, put_cart, refuses_bodies, stored, view};
+use serde_json::json;
 use shared::model::{Cart, LineVariable};
-use tests::{Fault, Reply, TestStore};
+use tests::TestStore;
 
-async fn set(store: &TestStore, name: &str, line: u64, body: &Value) -> Reply {
-    post(store, &format!("/cart/setVariable/{line}"), name, body).await
-}
-
-/// The message with which a change is refused, with 422 and without a write.
-async fn refused(store: &TestStore, name: &str, line: u64, body: &Value) -> String {
-    let before = stored(store, name).await;
-    store.calls.clear();
-    let message = refusal(&set(store, name, line, body).await, 422);
-    assert_eq!(store.calls.writes(), 0, "{line} {body}");
-    assert_eq!(stored(store, name).await, before, "{line} {body}");
-    message
-}
-
-#[tokio::test]
-async fn a_line_that_is_not_in_the_callers_cart_does_not_exist() {
-    let store = TestStore::open().await;
-    put_cart(&store, &cart_of(NEW, &[(201, 1)])).await;
-    let before = stored(&store, RICH).await;
-    for (name, line) in [(RICH, 999), (NEW, 3)] {
-        assert_eq!(
-            refused(&store, name, line, &json!({ "var_id": 2, "var_value": "Midnight" })).await,
-            "This line does not exist."
-        );
-    }
-    assert_eq!(stored(&store, RICH).await, before);
-}
-
-#[tokio::test]
-async fn what_is_not_a_decimal_number_is_404_and_blanks_around_one_do_not_matter() {
-    let store = TestStore::open().await;
-    reads_the_id(&store, "/cart/setVariable", "3", RICH, &json!({ "var_id": 2, "var_value": "Midnight" })).await;
-}
-
-#[tokio::test]
-async fn writers_that_keep_colliding_are_409() {
-    let store = TestStore::open().await;
-    store.faults.inject(|operation| (operation == "UpdateItem").then_some(Fault::TransactionConflict));
-    assert!(
-        refusal(&set(&store, RICH, 3, &json!({ "var_id": 2, "var_value": "Midnight" })).await, 409)
-            .contains("try again")
-    );
-}
+/// The call that these tests make.
+const CALL: &str = "setVariable";
 
 #[tokio::test]
 async fn the_value_is_set_and_nothing_else_changes() {
     let store = TestStore::open().await;
     let before = stored(&store, RICH).await.unwrap();
-    let reply = set(&store, RICH, 3, &json!({ "var_id": 2, "var_value": "Midnight" })).await;
+    let reply = set(&store, CALL, RICH, 3, &json!({ "var_id": 2, "var_value": "Midnight" })).await;
     insta::assert_json_snapshot!(reply.json());
     assert_eq!(reply.header("cache-control"), "no-store");
     let after = stored(&store, RICH).await.unwrap();
@@ -63,7 +21,7 @@ async fn the_value_is_set_and_nothing_else_changes() {
     lines[2].variables[1] = LineVariable { id: 2, value: "Midnight".to_owned() };
     assert_eq!(after, Cart { lines, version: before.version + 1, ..before });
     store.calls.clear();
-    assert_eq!(set(&store, RICH, 3, &json!({ "var_id": 2, "var_value": "Midnight" })).await.status, 200);
+    assert_eq!(set(&store, CALL, RICH, 3, &json!({ "var_id": 2, "var_value": "Midnight" })).await.status, 200);
     assert_eq!(store.calls.writes(), 0, "the same value writes nothing");
 }
 
@@ -72,7 +30,7 @@ async fn the_choices_of_a_line_can_be_made_one_after_the_other() {
     let store = TestStore::open().await;
     put_cart(&store, &cart_of(NEW, &[(301, 1), (514, 1)])).await;
     for (line, id, value) in [(1, 2, json!("Ash")), (1, 1, json!("Rusty")), (2, 1, json!(12))] {
-        assert_eq!(set(&store, NEW, line, &json!({ "var_id": id, "var_value": value })).await.status, 200);
+        assert_eq!(set(&store, CALL, NEW, line, &json!({ "var_id": id, "var_value": value })).await.status, 200);
     }
     // A number is the text of the digits that were sent.
     let reply = post_text(&store, "/cart/setVariable/2", NEW, "{\"var_id\":1,\"var_value\":12.50}").await;
@@ -96,12 +54,14 @@ async fn a_value_that_is_not_right_for_its_variable_is_a_422() {
     ];
     for (line, id, values) in wrong {
         for value in values {
-            let message = refused(&store, NEW, line, &json!({ "var_id": id, "var_value": value })).await;
+            let message = refused(&store, CALL, NEW, line, &json!({ "var_id": id, "var_value": value })).await;
             assert!(message.contains("must be"), "{value:?}: {message}");
         }
     }
-    assert!(refused(&store, NEW, 3, &json!({ "var_id": 1, "var_value": 1e300 })).await.contains("must be a number"));
-    assert!(refused(&store, NEW, 1, &json!({ "var_id": 9, "var_value": "x" })).await.contains("no variable 9"));
+    assert!(
+        refused(&store, CALL, NEW, 3, &json!({ "var_id": 1, "var_value": 1e300 })).await.contains("must be a number")
+    );
+    assert!(refused(&store, CALL, NEW, 1, &json!({ "var_id": 9, "var_value": "x" })).await.contains("no variable 9"));
 }
 
 #[tokio::test]

@@ -3,14 +3,14 @@
 use crate::calls::Calls;
 use crate::clock::{NOW, TestClock};
 use crate::conformance;
+use crate::database::Database;
 use crate::faults::Faults;
 use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{Credentials, Intercept, SharedInterceptor};
+use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
 use local::chat::{self, ChatPlatform};
-use local::engine::{Engine, ensure_table};
+use local::engine::ensure_table;
 use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
@@ -27,8 +27,6 @@ use std::time::Duration;
 use template::Template;
 use tokio::net::TcpListener;
 
-/// The name of every test's table. Each test has its own engine.
-const TABLE: &str = "storefront";
 /// The origin of the sample store's storefront.
 const STOREFRONT: &str = "https://store.emberfall.example";
 
@@ -87,6 +85,8 @@ pub struct TestStore {
     /// chat login; the gateway does not, so that pages of any origin may call.
     functions_template: Box<Template>,
     surroundings: Box<Surroundings>,
+    /// Last, so that a table that has to be deleted is deleted after all else has ended.
+    _database: Database,
 }
 
 /// What a test may change around the functions.
@@ -113,12 +113,11 @@ impl TestStore {
 
     /// The sample store in a fresh table behind a proxy, with the connector, timeouts and pacing of production.
     pub async fn open_as_deployed() -> (Self, Proxy) {
-        let engine = Engine::start(None).await.expect("an engine in memory");
-        let proxy = Proxy::start(engine.endpoint()).await;
-        let credentials = Credentials::new("local", "local", None, None, "local");
-        let client = connector::client(connector::roots());
-        let access = Access::new("local", Some(proxy.endpoint()), Some(credentials), client);
-        (Self::on(&engine, access, &[]).await.filled().await, proxy)
+        let database = Database::open().await;
+        let proxy = Proxy::start(database.endpoint()).await;
+        let http_client = connector::client(connector::roots());
+        let access = Access { http_client, ..database.access_at(&proxy.endpoint()) };
+        (Self::on(database, access, &[]).await.filled().await, proxy)
     }
 
     async fn filled(mut self) -> Self {
@@ -143,24 +142,25 @@ impl TestStore {
     }
 
     async fn empty_with(parameters: &[(&str, &str)]) -> Self {
-        let engine = Engine::start(None).await.expect("an engine in memory");
+        let database = Database::open().await;
         // Like production, but with shorter timeouts.
-        let mut access = engine.access();
+        let mut access = database.access();
         access.retries = access.retries.with_initial_backoff(Duration::from_millis(5));
         access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1)).build();
-        Self::on(&engine, access, parameters).await
+        Self::on(database, access, parameters).await
     }
 
-    /// A fresh table in an engine, with the access of the functions.
-    async fn on(engine: &Engine, mut access: Access, parameters: &[(&str, &str)]) -> Self {
+    /// A fresh table in a database, with the access of the functions.
+    async fn on(database: Database, mut access: Access, parameters: &[(&str, &str)]) -> Self {
         let template = with_parameters(parameters);
-        let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+        let table = database.table();
+        let db = Db::new(database.client(), table);
         let definition = template.table().expect("the template has a table");
-        ensure_table(db.client(), TABLE, &definition).await.expect("the table can be created");
+        ensure_table(db.client(), table, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
         let access = Box::new(access);
-        let tapped = Db::direct(Access::clone(&access), TABLE);
+        let tapped = Db::direct(Access::clone(&access), table);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         // Webhooks are not sent by themselves: a test passes them on.
@@ -193,6 +193,7 @@ impl TestStore {
             template: Box::new(template),
             functions_template: Box::new(functions_template),
             surroundings: Box::new(surroundings),
+            _database: database,
         }
     }
 
@@ -201,7 +202,8 @@ impl TestStore {
         let mut access = Access { http_client: connector::plain_client(), ..Access::clone(&self.access) };
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let behind = functions(&self.functions_template, &Db::direct(access, TABLE), &self.clock, &self.surroundings);
+        let behind =
+            functions(&self.functions_template, &Db::direct(access, self.db.table()), &self.clock, &self.surroundings);
         Gateway::new(&self.template, behind, clock).expect("usable routes")
     }
 

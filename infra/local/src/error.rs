@@ -50,6 +50,14 @@ pub enum StartError {
         /// The cause.
         source: shared::token::KeysError,
     },
+    /// The file of payment keys.
+    #[error("the payment keys in {path} cannot be used: {reason}")]
+    PaymentKeys {
+        /// The file.
+        path: PathBuf,
+        /// The cause. It never has a key.
+        reason: String,
+    },
     /// The database engine.
     #[error("the embedded database does not start: {0}")]
     Engine(String),

@@ -12,6 +12,7 @@ mod event;
 pub mod functions;
 pub mod gateway;
 pub mod options;
+pub mod payments;
 pub mod ready;
 pub mod reference;
 pub mod server;

@@ -6,11 +6,11 @@ use local::error::StartError;
 use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::options::Options;
+use local::payments::PaymentProvider;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::reference::Reference;
 use local::site::{self, Demo, Images};
 use local::store::Store;
-use local::stripe::{self, StandIn};
 use local::{chat, data, server};
 use publish::live::Live;
 use shared::clock::{Clock, SystemClock};
@@ -81,13 +81,13 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let base_url = format!("{}{base_path}", server::url_of(&listener)?);
     let chat = chat_login(&db, &database.access.endpoint, chat_listener, &base_url, origins).await?;
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
-    let stripe = payment_provider(options, &database.access.endpoint, &base_url).await?;
-    let (payment_keys, stripe_url) = match &stripe {
-        Some(stripe) => (stripe::payment_keys(), Some(stripe.base_url())),
-        None => (std::env::var("PAYMENT_KEYS").unwrap_or_default(), None),
+    let payments = payment_provider(options, &database.access.endpoint, &base_url).await?;
+    let secrets = Secrets {
+        token_keys: &token_keys,
+        chat: &chat_secret,
+        payments: &payments.keys,
+        stripe: payments.base_url.as_deref(),
     };
-    let secrets =
-        Secrets { token_keys: &token_keys, chat: &chat_secret, payments: &payment_keys, stripe: stripe_url.as_deref() };
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
     tokio::spawn(sweep(Arc::clone(&functions)));
     let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
@@ -103,7 +103,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
         tokens,
         r#try: to_try,
         chat,
-        payments: stripe_url,
+        payments: payments.stand_in.as_ref().and(payments.base_url.clone()),
         shown_user: live.users.first().map(|user| user.username.clone()),
         revoked: revoked(&live, now),
     };
@@ -245,15 +245,16 @@ async fn chat_login(
     Ok(Some(Chat { url, allowed_origins: origins, chat_secret: chat::secret() }))
 }
 
-/// Starts the stand-in for Stripe. A database elsewhere keeps its own provider, if the environment has its keys.
-async fn payment_provider(options: &Options, endpoint: &str, base_url: &str) -> Result<Option<StandIn>, StartError> {
-    if !is_here(endpoint) {
-        return Ok(None);
+/// The account that an option names, else a stand-in for Stripe. A database elsewhere keeps its own provider, if the
+/// environment has its keys.
+async fn payment_provider(options: &Options, endpoint: &str, base_url: &str) -> Result<PaymentProvider, StartError> {
+    match &options.payment_keys {
+        Some(file) => PaymentProvider::account(file),
+        None if is_here(endpoint) => {
+            PaymentProvider::stand_in(options.stripe_port, format!("{base_url}/payments/webhook/stripe")).await
+        }
+        None => Ok(PaymentProvider::of_environment()),
     }
-    let webhook_url = Some(format!("{base_url}/payments/webhook/stripe"));
-    stripe::start(stripe::Options { port: options.stripe_port, webhook_url, ..stripe::Options::default() })
-        .await
-        .map(Some)
 }
 
 /// Lets the payments function finish what is left to do, as the schedule of a deployment does.

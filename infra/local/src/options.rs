@@ -35,6 +35,10 @@ pub struct Options {
     /// Port of the stand-in for Stripe; 0 picks a free one.
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub stripe_port: u16,
+    /// File with the keys of a Stripe account, as in the secret PaymentKeys; only keys of test mode. Buyers then pay on
+    /// Stripe's own page, and webhooks do not arrive here. Default: the stand-in.
+    #[arg(long, value_name = "FILE", conflicts_with = "stripe_port")]
+    pub payment_keys: Option<PathBuf>,
     /// Path before every route, such as /api; default: none. In a deployment this is the parameter BasePath.
     #[arg(long, value_name = "PATH", value_parser = parse_base_path)]
     pub base_path: Option<String>,

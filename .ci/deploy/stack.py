@@ -1,0 +1,113 @@
+"""A stack: built, deployed, filled as an owner fills it, and used as a storefront uses it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import gateway
+from checks import expect, expect_equal
+from cloud import ROOT, WORK, tool
+from storefront import Storefront
+
+BUILD = WORK / "build"
+TEMPLATE = BUILD / "template.yaml"
+# They have the same dependencies with the same features.
+ALIKE = ["catalog", "cart", "payments", "content"]
+# Of the sample store: a key with a limit for all buyers.
+LIMITED = 211
+
+
+def build(processor):
+    # SAM builds one function after the other, and most of each build is the linker's single thread. Built together they
+    # are linked concurrently, and SAM finds them done; cargo builds again what would differ.
+    run([tool("cargo-lambda"), "lambda", "build", "--release", *(["--arm64"] if processor == "arm64" else []),
+         *(f"-p={name}" for name in ALIKE)])
+    run([tool("sam"), "build", "--config-env", "default", "--build-dir", BUILD, "--parameter-overrides",
+         f"Architecture={processor}"])
+
+
+def run(command):
+    environment = {**os.environ, "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1",
+                   "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    expect(done.returncode == 0,
+           f"{' '.join(map(str, command))} ended with {done.returncode}\n" + "\n".join(done.stdout.splitlines()[-40:]))
+
+
+class Stack:
+    """A stack of this template in an account."""
+
+    def __init__(self, account, name, parameters):
+        self.account = account
+        self.name = name
+        self.parameters = parameters
+
+    def storectl(self, *arguments):
+        return self.account.run(ROOT / "target" / "debug" / "storectl", *arguments, "--stack", self.name)
+
+    def json(self, *arguments):
+        return json.loads(self.storectl(*arguments, "--json"))
+
+    def deploy(self, template=None, **changes):
+        self.parameters.update(changes)
+        self.account.deploy(template or TEMPLATE, self.name, self.parameters)
+        return self.account.import_api(self.name)
+
+    def revised(self, revision):
+        """The template, with a key revision written into it. CloudFormation reads a secret again for a function that any
+        changed property updates. The emulator wants to see the change in the template, where a parameter's new value does
+        not show."""
+        file = BUILD / f"{revision}.yaml"
+        text, count = re.subn(r"(KEY_REVISION:)\s+Ref: KeyRevision", rf'\1 "{revision}"', TEMPLATE.read_text())
+        expect_equal("the number of places with a key revision", count, 1)
+        file.write_text(text)
+        return file
+
+    def described(self):
+        return self.account.client("cloudformation").describe_stacks(StackName=self.name)["Stacks"][0]
+
+    def read(self):
+        """The physical names, the outputs and the id of the deployed stack."""
+        formation = self.account.client("cloudformation")
+        described = self.described()
+        self.stack_id = described["StackId"]
+        self.outputs = {output["OutputKey"]: output["OutputValue"] for output in described["Outputs"]}
+        summaries = formation.describe_stack_resources(StackName=self.name)["StackResources"]
+        self.ids = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in summaries}
+
+    def environment(self, function="CartFunction"):
+        configuration = self.account.client("lambda").get_function_configuration(FunctionName=self.ids[function])
+        return configuration["Environment"]["Variables"]
+
+    def fill(self):
+        """As an owner would: publish a store, make accounts and codes, fill a cart, record orders."""
+        self.storectl("publish", "infra/sample-store", "--yes")
+        for name in ("Buyer", "Stranger", "Revoked"):
+            self.storectl("user", "add", name, "--virtual-currency", "1250")
+        self.storectl("coupon", "add", "WELCOME10", "--percentage", "10")
+        self.storectl("referral", "add", "lantern", "--owner", "Stranger")
+        self.storectl("cart", "add", "Buyer", "401", "--server", "1")
+        self.storectl("cart", "add", "Buyer", "102")
+        self.storectl("cart", "add", "Buyer", "402", "--server", "2")
+        self.storectl("cart", "add", "Buyer", "601", "--price", "3.99")
+        self.storectl("order", "record", "--id", "deploytestorder1", "--owner", "Buyer", "--gateway", "cardhouse",
+                      "--line", "101")
+        self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "401")
+        tokens = {name.lower(): self.token(name) for name in ("Buyer", "Stranger", "Revoked")}
+        self.storectl("revoke", "Revoked")
+        self.storefront = Storefront(self.outputs["ApiUrl"], tokens, self.account.port)
+
+    def token(self, user):
+        return self.json("token", user)["token"]
+
+    def smoke(self):
+        """Every endpoint once, a purchase up to the checkout, addresses, access, and what browsers may."""
+        self.storefront.every_endpoint()
+        self.storefront.shop()
+        self.storefront.addresses_and_caching()
+        self.storefront.access()
+        self.storefront.preflight("https://store.emberfall.example", "*")
+        self.storefront.chat_login_needs("AllowedOrigins")

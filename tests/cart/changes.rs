@@ -1,0 +1,59 @@
+//! The calls that change one field of a line: what they have in common.
+
+use super::support::{NEW, RICH, cart_of, post, put_cart, reads_the_id, refusal, stored};
+use serde_json::{Value, json};
+use tests::{Fault, Reply, TestStore};
+
+/// Every call, a line of RICH's cart that it can change, and a body that changes it.
+fn calls() -> [(&'static str, u64, Value); 3] {
+    [
+        ("changePrice", 6, json!({ "price": "4.50" })),
+        ("setSelectedServer", 4, json!({ "server_id": 2 })),
+        ("setVariable", 3, json!({ "var_id": 2, "var_value": "Midnight" })),
+    ]
+}
+
+/// Changes a line.
+pub async fn set(store: &TestStore, call: &str, name: &str, line: u64, body: &Value) -> Reply {
+    post(store, &format!("/cart/{call}/{line}"), name, body).await
+}
+
+/// The message with which a change is refused, with 422 and without a write.
+pub async fn refused(store: &TestStore, call: &str, name: &str, line: u64, body: &Value) -> String {
+    let before = stored(store, name).await;
+    store.calls.clear();
+    let message = refusal(&set(store, call, name, line, body).await, 422);
+    assert_eq!(store.calls.writes(), 0, "{call} {line} {body}");
+    assert_eq!(stored(store, name).await, before, "{call} {line} {body}");
+    message
+}
+
+#[tokio::test]
+async fn a_line_that_is_not_in_the_callers_cart_does_not_exist() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(NEW, &[(201, 1)])).await;
+    let before = stored(&store, RICH).await;
+    for (call, line, body) in calls() {
+        for (name, line) in [(RICH, 999), (NEW, line)] {
+            assert_eq!(refused(&store, call, name, line, &body).await, "This line does not exist.", "{call}");
+        }
+    }
+    assert_eq!(stored(&store, RICH).await, before);
+}
+
+#[tokio::test]
+async fn what_is_not_a_decimal_number_is_404_and_blanks_around_one_do_not_matter() {
+    let store = TestStore::open().await;
+    for (call, line, body) in calls() {
+        reads_the_id(&store, &format!("/cart/{call}"), &line.to_string(), RICH, &body).await;
+    }
+}
+
+#[tokio::test]
+async fn writers_that_keep_colliding_are_409() {
+    let store = TestStore::open().await;
+    store.faults.inject(|operation| (operation == "UpdateItem").then_some(Fault::TransactionConflict));
+    for (call, line, body) in calls() {
+        assert!(refusal(&set(&store, call, RICH, line, &body).await, 409).contains("try again"), "{call}");
+    }
+}
