@@ -1,6 +1,7 @@
 """Deploys the real template with the real binaries into an emulated account with enforced IAM, and uses what comes out.
 
     python .ci/deploy/test.py               build, then everything
+    python .ci/deploy/test.py --only-build  the build, and checks of the binaries
     python .ci/deploy/test.py --no-build    with what the last `sam build` left in target/deploy/build
 
 One line per step; the first thing that does not hold ends it with a non-zero code.
@@ -202,12 +203,15 @@ class Trial(Stack):
 def main():
     arguments = argparse.ArgumentParser(description="Deploys into an emulated account and uses what comes out.")
     arguments.add_argument("--no-build", action="store_true", help="take what the last `sam build` left")
+    arguments.add_argument("--only-build", action="store_true", help="build, check the binaries, and deploy nothing")
     options = arguments.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     try:
         if not options.no_build:
             step("sam build", lambda: build(PROCESSOR))
         step("binaries", binaries)
+        if options.only_build:
+            return
         with Emulator() as account, StandIn(KEY) as stand_in:
             trial = Trial(account)
             step("first deploy", trial.first_deploy)
