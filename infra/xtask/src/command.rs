@@ -53,11 +53,17 @@ impl CommandLine {
         Self { arguments, ..self.clone() }
     }
 
-    /// The command, to be run in a folder. A `cargo` is the one that runs this program, without what it has set for it.
+    /// The command, to be run in a folder. A `cargo` is the one that runs this program, without what it has set for it;
+    /// `cargo xtask` is this program.
     #[must_use]
     pub fn command(&self, folder: &Path) -> Command {
-        let mut command = if self.program == "cargo" { cargo() } else { Command::new(&self.program) };
-        command.args(&self.arguments).envs(self.environment.iter().cloned()).current_dir(folder);
+        let own = std::env::current_exe().ok().filter(|_| self.program == "cargo");
+        let (mut command, arguments) = match (own, self.arguments.split_first()) {
+            (Some(own), Some((first, rest))) if first == "xtask" => (Command::new(own), rest),
+            _ if self.program == "cargo" => (cargo(), self.arguments.as_slice()),
+            _ => (Command::new(&self.program), self.arguments.as_slice()),
+        };
+        command.args(arguments).envs(self.environment.iter().cloned()).current_dir(folder);
         command
     }
 }
@@ -176,6 +182,15 @@ mod tests {
         assert!(line.is_cargo_test());
         assert_eq!(line.without_running().to_string(), "cargo test -p tests races:: --no-run");
         assert!(!CommandLine::parse("cargo run -p fuzz").unwrap().is_cargo_test());
+    }
+
+    #[test]
+    fn a_task_of_this_program_is_run_without_cargo() {
+        let command = CommandLine::parse("cargo xtask planted --list").unwrap().command(Path::new("."));
+        assert_eq!(command.get_program(), std::env::current_exe().unwrap());
+        assert_eq!(command.get_args().collect::<Vec<_>>(), ["planted", "--list"]);
+        let command = CommandLine::parse("cargo test -p tests").unwrap().command(Path::new("."));
+        assert_eq!(command.get_args().collect::<Vec<_>>(), ["test", "-p", "tests"]);
     }
 
     #[test]
