@@ -1,7 +1,7 @@
 //! Bills of materials of the functions, in CycloneDX's JSON, written by cargo-cyclonedx.
 //!
 //! The tool takes the features that dependencies have in the whole workspace, tests included. A function is built with its
-//! own features. So the tool is given a copy of the repository whose workspace is the function alone, and what `cargo tree`
+//! own features. So the tool is given a copy of the repository whose workspace has only the function, and what `cargo tree`
 //! does not list is removed.
 
 use crate::command::{capture, cargo};
