@@ -4,10 +4,10 @@ use super::bench::Bench;
 use super::cart::{Cart, Line};
 use super::model::{Books, Made, Status};
 use super::shop::{COLOURS, ITEMS, LIMITED, OPTIONS, REFERRALS, SERVERS};
+use shared::model::{Code, UserName};
 use shared::model::{CodeText, ItemId, Order, OrderLine, UserId};
 use shared::store::orders::{self, StoredOrder};
 use shared::store::{carts, codec, keys, ledgers, names, statistics};
-use shared::model::{Code, UserName};
 use std::time::Duration;
 
 /// Lets all checkouts expire, and sweeps until nothing is due.

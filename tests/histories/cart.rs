@@ -43,6 +43,12 @@ impl Cart {
         after_code(&self.lines.iter().map(cost).collect::<Vec<_>>(), self.code, balance)
     }
 
+    /// Whether these are the lines of an order for this cart. An order has no price that the buyer chose; its total tells.
+    pub fn has_lines_of(&self, sold: &[Line]) -> bool {
+        let of_order = |line: &Line| Line { choice: if line.item == ANY_PRICE { 0 } else { line.choice }, ..*line };
+        self.lines.iter().map(of_order).eq(sold.iter().copied())
+    }
+
     /// Removes what was bought. Units and lines that were added meanwhile stay.
     pub fn remove_bought(&mut self, bought: &[Line], code: Option<u8>) {
         for line in &mut self.lines {

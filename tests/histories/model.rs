@@ -259,9 +259,8 @@ impl Buyer {
 
     /// The orders that have taken what they sell: those that hold it, and those that are paid.
     fn taken<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (usize, &'a Made)> {
-        let has_taken = |(place, _): &(usize, &Made)| {
-            matches!(state.orders[*place].status, Status::Pending | Status::Paid)
-        };
+        let has_taken =
+            |(place, _): &(usize, &Made)| matches!(state.orders[*place].status, Status::Pending | Status::Paid);
         self.made.iter().enumerate().filter(has_taken)
     }
 
@@ -315,9 +314,8 @@ impl Buyer {
 
     fn shows(&self, state: &State, shown: &Shown, versions: &[Version]) -> bool {
         let cart = &state.cart;
-        let has_price = |line: &Line, cents: i64| {
-            versions.iter().any(|version| price(line.item, line.choice, *version) == cents)
-        };
+        let has_price =
+            |line: &Line, cents: i64| versions.iter().any(|version| price(line.item, line.choice, *version) == cents);
         let same_lines = cart.lines.len() == shown.lines.len()
             && cart.lines.iter().zip(&shown.lines).all(|(line, shown)| {
                 let choice = shown.choice.unwrap_or(if line.item == ANY_PRICE { line.choice } else { 0 });
@@ -379,7 +377,7 @@ impl Buyer {
             Some(THREE) => self.uses(state, THREE, None) < THREE_USES,
             _ => true,
         };
-        let is_same = cart.lines == made.lines && cart.code == made.code && !cart.lines.is_empty();
+        let is_same = cart.has_lines_of(&made.lines) && cart.code == made.code && !cart.lines.is_empty();
         (cart.checkout.is_none() && is_same && is_left && versions.iter().any(fits)).then(|| {
             let mut after = state.clone();
             after.orders[place].status = Status::Pending;

@@ -58,11 +58,8 @@ fn every_history_of_one_buyer_is_one_that_the_model_allows() {
         Ok(())
     });
     let (total, faults) = (*total.lock().unwrap(), bench.faults.lock().unwrap().clone());
-    let text = format!(
-        "{} histories, {total:?}, faults {faults:?}, {:.1?}",
-        buyers.load(Ordering::SeqCst),
-        began.elapsed()
-    );
+    let text =
+        format!("{} histories, {total:?}, faults {faults:?}, {:.1?}", buyers.load(Ordering::SeqCst), began.elapsed());
     writeln!(std::io::stderr(), "{text}").unwrap();
     if let Err(error) = result {
         panic!("HISTORIES_SEED={seed}\n{error}");

@@ -135,9 +135,10 @@ fn versions(record: &Record, records: &[Record]) -> Vec<Version> {
     }));
     let ends = published.iter().skip(1).map(|(_, _, end)| *end).chain([u64::MAX]);
     let ends: Vec<u64> = ends.collect();
-    let during = published.iter().zip(ends).filter(|((_, begin, _), end)| {
-        *begin <= record.ret.unwrap_or(u64::MAX) && *end >= record.call
-    });
+    let during = published
+        .iter()
+        .zip(ends)
+        .filter(|((_, begin, _), end)| *begin <= record.ret.unwrap_or(u64::MAX) && *end >= record.call);
     during.map(|((version, _, _), _)| VERSIONS[*version]).collect()
 }
 

@@ -100,7 +100,8 @@ impl Run {
                 _ = writeln!(text, "orders, as they are in the table: {:#?}", buyer.made);
                 _ = writeln!(text, "in the table at the end: {end:?}");
                 _ = writeln!(text, "best order: {longest:?}");
-                let line = |place: usize| places.get(place).map_or("the end".to_owned(), |at| format!("{:?}", records[*at]));
+                let line =
+                    |place: usize| places.get(place).map_or("the end".to_owned(), |at| format!("{:?}", records[*at]));
                 for place in stuck {
                     _ = writeln!(text, "not possible then: {}", line(place));
                 }
@@ -260,4 +261,3 @@ fn refusal(message: &str) -> NoOrder {
         _ => NoOrder::Other(message.to_owned()),
     }
 }
-
