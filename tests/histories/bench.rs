@@ -33,7 +33,10 @@ impl Bench {
         let instances = store.instances(INSTANCES);
         let path = repository().join("infra/local/src/sweep.json");
         let sweep = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        Self { store, instances, faults: Arc::default(), addresses: AtomicU32::new(0), sweep }
+        let bench = Self { store, instances, faults: Arc::default(), addresses: AtomicU32::new(0), sweep };
+        // The first sweep notes from when on it asks for notices.
+        bench.sweep().await;
+        bench
     }
 
     /// An address that no request had before, so that no rate limit stands in the way.

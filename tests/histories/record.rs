@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a client did, with what it was told. Orders have their ids.
 #[derive(Debug, Clone)]
+#[expect(dead_code, reason = "some of it is only shown in the timeline")]
 pub enum What {
     Cart(CartOp, Option<Said>),
     Show(Shown),
