@@ -4,8 +4,9 @@ use super::support::{NEW, RICH, WORN, ask, cart_of, outcome, post, put_cart, sto
 use serde_json::json;
 use shared::model::{ItemId, Line};
 use shared::store::codec::{self, Item};
-use shared::store::keys;
 use shared::store::published::read_active_version;
+use shared::store::{carts, keys};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tests::{Fault, NOW, Reply, TestStore};
@@ -62,6 +63,47 @@ async fn a_write_whose_response_is_lost_is_written_once_and_reported_the_same() 
         assert_eq!(lost.text, plain.text);
         assert_eq!(cart_after_loss, cart);
     }
+}
+
+/// Units in the cart after one was added by a request whose first write was done, and `retried` happened before the second.
+async fn units_after(retried: impl Fn(&TestStore) -> Option<Fault> + Send + Sync + 'static) -> u32 {
+    let store = Arc::new(TestStore::open().await);
+    let (writes, other) = (AtomicUsize::new(0), Arc::clone(&store));
+    store.faults.inject(move |operation| match (operation, writes.load(Ordering::SeqCst)) {
+        ("UpdateItem", 0) => {
+            writes.store(1, Ordering::SeqCst);
+            Some(Fault::ResponseLost)
+        }
+        ("UpdateItem", 1) => {
+            writes.store(2, Ordering::SeqCst);
+            retried(&other)
+        }
+        _ => None,
+    });
+    let reply = post(&store, "/cart/add/401", NEW, &json!({ "server_id": 1 })).await;
+    store.faults.clear();
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    stored(&store, NEW).await.unwrap().lines.iter().map(|line| line.count).sum()
+}
+
+#[tokio::test]
+async fn a_lost_write_that_then_meets_a_transaction_is_not_done_again() {
+    assert_eq!(units_after(|_| Some(Fault::TransactionConflict)).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_write_is_recognised_after_other_requests_have_written() {
+    let write_three_times = |store: &TestStore| {
+        let write = async {
+            for _ in 0..3 {
+                let cart = stored(store, NEW).await.unwrap();
+                assert_eq!(carts::save(&store.db, &cart).await.unwrap(), carts::Saved::Written);
+            }
+        };
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(write));
+        None
+    };
+    assert_eq!(units_after(write_three_times).await, 1);
 }
 
 async fn lines(store: &TestStore, name: &str) -> Vec<ItemId> {

@@ -3,7 +3,7 @@
 
 use super::StoreError;
 use super::client::{Db, Rows};
-use super::codec::{encode_live, key_attributes};
+use super::codec::{Item, encode_live, key_attributes};
 use super::keys::{self, Key, PK, SK};
 use super::transaction::Write;
 use crate::model::{Cart, InternalId, UserId};
@@ -33,8 +33,9 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
 
 /// Writes a cart as the version after the one that was read, which is still in it.
 ///
-/// If the response to the first attempt is lost, the SDK retries, and the condition fails on what the first attempt wrote.
-/// The write's id in the cart distinguishes this from a conflict.
+/// If the response to the first attempt is lost, the SDK retries, and the condition fails on what the first attempt wrote,
+/// or a transaction is on the cart by then. The write's id in the cart distinguishes this from a conflict, also if other
+/// requests have written since.
 ///
 /// # Errors
 /// [`StoreError`] if the database confirms neither the write nor a failed condition.
@@ -61,10 +62,12 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
         Ok(_) => Ok(Saved::Written),
         Err(error) => match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
-                let last = failed.item().and_then(|item| item.get(LAST_WRITE)).and_then(|value| value.as_s().ok());
-                Ok(if write.is_some() && write.as_ref() == last { Saved::Written } else { Saved::Conflict })
+                Ok(if has_write(failed.item(), write.as_deref()) { Saved::Written } else { Saved::Conflict })
             }
-            Some(UpdateItemError::TransactionConflictException(_)) => Ok(Saved::Conflict),
+            Some(UpdateItemError::TransactionConflictException(_)) => {
+                let now = db.get(&key, true).await?;
+                Ok(if has_write(now.as_ref(), write.as_deref()) { Saved::Written } else { Saved::Conflict })
+            }
             _ => Err(StoreError::from_sdk("UpdateItem", error)),
         },
     }
@@ -98,8 +101,15 @@ pub fn forget_checkout<G>(user: UserId, order: &InternalId) -> Write<G> {
         .text(":order", order.as_str())
 }
 
-/// The attribute with the id of the cart's last write.
-const LAST_WRITE: &str = "last_write";
+/// Whether a write is among the last ones of a cart.
+fn has_write(cart: Option<&Item>, write: Option<&str>) -> bool {
+    let Some((cart, write)) = cart.zip(write) else { return false };
+    LAST_WRITES.iter().filter_map(|name| cart.get(*name)?.as_s().ok()).any(|id| id == write)
+}
+
+/// The attributes with the ids of the cart's last writes, the newest first: other requests may write while the SDK waits
+/// before it retries.
+const LAST_WRITES: [&str; 6] = ["last_write", "write_2", "write_3", "write_4", "write_5", "write_6"];
 
 /// The attributes of a cart that are missing if they are not set.
 const OPTIONAL: [&str; 3] = ["code", "referral", "checkout"];
@@ -118,16 +128,25 @@ impl Update {
         attributes.remove(SK);
         let version = cart.version.saturating_add(1);
         attributes.insert("version".to_owned(), AttributeValue::N(version.to_string()));
-        attributes.extend(write.map(|id| (LAST_WRITE.to_owned(), AttributeValue::S(id))));
+        let is_known = write.is_some();
+        attributes.extend(write.map(|id| (LAST_WRITES[0].to_owned(), AttributeValue::S(id))));
         let removed: Vec<&str> = OPTIONAL.into_iter().filter(|name| !attributes.contains_key(*name)).collect();
-        let set: Vec<String> = attributes.keys().map(|name| format!("#{name} = :{name}")).collect();
+        let mut set: Vec<String> = attributes.keys().map(|name| format!("#{name} = :{name}")).collect();
+        if is_known {
+            // Each takes the value that the one before it had before this update.
+            set.extend(
+                LAST_WRITES.windows(2).map(|pair| format!("{} = if_not_exists({}, :no_write)", pair[1], pair[0])),
+            );
+        }
         let remove = if removed.is_empty() { String::new() } else { format!(" REMOVE #{}", removed.join(", #")) };
         let expression = format!("SET {}{remove}", set.join(", "));
         let names = attributes.keys().map(String::as_str).chain(removed);
-        Ok(Self {
-            expression,
-            names: names.map(|name| (format!("#{name}"), name.to_owned())).collect(),
-            values: attributes.into_iter().map(|(name, value)| (format!(":{name}"), value)).collect(),
-        })
+        let names = names.map(|name| (format!("#{name}"), name.to_owned())).collect();
+        let mut values: HashMap<_, _> =
+            attributes.into_iter().map(|(name, value)| (format!(":{name}"), value)).collect();
+        if is_known {
+            values.insert(":no_write".to_owned(), AttributeValue::S(String::new()));
+        }
+        Ok(Self { expression, names, values })
     }
 }

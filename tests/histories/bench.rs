@@ -1,0 +1,166 @@
+//! The store on which histories run, one after another: eight instances of the functions, each with its own connections
+//! and caches, over one table whose calls fail now and then.
+
+use super::shop::{AMOUNT, BALANCE, COMPILED, ITEMS, LIMITED, TENTH_USES, THREE_USES};
+use serde_json::{Value, json};
+use shared::clock::Clock;
+use shared::model::{Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Money, Percent, Scope};
+use shared::store::{codec, keys};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tests::{Call, Fault, Instance, Reply, TestStore, repository};
+
+/// How many instances of each function there are.
+pub const INSTANCES: usize = 8;
+/// Longer than any cache trusts its data.
+const STALE: Duration = Duration::from_secs(6);
+
+/// The store.
+pub struct Bench {
+    pub store: TestStore,
+    pub instances: Vec<Arc<Instance>>,
+    /// How often each fault was injected.
+    pub faults: Arc<Mutex<BTreeMap<&'static str, usize>>>,
+    addresses: AtomicU32,
+    sweep: Value,
+}
+
+impl Bench {
+    pub async fn open() -> Self {
+        let store = TestStore::open().await;
+        let instances = store.instances(INSTANCES);
+        let path = repository().join("infra/local/src/sweep.json");
+        let sweep = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let bench = Self { store, instances, faults: Arc::default(), addresses: AtomicU32::new(0), sweep };
+        // The first sweep notes from when on it asks for notices.
+        bench.sweep().await;
+        bench
+    }
+
+    /// An address that no request had before, so that no rate limit stands in the way.
+    pub fn address(&self) -> String {
+        let [_, a, b, c] = self.addresses.fetch_add(1, Ordering::SeqCst).to_be_bytes();
+        format!("10.{a}.{b}.{c}")
+    }
+
+    /// Logs a new player in: the token.
+    pub async fn login(&self, name: &str) -> String {
+        let call = Call::post("/auth/username").json(&json!({ "username": name })).from_ip(&self.address());
+        self.store.send(call).await.data().as_str().unwrap().to_owned()
+    }
+
+    /// Publishes a version, and lets every cache expire.
+    pub async fn publish(&self, version: usize) {
+        publish::publish(&self.store.db, &COMPILED[version], self.store.clock.seconds()).await.unwrap();
+        self.store.clock.advance(STALE);
+    }
+
+    /// The scheduled sweep.
+    pub async fn sweep(&self) -> Reply {
+        self.store.invoke_unchecked("payments", &self.sweep).await
+    }
+
+    /// From now on calls to the database fail by chance: responses are lost, or the call is throttled, refused, or meets
+    /// a transaction. Now and then several fail in a row, so that a request gives up.
+    pub fn break_calls(&self, seed: u64) {
+        let (mut random, mut in_a_row) = (Random(seed), 0);
+        let counts = Arc::clone(&self.faults);
+        self.store.faults.inject(move |operation| {
+            let roll = random.below(1_000);
+            if in_a_row == 0 && roll < 4 {
+                in_a_row = 4;
+            }
+            let fault = match (operation, roll) {
+                _ if in_a_row > 0 => {
+                    in_a_row -= 1;
+                    Some(Fault::ResponseLost)
+                }
+                (_, ..20) => Some(Fault::ResponseLost),
+                (_, ..30) => Some(Fault::Throttled),
+                (_, ..36) => Some(Fault::Internal),
+                (_, ..42) => Some(Fault::Away),
+                ("BatchGetItem", ..60) => Some(Fault::Unprocessed),
+                ("UpdateItem", ..60) => Some(Fault::TransactionConflict),
+                _ => None,
+            };
+            if let Some(fault) = fault {
+                *counts.lock().unwrap().entry(name(fault)).or_default() += 1;
+            }
+            fault
+        });
+    }
+
+    /// Makes coupons and gift card of a history, and forgets what was sold before.
+    pub async fn stock(&self, codes: &[String; 3]) {
+        let text = |place: usize| CodeText::parse(&codes[place]).unwrap();
+        let number = |place: u64| CodeId::new(1_000_000 + u64::from(self.addresses.load(Ordering::SeqCst)) * 4 + place);
+        let tenth = Coupon {
+            id: number(0),
+            code: text(0),
+            active: true,
+            starts_at: None,
+            ends_at: None,
+            discount: Discount::Percentage(Percent::from_hundredths(1_000)),
+            scope: Scope::default(),
+            minimum: Money::ZERO,
+            max_uses: Some(u32::try_from(TENTH_USES).unwrap()),
+            max_uses_per_user: None,
+            uses: 0,
+        };
+        let three = Coupon {
+            id: number(1),
+            code: text(1),
+            discount: Discount::Amount(Money::from_minor(AMOUNT)),
+            max_uses: None,
+            max_uses_per_user: Some(u32::try_from(THREE_USES).unwrap()),
+            ..tenth.clone()
+        };
+        let balance = Money::from_minor(BALANCE);
+        let card = GiftCard { id: number(2), code: text(2), active: true, starts_at: None, ends_at: None, balance };
+        for code in [Code::Coupon(tenth), Code::Coupon(three), Code::Gift(card)] {
+            self.put(codec::encode_live(&keys::code(code.text()), &code).unwrap()).await;
+        }
+        self.reset_sold(ITEMS[usize::from(LIMITED)]).await;
+    }
+
+    /// Forgets how many units of an item were sold.
+    pub async fn reset_sold(&self, item: u64) {
+        let key = keys::count(ItemId::new(item));
+        let db = &self.store.db;
+        let request = db.client().delete_item().table_name(db.table());
+        request.set_key(Some(codec::key_attributes(&key))).send().await.unwrap();
+    }
+
+    /// Writes an item into the table.
+    pub async fn put(&self, item: codec::Item) {
+        let db = &self.store.db;
+        db.client().put_item().table_name(db.table()).set_item(Some(item)).send().await.unwrap();
+    }
+}
+
+const fn name(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Throttled => "throttled",
+        Fault::Internal => "internal error",
+        Fault::Away => "unreachable",
+        Fault::Unprocessed => "unprocessed",
+        Fault::TransactionConflict => "conflict",
+        Fault::ResponseLost => "response lost",
+        Fault::Hanging | Fault::NoTable | Fault::ConditionFailed => "other",
+    }
+}
+
+/// Random numbers from a seed (`SplitMix64`).
+pub struct Random(pub u64);
+
+impl Random {
+    pub const fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % most
+    }
+}

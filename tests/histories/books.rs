@@ -1,0 +1,147 @@
+//! What is in the table when a history is over, read without the service.
+
+use super::bench::Bench;
+use super::cart::{Cart, Line};
+use super::model::{Books, Made, Status};
+use super::shop::{COLOURS, ITEMS, LIMITED, OPTIONS, REFERRALS, SERVERS};
+use shared::model::{Code, UserName};
+use shared::model::{CodeText, ItemId, Order, OrderLine, UserId};
+use shared::store::orders::{self, StoredOrder};
+use shared::store::{carts, codec, keys, ledgers, names, statistics};
+use std::time::Duration;
+
+/// Lets all checkouts expire, and sweeps until nothing is due. Every hour the sweep asks for the provider's notices.
+pub async fn settle(bench: &Bench) {
+    for round in 0..10 {
+        bench.store.clock.advance(Duration::from_mins(65));
+        let swept = bench.sweep().await.json();
+        if round > 0 && swept["due"] == 0 && swept["failed"] == 0 {
+            return;
+        }
+    }
+}
+
+/// The orders of a history, and everything that they add up to.
+pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>, Books) {
+    let db = &bench.store.db;
+    let user = names::owner(db, &UserName::parse(buyer).unwrap()).await.unwrap().unwrap();
+    let stored = orders_of(bench, user).await;
+    let made: Vec<Made> = stored.iter().map(|stored| made(stored, codes)).collect();
+    let text = |place: usize| CodeText::parse(&codes[place]).unwrap();
+    let item = ItemId::new(ITEMS[usize::from(LIMITED)]);
+    let use_key = keys::code_use(&text(1), user);
+    let mut wanted: Vec<keys::Key> = (0..3).map(|place| keys::code(&text(place))).collect();
+    wanted.extend([keys::cart(user), keys::ledger(user), use_key]);
+    let mut rows = db.batch_get(wanted).await.unwrap();
+    let mut uses = |place: usize| match shared::store::codes::take(&mut rows, &text(place)).unwrap() {
+        Some(Code::Coupon(coupon)) => i64::from(coupon.uses),
+        Some(Code::Gift(card)) => card.balance.minor(),
+        None => -1,
+    };
+    let (tenth, three, balance) = (uses(0), uses(1), uses(2));
+    let by_user = shared::store::codes::take_uses(&mut rows, &text(1), user).unwrap();
+    let ledger = ledgers::take(&mut rows, user).unwrap();
+    let cart = carts::take(&mut rows, user).unwrap();
+    let sold = db.get(&keys::count(item), true).await.unwrap().unwrap_or_default();
+    let given = statistics::patrons(db).await.unwrap().into_iter().find(|donor| donor.user == user);
+    let place_of = |id: &str| made.iter().position(|made| made.id == id);
+    let books = Books {
+        statuses: stored.iter().map(|stored| status(stored.order.status.as_str())).collect(),
+        cart: Cart {
+            lines: cart.lines.iter().map(line_of_cart).collect(),
+            next: u8::try_from(cart.next_line).unwrap().max(1),
+            code: cart.code.as_ref().map(|code| place(codes, code.code.as_str())),
+            referral: cart.referral.as_ref().map(|code| place(&REFERRALS.map(ToOwned::to_owned), code.as_str())),
+            checkout: cart.checkout.as_ref().and_then(|open| place_of(open.order.as_str())),
+            changed: false,
+        },
+        sold: sold.get("sold").map_or(0, |sold| sold.as_n().unwrap().parse().unwrap()),
+        tenth_uses: usize::try_from(tenth).unwrap(),
+        three_uses: usize::try_from(three).unwrap(),
+        three_uses_by_user: usize::try_from(by_user).unwrap(),
+        balance,
+        owned: ITEMS.map(|item| i64::from(ledger.of(ItemId::new(item)).units)),
+        paid: ITEMS.iter().map(|item| ledger.of(ItemId::new(*item)).paid.minor()).sum(),
+        given: given.map_or(0, |donor| donor.amount.minor()),
+    };
+    (made, books)
+}
+
+/// Every order of a user, by number.
+pub async fn orders_of(bench: &Bench, user: UserId) -> Vec<StoredOrder> {
+    let db = &bench.store.db;
+    let (mut found, mut start) = (Vec::new(), None);
+    loop {
+        let scan = db.client().scan().table_name(db.table()).filter_expression("attribute_exists(internal_id)");
+        let page = scan.set_exclusive_start_key(start).send().await.unwrap();
+        for item in page.items.unwrap_or_default() {
+            let order: Order = codec::decode_live(&codec::key_of(&item).unwrap(), item).unwrap();
+            if order.owner == Some(user) {
+                found.push(orders::get(db, &order.internal_id).await.unwrap().unwrap());
+            }
+        }
+        start = page.last_evaluated_key;
+        if start.is_none() {
+            found.sort_by_key(|stored| stored.order.id);
+            return found;
+        }
+    }
+}
+
+fn made(stored: &StoredOrder, codes: &[String; 3]) -> Made {
+    let card = stored.effects.gift_card.as_ref();
+    let code = stored.effects.coupon.as_ref().or_else(|| card.map(|payment| &payment.code));
+    Made {
+        id: stored.order.internal_id.to_string(),
+        lines: stored.order.lines.iter().map(line_of_order).collect(),
+        code: code.map(|code| place(codes, code.as_str())),
+        from_card: card.map_or(0, |payment| payment.amount.minor()),
+        price: stored.order.price.minor(),
+    }
+}
+
+/// A line of an order. What a unit cost is not in it, so that the choice of a price is 0.
+fn line_of_order(line: &OrderLine) -> Line {
+    let chosen = line.chosen.as_ref().unwrap();
+    let item = item(line.item);
+    let choice = match item {
+        SERVERS => u16::try_from(chosen.server.unwrap().get()).unwrap(),
+        OPTIONS => colour(&chosen.variables),
+        _ => 0,
+    };
+    Line { id: u8::try_from(chosen.line.get()).unwrap(), item, count: u16::try_from(line.count).unwrap(), choice }
+}
+
+fn line_of_cart(line: &shared::model::Line) -> Line {
+    let item = item(line.item);
+    let choice = match item {
+        SERVERS => u16::try_from(line.server.unwrap().get()).unwrap(),
+        OPTIONS => colour(&line.variables),
+        _ => line.price.map_or(0, |price| u16::try_from(price.minor() / 100).unwrap()),
+    };
+    Line { id: u8::try_from(line.id.get()).unwrap(), item, count: u16::try_from(line.count).unwrap(), choice }
+}
+
+fn item(id: ItemId) -> u8 {
+    u8::try_from(ITEMS.iter().position(|item| id.get() == *item).unwrap()).unwrap()
+}
+
+fn colour(variables: &[shared::model::LineVariable]) -> u16 {
+    let chosen = &variables.iter().find(|variable| variable.id == 2).unwrap().value;
+    u16::try_from(COLOURS.iter().position(|colour| colour == chosen).unwrap()).unwrap()
+}
+
+fn place(all: &[String], text: &str) -> u8 {
+    u8::try_from(all.iter().position(|known| known == text).unwrap()).unwrap()
+}
+
+/// A status by its name.
+pub fn status(name: &str) -> Status {
+    match name {
+        "PENDING" => Status::Pending,
+        "PAID" => Status::Paid,
+        "CANCELLED" => Status::Cancelled,
+        "REFUNDED" => Status::Refunded,
+        other => panic!("no history has an order that is {other:?}"),
+    }
+}

@@ -1,0 +1,159 @@
+//! The cart in the model (rules.md, "Carts" and "Adding and changing lines").
+
+use super::model::after_code;
+use super::ops::{CartOp, Said};
+use super::shop::{ANY_PRICE, CARD, LIMITED, OPTIONS, SERVERS, Version, price};
+
+/// A line: item, units, and what was chosen (a server, a colour, or euros).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Line {
+    pub id: u8,
+    pub item: u8,
+    pub count: u16,
+    pub choice: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Cart {
+    pub lines: Vec<Line>,
+    pub next: u8,
+    pub code: Option<u8>,
+    pub referral: Option<u8>,
+    /// The order whose checkout the cart remembers, by its place.
+    pub checkout: Option<usize>,
+    /// Whether the cart has changed since this checkout began.
+    pub changed: bool,
+}
+
+impl Default for Cart {
+    fn default() -> Self {
+        Self { lines: Vec::new(), next: 1, code: None, referral: None, checkout: None, changed: false }
+    }
+}
+
+impl Cart {
+    /// Whether a line costs something whose stock does not matter: a code applies to it.
+    pub fn sells_more_than_limited(&self) -> bool {
+        self.lines.iter().any(|line| line.item != LIMITED)
+    }
+
+    /// What the cart costs after its coupon, and what a gift card with this balance pays of it.
+    pub fn total(&self, version: Version, balance: i64) -> (i64, i64) {
+        let cost = |line: &Line| price(line.item, line.choice, version) * i64::from(line.count);
+        after_code(&self.lines.iter().map(cost).collect::<Vec<_>>(), self.code, balance)
+    }
+
+    /// Whether these are the lines of an order for this cart. An order has no price that the buyer chose; its total tells.
+    pub fn has_lines_of(&self, sold: &[Line]) -> bool {
+        let of_order = |line: &Line| Line { choice: if line.item == ANY_PRICE { 0 } else { line.choice }, ..*line };
+        self.lines.iter().map(of_order).eq(sold.iter().copied())
+    }
+
+    /// Removes what was bought. Units and lines that were added meanwhile stay.
+    pub fn remove_bought(&mut self, bought: &[Line], code: Option<u8>) {
+        for line in &mut self.lines {
+            let of_line = |sold: &&Line| (sold.id, sold.item) == (line.id, line.item);
+            let sold: u16 = bought.iter().filter(of_line).map(|sold| sold.count).sum();
+            line.count = line.count.saturating_sub(sold);
+        }
+        self.lines.retain(|line| line.count > 0);
+        self.code.take_if(|on_cart| Some(*on_cart) == code);
+        self.checkout = None;
+    }
+
+    /// Everything that a request may respond, with the cart after it. `most` is the largest limit of [`LIMITED`]; fewer may
+    /// be left, so that more units of it may be refused.
+    pub fn outcomes(&self, op: CartOp, most: i64) -> Vec<(Said, Self)> {
+        let refused = || (Said::Refused, self.clone());
+        match op {
+            CartOp::Add { item, count, choice } => {
+                let added = self.with_added(item, count, choice);
+                let fits = added.1.units(LIMITED) <= most;
+                match item {
+                    LIMITED if fits => vec![added, refused()],
+                    LIMITED => vec![refused()],
+                    _ => vec![added],
+                }
+            }
+            CartOp::Remove(id) => vec![(Said::Done, self.changed(|cart| cart.lines.retain(|line| line.id != id)))],
+            CartOp::Reload { line, count } => {
+                let mut outcomes = self.with_line(line, |line| line.count = count, |_| true);
+                outcomes.retain(|(_, cart)| cart.units(LIMITED) <= most.max(self.units(LIMITED)));
+                let is_more = |old: &Line| old.id == line && old.item == LIMITED && old.count != count;
+                if outcomes.is_empty() || self.lines.iter().any(is_more) {
+                    outcomes.push(refused());
+                }
+                outcomes
+            }
+            CartOp::SetVariable { line, colour } => {
+                self.with_line(line, |line| line.choice = colour, |line| line.item == OPTIONS)
+            }
+            CartOp::SelectServer { line, server } => {
+                self.with_line(line, |line| line.choice = server, |line| line.item == SERVERS && server <= 2)
+            }
+            CartOp::ChangePrice { line, euros } => {
+                self.with_line(line, |line| line.choice = euros, |line| line.item == ANY_PRICE && euros > 0)
+            }
+            CartOp::Accept(_) if self.lines.is_empty() => vec![refused()],
+            CartOp::Accept(code) => {
+                let said = match self.code {
+                    None => Said::Done,
+                    Some(on_cart) if on_cart == code => Said::Already,
+                    Some(_) => Said::Replaced,
+                };
+                vec![(said, self.changed(|cart| cart.code = Some(code))), refused()]
+            }
+            CartOp::RemoveCoupon => self.without_code(|code| code != CARD),
+            CartOp::RemoveGiftcard => self.without_code(|code| code == CARD),
+            CartOp::SetReferral(code) => match self.referral {
+                None => vec![(Said::Done, self.changed(|cart| cart.referral = Some(code)))],
+                Some(set) if set == code => vec![(Said::Already, self.clone())],
+                Some(_) => vec![refused()],
+            },
+            CartOp::RemoveReferral if self.referral.is_none() => vec![refused()],
+            CartOp::RemoveReferral => vec![(Said::Done, self.changed(|cart| cart.referral = None))],
+        }
+    }
+
+    fn units(&self, item: u8) -> i64 {
+        self.lines.iter().filter(|line| line.item == item).map(|line| i64::from(line.count)).sum()
+    }
+
+    /// The cart after a change. One that changes nothing is not written, and a checkout stays that of the cart.
+    fn changed(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut cart = self.clone();
+        change(&mut cart);
+        cart.changed |= cart != *self;
+        cart
+    }
+
+    fn with_added(&self, item: u8, count: u16, choice: u16) -> (Said, Self) {
+        let same = self.lines.iter().find(|line| (line.item, line.choice) == (item, choice));
+        let id = same.map_or(self.next, |line| line.id);
+        let after = self.changed(|cart| match cart.lines.iter_mut().find(|line| line.id == id) {
+            Some(line) => line.count += count,
+            None => {
+                cart.lines.push(Line { id, item, count, choice });
+                cart.next += 1;
+            }
+        });
+        (Said::Added(id), after)
+    }
+
+    /// The only outcome of changing a line, which it allows or not.
+    fn with_line(&self, id: u8, change: impl Fn(&mut Line), allows: impl Fn(&Line) -> bool) -> Vec<(Said, Self)> {
+        if !self.lines.iter().any(|line| line.id == id && allows(line)) {
+            return vec![(Said::Refused, self.clone())];
+        }
+        let change = |cart: &mut Self| cart.lines.iter_mut().filter(|line| line.id == id).for_each(change);
+        vec![(Said::Done, self.changed(change))]
+    }
+
+    fn without_code(&self, is_kind: impl Fn(u8) -> bool) -> Vec<(Said, Self)> {
+        if self.code.is_some_and(is_kind) {
+            vec![(Said::Done, self.changed(|cart| cart.code = None))]
+        } else {
+            vec![(Said::Refused, self.clone())]
+        }
+    }
+}

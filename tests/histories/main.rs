@@ -1,0 +1,20 @@
+//! Histories of concurrent requests, checked against a sequential model by a linearizability checker.
+//!
+//! `HISTORIES` is the number of histories (default 12), `HISTORIES_SEED` the seed of a run to repeat: the same requests
+//! and faults are tried again, in whatever order they meet.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bench;
+mod books;
+mod cart;
+mod checker;
+mod checker_tests;
+mod many_buyers;
+mod model;
+mod one_buyer;
+mod ops;
+mod record;
+mod resource;
+mod run;
+mod shop;

@@ -1,0 +1,423 @@
+//! The sequential model of one buyer: cart, codes, stock, checkouts and payments, as rules.md describes them. It calls
+//! nothing of the service.
+//!
+//! What the service may do by itself at any moment, such as writing what the provider says, is in [`closure`]: an
+//! operation is explained if it is so in one of these states.
+
+use super::cart::{Cart, Line};
+use super::checker::Model;
+use super::ops::{CartOp, Said, Shown};
+use super::shop::{AMOUNT, ANY_PRICE, BALANCE, CARD, LIMITED, TENTH, TENTH_USES, THREE, THREE_USES, Version, price};
+use std::collections::BTreeSet;
+
+/// An order that was made in the history, as it is in the table at the end. None of this ever changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    pub id: String,
+    pub lines: Vec<Line>,
+    pub code: Option<u8>,
+    /// What the gift card pays, in cents.
+    pub from_card: i64,
+    /// What is left to pay.
+    pub price: i64,
+}
+
+impl Made {
+    /// What it costs after its coupon; a gift card counts as money.
+    pub const fn total(&self) -> i64 {
+        self.price + self.from_card
+    }
+
+    /// Its units of an item.
+    pub fn units(&self, item: u8) -> i64 {
+        self.lines.iter().filter(|line| line.item == item).map(|line| i64::from(line.count)).sum()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Not written yet.
+    Absent,
+    Pending,
+    Paid,
+    Cancelled,
+    Refunded,
+}
+
+/// How far a checkout is at the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    Open,
+    Paid,
+    Expired,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Order {
+    pub status: Status,
+    pub stage: Stage,
+    /// What the provider has refunded, in cents.
+    pub refunded: i64,
+    /// Whether what was bought has left the cart.
+    pub cleared: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    pub cart: Cart,
+    /// The orders that are ever made, in the order of their numbers.
+    pub orders: Vec<Order>,
+}
+
+/// How a checkout ended that did not respond with an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoOrder {
+    Empty,
+    /// Too few units are left, or they are not for sale.
+    Stock,
+    /// A code leaves less to pay than the least amount.
+    Least,
+    CodeRemoved,
+    /// Other requests changed the cart or ended the checkout.
+    Contention,
+    /// A refusal that no history should have.
+    Other(String),
+}
+
+/// An operation with what it responded. `None` is no response, or one that does not say whether it was done.
+#[derive(Debug, Clone)]
+pub enum Done {
+    Cart(CartOp, Option<Said>),
+    Show(Shown),
+    Create(Option<Result<usize, NoOrder>>),
+    Pay(usize),
+    Expire(usize),
+    Refund(usize, i64),
+    /// The service has read what the provider said of an order, when it was so at least.
+    Noticed(usize, Stage, i64),
+    Status(usize, Status),
+    /// Another user was shown the order.
+    Spied,
+    /// Everything is finished, and this is in the table.
+    End(Box<Books>),
+}
+
+/// What is in the table at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Books {
+    pub statuses: Vec<Status>,
+    pub cart: Cart,
+    pub sold: i64,
+    pub tenth_uses: usize,
+    pub three_uses: usize,
+    pub three_uses_by_user: usize,
+    pub balance: i64,
+    /// The buyer's units of each item.
+    pub owned: [i64; 4],
+    /// What the ledger says was paid.
+    pub paid: i64,
+    /// What the statistics say was given.
+    pub given: i64,
+}
+
+/// An operation, and the versions of the store that it may have used.
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub done: Done,
+    pub versions: Vec<Version>,
+}
+
+/// What is known of a history beforehand.
+#[derive(Debug)]
+pub struct Buyer {
+    pub made: Vec<Made>,
+}
+
+impl Model for Buyer {
+    type State = State;
+    type Op = Step;
+
+    fn step(&self, state: &State, step: &Step) -> Vec<State> {
+        let is_end = matches!(step.done, Done::End(_));
+        let mut after = Vec::new();
+        for state in self.closure(state, is_end) {
+            for next in self.apply(state, step) {
+                if !after.contains(&next) {
+                    after.push(next);
+                }
+            }
+        }
+        after
+    }
+}
+
+impl Buyer {
+    /// The state before a history: an empty cart.
+    pub fn start(&self) -> State {
+        let order = Order { status: Status::Absent, stage: Stage::Open, refunded: 0, cleared: false };
+        State { cart: Cart::default(), orders: vec![order; self.made.len()] }
+    }
+
+    /// The states in which the service may be without another request: it has written what the provider says, ended a
+    /// checkout whose cart has changed, or removed from the cart what was bought. At the end every checkout is over.
+    fn closure(&self, state: &State, is_end: bool) -> Vec<State> {
+        let mut states = vec![state.clone()];
+        let mut at = 0;
+        while at < states.len() {
+            for place in 0..self.made.len() {
+                for next in self.by_itself(&states[at], place, is_end) {
+                    if !states.contains(&next) {
+                        states.push(next);
+                    }
+                }
+            }
+            at += 1;
+        }
+        states
+    }
+
+    /// What may happen to an order by itself.
+    fn by_itself(&self, state: &State, place: usize, is_end: bool) -> Vec<State> {
+        let (order, made) = (state.orders[place], &self.made[place]);
+        let is_remembered = state.cart.checkout == Some(place);
+        let is_refunded = made.price > 0 && order.refunded >= made.price;
+        let set = |status: Status, stage: Stage| {
+            let mut state = state.clone();
+            state.orders[place] = Order { status, stage, ..order };
+            if status == Status::Cancelled && is_remembered {
+                state.cart.checkout = None;
+            }
+            state
+        };
+        let mut next = Vec::new();
+        match (order.status, order.stage) {
+            (Status::Pending, _) if made.price == 0 => next.push(set(Status::Paid, Stage::Paid)),
+            (Status::Pending, Stage::Paid) => {
+                next.push(set(Status::Paid, Stage::Paid));
+                // It was refunded before it was seen.
+                next.extend(is_refunded.then(|| set(Status::Cancelled, Stage::Paid)));
+            }
+            (Status::Pending, Stage::Expired) => next.push(set(Status::Cancelled, Stage::Expired)),
+            (Status::Pending, Stage::Open) if is_end || state.cart.changed || !is_remembered => {
+                next.push(set(Status::Cancelled, Stage::Expired));
+            }
+            (Status::Paid, _) if is_refunded => next.push(set(Status::Refunded, order.stage)),
+            _ => {}
+        }
+        if matches!(order.status, Status::Paid | Status::Refunded) && !order.cleared {
+            let mut cleared = state.clone();
+            cleared.orders[place].cleared = true;
+            if is_remembered {
+                cleared.cart.remove_bought(&made.lines, made.code);
+                // The checkout of a refunded order may be forgotten before.
+                if order.status == Status::Refunded {
+                    let mut forgotten = state.clone();
+                    forgotten.orders[place].cleared = true;
+                    forgotten.cart.checkout = None;
+                    next.push(forgotten);
+                }
+            }
+            next.push(cleared);
+        }
+        next
+    }
+
+    fn apply(&self, state: State, step: &Step) -> Vec<State> {
+        let holds = |is_so: bool| if is_so { vec![state.clone()] } else { Vec::new() };
+        match &step.done {
+            Done::Cart(op, said) => self.cart(&state, *op, *said, &step.versions),
+            Done::Show(shown) => holds(self.shows(&state, shown, &step.versions)),
+            Done::Create(created) => self.create(&state, created.as_ref(), &step.versions),
+            Done::Pay(order) | Done::Expire(order) => {
+                let (mut after, was) = (state.clone(), state.orders[*order]);
+                let stage = if matches!(step.done, Done::Pay(_)) { Stage::Paid } else { Stage::Expired };
+                after.orders[*order].stage = stage;
+                // What can be paid at the provider is pending here.
+                if was.status == Status::Pending && was.stage == Stage::Open { vec![after] } else { Vec::new() }
+            }
+            Done::Refund(order, cents) => {
+                let mut after = state.clone();
+                after.orders[*order].refunded += cents;
+                if state.orders[*order].stage == Stage::Paid { vec![after] } else { Vec::new() }
+            }
+            Done::Noticed(order, stage, refunded) => {
+                let status = state.orders[*order].status;
+                holds(match stage {
+                    _ if status == Status::Absent => false,
+                    Stage::Paid if *refunded >= self.made[*order].price => {
+                        matches!(status, Status::Refunded | Status::Cancelled)
+                    }
+                    Stage::Paid | Stage::Expired => status != Status::Pending,
+                    Stage::Open => true,
+                })
+            }
+            Done::Status(order, status) => holds(state.orders[*order].status == *status),
+            Done::Spied => Vec::new(),
+            Done::End(books) => {
+                let is_quiet = state.orders.iter().all(|order| order.status != Status::Pending);
+                holds(is_quiet && state.cart.checkout.is_none() && self.books(&state) == **books)
+            }
+        }
+    }
+
+    /// The orders that have taken what they sell: those that hold it, and those that are paid.
+    fn taken<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (usize, &'a Made)> {
+        let has_taken =
+            |(place, _): &(usize, &Made)| matches!(state.orders[*place].status, Status::Pending | Status::Paid);
+        self.made.iter().enumerate().filter(has_taken)
+    }
+
+    /// How often a code is used by orders other than `except`.
+    fn uses(&self, state: &State, code: u8, except: Option<usize>) -> usize {
+        self.taken(state).filter(|(place, made)| made.code == Some(code) && Some(*place) != except).count()
+    }
+
+    fn sold(&self, state: &State) -> i64 {
+        self.taken(state).map(|(_, made)| made.units(LIMITED)).sum()
+    }
+
+    fn balance(&self, state: &State) -> i64 {
+        BALANCE - self.taken(state).map(|(_, made)| made.from_card).sum::<i64>()
+    }
+
+    /// Whether a code can be used up, so that a refusal is no surprise: some order of the history uses it.
+    fn is_used(&self, code: u8) -> bool {
+        self.made.iter().any(|made| made.code == Some(code))
+    }
+
+    fn is_used_up(&self, state: &State, code: u8) -> bool {
+        let except = state.cart.checkout;
+        match code {
+            TENTH => self.uses(state, TENTH, except) >= TENTH_USES,
+            THREE => self.uses(state, THREE, except) >= THREE_USES,
+            _ => {
+                let own = except.map_or(0, |place| self.made[place].from_card);
+                self.balance(state) + own <= 0
+            }
+        }
+    }
+
+    fn cart(&self, state: &State, op: CartOp, said: Option<Said>, versions: &[Version]) -> Vec<State> {
+        if said == Some(Said::Contention) {
+            return vec![state.clone()];
+        }
+        let most = versions.iter().map(|version| version.limit).max().unwrap_or_default();
+        let mut outcomes = state.cart.outcomes(op, most);
+        if let CartOp::Accept(code) = op {
+            let may_refuse = !state.cart.sells_more_than_limited() || self.is_used(code);
+            outcomes.retain(|(said, _)| match said {
+                Said::Refused => may_refuse,
+                Said::Already => true,
+                _ => !self.is_used_up(state, code),
+            });
+        }
+        let matching = outcomes.into_iter().filter(|(outcome, _)| said.is_none_or(|said| said == *outcome));
+        matching.map(|(_, cart)| State { cart, orders: state.orders.clone() }).collect()
+    }
+
+    fn shows(&self, state: &State, shown: &Shown, versions: &[Version]) -> bool {
+        let cart = &state.cart;
+        let has_price =
+            |line: &Line, cents: i64| versions.iter().any(|version| price(line.item, line.choice, *version) == cents);
+        let same_lines = cart.lines.len() == shown.lines.len()
+            && cart.lines.iter().zip(&shown.lines).all(|(line, shown)| {
+                let choice = shown.choice.unwrap_or(if line.item == ANY_PRICE { line.choice } else { 0 });
+                (line.id, line.item, line.count, line.choice) == (shown.id, shown.item, shown.count, choice)
+                    && has_price(line, shown.cents)
+            });
+        let may_hide = |code: u8| !cart.sells_more_than_limited() || self.is_used(code);
+        let same_code = match (cart.code, shown.code) {
+            (Some(code), None) => may_hide(code),
+            (code, shown) => code == shown,
+        };
+        let checkout = cart.checkout.map(|place| &self.made[place].id);
+        same_lines && same_code && cart.referral == shown.referral && checkout == shown.checkout.as_ref()
+    }
+
+    fn create(&self, state: &State, created: Option<&Result<usize, NoOrder>>, versions: &[Version]) -> Vec<State> {
+        let cart = &state.cart;
+        let holds = |is_so: bool| if is_so { vec![state.clone()] } else { Vec::new() };
+        let absent = (0..self.made.len()).filter(|place| state.orders[*place].status == Status::Absent);
+        let any_begun = || absent.clone().filter_map(|place| self.begin(state, place, versions));
+        let without_code = || {
+            let may_remove = cart.code.is_some_and(|code| self.is_used(code) || !cart.sells_more_than_limited());
+            let after = Cart { code: None, changed: true, ..cart.clone() };
+            (may_remove && cart.checkout.is_none()).then(|| State { cart: after, orders: state.orders.clone() })
+        };
+        match created {
+            Some(Ok(place)) => {
+                let order = state.orders[*place];
+                let is_open = order.status == Status::Pending && cart.checkout == Some(*place) && !cart.changed;
+                let is_over = matches!(order.status, Status::Paid | Status::Refunded)
+                    && (cart.lines.is_empty() || self.made[*place].price == 0);
+                match order.status {
+                    Status::Absent => self.begin(state, *place, versions).into_iter().collect(),
+                    _ => holds(is_open || is_over),
+                }
+            }
+            Some(Err(NoOrder::Empty)) => holds(cart.lines.is_empty()),
+            Some(Err(NoOrder::Stock)) => holds(cart.lines.iter().any(|line| line.item == LIMITED)),
+            Some(Err(NoOrder::Least)) => holds(cart.code.is_some()),
+            Some(Err(NoOrder::CodeRemoved)) => without_code().into_iter().collect(),
+            Some(Err(NoOrder::Contention)) => any_begun().chain([state.clone()]).collect(),
+            Some(Err(NoOrder::Other(_))) => Vec::new(),
+            None => any_begun().chain(without_code()).collect(),
+        }
+    }
+
+    /// The state after a checkout has begun; `None` if it cannot begin so.
+    fn begin(&self, state: &State, place: usize, versions: &[Version]) -> Option<State> {
+        let (cart, made) = (&state.cart, &self.made[place]);
+        let fits = |version: &Version| {
+            let (total, from_card) = cart.total(*version, self.balance(state));
+            made.total() == total
+                // What was read of the card may have been less, if an order was refunded meanwhile.
+                && made.from_card <= from_card
+                && self.sold(state) + made.units(LIMITED) <= version.limit
+        };
+        let is_left = match made.code {
+            Some(TENTH) => self.uses(state, TENTH, None) < TENTH_USES,
+            Some(THREE) => self.uses(state, THREE, None) < THREE_USES,
+            _ => true,
+        };
+        let is_same = cart.has_lines_of(&made.lines) && cart.code == made.code && !cart.lines.is_empty();
+        (cart.checkout.is_none() && is_same && is_left && versions.iter().any(fits)).then(|| {
+            let mut after = state.clone();
+            after.orders[place].status = Status::Pending;
+            after.cart.checkout = Some(place);
+            after.cart.changed = false;
+            after
+        })
+    }
+
+    /// What is in the table if everything is finished.
+    fn books(&self, state: &State) -> Books {
+        let is_paid = |place: &usize| state.orders[*place].status == Status::Paid;
+        let paid: BTreeSet<usize> = (0..self.made.len()).filter(is_paid).collect();
+        let sum = |of: &dyn Fn(usize) -> i64| paid.iter().map(|place| of(*place)).sum::<i64>();
+        Books {
+            statuses: state.orders.iter().map(|order| order.status).collect(),
+            cart: Cart { changed: false, ..state.cart.clone() },
+            sold: self.sold(state),
+            tenth_uses: self.uses(state, TENTH, None),
+            three_uses: self.uses(state, THREE, None),
+            three_uses_by_user: self.uses(state, THREE, None),
+            balance: self.balance(state),
+            owned: [0, 1, 2, 3].map(|item| sum(&|place| self.made[place].units(item))),
+            paid: sum(&|place| self.made[place].total() - state.orders[place].refunded),
+            given: sum(&|place| self.made[place].total()),
+        }
+    }
+}
+
+/// What a code takes off lines that cost this much: the total after a coupon, and what the gift card pays of it.
+pub fn after_code(lines: &[i64], code: Option<u8>, balance: i64) -> (i64, i64) {
+    let all: i64 = lines.iter().sum();
+    match code {
+        // Each line is rounded half up.
+        Some(TENTH) => (lines.iter().map(|line| line - (line + 5) / 10).sum(), 0),
+        Some(THREE) => ((all - AMOUNT).max(0), 0),
+        Some(CARD) => (all, balance.min(all)),
+        _ => (all, 0),
+    }
+}

@@ -1,0 +1,78 @@
+//! What is sold in the histories of one buyer: items, prices, codes and limits, as the model and the table both have them.
+
+use publish::Compiled;
+use publish::files::{ItemFile, StoreFiles};
+use std::sync::LazyLock;
+use tests::repository;
+
+/// The item with two servers.
+pub const SERVERS: u8 = 0;
+/// The item with a text and options.
+pub const OPTIONS: u8 = 1;
+/// The item whose price the buyer names.
+pub const ANY_PRICE: u8 = 2;
+/// The item of which few are sold.
+pub const LIMITED: u8 = 3;
+
+/// The ids of the items in the store's files.
+pub const ITEMS: [u64; 4] = [401, 301, 601, 302];
+/// The options of [`OPTIONS`].
+pub const COLOURS: [&str; 3] = ["Copper", "Ash", "Midnight"];
+/// The referral codes.
+pub const REFERRALS: [&str; 2] = ["lantern", "toadmail"];
+
+/// The coupon of ten per cent.
+pub const TENTH: u8 = 0;
+/// The coupon of [`AMOUNT`].
+pub const THREE: u8 = 1;
+/// The gift card.
+pub const CARD: u8 = 2;
+/// How often [`TENTH`] may be used in all.
+pub const TENTH_USES: usize = 2;
+/// How often each user may use [`THREE`].
+pub const THREE_USES: usize = 1;
+/// What [`THREE`] takes off, in cents.
+pub const AMOUNT: i64 = 300;
+/// What is on [`CARD`], in cents.
+pub const BALANCE: i64 = 1_700;
+
+/// What differs between the versions of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// The price of [`OPTIONS`] in cents.
+    pub price: i64,
+    /// How many units of [`LIMITED`] may be sold.
+    pub limit: i64,
+}
+
+/// The versions that are published.
+pub const VERSIONS: [Version; 3] =
+    [Version { price: 500, limit: 6 }, Version { price: 650, limit: 6 }, Version { price: 500, limit: 4 }];
+
+/// The price of a unit in cents.
+pub fn price(item: u8, choice: u16, version: Version) -> i64 {
+    match item {
+        SERVERS => 299,
+        OPTIONS => version.price,
+        ANY_PRICE => i64::from(choice) * 100,
+        _ => 300,
+    }
+}
+
+/// The versions, compiled from the sample store's files.
+pub static COMPILED: LazyLock<Vec<Compiled>> = LazyLock::new(|| VERSIONS.into_iter().map(compile).collect());
+
+fn compile(version: Version) -> Compiled {
+    let mut files = publish::read(&repository().join("infra/sample-store")).unwrap();
+    let options = item(&mut files, ITEMS[usize::from(OPTIONS)]);
+    options.price.as_mut().unwrap().0 = format!("{}.{:02}", version.price / 100, version.price % 100).into();
+    item(&mut files, ITEMS[usize::from(LIMITED)]).global_limit = Some(u32::try_from(version.limit).unwrap().into());
+    publish::compile(&files).unwrap()
+}
+
+fn item(files: &mut StoreFiles, id: u64) -> &mut ItemFile {
+    let categories = files.categories.iter_mut().map(|source| &mut source.content);
+    let mut items =
+        categories.flat_map(|top| top.items.iter_mut().chain(top.subcategories.iter_mut().flat_map(|c| &mut c.items)));
+    items.find(|item| item.id.value == id).unwrap()
+}
