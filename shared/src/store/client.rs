@@ -97,6 +97,26 @@ impl Db {
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
+    /// Reads one page of a partition in descending order of its sort keys, strongly consistent. `start` is the key after
+    /// which the page begins; the result has that of the next page.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the database does not return the page.
+    pub async fn query_descending(
+        &self,
+        partition: &str,
+        most: i32,
+        start: Option<Item>,
+    ) -> Result<(Vec<Row>, Option<Item>), StoreError> {
+        let request = QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk");
+        let request = request.expression_attribute_names("#pk", PK);
+        let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
+        let request = request.scan_index_forward(false).limit(most).set_exclusive_start_key(start);
+        let page = self.0.query_page(request).await;
+        let (rows, next) = page.map_err(|error| StoreError::from_sdk("Query", error))?;
+        Ok((rows.into_iter().map(Row::from).collect(), next))
+    }
+
     /// Writes to an item. What a failed condition means is for the caller to decide.
     ///
     /// # Errors
@@ -108,12 +128,17 @@ impl Db {
         self.0.update(request).await
     }
 
-    /// Writes all items or none. What a cancelled transaction means is for the caller to decide.
+    /// Writes all items or none. What a cancelled transaction means is for the caller to decide. Without a token it has a
+    /// random one.
     ///
     /// # Errors
     /// As the SDK's client returns them.
-    pub async fn transact_write(&self, items: Vec<TransactWriteItem>) -> Result<(), SdkError<TransactWriteItemsError>> {
-        self.0.transact_write(items).await
+    pub async fn transact_write(
+        &self,
+        items: Vec<TransactWriteItem>,
+        token: Option<&str>,
+    ) -> Result<(), SdkError<TransactWriteItemsError>> {
+        self.0.transact_write(items, token).await
     }
 }
 
