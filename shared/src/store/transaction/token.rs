@@ -4,7 +4,7 @@
 use super::{Change, Item, Write};
 use aws_sdk_dynamodb::types::AttributeValue;
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// How many characters a token has; DynamoDB takes up to 36.
 const LENGTH: usize = 32;
@@ -30,9 +30,9 @@ pub(super) fn of<G>(writes: &[Write<G>]) -> String {
         }
         content.text(condition.as_deref().unwrap_or_default());
         content.length(names.len());
-        for (placeholder, name) in names.iter().collect::<BTreeMap<_, _>>() {
+        for placeholder in sorted(names) {
             content.text(placeholder);
-            content.text(name);
+            content.text(&names[placeholder]);
         }
         content.item(values);
     }
@@ -41,8 +41,14 @@ pub(super) fn of<G>(writes: &[Write<G>]) -> String {
     token
 }
 
-/// What is hashed. Every part has its length before it, so that other parts are other bytes; members are sorted, because a
-/// map has no order.
+/// The keys of a map, which has no order itself.
+fn sorted<V>(map: &HashMap<String, V>) -> Vec<&String> {
+    let mut keys: Vec<&String> = map.keys().collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// What is hashed. Every part has its length before it, so that other parts are other bytes.
 struct Content(Sha256);
 
 impl Content {
@@ -57,9 +63,9 @@ impl Content {
 
     fn item(&mut self, item: &Item) {
         self.length(item.len());
-        for (name, value) in item.iter().collect::<BTreeMap<_, _>>() {
+        for name in sorted(item) {
             self.text(name);
-            self.value(value);
+            self.value(&item[name]);
         }
     }
 
