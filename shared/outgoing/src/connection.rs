@@ -8,9 +8,13 @@ use http_body_util::combinators::UnsyncBoxBody;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::crypto::{CryptoProvider, KeyProvider, ring};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::sign::SigningKey;
 use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tower_service::Service as _;
 
@@ -54,22 +58,19 @@ impl Origin {
     }
 }
 
-/// What opens connections.
+/// What opens connections. Without a usable configuration of TLS it opens none.
 #[derive(Debug, Clone)]
-pub struct Connector(HttpsConnector<HttpConnector>);
+pub struct Connector(Result<HttpsConnector<HttpConnector>, rustls::Error>);
 
 impl Connector {
     /// A connector that trusts `roots`. All addresses of a host together have `limit` to accept a connection.
     #[must_use]
     pub fn new(roots: RootCertStore, limit: Option<Duration>) -> Self {
-        // Fails if a provider is installed already, which is this one: no other is linked.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(limit);
-        Self(HttpsConnector::from((tcp, tls)))
+        Self(tls(roots).map(|tls| HttpsConnector::from((tcp, tls))))
     }
 
     /// Opens a connection. It is closed when its sender is dropped. The future is boxed, so that its code is compiled here
@@ -77,12 +78,28 @@ impl Connector {
     #[must_use]
     pub fn open<'a>(&'a self, origin: &'a Origin) -> Opening<'a> {
         Box::pin(async move {
-            let stream = self.0.clone().call(origin.url()?).await?;
+            let stream = self.0.clone()?.call(origin.url()?).await?;
             let (sender, driver) = handshake(stream).await?;
             // Its request gets its error.
             tokio::spawn(async move { drop(driver.await) });
             Ok(sender)
         })
+    }
+}
+
+fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
+    let provider = CryptoProvider { key_provider: &NoKeys, ..ring::default_provider() };
+    let tls = ClientConfig::builder_with_provider(Arc::new(provider)).with_safe_default_protocol_versions()?;
+    Ok(tls.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Loads no private key: clients here have no certificate, and so a function needs no code that signs with one.
+#[derive(Debug)]
+struct NoKeys;
+
+impl KeyProvider for NoKeys {
+    fn load_private_key(&self, _: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, rustls::Error> {
+        Err(rustls::Error::General("a client has no certificate".to_owned()))
     }
 }
 
