@@ -27,7 +27,7 @@ pub struct Config {
     /// The keys of payment providers (`PAYMENT_KEYS`); none unless it is set.
     pub payment_keys: PaymentKeys,
     /// A server on this machine that is called instead of Stripe (`STRIPE_API_BASE`).
-    pub stripe_base: Option<String>,
+    pub stripe_base: Option<ApiBase>,
 }
 
 /// An environment with which a function cannot start.
@@ -80,7 +80,7 @@ impl Config {
             keys: TokenKeys::parse(&keys).map_err(ConfigError::Keys)?,
             trusted_proxies: set("TRUSTED_PROXIES").map_or(Ok(Vec::new()), |text| networks(&text))?,
             payment_keys: set("PAYMENT_KEYS").map_or(Ok(PaymentKeys::default()), |text| payment_keys(&text))?,
-            stripe_base: set("STRIPE_API_BASE").map(stripe_base).transpose()?,
+            stripe_base: set("STRIPE_API_BASE").map(|text| stripe_base(&text)).transpose()?,
         })
     }
 }
@@ -108,9 +108,9 @@ fn payment_keys(text: &str) -> Result<PaymentKeys, ConfigError> {
     PaymentKeys::parse(text).map_err(ConfigError::PaymentKeys)
 }
 
-fn stripe_base(text: String) -> Result<String, ConfigError> {
-    match ApiBase::parse(&text) {
-        Ok(base) if base != ApiBase::default() => Ok(text),
+fn stripe_base(text: &str) -> Result<ApiBase, ConfigError> {
+    match ApiBase::parse(text) {
+        Ok(base) if base != ApiBase::default() => Ok(base),
         _ => Err(ConfigError::Invalid {
             name: "STRIPE_API_BASE",
             problem: "not http:// and a loopback address, without a path".to_owned(),
@@ -148,8 +148,9 @@ mod tests {
         let config = read(&[("PAYMENT_KEYS", text), ("STRIPE_API_BASE", "http://127.0.0.1:12111")]).unwrap();
         let printed = format!("{config:?}");
         assert!(!printed.contains("51abc") && !printed.contains("51def"), "{printed}");
-        assert_eq!(config.payment_keys.stripe.map(|stripe| stripe.key).as_deref(), Some("rk_test_51abc"));
-        assert_eq!(config.stripe_base.as_deref(), Some("http://127.0.0.1:12111"));
+        let key = config.payment_keys.stripe.map(|stripe| stripe.key.expose().to_owned());
+        assert_eq!(key.as_deref(), Some("rk_test_51abc"));
+        assert_eq!(config.stripe_base, ApiBase::parse("http://127.0.0.1:12111").ok());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::{DEADLINE, State};
 use jiff::Timestamp;
+use jiff::tz::Offset;
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Limited, RoundTrips};
 use shared::http::body;
@@ -223,6 +224,6 @@ fn shown(order: &Order, wire: CurrencyFormat, after_checkout: bool) -> StatusRep
 
 /// `YYYY-MM-DD HH:MM:SS` in UTC (api.md, "POST /payments/checkStatus").
 fn created_at(seconds: i64) -> String {
-    let at = Timestamp::from_second(seconds).unwrap_or_default();
-    at.strftime("%Y-%m-%d %H:%M:%S").to_string()
+    let at = Offset::UTC.to_datetime(Timestamp::from_second(seconds).unwrap_or_default());
+    format!("{} {}", at.date(), at.time())
 }

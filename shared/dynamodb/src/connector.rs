@@ -1,9 +1,9 @@
 //! The HTTP client: HTTP/1.1 over TLS, on connections that are kept for later requests.
 //!
 //! The SDK's own HTTP client also has HTTP/2 and proxies. They are a seventh of a function's size, and DynamoDB uses
-//! neither (see "A connector of our own" in `infra/docs/performance-notes.md`). Protocol, TLS and name resolution are
-//! libraries here too. Ours is only the choice of a connection for a request, and the classification of a failure for
-//! the SDK's retries.
+//! neither (see "A connector of our own" in `infra/docs/performance-notes.md`). Connections are opened by
+//! [`outgoing::connection`], as those to other services are. Ours is only the choice of a connection for a request, and
+//! the classification of a failure for the SDK's retries.
 
 use aws_sdk_dynamodb::config::{
     HttpClient, RuntimeComponents, SharedHttpClient,
@@ -17,20 +17,16 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::ErrorKind;
-use http::header::{HOST, HeaderValue};
-use http::uri::{Authority, Scheme};
-use http::{Request, Uri};
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
-use rustls::{ClientConfig, RootCertStore};
-use std::error::Error;
+use http_body_util::BodyExt as _;
+use hyper::client::conn::http1::SendRequest;
+use outgoing::connection::{Body, BoxError, Connector, Origin};
+use rustls::RootCertStore;
+use std::error::Error as _;
 use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use tower_service::Service;
 
 /// After this time without a request a connection is closed: a device on the way may have dropped it silently.
 const IDLE: Duration = Duration::from_secs(90);
@@ -40,8 +36,6 @@ const FIRST_BYTES: Duration = Duration::from_millis(250);
 /// A kept connection has at least this many times as long as its last response took: a slow database is not a dead
 /// connection.
 const SLOWER: u32 = 4;
-
-type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The trusted certificates: the public roots that are built in, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name
 /// instead. The operating system's file is not read: that would be a third of a start.
@@ -74,13 +68,7 @@ pub fn plain_client() -> SharedHttpClient {
 }
 
 fn pooled(roots: RootCertStore, first_bytes: Option<Duration>) -> SharedHttpClient {
-    // Fails if a provider is installed already, which is this one: no other is linked.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    let mut tcp = TcpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    let pool = Pool { connector: HttpsConnector::from((tcp, tls)), first_bytes, kept: Mutex::default() };
+    let pool = Pool { connector: Connector::new(roots, None), first_bytes, kept: Mutex::default() };
     SharedHttpClient::new(PooledClient(Arc::new(pool)))
 }
 
@@ -114,6 +102,7 @@ async fn send(
 ) -> Result<HttpResponse, ConnectorError> {
     let mut request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
     let origin = Origin::take_from(&mut request).map_err(ConnectorError::user)?;
+    let mut request = request.map(SdkBody::boxed_unsync);
     let capture = request.extensions().get::<CaptureSmithyConnection>().cloned();
     let began = Instant::now();
     loop {
@@ -148,35 +137,10 @@ async fn send(
     }
 }
 
-/// The scheme and host of a URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Origin {
-    scheme: Scheme,
-    authority: Authority,
-}
-
-impl Origin {
-    /// Takes the origin out of a request's URL and writes it into the Host header, as HTTP/1.1 requires.
-    fn take_from(request: &mut Request<SdkBody>) -> Result<Self, BoxError> {
-        let mut parts = std::mem::take(request.uri_mut()).into_parts();
-        let origin = parts.scheme.take().zip(parts.authority.take());
-        let (scheme, authority) = origin.ok_or("the URL names no host")?;
-        *request.uri_mut() = Uri::from_parts(parts)?;
-        let is_default = authority.port_u16() == Some(if scheme == Scheme::HTTPS { 443 } else { 80 });
-        let host = if is_default { authority.host() } else { authority.as_str() };
-        request.headers_mut().insert(HOST, HeaderValue::from_str(host)?);
-        Ok(Self { scheme, authority })
-    }
-
-    fn url(&self) -> Result<Uri, http::Error> {
-        Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone()).path_and_query("/").build()
-    }
-}
-
 /// The kept connections, and what opens new ones.
 #[derive(Debug)]
 struct Pool {
-    connector: HttpsConnector<TcpConnector>,
+    connector: Connector,
     /// See [`FIRST_BYTES`].
     first_bytes: Option<Duration>,
     kept: Mutex<Vec<PooledConnection>>,
@@ -210,13 +174,9 @@ impl Pool {
     }
 
     async fn open(&self, origin: &Origin) -> Result<PooledConnection, BoxError> {
-        let stream = self.connector.clone().call(origin.url()?).await?;
-        let (sender, driver) = handshake(stream).await?;
-        // Its request gets its error.
-        tokio::spawn(async move { drop(driver.await) });
         Ok(PooledConnection {
             origin: origin.clone(),
-            sender,
+            sender: self.connector.open(origin).await?,
             used: Moment::now(),
             took: Duration::ZERO,
             poisoned: Arc::default(),
@@ -227,7 +187,7 @@ impl Pool {
 #[derive(Debug)]
 struct PooledConnection {
     origin: Origin,
-    sender: SendRequest<SdkBody>,
+    sender: SendRequest<Body>,
     used: Moment,
     /// How long the first bytes of the last response took.
     took: Duration,

@@ -86,7 +86,10 @@ impl Direct {
         // One for all attempts of this call, as the SDK's client sets it: a retry whose first attempt was carried out
         // changes nothing.
         Box::pin(async {
-            let token = random_token().map_err(SdkError::construction_failure)?;
+            let token = match input.get_client_request_token() {
+                Some(token) => token.clone(),
+                None => random_token().map_err(SdkError::construction_failure)?,
+            };
             invoke("TransactWriteItems", plugins, input.client_request_token(token).build()).await
         })
     }

@@ -2,9 +2,12 @@
 //!
 //! Two steps: serde_json parses a response into [`RawItem`]s, and a struct reads one of those by serde. The SDK builds a
 //! map of its own values instead, which a second library then reads: five times the work for a row of a cart (see "Rows
-//! straight into structs" in `infra/docs/performance-notes.md`).
+//! straight into structs" in `infra/docs/performance-notes.md`). An item that the SDK has read becomes a [`RawItem`] too, so
+//! that every struct has one reader.
 
+use crate::row::Item;
 use crate::unreadable::Unreadable;
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, IntoDeserializer, MapAccess, Visitor,
@@ -60,6 +63,26 @@ impl RawItem {
     /// The attributes by name.
     pub fn into_attributes(self) -> impl Iterator<Item = (String, Attribute)> {
         self.0.into_iter()
+    }
+}
+
+impl From<Item> for RawItem {
+    fn from(item: Item) -> Self {
+        Self(item.into_iter().map(|(name, value)| (name, value.into())).collect())
+    }
+}
+
+impl From<AttributeValue> for Attribute {
+    fn from(value: AttributeValue) -> Self {
+        match value {
+            AttributeValue::S(text) => Self::S(text),
+            AttributeValue::N(digits) => Self::N(digits),
+            AttributeValue::Bool(value) => Self::Bool(value),
+            AttributeValue::Null(_) => Self::Null(IgnoredAny),
+            AttributeValue::L(elements) => Self::L(elements.into_iter().map(Self::from).collect()),
+            AttributeValue::M(members) => Self::M(members.into()),
+            _ => Self::B(IgnoredAny),
+        }
     }
 }
 
@@ -288,6 +311,39 @@ mod tests {
             }
         );
         assert_eq!(read("note", r#"{"S":"x"}"#).unwrap().note.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn an_item_of_the_sdk_is_read_as_one_of_a_response() {
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let number = |digits: &str| AttributeValue::N(digits.to_owned());
+        let map = |name: &str, value| AttributeValue::M(Item::from([(name.to_owned(), value)]));
+        let item = Item::from(
+            [
+                ("pk", text("T#1")),
+                ("id", number("7")),
+                ("name", text("a \"b\"\n\u{e9}")),
+                ("owed", number("-350")),
+                ("open", AttributeValue::Bool(true)),
+                ("kind", text("small")),
+                ("note", AttributeValue::Null(true)),
+                ("limits", AttributeValue::L(vec![number("3"), AttributeValue::Null(true)])),
+                ("reward", map("Amount", number("5"))),
+                ("inner", map("deep", AttributeValue::L(vec![number("255")]))),
+                ("tagged", {
+                    let mut gift = map("kind", text("gift"));
+                    if let AttributeValue::M(members) = &mut gift {
+                        members.insert("balance".to_owned(), number("-1"));
+                        members.insert("reward".to_owned(), map("Amount", number("2")));
+                    }
+                    gift
+                }),
+                ("added", AttributeValue::Ss(vec!["a".to_owned()])),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        let thing: Thing = RawItem::from(item).read().unwrap();
+        assert_eq!(thing, read("note", r#"{"NULL":true}"#).unwrap());
     }
 
     #[test]

@@ -12,25 +12,17 @@ pub type Item = HashMap<String, AttributeValue>;
 
 /// An item that was read, not yet as a struct.
 #[derive(Debug, Clone)]
-pub struct Row(Form);
-
-#[derive(Debug, Clone)]
-enum Form {
-    /// By the SDK.
-    Item(Item),
-    /// By this crate.
-    Raw(RawItem),
-}
+pub struct Row(RawItem);
 
 impl From<Item> for Row {
     fn from(item: Item) -> Self {
-        Self(Form::Item(item))
+        Self(item.into())
     }
 }
 
 impl From<RawItem> for Row {
     fn from(item: RawItem) -> Self {
-        Self(Form::Raw(item))
+        Self(item)
     }
 }
 
@@ -40,28 +32,22 @@ impl Row {
     /// # Errors
     /// [`Unreadable`] if an attribute is missing or has another type.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, Unreadable> {
-        match self.0 {
-            Form::Item(item) => from_item(item),
-            Form::Raw(item) => item.read().map_err(|error| Unreadable::of(&error)),
-        }
+        self.0.read().map_err(|error| Unreadable::of(&error))
     }
 
     /// An attribute that is text; `None` if the row has no such attribute, or if it has another type.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
-        match &self.0 {
-            Form::Item(item) => item.get(name)?.as_s().ok().map(String::as_str),
-            Form::Raw(item) => item.text(name),
-        }
+        self.0.text(name)
     }
 }
 
-/// Reads an item into a struct.
+/// Reads an item into a struct, as [`Row::read`] does: a struct has one reader, whichever operation its row came from.
 ///
 /// # Errors
 /// [`Unreadable`] if an attribute is missing or has another type.
 pub fn from_item<T: DeserializeOwned>(item: Item) -> Result<T, Unreadable> {
-    serde_dynamo::aws_sdk_dynamodb_1::from_item(item).map_err(|error| Unreadable::of(&error))
+    Row::from(item).read()
 }
 
 /// Writes a struct as an item with one attribute for each field.

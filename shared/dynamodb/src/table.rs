@@ -158,22 +158,33 @@ impl<M: Middleware> Table<M> {
     /// # Errors
     /// As the SDK's client returns them.
     pub async fn query(&self, request: QueryInputBuilder) -> Result<Vec<Row>, SdkError<QueryError>> {
-        let request = request.table_name(self.name());
         let mut found = Vec::new();
         let mut start = None;
         loop {
-            let request = request.clone().set_exclusive_start_key(start);
-            let call = match &self.backend {
-                Backend::Direct(direct) => direct.query(request),
-                Backend::Client(client) => client.query(request),
-            };
-            let Page { rows, next } = self.run(call).await?;
+            let (rows, next) = self.query_page(request.clone().set_exclusive_start_key(start)).await?;
             found.extend(rows);
             start = next;
             if start.is_none() {
                 return Ok(found);
             }
         }
+    }
+
+    /// Reads one page of a query, and the key after which the next page begins; `None` on the last page.
+    ///
+    /// # Errors
+    /// As the SDK's client returns them.
+    pub async fn query_page(
+        &self,
+        request: QueryInputBuilder,
+    ) -> Result<(Vec<Row>, Option<Item>), SdkError<QueryError>> {
+        let request = request.table_name(self.name());
+        let call = match &self.backend {
+            Backend::Direct(direct) => direct.query(request),
+            Backend::Client(client) => client.query(request),
+        };
+        let Page { rows, next } = self.run(call).await?;
+        Ok((rows, next))
     }
 
     /// Writes to an item.
@@ -189,12 +200,17 @@ impl<M: Middleware> Table<M> {
         self.run(call).await
     }
 
-    /// Writes all items or none. A call has an idempotency token, which its retries repeat.
+    /// Writes all items or none. A call has an idempotency token, which its retries repeat: `token`, or a random one.
     ///
     /// # Errors
     /// As the SDK's client returns them.
-    pub async fn transact_write(&self, items: Vec<TransactWriteItem>) -> Result<(), SdkError<TransactWriteItemsError>> {
+    pub async fn transact_write(
+        &self,
+        items: Vec<TransactWriteItem>,
+        token: Option<&str>,
+    ) -> Result<(), SdkError<TransactWriteItemsError>> {
         let request = TransactWriteItemsInput::builder().set_transact_items(Some(items));
+        let request = request.set_client_request_token(token.map(str::to_owned));
         let call = match &self.backend {
             Backend::Direct(direct) => direct.transact_write_items(request),
             Backend::Client(client) => client.transact_write_items(request),

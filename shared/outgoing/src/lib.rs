@@ -4,18 +4,19 @@
 //! kept while the sandbox is frozen may be dead without notice. Nothing is sent twice; whether a request may be
 //! repeated is known only to its caller.
 
+pub mod connection;
+
 use bytes::Bytes;
+use connection::{Connector, Origin};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::{self, connect::HttpConnector};
-use hyper_util::rt::TokioExecutor;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::RootCertStore;
 use std::error::Error;
 use std::net::IpAddr;
 use std::time::Duration;
+use tokio::time::timeout;
 
-/// How long a connection may take to open.
+/// How long a connection may take to open, with TLS.
 pub const CONNECT: Duration = Duration::from_secs(2);
 /// How long a request may take in all, with its connection and the whole response.
 pub const TOTAL: Duration = Duration::from_secs(6);
@@ -53,7 +54,7 @@ impl OutgoingError {
 /// What requests are sent by.
 #[derive(Debug, Clone)]
 pub struct Client {
-    http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    connector: Connector,
     total: Duration,
 }
 
@@ -61,15 +62,7 @@ impl Client {
     /// A client that trusts `roots`.
     #[must_use]
     pub fn new(roots: RootCertStore) -> Self {
-        // Fails if a provider is installed already, which is this one: no other is linked.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let tls = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(CONNECT));
-        let connector = HttpsConnector::from((tcp, tls));
-        let http = legacy::Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
-        Self { http, total: TOTAL }
+        Self { connector: Connector::new(roots, Some(CONNECT)), total: TOTAL }
     }
 
     /// The same client with another limit in place of [`TOTAL`].
@@ -88,18 +81,18 @@ impl Client {
         if !is_allowed(url) {
             return Err(OutgoingError::Address);
         }
-        let exchange = exchange(&self.http, request.map(Full::new));
-        tokio::time::timeout(self.total, exchange).await.unwrap_or(Err(OutgoingError::Timeout(self.total)))
+        let exchange = exchange(&self.connector, request);
+        timeout(self.total, exchange).await.unwrap_or(Err(OutgoingError::Timeout(self.total)))
     }
 }
 
-async fn exchange(
-    http: &legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    request: Request<Full<Bytes>>,
-) -> Result<Response<Bytes>, OutgoingError> {
-    let response = http.request(request).await.map_err(|error| {
-        if error.is_connect() { OutgoingError::Connect(error.into()) } else { OutgoingError::Broken(error.into()) }
-    })?;
+async fn exchange(connector: &Connector, mut request: Request<Bytes>) -> Result<Response<Bytes>, OutgoingError> {
+    let origin = Origin::take_from(&mut request).map_err(OutgoingError::Connect)?;
+    let opened = timeout(CONNECT, connector.open(&origin)).await.unwrap_or_else(|elapsed| Err(elapsed.into()));
+    let mut sender = opened.map_err(OutgoingError::Connect)?;
+    let request = request.map(|body| Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    let sent = sender.try_send_request(request).await;
+    let response = sent.map_err(|failure| OutgoingError::Broken(failure.into_error().into()))?;
     let (head, body) = response.into_parts();
     let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() { OutgoingError::TooLarge } else { OutgoingError::Broken(error) }

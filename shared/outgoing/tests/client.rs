@@ -4,11 +4,11 @@
 
 use bytes::Bytes;
 use http::{Request, Response};
-use outgoing::{Client, MAX_BODY, OutgoingError, is_allowed};
+use outgoing::{CONNECT, Client, MAX_BODY, OutgoingError, TOTAL, is_allowed};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, ServerConfig};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -125,6 +125,17 @@ async fn where_nobody_listens_nothing_was_sent() {
     let error = Client::new(RootCertStore::empty()).send(request(&format!("http://127.0.0.1:{port}"))).await;
     let error = error.unwrap_err();
     assert!(matches!(error, OutgoingError::Connect(_)) && error.is_unsent(), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_service_that_never_completes_tls_received_nothing() {
+    // The system accepts the connection; nothing reads from it.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    let began = Instant::now();
+    let error = Client::new(RootCertStore::empty()).send(request(&url)).await.unwrap_err();
+    assert!(matches!(error, OutgoingError::Connect(_)) && error.is_unsent(), "{error:?}");
+    assert!(began.elapsed() >= CONNECT && began.elapsed() < TOTAL, "{:?}", began.elapsed());
 }
 
 #[tokio::test]

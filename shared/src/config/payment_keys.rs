@@ -18,9 +18,9 @@ pub struct PaymentKeys {
 #[derive(Clone, PartialEq, Eq)]
 pub struct StripeKeys {
     /// The secret or restricted key that requests are sent with.
-    pub key: String,
+    pub key: SecretKey,
     /// The secrets that webhooks may be signed with, at least one.
-    pub webhook: Vec<String>,
+    pub webhook: Vec<WebhookSecret>,
 }
 
 impl fmt::Debug for StripeKeys {
@@ -76,7 +76,10 @@ impl PaymentKeys {
     /// The text that [`Self::parse`] reads. It has the keys.
     #[must_use]
     pub fn expose(&self) -> String {
-        let stripe = self.stripe.as_ref().map(|stripe| json!({"key": stripe.key, "webhook": stripe.webhook}));
+        let stripe = self.stripe.as_ref().map(|StripeKeys { key, webhook }| {
+            let webhook: Vec<&str> = webhook.iter().map(WebhookSecret::expose).collect();
+            json!({"key": key.expose(), "webhook": webhook})
+        });
         Value::Object(stripe.map(|stripe| ("stripe".to_owned(), stripe)).into_iter().collect()).to_string()
     }
 }
@@ -89,7 +92,7 @@ impl StripeKeys {
             return Err(PaymentKeysError::Field);
         }
         let Some(Value::String(key)) = key else { return Err(PaymentKeysError::Key("must be a text")) };
-        SecretKey::parse(&key).map_err(|invalid| PaymentKeysError::Key(invalid.reason))?;
+        let key = SecretKey::parse(&key).map_err(|invalid| PaymentKeysError::Key(invalid.reason))?;
         let Some(Value::Array(webhook)) = webhook else { return Err(PaymentKeysError::Secrets) };
         if webhook.is_empty() || webhook.len() > MOST_SECRETS {
             return Err(PaymentKeysError::Secrets);
@@ -99,12 +102,11 @@ impl StripeKeys {
     }
 }
 
-fn read_secret(place: usize, secret: Value) -> Result<String, PaymentKeysError> {
+fn read_secret(place: usize, secret: Value) -> Result<WebhookSecret, PaymentKeysError> {
     let Value::String(secret) = secret else {
         return Err(PaymentKeysError::Secret { place, reason: "must be a text" });
     };
-    WebhookSecret::parse(&secret).map_err(|invalid| PaymentKeysError::Secret { place, reason: invalid.reason })?;
-    Ok(secret)
+    WebhookSecret::try_from(secret).map_err(|invalid| PaymentKeysError::Secret { place, reason: invalid.reason })
 }
 
 #[cfg(test)]
@@ -117,8 +119,8 @@ mod tests {
     fn keys_are_read_and_written_and_never_printed() {
         let keys = PaymentKeys::parse(KEYS).unwrap();
         let stripe = keys.stripe.clone().unwrap();
-        assert_eq!((stripe.key.as_str(), stripe.webhook.len()), ("rk_test_51abc", 2));
-        assert_eq!(stripe.webhook, ["whsec_new", "whsec_old"]);
+        assert_eq!((stripe.key.expose(), stripe.webhook.len()), ("rk_test_51abc", 2));
+        assert_eq!(stripe.webhook.iter().map(WebhookSecret::expose).collect::<Vec<_>>(), ["whsec_new", "whsec_old"]);
         assert_eq!(PaymentKeys::parse(&keys.expose()).unwrap(), keys);
         let printed = format!("{keys:?}");
         assert!(!printed.contains("51abc") && !printed.contains("new"), "{printed}");

@@ -2,7 +2,7 @@
 
 use super::{InternalId, Money, Order, User, UserId};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::tz::Offset;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -157,7 +157,7 @@ impl Donations {
     /// The month of a second since 1970, `YYYY-MM` in UTC; empty outside of the calendar.
     #[must_use]
     pub fn month_of(at: i64) -> String {
-        let date = Timestamp::from_second(at).map(|at| at.to_zoned(TimeZone::UTC).date());
+        let date = Timestamp::from_second(at).map(|at| Offset::UTC.to_datetime(at).date());
         date.map(|date| format!("{:04}-{:02}", date.year(), date.month())).unwrap_or_default()
     }
 }

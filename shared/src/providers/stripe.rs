@@ -13,7 +13,7 @@ use outgoing::OutgoingError;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     ApiBase, Call, Charge, Client, Dispute, Event, EventKind, Expandable, IdempotencyKey, IntentStatus, Invalid, Line,
-    NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, SecretKey, SessionStatus, WebhookSecret,
+    NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, SessionStatus, WebhookSecret,
 };
 
 /// Stripe, with the keys of one account.
@@ -27,17 +27,15 @@ impl Stripe {
     /// Stripe, if the configuration has its keys.
     #[must_use]
     pub fn of(config: &Config) -> Option<Self> {
-        let keys = config.payment_keys.stripe.as_ref()?;
-        let base = config.stripe_base.as_deref().map_or(Ok(ApiBase::default()), ApiBase::parse).ok()?;
-        Self::new(keys, base)
+        let keys = config.payment_keys.stripe.clone()?;
+        Some(Self::new(keys, config.stripe_base.clone().unwrap_or_default()))
     }
 
-    /// Stripe with keys; `None` if they cannot be keys.
+    /// Stripe with keys, at `base`.
     #[must_use]
-    pub fn new(keys: &StripeKeys, base: ApiBase) -> Option<Self> {
-        let webhooks = keys.webhook.iter().filter_map(|secret| WebhookSecret::parse(secret).ok()).collect();
+    pub fn new(keys: StripeKeys, base: ApiBase) -> Self {
         let client = outgoing::Client::new(connector::roots());
-        Some(Self { client: Client::new(client, base, SecretKey::parse(&keys.key).ok()?), webhooks })
+        Self { client: Client::new(client, base, keys.key), webhooks: keys.webhook }
     }
 
     /// What a webhook is about; `None` if it is about nothing that concerns orders. `header` is `Stripe-Signature`, `now` in

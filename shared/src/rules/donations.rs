@@ -42,7 +42,7 @@ pub fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
     if changed.amount > Money::ZERO {
         top.push(changed);
     }
-    top.sort_by_key(|donor| (Reverse(donor.amount), donor.user));
+    top.sort_unstable_by_key(|donor| (Reverse(donor.amount), donor.user));
     top.truncate(Donations::TOP);
     !(was_full && sank)
 }
@@ -53,7 +53,7 @@ pub fn ranking(sums: Vec<MonthSum>, changed: MonthSum) -> Vec<MonthSum> {
     let others = sums.into_iter().filter(|sum| sum.user != changed.user);
     let given = others.chain([changed]).filter(|sum| sum.amount > Money::ZERO);
     let mut given: Vec<MonthSum> = given.collect();
-    given.sort_by_key(|sum| (Reverse(sum.amount), sum.user));
+    given.sort_unstable_by_key(|sum| (Reverse(sum.amount), sum.user));
     given
 }
 

@@ -28,7 +28,7 @@ pub fn set(top: &mut TopPatrons, changed: Patron) -> bool {
 
 fn largest_within(bounds: Bounds, all: impl Iterator<Item = Patron>) -> TopPatrons {
     let mut patrons: Vec<Patron> = all.filter(|patron| patron.amount > Money::ZERO).collect();
-    patrons.sort_by(|one, other| rank(one).cmp(&rank(other)));
+    patrons.sort_unstable_by(|one, other| rank(one).cmp(&rank(other)));
     let mut top = TopPatrons { patrons, has_more: false };
     cut(bounds, &mut top);
     top

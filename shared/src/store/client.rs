@@ -7,12 +7,19 @@ use crate::{deadline, telemetry};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::query::QueryInput;
+use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use dynamodb::{Access, BatchGetError, Middleware, Table};
+use futures_util::TryFutureExt as _;
+use futures_util::future::BoxFuture;
 use std::collections::HashMap;
+
+/// A call that was not sent yet. It is boxed here, so that its code is compiled once and not in everything that waits for
+/// it.
+pub type Call<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// The table. Clones share its connections.
 #[derive(Debug, Clone)]
@@ -47,9 +54,10 @@ impl Db {
     ///
     /// # Errors
     /// [`StoreError`] if the database returns neither the item nor its absence.
-    pub async fn get(&self, key: &Key, consistent: bool) -> Result<Option<Item>, StoreError> {
-        let item = self.0.get(key_attributes(key), consistent).await;
-        item.map_err(|error| StoreError::from_sdk("GetItem", error))
+    #[must_use]
+    pub fn get(&self, key: &Key, consistent: bool) -> Call<'_, Option<Item>> {
+        let item = self.0.get(key_attributes(key), consistent);
+        Box::pin(item.map_err(|error| StoreError::from_sdk("GetItem", error)))
     }
 
     /// Reads items by key, strongly consistent, in as many concurrent batches as they need. [`Rows`] leaves out what the
@@ -57,63 +65,102 @@ impl Db {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if keys stay unprocessed after some rounds.
-    pub async fn batch_get(&self, keys: Vec<Key>) -> Result<Rows, StoreError> {
+    #[must_use]
+    pub fn batch_get(&self, keys: Vec<Key>) -> Call<'_, Rows> {
         const OPERATION: &str = "BatchGetItem";
-        let rows = self.0.batch_get(keys.iter().map(key_attributes).collect()).await.map_err(|error| match error {
-            BatchGetError::Call(error) => StoreError::from_sdk(OPERATION, *error),
-            BatchGetError::Unprocessed => StoreError::Unavailable { operation: OPERATION, source: Some(error.into()) },
-        })?;
-        let mut by_key = HashMap::with_capacity(rows.len());
-        for row in rows {
-            let row = Row::from(row);
-            by_key.insert(row.key()?, row);
-        }
-        Ok(Rows(by_key))
+        Box::pin(async move {
+            let rows = self.0.batch_get(keys.iter().map(key_attributes).collect()).await;
+            let rows = rows.map_err(|error| match error {
+                BatchGetError::Call(error) => StoreError::from_sdk(OPERATION, *error),
+                BatchGetError::Unprocessed => {
+                    StoreError::Unavailable { operation: OPERATION, source: Some(error.into()) }
+                }
+            })?;
+            let mut by_key = HashMap::with_capacity(rows.len());
+            for row in rows {
+                let row = Row::from(row);
+                by_key.insert(row.key()?, row);
+            }
+            Ok(Rows(by_key))
+        })
     }
 
     /// Reads a whole partition in the order of its sort keys, strongly consistent.
     ///
     /// # Errors
     /// [`StoreError`] if the database does not return every page.
-    pub async fn query(&self, partition: &str) -> Result<Vec<Row>, StoreError> {
+    #[must_use]
+    pub fn query(&self, partition: &str) -> Call<'_, Vec<Row>> {
         let request = QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk");
         let request = request.expression_attribute_names("#pk", PK);
         let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
-        let rows = self.0.query(request).await.map_err(|error| StoreError::from_sdk("Query", error))?;
-        Ok(rows.into_iter().map(Row::from).collect())
+        self.query_all(request)
     }
 
     /// Reads the items of a partition whose sort key is not above `last`, strongly consistent and in order.
     ///
     /// # Errors
     /// [`StoreError`] if the database does not return every page.
-    pub async fn query_until(&self, partition: &str, last: &str) -> Result<Vec<Row>, StoreError> {
+    #[must_use]
+    pub fn query_until(&self, partition: &str, last: &str) -> Call<'_, Vec<Row>> {
         let request =
             QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk AND #sk <= :last");
         let request = request.expression_attribute_names("#pk", PK).expression_attribute_names("#sk", SK);
         let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
         let request = request.expression_attribute_values(":last", AttributeValue::S(last.to_owned()));
-        let rows = self.0.query(request).await.map_err(|error| StoreError::from_sdk("Query", error))?;
-        Ok(rows.into_iter().map(Row::from).collect())
+        self.query_all(request)
+    }
+
+    fn query_all(&self, request: QueryInputBuilder) -> Call<'_, Vec<Row>> {
+        let rows = self.0.query(request).map_ok(|rows| rows.into_iter().map(Row::from).collect());
+        Box::pin(rows.map_err(|error| StoreError::from_sdk("Query", error)))
+    }
+
+    /// Reads one page of a partition in descending order of its sort keys, strongly consistent. `start` is the key after
+    /// which the page begins; the result has that of the next page.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the database does not return the page.
+    #[must_use]
+    pub fn query_descending(
+        &self,
+        partition: &str,
+        most: i32,
+        start: Option<Item>,
+    ) -> Call<'_, (Vec<Row>, Option<Item>)> {
+        let request = QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk");
+        let request = request.expression_attribute_names("#pk", PK);
+        let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
+        let request = request.scan_index_forward(false).limit(most).set_exclusive_start_key(start);
+        let page = self.0.query_page(request);
+        let page = page.map_ok(|(rows, next)| (rows.into_iter().map(Row::from).collect(), next));
+        Box::pin(page.map_err(|error| StoreError::from_sdk("Query", error)))
     }
 
     /// Writes to an item. What a failed condition means is for the caller to decide.
     ///
     /// # Errors
     /// As the SDK's client returns them.
-    pub async fn update_item(
+    #[must_use]
+    pub fn update_item(
         &self,
         request: UpdateItemInputBuilder,
-    ) -> Result<UpdateItemOutput, SdkError<UpdateItemError>> {
-        self.0.update(request).await
+    ) -> BoxFuture<'_, Result<UpdateItemOutput, SdkError<UpdateItemError>>> {
+        Box::pin(self.0.update(request))
     }
 
-    /// Writes all items or none. What a cancelled transaction means is for the caller to decide.
+    /// Writes all items or none. What a cancelled transaction means is for the caller to decide. Without a token it has a
+    /// random one.
     ///
     /// # Errors
     /// As the SDK's client returns them.
-    pub async fn transact_write(&self, items: Vec<TransactWriteItem>) -> Result<(), SdkError<TransactWriteItemsError>> {
-        self.0.transact_write(items).await
+    #[must_use]
+    pub fn transact_write<'a>(
+        &'a self,
+        items: Vec<TransactWriteItem>,
+        token: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), SdkError<TransactWriteItemsError>>> {
+        Box::pin(self.0.transact_write(items, token))
     }
 }
 

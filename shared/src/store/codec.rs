@@ -136,6 +136,5 @@ pub fn encode_live<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreErro
 /// # Errors
 /// [`StoreError::Unreadable`] if an attribute is missing or has another type.
 pub fn decode_live<T: DeserializeOwned>(key: &Key, item: Item) -> Result<T, StoreError> {
-    // Not by `Row`, whose other form would be compiled for every `T` that is read only here.
-    dynamodb::from_item(item).map_err(|error| StoreError::unreadable(key, &error.to_string()))
+    Row::from(item).live(key)
 }

@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{Item, Row, decode_live, encode_live, key_of};
+use super::codec::{Row, decode_live, encode_live};
 use super::keys::{self, Key, TTL};
 use super::transaction::Write;
 use super::{read_live, users};
@@ -11,8 +11,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 /// The attribute that counts the writes of the donations item.
 const VERSION: &str = "version";
-/// How many rows one page has.
-const PAGE: usize = 25;
+/// How many users are read at once.
+const USERS: usize = 25;
+/// How many rows a page of the paid orders has.
+const ROWS: i32 = 25;
 /// How long a month's sum is kept after its first order, in seconds: only the newest month is ever shown.
 const KEPT_SECONDS: i64 = 100 * 86_400;
 
@@ -91,7 +93,7 @@ impl VersionedDonations {
 /// [`StoreError`] if users can be neither read nor decoded.
 pub async fn top_donors(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, StoreError> {
     let mut top = Vec::new();
-    for part in ranking.chunks(PAGE) {
+    for part in ranking.chunks(USERS) {
         let users = users::read(db, part.iter().map(|sum| sum.user)).await?;
         top.extend(part.iter().filter_map(|sum| Some(Donor::new(users.get(&sum.user)?, sum.amount))));
         if top.len() >= Donations::TOP {
@@ -146,11 +148,13 @@ pub async fn newest(
 ) -> Result<Vec<(Key, RecentDonation)>, StoreError> {
     let (mut found, mut start) = (Vec::new(), None);
     loop {
-        let (items, next) = newest_page(db, start).await?;
-        let mut rows: Vec<(Key, PaidOrder)> = Vec::with_capacity(items.len());
-        for item in items {
-            let key = key_of(&item)?;
-            rows.push((key.clone(), decode_live(&key, item)?));
+        // The partition grows with every order, so it is read page by page.
+        let (page, next) = db.query_descending(&keys::paid(), ROWS, start).await?;
+        let mut rows: Vec<(Key, PaidOrder)> = Vec::with_capacity(page.len());
+        for row in page {
+            let key = row.key()?;
+            let order = row.live(&key)?;
+            rows.push((key, order));
         }
         rows.retain(|(_, row)| !skip(row));
         let shown = |row: &PaidOrder| known.iter().find(|donation| donation.order == row.order);
@@ -166,15 +170,4 @@ pub async fn newest(
             return Ok(found);
         }
     }
-}
-
-/// A page of the paid orders, newest first, and the key after which the next page begins. [`Db::query`] reads whole
-/// partitions and only in ascending order; this partition grows with every order.
-async fn newest_page(db: &Db, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), StoreError> {
-    let request = db.client().query().table_name(db.table()).consistent_read(true).scan_index_forward(false);
-    let request = request.key_condition_expression("#pk = :pk").expression_attribute_names("#pk", keys::PK);
-    let request = request.expression_attribute_values(":pk", AttributeValue::S(keys::paid()));
-    let request = request.limit(i32::try_from(PAGE).unwrap_or(i32::MAX)).set_exclusive_start_key(start);
-    let page = Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk("Query", error))?;
-    Ok((page.items.unwrap_or_default(), page.last_evaluated_key.filter(|key| !key.is_empty())))
 }

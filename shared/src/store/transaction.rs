@@ -1,6 +1,8 @@
 //! Transactions: writes with their conditions, sent together. A cancelled transaction is read by position in one pure
 //! function, [`judge`].
 
+mod token;
+
 use super::backoff;
 use super::client::Db;
 use super::codec::{Item, key_attributes};
@@ -230,22 +232,25 @@ pub enum Sent<R> {
     Refused(R),
 }
 
-/// Sends writes as one transaction. The SDK adds a token, so that its own retries have no second effect.
+/// Sends writes as one transaction. It has a random token, so that the SDK's own retries have no second effect.
 ///
 /// # Errors
 /// [`StoreError`] if the database is unavailable, throttles or refuses the transaction as invalid. It is never half
 /// written; without a response it is not known whether it was written.
 pub async fn send<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<Sent<G::Refusal>, StoreError> {
-    Ok(attempt(db, writes).await?.0)
+    Ok(attempt(db, writes, None).await?.0)
 }
 
-/// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items prevents it.
+/// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items prevents it. The
+/// token is made of the writes, so that every repetition is the same transaction: one that was carried out after all, by an
+/// attempt whose response was lost, is not refused by what it has written itself.
 ///
 /// # Errors
 /// As [`send`].
 pub async fn send_patiently<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<Sent<G::Refusal>, StoreError> {
+    let token = token::of(&writes);
     for round in 0..CONTENTION_ROUNDS {
-        match attempt(db, writes.clone()).await? {
+        match attempt(db, writes.clone(), Some(&token)).await? {
             (Sent::Conflict, true) => tokio::time::sleep(backoff(round)).await,
             (sent, _) => return Ok(sent),
         }
@@ -254,12 +259,16 @@ pub async fn send_patiently<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<
 }
 
 /// Sends writes once; also whether only another transaction prevented it.
-async fn attempt<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<(Sent<G::Refusal>, bool), StoreError> {
+async fn attempt<G: Guard>(
+    db: &Db,
+    writes: Vec<Write<G>>,
+    token: Option<&str>,
+) -> Result<(Sent<G::Refusal>, bool), StoreError> {
     let guards: Vec<Option<G>> = writes.iter().map(|write| write.guard.clone()).collect();
     let items: Result<Vec<TransactWriteItem>, BuildError> =
         writes.into_iter().map(|write| write.into_item(db.table())).collect();
     let items = items.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-    let Err(error) = db.transact_write(items).await else { return Ok((Sent::Written, false)) };
+    let Err(error) = db.transact_write(items, token).await else { return Ok((Sent::Written, false)) };
     let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
         return Err(StoreError::from_sdk(OPERATION, error));
     };

@@ -81,7 +81,7 @@ impl IdempotencyKey {
 }
 
 /// A secret or restricted key of an account. It is never printed.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SecretKey {
     text: String,
     header: HeaderValue,
@@ -118,6 +118,12 @@ impl SecretKey {
     #[must_use]
     pub fn is_restricted(&self) -> bool {
         self.text.starts_with("rk_")
+    }
+
+    /// The key as text, to store it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.text
     }
 
     pub(crate) const fn header(&self) -> &HeaderValue {

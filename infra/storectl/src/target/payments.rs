@@ -86,7 +86,7 @@ impl PaymentSource {
     /// Stripe with the keys; `None` if there are none.
     pub(super) async fn stripe(&self) -> Result<Option<Stripe>, Failure> {
         let base = self.base()?;
-        Ok(self.read().await?.stripe.and_then(|keys| Stripe::new(&keys, base)))
+        Ok(self.read().await?.stripe.map(|keys| Stripe::new(keys, base)))
     }
 
     fn base(&self) -> Result<ApiBase, Failure> {

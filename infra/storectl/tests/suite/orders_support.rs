@@ -55,6 +55,8 @@ pub enum Sabotage {
     After,
     /// Another transaction holds one of its items; nothing is written.
     Conflict,
+    /// It arrives, its answer is lost, and the SDK's next attempt meets it while it is carried out.
+    ConflictWithItself,
 }
 
 type Rule = Box<dyn FnMut(usize, &str) -> Option<Sabotage> + Send>;
@@ -90,7 +92,7 @@ impl Intercept for Saboteur {
             Some(Sabotage::Before | Sabotage::Conflict) => {
                 request.headers_mut().insert("x-amz-target", "DynamoDB_20120810.Nothing");
             }
-            Some(Sabotage::After) | None => {}
+            Some(Sabotage::After | Sabotage::ConflictWithItself) | None => {}
         }
         Ok(())
     }
@@ -103,7 +105,7 @@ impl Intercept for Saboteur {
     ) -> Result<(), BoxError> {
         let Some(sabotage) = self.0.lock().unwrap().1.take() else { return Ok(()) };
         let (status, kind) = match sabotage {
-            Sabotage::Conflict => (400_u16, "TransactionCanceledException"),
+            Sabotage::Conflict | Sabotage::ConflictWithItself => (400_u16, "TransactionCanceledException"),
             Sabotage::Before | Sabotage::After => (500, "InternalServerError"),
         };
         let reasons = json!([{ "Code": "None" }, { "Code": "TransactionConflict", "Message": "in progress" }]);

@@ -81,13 +81,14 @@ impl Paying {
     }
 
     fn secrets(&self) -> Vec<String> {
-        self.keys().stripe.unwrap().webhook
+        let secrets = self.keys().stripe.unwrap().webhook;
+        secrets.iter().map(|secret| secret.expose().to_owned()).collect()
     }
 
     /// Begins a checkout of the user's cart, as the function does.
     async fn checkout(&self) -> InternalId {
         let db = &self.bench.db;
-        let provider = Stripe::new(&self.keys().stripe.unwrap(), ApiBase::parse(&self.stand_in.base_url()).unwrap());
+        let provider = Stripe::new(self.keys().stripe.unwrap(), ApiBase::parse(&self.stand_in.base_url()).unwrap());
         let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
         let sources = CartSources { db, items: &items, counters: &counters, clock: self.bench.clock.as_ref() };
         let request = Request { gateway: "Stripe", is_proven: true, has_chat: true };
@@ -98,7 +99,7 @@ impl Paying {
             let rows = db.batch_get(CartContext::keys(user.id).to_vec()).await.unwrap();
             Ok::<_, Infallible>(CartContext::take(user, active, rows).unwrap())
         };
-        create(&sources, &provider.unwrap(), request, load().await.unwrap(), load).await.unwrap().order
+        create(&sources, &provider, request, load().await.unwrap(), load).await.unwrap().order
     }
 
     /// Begins a checkout, and pays it on the provider's page.
@@ -133,7 +134,7 @@ async fn connecting_checks_the_key_creates_the_endpoint_and_keeps_both_secrets()
         (&connected["url"], &connected["overlap"], &connected["live"]),
         (&json!(WEBHOOK), &json!(false), &json!(false))
     );
-    assert_eq!(paying.keys().stripe.unwrap().key, KEY);
+    assert_eq!(paying.keys().stripe.unwrap().key.expose(), KEY);
     assert_eq!(paying.secrets().len(), 1);
     let mode = std::fs::metadata(paying.bench.path("payment-keys.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

@@ -102,7 +102,7 @@ impl Operation {
                 Ok(json!(output.attributes().map(typed)))
             }
             Self::TransactWrite(items) => {
-                table.transact_write(items).await.map_err(|error| Failure::of(&error))?;
+                table.transact_write(items, None).await.map_err(|error| Failure::of(&error))?;
                 Ok(Value::Null)
             }
         }

@@ -121,7 +121,7 @@ async fn recent(
 ) -> Result<Vec<RecentDonation>, StoreError> {
     let mut all = newest(db, known, |row| row.order == *changed).await?;
     all.extend(added);
-    all.sort_by(|(one, _), (other, _)| other.cmp(one));
+    all.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
     all.truncate(Donations::RECENT);
     Ok(all.into_iter().map(|(_, donation)| donation).collect())
 }

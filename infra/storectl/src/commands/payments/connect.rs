@@ -34,17 +34,16 @@ pub(in crate::commands) async fn connect(target: &Target, options: &Connect) -> 
         return finish(target, &url, stored.ok_or_else(no_keys)?).await;
     }
     currency(target).await?;
-    let text = read_key(options.stripe_key.as_deref())?;
-    let key = SecretKey::parse(&text).map_err(|error| {
+    let key = SecretKey::parse(&read_key(options.stripe_key.as_deref())?).map_err(|error| {
         Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys.")
     })?;
     let (is_live, is_restricted) = (key.is_live(), key.is_restricted());
-    let client = target.stripe_client(key)?;
+    let client = target.stripe_client(key.clone())?;
     let charges = check(&client).await?;
-    let kept = stored.filter(|stored| SecretKey::parse(&stored.key).is_ok_and(|old| old.is_live() == is_live));
+    let kept = stored.filter(|stored| stored.key.is_live() == is_live);
     let webhook = webhook(target, &client, &url, kept, options.new_secret).await?;
     let overlap = webhook.secrets.len() > 1;
-    let keys = PaymentKeys { stripe: Some(StripeKeys { key: text, webhook: webhook.secrets }) };
+    let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhook.secrets }) };
     let place = target.keep_payment_keys(&keys).await.map_err(|failure| {
         let created =
             webhook.created.as_ref().map(|id| format!("The webhook endpoint {id} was created; its secret is lost."));
@@ -116,7 +115,7 @@ async fn check(client: &Client) -> Result<Option<bool>, Failure> {
 
 /// The secrets of the webhooks from now on, the newest first.
 struct Webhook {
-    secrets: Vec<String>,
+    secrets: Vec<WebhookSecret>,
     created: Option<String>,
 }
 
@@ -137,14 +136,13 @@ async fn webhook(
     }
     let (created, secret) = create(client, url).await?;
     let before = kept.map(|kept| kept.webhook).unwrap_or_default();
-    let secrets = std::iter::once(secret.expose().to_owned()).chain(before).take(SECRETS).collect();
+    let secrets = std::iter::once(secret).chain(before).take(SECRETS).collect();
     Ok(Webhook { secrets, created: Some(created) })
 }
 
 /// Whether another key sees the same endpoints. One that is no longer accepted proves nothing.
-async fn is_same_account(target: &Target, key: &str, url: &str, found: &[Endpoint]) -> bool {
-    let Ok(key) = SecretKey::parse(key) else { return false };
-    let Ok(client) = target.stripe_client(key) else { return false };
+async fn is_same_account(target: &Target, key: &SecretKey, url: &str, found: &[Endpoint]) -> bool {
+    let Ok(client) = target.stripe_client(key.clone()) else { return false };
     list(&client, url).await.is_ok_and(|others| others == found)
 }
 
@@ -171,15 +169,13 @@ async fn create(client: &Client, url: &str) -> Result<(String, WebhookSecret), F
 
 /// Deletes the older endpoints of the address, and forgets their secrets.
 async fn finish(target: &Target, url: &str, stored: StripeKeys) -> Result<Answer, Failure> {
-    let key =
-        SecretKey::parse(&stored.key).map_err(|error| Failure::refused(format!("{error}."), "Connect it again."))?;
-    let client = target.stripe_client(key)?;
+    let client = target.stripe_client(stored.key.clone())?;
     let mut deleted = Vec::new();
     for endpoint in list(&client, url).await?.iter().skip(1) {
         client.send(&WebhookEndpoint::delete(&endpoint.id)).await.map_err(|error| of_stripe(&error))?;
         deleted.push(endpoint.id.to_string());
     }
-    let newest: Vec<String> = stored.webhook.iter().take(1).cloned().collect();
+    let newest: Vec<WebhookSecret> = stored.webhook.iter().take(1).cloned().collect();
     let forgotten = stored.webhook.len() - newest.len();
     if forgotten > 0 {
         let keys = PaymentKeys { stripe: Some(StripeKeys { webhook: newest, ..stored }) };

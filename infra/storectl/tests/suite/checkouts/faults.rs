@@ -141,7 +141,9 @@ async fn fail_at(flow: Flow, place: usize, fault: Database, again: bool) -> bool
     let trigger = Arc::clone(&fired);
     let instance = market.failing(move |at, operation| {
         let sabotage = match fault {
-            Database::Fails(Sabotage::Conflict) if operation != "TransactWriteItems" => return None,
+            Database::Fails(Sabotage::Conflict | Sabotage::ConflictWithItself) if operation != "TransactWriteItems" => {
+                return None;
+            }
             Database::Fails(sabotage) if at == place => sabotage,
             Database::KilledAfter if at == place => Sabotage::After,
             Database::Killed | Database::KilledAfter if at >= place => Sabotage::Before,
@@ -193,6 +195,34 @@ async fn whichever_transaction_meets_another_one() {
             fail_at(flow, place, Database::Fails(Sabotage::Conflict), place % 2 == 0).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whichever_transaction_meets_itself() {
+    for flow in FLOWS {
+        for place in 0..20 {
+            fail_at(flow, place, Database::Fails(Sabotage::ConflictWithItself), place % 2 == 0).await;
+        }
+    }
+}
+
+/// The units are counted already: taking them back would sell them twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkout_that_was_written_although_its_response_was_lost_keeps_what_it_holds() {
+    let market = Market::open().await;
+    market.fill(1, &[(FIVE, 2)], None).await;
+    let mut transactions = 0;
+    let instance = market.failing(move |_, operation| {
+        transactions += usize::from(operation == "TransactWriteItems");
+        // The first one opens the row of the units, the second one writes the order.
+        (transactions == 2 && operation == "TransactWriteItems").then_some(Sabotage::ConflictWithItself)
+    });
+    let order = create(&market, &instance).await.unwrap();
+    assert_eq!(market.shop.sold(FIVE).await, 2);
+    assert_eq!(orders(&market.shop.db).await.len(), 1);
+    market.provider.pay(&order);
+    look(&market, &instance, &order).await.unwrap();
+    assert_eq!(market.shop.sold(FIVE).await, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
