@@ -42,9 +42,9 @@ async fn shown(market: &Market) -> Shown {
     Shown { ledgers: owned, donations, patrons, top: statistics::top_patrons(db).await.unwrap(), month }
 }
 
-/// A paid checkout of user 1, with a gift for user 2 and one for a player without an account.
+/// A paid checkout of user 1, with a gift for a player without an account. It costs more than the gift card has.
 async fn buy(market: &Market, units: u32, on_cart: Option<&str>) -> InternalId {
-    let lines = vec![line(1, FIVE, units), line(2, PLAIN, 2), gift(3, super::support::TWENTY, "Newcomer")];
+    let lines = vec![line(1, FIVE, units), line(2, PLAIN, 12), gift(3, super::support::TWENTY, "Newcomer")];
     market.fill_with(1, lines, on_cart).await;
     let order = market.create(1).await.unwrap().order;
     market.provider.pay(&order);
@@ -127,9 +127,9 @@ async fn statistics_that_are_behind_of_a_refund_are_finished_by_the_sweep() {
     let stored = market.order(&order).await;
     assert_eq!((stored.effects.refunded.minor(), stored.statistics_due()), (90, true));
     let patron = keys::patron(UserId::new(1));
-    assert_eq!(held(&market, &patron, "amount").await, 500);
+    assert_eq!(held(&market, &patron, "amount").await, 1_500);
     market.sweep_later().await;
-    assert_eq!(held(&market, &patron, "amount").await, 410);
+    assert_eq!(held(&market, &patron, "amount").await, 1_410);
     assert_sums(&market.shop.db, &Facts::of_fixture()).await;
     assert_quiet(&market, &NO_BALANCES).await;
 }
