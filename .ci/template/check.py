@@ -302,7 +302,8 @@ def check_monitoring(subject):
     for name, alarm in alarms.items():
         for moment in ("AlarmActions", "OKActions"):
             expect_equal(f"{moment} of {name}", alarm.get(moment), [{"Ref": "Topic"}])
-        expect_equal(f"TreatMissingData of {name}", alarm["TreatMissingData"], "notBreaching")
+        missing = "breaching" if name in expected.BREACHING else "notBreaching"
+        expect_equal(f"TreatMissingData of {name}", alarm["TreatMissingData"], missing)
         heading = name.removesuffix("Alarm")
         expect(f"deployment.md, {heading})" in alarm["AlarmDescription"]["Fn::Sub"], f"{name} does not say what to do")
         expect(f"\n### {heading}\n" in explained, f"infra/docs/deployment.md does not explain {heading}")

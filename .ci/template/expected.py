@@ -86,10 +86,12 @@ SAME_NAME = ["FunctionLogs", "ApiLogs", "AlarmEmail", "SlowMilliseconds", "Concu
 # Every alarm. Each notifies the topic when it goes off and when it is over, and is explained in infra/docs/deployment.md.
 ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "CartConflictsAlarm", "ConcurrencyAlarm", "FunctionErrorsAlarm",
           "FunctionThrottlesAlarm", "OverdueOrdersAlarm", "PaymentDisputesAlarm", "PaymentReviewsAlarm",
-          "ProviderErrorsAlarm", "ServerErrorsAlarm", "SlowAnswersAlarm", "TableThrottlesAlarm"]
+          "ProviderErrorsAlarm", "ServerErrorsAlarm", "SlowAnswersAlarm", "SweepStoppedAlarm", "TableThrottlesAlarm"]
 # Those that exist only where buyers can pay.
 PAYMENT_ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "OverdueOrdersAlarm", "PaymentDisputesAlarm",
-                  "PaymentReviewsAlarm", "ProviderErrorsAlarm"]
+                  "PaymentReviewsAlarm", "ProviderErrorsAlarm", "SweepStoppedAlarm"]
+# Those that go off without data.
+BREACHING = ["SweepStoppedAlarm"]
 
 # Without origins and credentials, in which the two forms differ.
 CORS = {

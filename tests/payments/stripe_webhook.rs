@@ -1,7 +1,7 @@
 //! POST /payments/webhook/stripe: a notice says only where to look.
 
 use super::support::{act, add, create, login, status};
-use local::stripe::Action;
+use local::stripe::{Action, Fault, FaultKind};
 use serde_json::json;
 use tests::{Call, Reply, TestStore};
 
@@ -90,4 +90,36 @@ async fn a_delayed_payment_is_decided_later() {
         assert_eq!(status(&store, &token, &begun).await.1, end);
     }
     assert_eq!(json!(store.payments.sessions().len()), 2);
+}
+
+#[tokio::test]
+async fn what_stripe_refuses_for_good_is_received_and_everything_else_is_sent_again() {
+    use FaultKind::{Cut, Status};
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    let begun = create(&store, &token).await;
+    store.payments.act(&begun.session, &Action::Pay).unwrap();
+    let event = store.payments.events().pop().unwrap();
+    let notice = async |fault: Option<FaultKind>| {
+        let notice = store.payments.signed(&event).unwrap();
+        if let Some(fault) = fault {
+            store.payments.inject(Fault::before(fault).on("/v1/checkout/sessions"));
+        }
+        send(&store, &notice.header, notice.body.as_bytes()).await
+    };
+    // An unknown object, one that the key may not see in this mode, and a request that makes no sense.
+    for status in [400, 402, 404] {
+        assert_eq!(notice(Some(Status(status))).await.status, 200, "{status}");
+    }
+    // A key of ours, too many requests, a server that fails, and a connection that breaks.
+    for fault in [Status(401), Status(403), Status(429), Status(500), Status(503), Cut] {
+        let reply = notice(Some(fault)).await;
+        assert_eq!(reply.status, 503, "{fault:?}");
+        assert_ne!(reply.header("retry-after"), "", "{fault:?}");
+    }
+    let reply = notice(None).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.data(), json!({ "received": true }));
+    assert_eq!(status(&store, &token, &begun).await.1, "PAID");
 }

@@ -239,7 +239,7 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
             tracing::error!(reason, "the payment provider is not available");
             return StoreError::unavailable("payment provider").into();
         }
-        CreateError::Provider(ProviderError::Refused(reason)) => {
+        CreateError::Provider(ProviderError::Refused(reason) | ProviderError::Key(reason)) => {
             tracing::error!(reason, "the payment provider refuses a checkout");
             CreateRefusal::Refused
         }

@@ -62,20 +62,25 @@ impl Endpoint for StripeWebhook {
             Error::Refused(WebhookRefusal::Signature)
         })?;
         if let Some(notice) = notice {
-            act(&state.base.db, clock, stripe, &notice).await.map_err(later)?;
+            act(&state.base.db, clock, stripe, &notice).await.or_else(answered)?;
         }
         Ok(Json::of(&Receipt { received: true }))
     }
 }
 
-/// Stripe sends the notice again.
-pub fn later<R>(error: SettleError) -> Error<R> {
-    match error {
+/// Decides whether Stripe sends the notice again. What it refuses for good, such as an object of another account, it would
+/// refuse again; a key is ours to correct.
+fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
+    Err(match error {
         SettleError::Store(error) => error.into(),
-        SettleError::Provider(ProviderError::Unavailable(reason) | ProviderError::Refused(reason)) => {
+        SettleError::Provider(ProviderError::Refused(reason)) => {
+            tracing::warn!(reason, "a notice about something that the payment provider does not show");
+            return Ok(());
+        }
+        SettleError::Provider(ProviderError::Unavailable(reason) | ProviderError::Key(reason)) => {
             tracing::error!(reason, "the payment provider could not be asked");
             StoreError::unavailable("payment provider").into()
         }
         SettleError::Conflict => StoreError::unavailable("TransactWriteItems").into(),
-    }
+    })
 }

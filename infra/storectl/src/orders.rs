@@ -2,7 +2,7 @@
 //! themselves are [`shared::usecases::orders`].
 
 use crate::table::each;
-use shared::model::{Goal, InternalId, Order, User};
+use shared::model::{Goal, InternalId, User};
 use shared::store::codec::{Row, decode_live, key_of};
 use shared::store::keys::prefix;
 use shared::store::orders::{COUNTED, StoredOrder};
@@ -80,10 +80,10 @@ pub async fn repair(db: &Db, audit: &Audit, goals: &[Goal]) -> Result<usize, Sto
     Ok(left + usize::from(!written))
 }
 
-async fn all_orders(db: &Db) -> Result<Vec<Order>, StoreError> {
+async fn all_orders(db: &Db) -> Result<Vec<StoredOrder>, StoreError> {
     let mut orders = Vec::new();
     each(db, prefix::ORDER, |item| {
-        orders.push(StoredOrder::decode(&key_of(&item)?, Row::from(item))?.order);
+        orders.push(StoredOrder::decode(&key_of(&item)?, Row::from(item))?);
         Ok::<(), StoreError>(())
     })
     .await?;

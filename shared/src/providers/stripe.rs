@@ -13,7 +13,7 @@ use outgoing::OutgoingError;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     ApiBase, Call, Charge, Client, Dispute, Event, EventKind, Expandable, IdempotencyKey, IntentStatus, Invalid, Line,
-    NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, SessionStatus, WebhookSecret,
+    NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, RefusalKind, SessionStatus, WebhookSecret,
 };
 
 /// Stripe, with the keys of one account.
@@ -184,6 +184,10 @@ fn failed(error: &stripe::Error) -> ProviderError {
         }
         _ => error.to_string(),
     };
+    if error.refusal().is_some_and(|refusal| matches!(refusal.kind, RefusalKind::Key | RefusalKind::Permission)) {
+        payment_event(PaymentEvent::ProviderError, 1);
+        return ProviderError::Key(text);
+    }
     if error.is_final() {
         return ProviderError::Refused(text);
     }

@@ -4,31 +4,33 @@ use crate::model::{Donations, Donor, Money, MonthSum, UserId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Whether an order is added to the statistics or removed from them.
+/// How the statistics follow an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adjustment {
     /// It is counted from now on.
     Add,
+    /// A part of it was refunded; the rest is still counted.
+    Reduce,
     /// It is no longer counted.
     Remove,
 }
 
 impl Adjustment {
-    /// A sum after an order of `total` was added or removed; never negative.
+    /// A sum after `amount` was added or taken off; never negative.
     #[must_use]
-    pub fn apply(self, sum: Money, total: Money) -> Money {
+    pub fn apply(self, sum: Money, amount: Money) -> Money {
         match self {
-            Self::Add => sum + total,
-            Self::Remove => sum.less(total),
+            Self::Add => sum + amount,
+            Self::Reduce | Self::Remove => sum.less(amount),
         }
     }
 }
 
-/// Adds an order of `total` to some goals, or removes it.
-pub fn apply_to_goals(sums: &mut BTreeMap<String, Money>, goals: &[String], adjustment: Adjustment, total: Money) {
+/// Adds `amount` to some goals, or takes it off.
+pub fn apply_to_goals(sums: &mut BTreeMap<String, Money>, goals: &[String], adjustment: Adjustment, amount: Money) {
     for goal in goals {
         let sum = sums.entry(goal.clone()).or_default();
-        *sum = adjustment.apply(*sum, total);
+        *sum = adjustment.apply(*sum, amount);
     }
 }
 

@@ -80,10 +80,10 @@ pub fn by_beneficiary(order: &Order, sums: &[Money]) -> BTreeMap<UserId, BTreeMa
     all
 }
 
-/// The order with its lines' totals less what was refunded of its price.
+/// The order with its price, and its lines' totals, less what was refunded of it.
 #[must_use]
 pub fn without_refunded(order: &Order, refunded: Money) -> Order {
-    let mut order = order.clone();
+    let mut order = Order { price: order.price.less(refunded), ..order.clone() };
     let parts = spread(&order.lines, refunded.min(order.total()));
     for (line, part) in order.lines.iter_mut().zip(parts) {
         line.total = line.total.less(part);

@@ -24,10 +24,11 @@ pub struct StoredOrder {
 }
 
 impl StoredOrder {
-    /// Whether the statistics do not show the order's status yet.
+    /// Whether the statistics do not show the order's status, or what was refunded of it, yet.
     #[must_use]
     pub fn statistics_due(&self) -> bool {
-        self.effects.counted.is_some_and(|counted| counted != self.should_count())
+        let OrderEffects { counted, refunded, counted_refunded, .. } = &self.effects;
+        counted.is_some_and(|counted| counted != self.should_count() || (counted && refunded != counted_refunded))
     }
 
     /// Whether the statistics should count the order.
@@ -74,8 +75,8 @@ impl StoredOrder {
         Ok(Write::put(self.key(), self.encode()?).only_if_absent())
     }
 
-    /// The write that changes the status, on the condition that status and hold are as they were read. It adds the mark
-    /// of the statistics to an order that has none.
+    /// The write that changes the status, on the condition that status, hold and refunds are as they were read. It adds the
+    /// mark of the statistics to an order that has none.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if the lines cannot be encoded.
@@ -114,9 +115,13 @@ impl StoredOrder {
         if self.effects.held {
             values.insert(":held".to_owned(), yes);
         }
+        let refunded = self.refunded_as_read();
+        if self.effects.refunded > Money::ZERO {
+            values.insert(":before".to_owned(), AttributeValue::N(self.effects.refunded.minor().to_string()));
+        }
         let expression = format!("SET {} REMOVE {}", set.join(", "), removed.join(", "));
         let write = Write::update(self.key(), expression)
-            .only_if(format!("#status = :from AND {held}"))
+            .only_if(format!("#status = :from AND {held} AND {refunded}"))
             .name("#status", "status")
             .text(":from", self.order.status.as_str())
             .text(":to", change.to.as_str());
@@ -190,17 +195,27 @@ impl StoredOrder {
             .value(":no", AttributeValue::Bool(false))
     }
 
-    /// The write that notes how much of the order is refunded by now, on the condition that nobody noted more meanwhile.
-    #[must_use]
-    pub fn set_refunded<G>(&self, refunded: Money) -> Write<G> {
+    /// The writes that note how much of the order is refunded by now, on the condition that nobody noted more meanwhile.
+    /// The sweep looks at `due` (seconds since 1970 UTC) whether the statistics show it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if the row cannot be encoded.
+    pub fn set_refunded<G>(&self, refunded: Money, due: i64) -> Result<Vec<Write<G>>, StoreError> {
         let before = self.effects.refunded.minor();
-        let write = Write::update(self.key(), "SET refunded = :refunded").number(":refunded", refunded.minor());
-        let write = write.name("#status", "status").text(":paid", OrderStatus::Paid.as_str());
-        if before == 0 {
-            write.only_if("#status = :paid AND attribute_not_exists(refunded)")
-        } else {
-            write.only_if("#status = :paid AND refunded = :before").number(":before", before)
-        }
+        let write = Write::update(self.key(), "SET refunded = :refunded, due = :due")
+            .only_if(format!("#status = :paid AND {}", self.refunded_as_read()))
+            .name("#status", "status")
+            .text(":paid", OrderStatus::Paid.as_str())
+            .number(":refunded", refunded.minor())
+            .number(":due", due);
+        let write = if before == 0 { write } else { write.number(":before", before) };
+        let earlier = self.unfinished().filter(|_| self.effects.due != Some(due)).map(Write::delete);
+        Ok([write, Unfinished::put(&self.order, due)?].into_iter().chain(earlier).collect())
+    }
+
+    /// The condition that as much is refunded as was read; `:before` if that is anything.
+    fn refunded_as_read(&self) -> &'static str {
+        if self.effects.refunded == Money::ZERO { "attribute_not_exists(refunded)" } else { "refunded = :before" }
     }
 
     /// The writes that let the sweep look at the order at `due` (seconds since 1970 UTC), and not before.
@@ -223,28 +238,38 @@ impl StoredOrder {
         vec![Write::update(self.key(), "REMOVE due").only_if("due = :due").number(":due", due), Write::delete(row)]
     }
 
-    /// The write that marks the order as counted for these goals, on the condition that status and mark are as they were
-    /// read.
+    /// The write that marks the order, less what is refunded of it, as counted for these goals, on the condition that
+    /// status and mark are as they were read.
     #[must_use]
     pub fn mark_counted<G>(&self, goals: Vec<String>) -> Write<G> {
         let goals = goals.into_iter().map(AttributeValue::S).collect();
-        self.mark("SET counted = :now, #goals = :goals", true).value(":goals", AttributeValue::L(goals))
+        self.mark("SET counted = :now, counted_refunded = :refunded, #goals = :goals", false)
+            .name("#goals", "goals")
+            .value(":now", AttributeValue::Bool(true))
+            .number(":refunded", self.effects.refunded.minor())
+            .value(":goals", AttributeValue::L(goals))
+    }
+
+    /// The write that marks what is refunded of the order as taken off, on the same condition.
+    #[must_use]
+    pub fn mark_refunded<G>(&self) -> Write<G> {
+        self.mark("SET counted_refunded = :refunded", true).number(":refunded", self.effects.refunded.minor())
     }
 
     /// The write that marks the order as no longer counted, on the same condition.
     #[must_use]
     pub fn mark_not_counted<G>(&self) -> Write<G> {
-        self.mark("SET counted = :now REMOVE #goals", false)
+        self.mark("SET counted = :now REMOVE counted_refunded, #goals", true)
+            .name("#goals", "goals")
+            .value(":now", AttributeValue::Bool(false))
     }
 
     fn mark<G>(&self, expression: &str, counted: bool) -> Write<G> {
         Write::update(self.key(), expression)
             .only_if("#status = :status AND counted = :before")
             .name("#status", "status")
-            .name("#goals", "goals")
             .text(":status", self.order.status.as_str())
-            .value(":before", AttributeValue::Bool(!counted))
-            .value(":now", AttributeValue::Bool(counted))
+            .value(":before", AttributeValue::Bool(counted))
     }
 }
 

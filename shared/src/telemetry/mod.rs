@@ -4,7 +4,7 @@
 mod lines;
 mod payments;
 
-pub use payments::{PaymentEvent, payment_event};
+pub use payments::{PaymentEvent, overdue_orders, payment_event};
 
 use crate::http::wire::{self, Decimal};
 use lines::Lines;

@@ -45,23 +45,39 @@ pub fn payment_event(event: PaymentEvent, count: u32) {
     let _ = METER.try_with(|meter| meter.payments.add(event, count));
 }
 
+/// Notes how many orders are overdue. Zero is written too: without it nobody would see that the sweep has stopped.
+pub fn overdue_orders(count: u32) {
+    let _ = METER.try_with(|meter| meter.payments.set(PaymentEvent::Overdue, count));
+}
+
 /// The events of one request.
 #[derive(Debug, Default)]
-pub(super) struct Noted([Cell<u32>; PaymentEvent::ALL.len()]);
+pub(super) struct Noted([Cell<Option<u32>>; PaymentEvent::ALL.len()]);
 
 impl Noted {
     /// Adds to the count of an event.
     pub(super) fn add(&self, event: PaymentEvent, count: u32) {
-        // The events are numbered in the order of ALL.
-        if let Some(noted) = self.0.get(event as usize) {
-            noted.set(noted.get().saturating_add(count));
+        if let (Some(noted), 1..) = (self.place(event), count) {
+            noted.set(Some(noted.get().unwrap_or_default().saturating_add(count)));
         }
     }
 
-    /// The metrics of the events that happened, with their counts.
+    /// Sets the count of an event, zero included.
+    pub(super) fn set(&self, event: PaymentEvent, count: u32) {
+        if let Some(noted) = self.place(event) {
+            noted.set(Some(count));
+        }
+    }
+
+    fn place(&self, event: PaymentEvent) -> Option<&Cell<Option<u32>>> {
+        // The events are numbered in the order of ALL.
+        self.0.get(event as usize)
+    }
+
+    /// The metrics of the events that were noted, with their counts.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
         let all = PaymentEvent::ALL.into_iter().zip(&self.0);
-        all.map(|(event, count)| (event.metric(), count.get())).filter(|(_, count)| *count > 0)
+        all.filter_map(|(event, count)| Some((event.metric(), count.get()?)))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -77,6 +93,15 @@ impl Noted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_overdue_orders_are_noted_as_zero() {
+        let noted = Noted::default();
+        noted.add(PaymentEvent::Review, 0);
+        noted.set(PaymentEvent::Overdue, 0);
+        assert_eq!(noted.counts().collect::<Vec<_>>(), [("OverdueOrders", 0)]);
+        assert!(noted.emits("OverdueOrders") && !noted.emits("PaymentReviews") && !noted.is_empty());
+    }
 
     #[test]
     fn every_event_has_a_place_and_a_metric_of_its_own() {

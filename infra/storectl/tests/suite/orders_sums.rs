@@ -2,6 +2,7 @@
 
 use crate::orders_support::Shop;
 use shared::model::{Donations, Donor, Goal, Holding, ItemId, Money, Order, OrderStatus, Patron, User, UserId};
+use shared::rules::order::without_refunded;
 use shared::rules::patrons::largest;
 use shared::rules::statistics::derive;
 use shared::store::orders::{StoredOrder, get as show};
@@ -44,7 +45,8 @@ pub async fn orders(db: &Db) -> Vec<StoredOrder> {
 pub async fn assert_sums(db: &Db, facts: &Facts) {
     let stored = orders(db).await;
     assert!(stored.iter().all(|order| !order.statistics_due()), "statistics are behind");
-    let orders: Vec<Order> = stored.iter().map(|stored| stored.order.clone()).collect();
+    let less_refunds = |stored: &StoredOrder| without_refunded(&stored.order, stored.effects.refunded);
+    let orders: Vec<Order> = stored.iter().map(less_refunds).collect();
     let users: BTreeMap<UserId, &User> = facts.users.iter().map(|user| (user.id, user)).collect();
     let shown = statistics::donations(db).await.unwrap();
     let at =

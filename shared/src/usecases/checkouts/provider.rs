@@ -71,4 +71,15 @@ pub enum ProviderError {
     /// It refuses the call, now and later. Nothing was done.
     #[error("the payment provider refuses: {0}")]
     Refused(String),
+    /// It refuses our key, until an operator changes it. Nothing was done.
+    #[error("the payment provider refuses the key: {0}")]
+    Key(String),
+}
+
+impl ProviderError {
+    /// Whether it is certain that nothing was done.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Key(_))
+    }
 }

@@ -2,11 +2,10 @@
 
 use super::follow_up::follow_up;
 use super::provider::{Provider, ProviderError, Session};
+use super::refund::refund_in_part;
 use crate::clock::Clock;
 use crate::model::{InternalId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId};
-use crate::rules::order::{by_beneficiary, spread};
 use crate::rules::payment::{Decision, PaymentState, decide};
-use crate::store::ledgers::{self, LedgerChange};
 use crate::store::names;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send, send_patiently};
@@ -116,7 +115,7 @@ pub(super) async fn end<P: Provider>(
         Some(session) => session,
         None => match open_session(db, clock, provider, stored).await {
             Ok(session) => session.id,
-            Err(SettleError::Provider(ProviderError::Refused(_))) => return Ok(Settled::Changed),
+            Err(SettleError::Provider(error)) if error.is_refusal() => return Ok(Settled::Changed),
             Err(error) => return Err(error),
         },
     };
@@ -155,17 +154,12 @@ pub async fn settle_with<P: Provider>(
             Decision::Refund => {
                 change(db, &stored, &Step::to(OrderStatus::Refunded, clock.seconds())).await?.is_written()
             }
-            Decision::RefundInPart(refunded) => refund_in_part(db, &stored, refunded).await?,
-            Decision::Review(reason) => {
-                tracing::error!(order = %id, reason, "a payment needs an operator");
-                telemetry::payment_event(PaymentEvent::Review, 1);
-                let write: Write = stored.set_review(reason);
-                send(db, vec![write]).await? == Sent::Written
-            }
+            Decision::RefundInPart(refunded) => refund_in_part(db, clock, &stored, refunded).await?,
+            Decision::Review(reason) => review(db, &stored, reason).await?,
         };
         if !written {
             telemetry::conflict();
-        } else if decision == Decision::Pay && state.refunded > Money::ZERO {
+        } else if matches!(decision, Decision::Pay | Decision::PayOrRefund) && state.refunded > Money::ZERO {
             // It is seen for the first time when a part is refunded already.
             is_paid = true;
         } else {
@@ -208,7 +202,7 @@ pub(super) async fn open_session<P: Provider>(
     stored: &StoredOrder,
 ) -> Result<Session, SettleError> {
     let opened = provider.open(stored).await;
-    if let Err(ProviderError::Refused(_)) = &opened {
+    if opened.as_ref().is_err_and(ProviderError::is_refusal) {
         give_up(db, clock, &stored.order.internal_id).await?;
     }
     Ok(opened?)
@@ -260,13 +254,26 @@ async fn pay<P: Provider>(
             let Some(intent) = &state.intent else { return Ok(false) };
             tracing::error!(order = %id, "a late payment is refunded: what it bought is gone");
             telemetry::payment_event(PaymentEvent::AutomaticRefund, 1);
-            provider.refund(&stored.order, intent, stored.order.price, &format!("refund-{id}-0")).await?;
+            let before = state.refunded;
+            let (rest, key) = (stored.order.price.less(before), format!("refund-{id}-{}", before.minor()));
+            match provider.refund(&stored.order, intent, rest, &key).await {
+                Err(ProviderError::Refused(reason)) => return review(db, stored, &reason).await,
+                refunded => refunded?,
+            }
             if stored.order.status != OrderStatus::Pending {
                 return Ok(true);
             }
             Ok(change(db, stored, &Step::to(OrderStatus::Cancelled, clock.seconds())).await?.is_written())
         }
     }
+}
+
+/// Notes that an operator has to look at an order.
+async fn review(db: &Db, stored: &StoredOrder, reason: &str) -> Result<bool, SettleError> {
+    tracing::error!(order = %stored.order.internal_id, reason, "a payment needs an operator");
+    telemetry::payment_event(PaymentEvent::Review, 1);
+    let write: Write = stored.set_review(reason);
+    Ok(send(db, vec![write]).await? == Sent::Written)
 }
 
 /// Writes that an order is paid. Recipients without an account get one. What is held cannot be refused: if a gift came in
@@ -322,23 +329,4 @@ async fn account(db: &Db, clock: &dyn Clock, name: &PlayerName) -> Result<Option
     let config = published::read_active_version(db).await?.unwrap_or_default().config;
     let row = accounts::create(db, &config, name, clock.seconds(), std::future::ready(Ok(()))).await?;
     Ok(row.map(|row| row.user))
-}
-
-/// Notes that `refunded` of a paid order is refunded by now, and takes the increase off what the ledgers call paid.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
-pub async fn refund_in_part(db: &Db, stored: &StoredOrder, refunded: Money) -> Result<bool, StoreError> {
-    let order = &stored.order;
-    let before = spread(&order.lines, stored.effects.refunded.min(order.total()));
-    let after = spread(&order.lines, refunded.min(order.total()));
-    // A line's part may be a minor unit less than before: the parts are rounded so that they add up.
-    let increase = before.into_iter().zip(after).map(|(before, after)| after - before).collect::<Vec<_>>();
-    let mut writes: Vec<Write> = vec![stored.set_refunded(refunded)];
-    for (user, lines) in by_beneficiary(order, &increase) {
-        let change = |(item, paid): (_, Money)| LedgerChange { item, units: 0, paid: -paid.minor(), at_most: None };
-        let changes: Vec<LedgerChange> = lines.into_iter().map(change).collect();
-        writes.push(ledgers::add(user, &changes));
-    }
-    Ok(send(db, writes).await? == Sent::Written)
 }

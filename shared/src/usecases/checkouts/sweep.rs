@@ -11,7 +11,7 @@ use crate::store::keys::Key;
 use crate::store::orders::{self, Due, Notices};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError};
-use crate::telemetry::{PaymentEvent, payment_event};
+use crate::telemetry::overdue_orders;
 use crate::usecases::orders::refusal::Write;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -63,7 +63,7 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
         swept.failed += notices(db, clock, provider).await?;
     }
     let overdue = orders::due(db, clock.seconds().saturating_sub(OVERDUE)).await?;
-    payment_event(PaymentEvent::Overdue, u32::try_from(overdue.len()).unwrap_or(u32::MAX));
+    overdue_orders(u32::try_from(overdue.len()).unwrap_or(u32::MAX));
     Ok(swept)
 }
 

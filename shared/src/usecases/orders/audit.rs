@@ -90,14 +90,15 @@ pub async fn repair(db: &Db, audit: &Audit) -> Result<usize, StoreError> {
 /// [`StoreError`] if the database does not respond.
 pub async fn rewrite_donations(
     db: &Db,
-    orders: Vec<Order>,
+    orders: Vec<StoredOrder>,
     users: &[User],
     goals: &[Goal],
 ) -> Result<bool, StoreError> {
     let by_id: BTreeMap<UserId, &User> = users.iter().map(|user| (user.id, user)).collect();
     // The name of an erased owner must not be shown again.
+    let orders = orders.iter().map(|stored| without_refunded(&stored.order, stored.effects.refunded));
     let (known, erased): (Vec<Order>, Vec<Order>) =
-        orders.into_iter().partition(|order| order.owner.is_none_or(|owner| by_id.contains_key(&owner)));
+        orders.partition(|order| order.owner.is_none_or(|owner| by_id.contains_key(&owner)));
     let anonymous = erased.into_iter().map(|order| Order { owner: None, ..order });
     let all: Vec<Order> = known.into_iter().chain(anonymous).collect();
     let mut shown = VersionedDonations::read(db).await?;
@@ -162,7 +163,7 @@ impl TableSums {
             return;
         }
         let sums = |order: Order| derive(&[Order { status: OrderStatus::Paid, ..order }], &BTreeMap::new(), &[], 0);
-        // A refund in part is taken off what the ledgers call paid.
+        // A refund in part is taken off what ledgers and statistics call paid.
         let derived = sums(without_refunded(order, stored.effects.refunded));
         for (item, sold) in derived.sold {
             self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(sold).unwrap_or(i64::MAX));
@@ -178,7 +179,7 @@ impl TableSums {
                 self.expect(keys::ledger(user), format!("p{item}"), held.paid.minor());
             }
         }
-        for donor in sums(order.clone()).patrons {
+        for donor in derived.patrons {
             self.of_users.insert(keys::patron(donor.user), donor.user);
             self.expect(keys::patron(donor.user), AMOUNT.to_owned(), donor.amount.minor());
         }

@@ -12,17 +12,17 @@ use crate::store::statistics::{self, VersionedDonations};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, keys, read_live};
 
-/// The writes that add an order of `total` to its owner's sum or remove it. A user with a sum of zero is not a patron.
+/// The writes that add `amount` to a user's sum or take it off. A user with a sum of zero is not a patron.
 pub(super) async fn adjust(
     db: &Db,
     user: &User,
     adjustment: Adjustment,
-    total: Money,
+    amount: Money,
 ) -> Result<Vec<Write>, StoreError> {
     let key = keys::patron(user.id);
     let before: Option<Donor> = read_live(db, &key).await?;
     let before = before.map_or(Money::ZERO, |donor| donor.amount);
-    let changed = Donor::new(user, adjustment.apply(before, total));
+    let changed = Donor::new(user, adjustment.apply(before, amount));
     let top = change_top(db, Patron::from(&changed)).await?;
     let row = if changed.amount > Money::ZERO {
         let item = encode_live(&key, &changed)?;

@@ -3,8 +3,9 @@
 
 use super::refusal::Write;
 use super::{STATISTICS_ROUNDS, active_version, patrons, pause_before};
-use crate::model::{Donations, Donor, InternalId, MonthSum, PaidOrder, RecentDonation, Settings, User};
+use crate::model::{Donations, Donor, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User};
 use crate::rules::donations::{Adjustment, apply_to_goals, rank, ranking};
+use crate::rules::order::without_refunded;
 use crate::store::codec::encode_live;
 use crate::store::keys::{self, Key};
 use crate::store::orders::{self, StoredOrder};
@@ -58,21 +59,44 @@ pub async fn catch_up(db: &Db, id: &InternalId) -> Result<CatchUp, StoreError> {
     Ok(CatchUp::Conflict)
 }
 
+/// What the statistics have to follow.
+struct Change {
+    adjustment: Adjustment,
+    /// What is added or taken off.
+    amount: Money,
+    /// The order less what is refunded of it.
+    order: Order,
+}
+
+impl Change {
+    fn of(stored: &StoredOrder) -> Self {
+        let order = without_refunded(&stored.order, stored.effects.refunded);
+        let counted = stored.order.total().less(stored.effects.counted_refunded);
+        let (adjustment, amount) = match (stored.should_count(), stored.effects.counted) {
+            (false, _) => (Adjustment::Remove, counted),
+            (true, Some(true)) => (Adjustment::Reduce, counted.less(order.total())),
+            (true, _) => (Adjustment::Add, order.total()),
+        };
+        Self { adjustment, amount, order }
+    }
+}
+
 /// All writes that follow from one order.
 async fn plan(db: &Db, mut shown: VersionedDonations, stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
-    let adjustment = if stored.should_count() { Adjustment::Add } else { Adjustment::Remove };
-    let goals = match adjustment {
+    let change = Change::of(stored);
+    let goals = match change.adjustment {
         Adjustment::Add => published_goals(db).await?,
-        // It is removed from the goals that it was added to, whatever is published now.
-        Adjustment::Remove => {
+        // It is taken off the goals that it was added to, whatever is published now.
+        Adjustment::Reduce | Adjustment::Remove => {
             let all = || shown.donations.goals.keys().cloned().collect();
             stored.effects.goals.clone().unwrap_or_else(all)
         }
     };
-    apply_to_goals(&mut shown.donations.goals, &goals, adjustment, stored.order.total());
-    let mut writes = owners_writes(db, &mut shown.donations, stored, adjustment).await?;
-    writes.push(match adjustment {
+    apply_to_goals(&mut shown.donations.goals, &goals, change.adjustment, change.amount);
+    let mut writes = owners_writes(db, &mut shown.donations, &change).await?;
+    writes.push(match change.adjustment {
         Adjustment::Add => stored.mark_counted(goals),
+        Adjustment::Reduce => stored.mark_refunded(),
         Adjustment::Remove => stored.mark_not_counted(),
     });
     writes.push(shown.write()?);
@@ -86,41 +110,37 @@ async fn published_goals(db: &Db) -> Result<Vec<String>, StoreError> {
 }
 
 /// The writes for the order's owner. A user who was erased stays erased.
-async fn owners_writes(
-    db: &Db,
-    donations: &mut Donations,
-    stored: &StoredOrder,
-    adjustment: Adjustment,
-) -> Result<Vec<Write>, StoreError> {
-    let order = &stored.order;
+async fn owners_writes(db: &Db, donations: &mut Donations, change: &Change) -> Result<Vec<Write>, StoreError> {
+    let Change { adjustment, amount, order } = change;
     let Some(id) = order.owner else { return Ok(Vec::new()) };
     let (key, row) = (keys::paid_order(order.created_at, order.id), PaidOrder::new(order, id));
     let user = users::read(db, std::iter::once(id)).await?.remove(&id);
     let mut writes = Vec::new();
-    if adjustment == Adjustment::Remove {
+    let is_counted = *adjustment != Adjustment::Remove;
+    if !is_counted {
         writes.push(Write::delete(key.clone()));
     }
     let Some(user) = user else { return Ok(writes) };
     writes.push(users::must_exist(id));
-    if adjustment == Adjustment::Add {
+    if is_counted {
         writes.push(Write::put(key.clone(), encode_live(&key, &row)?));
     }
-    let added = (adjustment == Adjustment::Add).then(|| (key, RecentDonation::new(&row, &user)));
-    donations.recent = recent(db, &donations.recent, &order.internal_id, added).await?;
-    writes.extend(patrons::adjust(db, &user, adjustment, order.total()).await?);
-    writes.extend(month_write(db, donations, stored, &user, adjustment).await?);
+    let shown = is_counted.then(|| (key, RecentDonation::new(&row, &user)));
+    donations.recent = recent(db, &donations.recent, &order.internal_id, shown).await?;
+    writes.extend(patrons::adjust(db, &user, *adjustment, *amount).await?);
+    writes.extend(month_write(db, donations, change, &user).await?);
     Ok(writes)
 }
 
-/// The recent donations after an order was added or removed.
+/// The recent donations after an order was changed: with what is shown of it from now on, or without it.
 async fn recent(
     db: &Db,
     known: &[RecentDonation],
     changed: &InternalId,
-    added: Option<(Key, RecentDonation)>,
+    shown: Option<(Key, RecentDonation)>,
 ) -> Result<Vec<RecentDonation>, StoreError> {
     let mut all = newest(db, known, |row| row.order == *changed).await?;
-    all.extend(added);
+    all.extend(shown);
     all.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
     all.truncate(Donations::RECENT);
     Ok(all.into_iter().map(|(_, donation)| donation).collect())
@@ -130,19 +150,18 @@ async fn recent(
 async fn month_write(
     db: &Db,
     donations: &mut Donations,
-    stored: &StoredOrder,
+    change: &Change,
     user: &User,
-    adjustment: Adjustment,
 ) -> Result<Option<Write>, StoreError> {
-    let order = &stored.order;
+    let Change { adjustment, amount, order } = change;
     let month = Donations::month_of(order.created_at);
-    if month > donations.month && adjustment == Adjustment::Add {
+    if month > donations.month && *adjustment == Adjustment::Add {
         (donations.month, donations.top) = (month.clone(), Vec::new());
     }
     if month != donations.month {
         return Ok(None);
     }
-    let amount = adjustment.apply(month_sum(db, &month, user.id).await?, order.total());
+    let amount = adjustment.apply(month_sum(db, &month, user.id).await?, *amount);
     let changed = MonthSum { user: user.id, amount };
     if !rank(&mut donations.top, Donor::new(user, amount)) {
         donations.top = top_donors(db, &ranking(month_sums(db, &month).await?, changed)).await?;

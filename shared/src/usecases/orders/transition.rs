@@ -11,7 +11,7 @@ use crate::store::orders::{Payment, StatusChange, StoredOrder, Unfinished};
 use crate::store::{Db, carts};
 
 /// How many seconds after a payment or refund the sweep looks whether everything followed from it.
-const FOLLOW_UP: i64 = 60;
+pub(in crate::usecases) const FOLLOW_UP: i64 = 60;
 
 /// A change of status.
 #[derive(Debug, Clone, Copy)]

@@ -53,6 +53,11 @@ pub(super) fn of_settle(error: SettleError) -> Failure {
         SettleError::Provider(ProviderError::Refused(text)) => {
             Failure::refused(format!("The payment provider refuses: {text}."), "Look at the provider's dashboard.")
         }
+        SettleError::Provider(ProviderError::Key(text)) => Failure::new(
+            Exit::Denied,
+            format!("The payment provider refuses the key: {text}."),
+            "Look at it with `storectl payments show`.",
+        ),
         SettleError::Provider(ProviderError::Unavailable(text)) => Failure::new(
             Exit::Unavailable,
             format!("The payment provider is not available: {text}."),

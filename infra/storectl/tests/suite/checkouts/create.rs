@@ -1,15 +1,18 @@
 //! Beginning a checkout.
 
 use super::books::{assert_books, assert_none_payable, assert_quiet};
-use super::support::{FREE, GIFT, Market, PRICE, Refused, TWENTY, VIRTUAL, gift, line, load};
-use crate::orders_support::{BALANCE, FIVE, PLAIN, TWO_EACH};
+use super::support::{FREE, GIFT, Instance, Market, PRICE, Refused, TWENTY, VIRTUAL, gift, line, load};
+use crate::orders_sums::orders;
+use crate::orders_support::{BALANCE, FIVE, PLAIN, Sabotage, TWO_EACH};
 use shared::model::{ItemId, Money, OrderStatus, Payments, UserId};
+use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
 use shared::store::names::NameRow;
 use shared::store::{keys, read_live};
 use shared::usecases::carts::{CartSources, LoadedCart};
 use shared::usecases::checkouts::Settled;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 const NO_BALANCES: BTreeMap<u64, i64> = BTreeMap::new();
 
@@ -221,4 +224,52 @@ async fn a_player_without_an_account_gets_one_when_the_gift_is_paid() {
     assert_eq!((market.shop.held(user.get(), GIFT).await, market.shop.held(user.get(), TWENTY).await), (1, 1));
     assert_eq!(market.shop.held(1, GIFT).await, 0);
     assert_quiet(&market, &NO_BALANCES).await;
+}
+
+/// An instance that is killed at its `nth` transaction, before or right after it is written.
+fn killed(market: &Market, nth: usize, is_written: bool) -> Instance {
+    let mut transactions = 0;
+    market.failing(move |_, operation| {
+        let is_transaction = operation == "TransactWriteItems";
+        transactions += usize::from(is_transaction);
+        match transactions {
+            at if at < nth => None,
+            at if at == nth && is_transaction && is_written => Some(Sabotage::After),
+            _ => Some(Sabotage::Before),
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_was_killed_with_its_order_written_is_taken_over_at_once() {
+    let market = Market::open().await;
+    market.fill(1, &[(FIVE, 5)], None).await;
+    // The first transaction notes the units that are about to be counted, the second writes the order.
+    market.create_by(&killed(&market, 2, true), 1).await.unwrap_err();
+    assert_eq!((market.shop.sold(FIVE).await, market.provider.opened()), (5, 0));
+    let order = market.create(1).await.unwrap().order;
+    assert_eq!((market.shop.sold(FIVE).await, market.provider.opened()), (5, 1));
+    assert_eq!(orders(&market.shop.db).await.len(), 1, "the same order goes on");
+    market.provider.pay(&order);
+    market.settle(&order).await;
+    market.sweep_later().await;
+    assert_quiet(&market, &NO_BALANCES).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn units_of_a_request_that_was_killed_before_its_order_come_back_within_six_minutes() {
+    let market = Market::open().await;
+    market.fill(1, &[(FIVE, 5)], None).await;
+    market.create_by(&killed(&market, 2, false), 1).await.unwrap_err();
+    assert_eq!(market.shop.sold(FIVE).await, 5);
+    // Nothing says whose units they are before the row is due.
+    let refused = market.create(1).await.unwrap_err();
+    let is_gone =
+        |refusal: &CheckoutRefusal| matches!(refusal, CheckoutRefusal::SoldOut { .. } | CheckoutRefusal::Left { .. });
+    assert!(matches!(&refused, Refused::Refused(refusal) if is_gone(refusal)), "{refused:?}");
+    market.clock().advance(Duration::from_mins(6));
+    market.sweep().await;
+    assert_eq!(market.shop.sold(FIVE).await, 0);
+    market.create(1).await.unwrap();
+    assert_eq!(market.shop.sold(FIVE).await, 5);
 }

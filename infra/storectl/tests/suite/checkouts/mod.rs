@@ -8,6 +8,7 @@ mod flash;
 mod model;
 mod provider;
 mod races;
+mod refunds;
 mod refusals;
 mod settle;
 mod status;

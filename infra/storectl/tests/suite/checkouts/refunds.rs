@@ -1,0 +1,173 @@
+//! Refunds in part: each increase is taken off ledgers and statistics once, and a refund in full takes off the rest.
+
+use super::books::assert_quiet;
+use super::support::{Market, PRICE, gift, line};
+use crate::orders_sums::{Facts, assert_sums};
+use crate::orders_support::{FIVE, PLAIN, Sabotage, paid};
+use proptest::prelude::*;
+use shared::model::{Donations, Donor, Holding, InternalId, ItemId, Money, MonthSum, OrderStatus, TopPatrons, UserId};
+use shared::rules::payment::PaymentState;
+use shared::store::keys::{self, Key};
+use shared::store::{ledgers, statistics};
+use shared::usecases::checkouts::{Settled, settle, settle_with};
+use shared::usecases::orders::record;
+use std::collections::BTreeMap;
+
+const NO_BALANCES: BTreeMap<u64, i64> = BTreeMap::new();
+/// What the fixture's buyers own is looked at: users 1 to this.
+const BUYERS: u64 = 4;
+
+/// Everything that an order changes but counters and codes.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown {
+    ledgers: Vec<Vec<(ItemId, Holding)>>,
+    donations: Donations,
+    patrons: Vec<Donor>,
+    top: TopPatrons,
+    month: Vec<MonthSum>,
+}
+
+async fn shown(market: &Market) -> Shown {
+    let db = &market.shop.db;
+    let mut owned = Vec::new();
+    for user in (1..=BUYERS).map(UserId::new) {
+        let mut rows = db.batch_get(vec![keys::ledger(user)]).await.unwrap();
+        let ledger = ledgers::take(&mut rows, user).unwrap();
+        owned.push(ledger.iter().filter(|(_, held)| *held != Holding::default()).collect());
+    }
+    let donations = statistics::donations(db).await.unwrap();
+    let month = statistics::month_sums(db, &donations.month).await.unwrap();
+    let mut patrons = statistics::patrons(db).await.unwrap();
+    patrons.sort_by_key(|donor| donor.user);
+    Shown { ledgers: owned, donations, patrons, top: statistics::top_patrons(db).await.unwrap(), month }
+}
+
+/// A paid checkout of user 1, with a gift for a player without an account. It costs more than the gift card has.
+async fn buy(market: &Market, units: u32, on_cart: Option<&str>) -> InternalId {
+    let lines = vec![line(1, FIVE, units), line(2, PLAIN, 12), gift(3, super::support::TWENTY, "Newcomer")];
+    market.fill_with(1, lines, on_cart).await;
+    let order = market.create(1).await.unwrap().order;
+    market.provider.pay(&order);
+    market.settle(&order).await;
+    order
+}
+
+async fn others_buy(market: &Market) {
+    for (id, user) in [("first", 1), ("second", 2)] {
+        let order = paid(id, Some(user), &[(FIVE, 1, PRICE), (PLAIN, 1, 37)]);
+        record(&market.shop.db, market.clock(), order).await.unwrap();
+    }
+}
+
+/// Refunds shares of what is left, in hundredths, and then all of it.
+async fn refund_by_parts(units: u32, on_cart: Option<&'static str>, shares: Vec<i64>) {
+    let (market, facts) = (Market::open().await, Facts::of_fixture());
+    others_buy(&market).await;
+    let before = shown(&market).await;
+    let order = buy(&market, units, on_cart).await;
+    let price = market.order(&order).await.order.price.minor();
+    let mut refunded = 0;
+    for share in shares {
+        let more = (price - refunded) * share / 100;
+        refunded += more;
+        market.provider.set(&order, |state| state.refunded = Money::from_minor(refunded));
+        let expected = if more > 0 { Settled::Changed } else { Settled::Unchanged };
+        assert_eq!(market.settle(&order).await, expected);
+        assert_eq!(market.settle(&order).await, Settled::Unchanged);
+        assert_sums(&market.shop.db, &facts).await;
+        let stored = market.order(&order).await;
+        assert_eq!((stored.order.status, stored.effects.refunded.minor()), (OrderStatus::Paid, refunded));
+        let recent = shown(&market).await.donations.recent;
+        let own = recent.iter().find(|donation| donation.order == order).unwrap();
+        assert_eq!(own.amount.minor(), price - refunded);
+    }
+    market.provider.set(&order, |state| state.refunded = Money::from_minor(price));
+    assert_eq!(market.settle(&order).await, Settled::Changed);
+    assert_eq!(market.status(&order).await, OrderStatus::Refunded);
+    assert_sums(&market.shop.db, &facts).await;
+    assert_eq!(shown(&market).await, before);
+    market.sweep_later().await;
+    assert_eq!(shown(&market).await, before);
+    assert_eq!(market.unfinished().await, 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn refunds_in_part_and_one_in_full_leave_nothing_of_an_order(
+        units in 1_u32..4,
+        on_cart in prop::option::of(prop::sample::select(vec!["once", "few", "card"])),
+        shares in prop::collection::vec(0_i64..100, 0..6),
+    ) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        runtime.unwrap().block_on(refund_by_parts(units, on_cart, shares));
+    }
+}
+
+/// The numbers of a key's attributes.
+async fn held(market: &Market, key: &Key, attribute: &str) -> i64 {
+    market.shop.number(key, attribute).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statistics_that_are_behind_of_a_refund_are_finished_by_the_sweep() {
+    let market = Market::open().await;
+    let order = buy(&market, 2, None).await;
+    market.provider.set(&order, |state| state.refunded = Money::from_minor(90));
+    // The transaction that notes the refund is written, and every later call fails.
+    let mut noted = false;
+    let failing = market.failing(move |_, operation| {
+        let fails = noted.then_some(Sabotage::Before);
+        noted |= operation == "TransactWriteItems";
+        fails
+    });
+    let stored = market.order(&order).await;
+    settle(&failing.db, market.clock(), &market.provider, &stored).await.unwrap_err();
+    let stored = market.order(&order).await;
+    assert_eq!((stored.effects.refunded.minor(), stored.statistics_due()), (90, true));
+    let patron = keys::patron(UserId::new(1));
+    assert_eq!(held(&market, &patron, "amount").await, 1_500);
+    market.sweep_later().await;
+    assert_eq!(held(&market, &patron, "amount").await, 1_410);
+    assert_sums(&market.shop.db, &Facts::of_fixture()).await;
+    assert_quiet(&market, &NO_BALANCES).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_in_full_that_meets_one_in_part_takes_off_only_the_rest() {
+    let market = Market::open().await;
+    others_buy(&market).await;
+    let before = shown(&market).await;
+    let order = buy(&market, 1, None).await;
+    let price = market.order(&order).await.order.price;
+    let says = async |refunded: i64| {
+        let state = PaymentState { refunded: Money::from_minor(refunded), ..market.provider.state(&order).unwrap() };
+        settle_with(&market.shop.db, market.clock(), &market.provider, &order, &state).await.unwrap()
+    };
+    for refunded in 60..67 {
+        says(refunded).await;
+    }
+    // Both read the same order; the one that is later decides again.
+    tokio::join!(says(67), says(price.minor()));
+    assert_eq!(market.status(&order).await, OrderStatus::Refunded);
+    market.sweep_later().await;
+    assert_eq!(shown(&market).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_in_part_brings_nothing_of_an_erased_owner_back() {
+    let market = Market::open().await;
+    let order = buy(&market, 1, None).await;
+    let user = UserId::new(1);
+    let rows = [keys::user(user), keys::ledger(user), keys::patron(user)];
+    for key in &rows {
+        market.shop.delete(key).await;
+    }
+    market.provider.set(&order, |state| state.refunded = Money::from_minor(90));
+    assert_eq!(market.settle(&order).await, Settled::Changed);
+    for key in &rows {
+        assert_eq!(market.shop.db.get(key, true).await.unwrap(), None);
+    }
+    assert!(!market.order(&order).await.statistics_due());
+}
