@@ -23,5 +23,6 @@ mod races;
 mod rights;
 mod rows;
 mod schedule;
+mod second_opinion;
 mod support;
 mod warm_up;

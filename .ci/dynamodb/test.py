@@ -1,7 +1,7 @@
 """A second opinion on the database: the black-box tests against another DynamoDB than the embedded one.
 
-    python .ci/dynamodb/test.py             all tests
-    python .ci/dynamodb/test.py cart        those whose name has this part, as with `cargo test`
+    python .ci/dynamodb/test.py                  all tests
+    python .ci/dynamodb/test.py races:: rows::   those whose name has one of these parts, as CI does with some
 
 The other one is ministack, in the Python environment of .ci/deploy/requirements.txt. Its code has nothing in common with the
 embedded engine's, so that the two cannot be wrong alike. Prints the tests that were skipped because they need that engine.
@@ -24,7 +24,7 @@ from cloud import Emulator  # noqa: E402
 def main():
     with Emulator(enforced=False) as account:
         environment = {**os.environ, "TEST_DYNAMODB": account.endpoint, "AWS_REGION": account.region}
-        command = ["cargo", "test", "--locked", "-q", "--workspace", "--test", "blackbox", *sys.argv[1:]]
+        command = ["cargo", "test", "--locked", "-q", "--workspace", "--test", "blackbox", "--", *sys.argv[1:]]
         done = subprocess.run(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
     skipped = re.findall(r"^skipped .*$", done.stdout, re.MULTILINE)
