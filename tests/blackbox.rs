@@ -24,6 +24,7 @@ mod reliability;
 mod rights;
 mod rows;
 mod schedule;
+mod second_opinion;
 mod security;
 mod supply_chain;
 mod support;

@@ -78,7 +78,9 @@ class Account:
 class Emulator(Account):
     """The emulated account while it runs. Leaves nothing behind but its log."""
 
-    def __init__(self):
+    def __init__(self, enforced=True):
+        """`enforced`: whether credentials and rights are checked."""
+        self.enforced = enforced
         self.port = _free_port()
         self.endpoint = f"http://127.0.0.1:{self.port}"
         # Of this process the emulator and everything that it starts inherit no AWS settings.
@@ -90,7 +92,7 @@ class Emulator(Account):
         self.log = WORK / "account.log"
 
     def __enter__(self):
-        settings = {"AUTH": "true", "BIND_HOST": "127.0.0.1", "LAMBDA_EXECUTOR": "local",
+        settings = {"AUTH": str(self.enforced).lower(), "BIND_HOST": "127.0.0.1", "LAMBDA_EXECUTOR": "local",
                     "GATEWAY_PORT": str(self.port), "MINISTACK_REGION": REGION, "TMPDIR": self.home.name,
                     "SFTP_ENABLED": "0", "IOT_MTLS_ENABLED": "0"}
         with self.log.open("wb") as log:

@@ -8,7 +8,7 @@ use shared::store::{keys, names};
 use shared::token::Via;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tests::{Call, NOW, Reply, TestStore};
+use tests::{Call, NOW, Reply, TWO_CHAINS, TestStore, needs_embedded_engine};
 
 fn log_in(name: &str) -> Call {
     Call::post("/auth/username").json(&json!({ "username": name }))
@@ -157,6 +157,9 @@ async fn an_address_may_try_twenty_times_a_minute_and_a_refused_attempt_makes_no
 
 #[tokio::test]
 async fn a_login_takes_one_round_trip_and_a_new_account_three() {
+    if needs_embedded_engine(TWO_CHAINS) {
+        return;
+    }
     let store = TestStore::open().await;
     store.warm_up().await;
     store.send(Call::get("/auth/chat")).await;

@@ -9,11 +9,16 @@ use local::engine::Engine;
 use shared::store::{Access, connector};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The variable with the URL of another database.
 const VARIABLE: &str = "TEST_DYNAMODB";
 /// The table's name in an engine that has no other one.
 const TABLE: &str = "storefront";
+
+/// Why a login's round trips are counted in the embedded engine only: it responds to concurrent calls at almost the same
+/// time. Of two chains of calls that run concurrently, a slower database lets the recorder count some steps twice.
+pub const TWO_CHAINS: &str = "the round trips of two concurrent chains of calls are counted by the order of responses";
 
 /// A database, and the name of the test's table in it.
 #[derive(Debug)]
@@ -60,19 +65,14 @@ impl Database {
         &self.table
     }
 
-    /// The functions' access to the database, without what a test puts between.
-    pub(crate) fn access(&self) -> Access {
-        self.access_at(&self.endpoint)
+    /// How long an attempt of the functions may take. Another database may be slow; no test is about that.
+    pub(crate) const fn attempt_timeout(&self) -> Duration {
+        Duration::from_secs(if self.is_embedded { 1 } else { 10 })
     }
 
-    /// The functions' access to a server in front of the database.
-    pub(crate) fn access_at(&self, endpoint: &str) -> Access {
-        let region = variable("AWS_REGION").unwrap_or_else(|| "us-east-1".to_owned());
-        let client = match endpoint.strip_prefix("https:") {
-            Some(_) => connector::client(connector::roots()),
-            None => connector::plain_client(),
-        };
-        Access::new(&region, Some(endpoint.to_owned()), Some(credentials()), client)
+    /// The functions' access to the database, without what a test puts between.
+    pub(crate) fn access(&self) -> Access {
+        access_at(&self.endpoint)
     }
 
     /// The SDK's client, with the timeouts of the SDK.
@@ -82,6 +82,14 @@ impl Database {
         let config = config.region(region).endpoint_url(&self.endpoint).http_client(http_client);
         Client::from_conf(config.credentials_provider(credentials()).build())
     }
+}
+
+/// The functions' access to the database, or to a server in front of it.
+pub(crate) fn access_at(endpoint: &str) -> Access {
+    let region = variable("AWS_REGION").unwrap_or_else(|| "us-east-1".to_owned());
+    let is_encrypted = endpoint.starts_with("https:");
+    let client = if is_encrypted { connector::client(connector::roots()) } else { connector::plain_client() };
+    Access::new(&region, Some(endpoint.to_owned()), Some(credentials()), client)
 }
 
 fn credentials() -> Credentials {

@@ -23,7 +23,7 @@ mod store;
 pub use calls::{Calls, operation};
 pub use clock::{NOW, TestClock};
 pub use cut::Cut;
-pub use database::needs_embedded_engine;
+pub use database::{TWO_CHAINS, needs_embedded_engine};
 pub use endpoints::{Endpoint, endpoints};
 pub use faults::{Fault, Faults};
 pub use instances::{CartTrace, Instance, spread};

@@ -3,7 +3,7 @@
 use crate::calls::Calls;
 use crate::clock::{NOW, TestClock};
 use crate::conformance;
-use crate::database::Database;
+use crate::database::{self, Database};
 use crate::faults::Faults;
 use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
@@ -116,7 +116,7 @@ impl TestStore {
         let database = Database::open().await;
         let proxy = Proxy::start(database.endpoint()).await;
         let http_client = connector::client(connector::roots());
-        let access = Access { http_client, ..database.access_at(&proxy.endpoint()) };
+        let access = Access { http_client, ..database::access_at(&proxy.endpoint()) };
         (Self::on(database, access, &[]).await.filled().await, proxy)
     }
 
@@ -146,7 +146,7 @@ impl TestStore {
         // Like production, but with shorter timeouts.
         let mut access = database.access();
         access.retries = access.retries.with_initial_backoff(Duration::from_millis(5));
-        access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1)).build();
+        access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(database.attempt_timeout()).build();
         Self::on(database, access, parameters).await
     }
 
