@@ -14,6 +14,7 @@ pub mod gateway;
 pub mod options;
 pub mod ready;
 pub mod reference;
+pub mod refusals;
 pub mod server;
 pub mod site;
 pub mod store;
