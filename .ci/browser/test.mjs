@@ -1,96 +1,10 @@
 // Clicks through the demo storefront in Chromium, as visitors do: from the first page to a paid order, refusals, a phone, the
-// dark, and a server that stops. No request is intercepted, because that would hide faults of CORS. Screenshots: target/browser;
-// with --readme also those of README.md.
+// dark, the reference, and a server that stops. No request is intercepted, because that would hide faults of CORS. Screenshots:
+// target/browser; with --readme also those of README.md.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync } from "node:fs";
-import axe from "axe-core";
-import { chromium } from "playwright-core";
-import { start } from "./server.mjs";
-
-const SCREENSHOTS = new URL("../../target/browser/", import.meta.url).pathname;
-const README = new URL("../../infra/docs/img/", import.meta.url).pathname;
-/** The screenshots in README.md, which --readme writes anew: by the name of the inspection. */
-const IN_README = { home: "home", "category-ranks-player": "ranks", cart: "cart", "phone-home": "phone" };
-const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-/** The largest cumulative layout shift that Chromium's own scale calls good. */
-const LARGEST_SHIFT = 0.1;
-const PHONE = { viewport: { width: 390, height: 844 }, colorScheme: "dark", hasTouch: true };
-const DESK = { viewport: { width: 1280, height: 860 }, colorScheme: "light" };
-
-mkdirSync(SCREENSHOTS, { recursive: true });
-let server = await start("--port", "0");
-const shop = server.ready.shop;
-const executablePath = BROWSERS.find((path) => path && existsSync(path));
-assert(executablePath, "no Chromium: apt-get install chromium");
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-
-/** A visitor with a browser profile of their own. What the page reports as an error fails the test. */
-async function visitor(options = DESK) {
-  const context = await browser.newContext({ reducedMotion: "reduce", ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
-  page.faults = [];
-  page.on("pageerror", (error) => page.faults.push(error.message));
-  // A refusal's status is also printed as an error; the test looks at refusals itself.
-  page.on("console", (line) => line.type() === "error" && !/Failed to load resource/.test(line.text()) && page.faults.push(line.text()));
-  await page.addInitScript(() => {
-    window.shift = 0;
-    new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.shift += entry.hadRecentInput ? 0 : entry.value))).observe({ type: "layout-shift", buffered: true });
-  });
-  return page;
-}
-
-const settled = (page) => page.waitForSelector("main[aria-busy=false] h1");
-
-async function open(page, path) {
-  await page.goto(shop + path);
-  await settled(page);
-}
-
-async function login(page, name) {
-  await open(page, "/login");
-  await page.getByLabel("Your name in the game").fill(name);
-  await page.locator("main").getByRole("button", { name: "Log in", exact: true }).click();
-  await page.getByRole("button", { name: `Log out ${name}` }).waitFor();
-  await settled(page);
-}
-
-/** Does something that the API refuses, and expects the API's own words on the page. */
-async function refused(page, path, act, expected) {
-  const response = page.waitForResponse((one) => one.url().includes(path) && one.request().method() === "POST");
-  await act();
-  const body = await (await response).json();
-  const message = body.message ?? body.error;
-  assert(message && body.success !== true, `${path} was not refused: ${JSON.stringify(body)}`);
-  assert.match(message, expected);
-  await page.getByText(message, { exact: true }).first().waitFor();
-}
-
-/** Axe's findings, pictures that are missing, things that jump, and pages wider than the screen. */
-async function inspect(page, name) {
-  await settled(page);
-  await page.evaluate(async () => {
-    for (const image of document.images) image.loading = "eager";
-    await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
-  });
-  const found = await page.evaluate(() => ({
-    broken: [...document.images].filter((image) => image.naturalWidth === 0).map((image) => image.src),
-    wide: document.documentElement.scrollWidth > innerWidth,
-    shift: window.shift,
-  }));
-  assert.deepEqual(found.broken, [], `${name}: pictures that are missing`);
-  assert.equal(found.wide, false, `${name}: wider than the screen`);
-  assert(found.shift < LARGEST_SHIFT, `${name}: layout shift of ${found.shift}`);
-  assert.deepEqual(page.faults, [], `${name}: errors in the console`);
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-  assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`), [], `${name}: axe`);
-  await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
-  const shown = process.argv.includes("--readme") && IN_README[name];
-  if (shown) await page.screenshot({ path: `${README}${shown}.jpg`, type: "jpeg", quality: 80 });
-}
+import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
+import { PHONE, browser, inspect, login, open, refused, settled, shop, visitor } from "./visitor.mjs";
 
 /** Every link of the menu and the footer that stays in the shop leads to a page. */
 async function everyLinkLeadsSomewhere() {
@@ -147,13 +61,13 @@ async function fromHomeToPaid() {
   await coupon.fill("NOSUCHCODE");
   await refused(page, "/cart/acceptCoupon", () => coupon.press("Enter"), /./);
   assert.equal(await coupon.inputValue(), "NOSUCHCODE", "what was typed stays");
-  await coupon.fill(server.ready.try.coupon);
+  await coupon.fill(shop.server.ready.try.coupon);
   await coupon.press("Enter");
   await page.getByRole("button", { name: "Remove Coupon" }).waitFor();
   const referral = page.getByLabel("Referral code");
   await referral.fill("nobody");
   await refused(page, "/cart/setReferral", () => referral.press("Enter"), /./);
-  await referral.fill(server.ready.try.referral);
+  await referral.fill(shop.server.ready.try.referral);
   await referral.press("Enter");
   await page.getByRole("button", { name: "Remove Referral" }).waitFor();
   const pay = page.getByRole("button", { name: /^Pay/ });
@@ -165,7 +79,7 @@ async function fromHomeToPaid() {
     await page.getByRole("button", { name: next, exact: true }).click();
     if (next === "Leave") await page.getByRole("heading", { level: 1, name: "Your cart" }).waitFor();
   }
-  await page.waitForURL(`${shop}/payment/flow?*`);
+  await page.waitForURL(`${shop.url}/payment/flow?*`);
   await page.locator(".state.paid").waitFor();
   await page.getByRole("link", { name: "Cart, 0 units" }).waitFor();
   await inspect(page, "paid");
@@ -253,17 +167,37 @@ async function byKeyboard() {
   await page.context().close();
 }
 
+/** The tests so far have made almost as many checkouts as one address may. */
+async function aNewTable() {
+  await shop.server.stop();
+  await shop.restart();
+}
+
+/** Three calls are tried from the reference page: without a token, with one, and with a body. */
+async function theReference() {
+  const page = await visitor();
+  await page.goto(`${shop.server.ready.base_url}/reference`);
+  for (const [id, status] of [["categoriesGet", "200"], ["user", "200"], ["pagesGet", "200"]]) {
+    const call = page.locator(`.opblock[id$="-${id}"]`);
+    await call.locator(".opblock-summary-control").click();
+    await call.getByRole("button", { name: "Execute" }).click();
+    await call.locator(".live-responses-table .response-col_status").getByText(status).waitFor();
+    await call.locator(".curl").getByText("curl -X").first().waitFor();
+  }
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
+}
+
 async function theServerStops() {
   const page = await visitor();
   await open(page, "/login");
   const name = page.getByLabel("Your name in the game");
   await name.fill("Yarrow");
-  await server.stop();
+  await shop.server.stop();
   await name.press("Enter");
   await page.getByRole("alert").filter({ hasText: "The store does not respond. Nothing" }).waitFor();
   assert.equal(await name.inputValue(), "Yarrow", "what was typed stays");
-  const port = (url) => new URL(url).port;
-  server = await start("--port", port(server.ready.base_url), "--demo-port", port(shop));
+  await shop.restart();
   await page.getByText("The store responds again.").waitFor();
   assert.equal(await name.inputValue(), "Yarrow", "what was typed stays");
   await name.press("Enter");
@@ -272,7 +206,7 @@ async function theServerStops() {
 }
 
 try {
-  for (const test of [loggedOut, everyLinkLeadsSomewhere, fromHomeToPaid, refusals, aFullCart, onAPhone, byKeyboard, theServerStops]) {
+  for (const test of [loggedOut, everyLinkLeadsSomewhere, fromHomeToPaid, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, theReference, tooManyLookUps, theServerStops]) {
     const began = Date.now();
     try {
       await test();
@@ -285,5 +219,5 @@ try {
   }
 } finally {
   await browser.close();
-  await server.stop();
+  await shop.server.stop();
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::panic, reason = "a helper that fails fails its test")]
 
+mod added;
 mod tables;
 
 use serde_json::Value;

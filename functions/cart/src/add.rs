@@ -31,7 +31,7 @@ pub struct AddRequest {
     /// promoted, and for a gift.
     promoted: Option<Flag>,
     /// The name of the player who receives a gift, with or without an account. Null or empty if the line is not a gift.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("pattern" = r"^([*_BP.]?[A-Za-z0-9_]{3,24}(-[A-Za-z0-9_]{1,24})?)?$", "not" = {"type": "string", "pattern": "^[0-9]+$"})))]
     #[serde(default, deserialize_with = "recipient")]
     gift_to: Option<PlayerName>,
     /// The number of units, 1 to 1,000; 1 if absent.
@@ -39,7 +39,7 @@ pub struct AddRequest {
     /// The server to deliver to, one of the item's. It can also be selected later.
     server_id: Option<ServerId>,
     /// The values of the item's variables, by the variable's id. They can also be set later.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, Written>>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, Written>>", extend("propertyNames" = {"pattern": "^(0|[1-9][0-9]{0,14})$"})))]
     #[serde(default, deserialize_with = "variables")]
     variables: Vec<LineVariable>,
     /// Money: the price of one unit, if the buyer chooses it, as a number or as its digits in a string.

@@ -35,7 +35,7 @@ impl FromStr for CategoryUrl {
 
 /// The category.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = mark_items))]
 pub struct Detail<'a> {
     #[serde(flatten)]
     own: SectionBody<'a>,
@@ -43,14 +43,21 @@ pub struct Detail<'a> {
     subcategories: Vec<SectionBody<'a>>,
 }
 
-/// A category with its items; `items` is an addition (api.md, "Added fields").
+/// Marks `items` as an addition (api.md, "Added fields"). Those of a subcategory are documented.
+#[cfg(feature = "schema")]
+fn mark_items(schema: &mut schemars::Schema) {
+    if let Some(items) = schema.pointer_mut("/properties/items").and_then(|items| items.as_object_mut()) {
+        items.insert("x-beyond-contract".to_owned(), true.into());
+    }
+}
+
+/// A category with its items.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SectionBody<'a> {
     /// The category.
     category: CategoryBody<'a>,
     /// The category's own active items, by `sorting`.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
     items: Vec<CatalogItemBody<'a>>,
 }
 

@@ -52,7 +52,7 @@ pub struct CreateRequest {
     currency: Option<String>,
     /// The buyer's details: at most 8 texts of at most 255 characters. They are checked and not stored.
     #[serde(default, deserialize_with = "details")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, String>>", extend("maxProperties" = MAX_DETAILS)))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, Option<String>>>", extend("maxProperties" = MAX_DETAILS, "propertyNames" = {"maxLength": LONGEST_DETAIL}, "additionalProperties" = {"type": ["string", "null"], "maxLength": LONGEST_DETAIL})))]
     #[expect(dead_code, reason = "they are checked and then dropped")]
     details: (),
     /// The id of the buyer's chat account. An item that needs one can be bought only after a chat login.

@@ -15,6 +15,7 @@ pub mod options;
 pub mod payments;
 pub mod ready;
 pub mod reference;
+pub mod refusals;
 pub mod server;
 pub mod site;
 pub mod store;

@@ -1,5 +1,6 @@
 //! The ready line: the server's address, tokens to log in with, and values to try.
 
+use crate::refusals::{self, TryRefusal};
 use publish::Compiled;
 use publish::live::Live;
 use serde::Serialize;
@@ -33,7 +34,7 @@ pub struct Ready {
     /// The user whose token is in the curl lines: the first in the table.
     #[serde(skip)]
     pub shown_user: Option<String>,
-    /// The users whose tokens are refused, because they were revoked.
+    /// The users whose tokens are refused, because they were revoked or the name is banned.
     #[serde(skip)]
     pub revoked: Vec<String>,
 }
@@ -62,6 +63,8 @@ pub struct Try {
     pub referral: String,
     /// Codes that cannot be used, one for each reason.
     pub refused: Vec<RefusedCode>,
+    /// Requests that are refused, one for each reason.
+    pub refusals: Vec<TryRefusal>,
     /// The files' orders that are in the table.
     pub orders: Vec<TryOrder>,
 }
@@ -99,10 +102,10 @@ pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String
     live.users.iter().map(token).collect()
 }
 
-/// The users whose tokens are refused at `now`, and not only in this second.
+/// The users whose tokens are refused at `now`, and not only in this second: revoked or banned.
 #[must_use]
 pub fn revoked(live: &Live, now: i64) -> Vec<String> {
-    let users = live.users.iter().filter(|user| user.next_issue(now) > now + LEEWAY);
+    let users = live.users.iter().filter(|user| user.banned || user.next_issue(now) > now + LEEWAY);
     users.map(|user| user.username.clone()).collect()
 }
 
@@ -114,10 +117,10 @@ impl Ready {
 }
 
 impl Try {
-    /// The same without the page, if the files differ from the published store.
+    /// The same without the page and the refusals, if the files differ from the published store.
     #[must_use]
     pub fn of_published(self, differs: bool) -> Self {
-        if differs { Self { page: String::new(), ..self } } else { self }
+        if differs { Self { page: String::new(), refusals: Vec::new(), ..self } } else { self }
     }
 
     /// Picks values from a store at `now`.
@@ -139,6 +142,7 @@ impl Try {
             gift: code(CodeKind::Gift),
             referral: referral.map(|referral| referral.code.to_string()).unwrap_or_default(),
             refused: refused(live, now),
+            refusals: refusals::pick(compiled, live, now),
             orders: live
                 .orders
                 .iter()
@@ -190,7 +194,7 @@ impl fmt::Display for Ready {
         writeln!(f, "The database is at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
         writeln!(f, "Tokens, valid for a week:")?;
         for (name, token) in &self.tokens {
-            let remark = if self.revoked.contains(name) { " (revoked: 401)" } else { "" };
+            let remark = if self.revoked.contains(name) { " (refused: 401)" } else { "" };
             writeln!(f, "  {name}{remark}: {token}")?;
         }
         writeln!(f, "\nTry:")?;
@@ -202,6 +206,10 @@ impl fmt::Display for Ready {
         if let Some(order) = self.r#try.orders.iter().find(|order| order.owner.is_none()) {
             let body = serde_json::json!({ "order_id": order.id });
             writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
+        }
+        if !self.r#try.refusals.is_empty() {
+            let count = self.r#try.refusals.len();
+            writeln!(f, "\nWith --json, {count} requests that are refused are listed in \"try\".")?;
         }
         if let Some(chat) = &self.chat {
             writeln!(f, "\nThe chat login goes to a stand-in for the chat platform at {}", chat.url)?;

@@ -5,7 +5,7 @@ use publish::files::StoreFiles;
 use publish::live::{self, Live};
 use publish::{Compiled, Fault};
 use serde::de::DeserializeOwned;
-use shared::model::UserId;
+use shared::model::{Code, User, UserId};
 use shared::store::Db;
 use shared::store::keys::{self, Key};
 use shared::store::published::read_active_version;
@@ -81,7 +81,10 @@ impl Store {
         let codes = read(db, live.codes.iter().map(|code| keys::code(code.text()))).await?;
         let referrals = read(db, live.referrals.iter().map(|found| keys::referral(&found.code))).await?;
         let orders = read(db, live.orders.iter().map(|order| keys::order(&order.internal_id))).await?;
-        Ok(Live { users, codes, referrals, orders, ..Live::default() })
+        let carts = read(db, users.iter().map(|user: &User| keys::cart(user.id))).await?;
+        let code_uses = live.code_uses.iter().filter(|used| codes.iter().any(|code: &Code| *code.text() == used.code));
+        let code_uses = code_uses.cloned().collect();
+        Ok(Live { users, carts, codes, code_uses, referrals, orders, ..Live::default() })
     }
 }
 

@@ -30,7 +30,7 @@ pub struct ChatCallback;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Callback {
     /// The authorization code, at most 2,048 bytes.
-    #[cfg_attr(feature = "schema", schemars(default, with = "String"))]
+    #[cfg_attr(feature = "schema", schemars(default, with = "String", length(max = LONGEST_CODE)))]
     code: Option<String>,
     /// The state of the login, from the URL of GET /auth/chat.
     #[cfg_attr(feature = "schema", schemars(default, with = "String"))]

@@ -84,7 +84,7 @@ export async function call(path, body, { method = "POST", credentials = "omit", 
 export const get = (path) => call(path, undefined, { method: "GET" });
 
 /** Makes a change. Returns the body if it was made; otherwise says why, and returns null. */
-export async function accepted(path, body, complain = (text) => say(text, "bad")) {
+export async function accepted(path, body, complain = (text) => text && say(text, "bad")) {
   let data = null;
   let problem = "";
   try {

@@ -3,14 +3,16 @@ import { accepted, config, session } from "./api.js";
 import { field, h, hidden, picture, say } from "./dom.js";
 import { embers, loadUser, money, store } from "./store.js";
 
+/** Whether an item is included in what the visitor has: it then has a price of 0, which is not an offer. */
+export const isOwned = (item) => item.is_unavailable && item.price === 0 && item.original_price > 0;
+
 /** What an item costs, with its regular price if there is a discount. */
 export function price(item) {
   if (item.is_virtual_currency_only) return h("p", { class: "price" }, embers(item.virtual_price));
   const parts = [];
   if (item.custom_price) parts.push("from ", money(item.min_price));
   else {
-    // What is owned already has a price of 0, which is not an offer.
-    if (item.is_unavailable && item.price === 0) parts.push(h("strong", {}, money(item.original_price)));
+    if (isOwned(item)) parts.push(h("strong", {}, money(item.original_price)));
     else if (item.discount > 0) parts.push(hidden("Regular price "), h("s", {}, money(item.original_price)), " ", hidden("now "), h("strong", {}, item.price === 0 ? "Free" : money(item.price)));
     else parts.push(h("strong", {}, item.price === 0 ? "Free" : money(item.price)));
   }
@@ -30,7 +32,7 @@ export function badges(item) {
   if (item.quantityUserLimit !== null && item.quantityUserLimit !== undefined) {
     list.push(["", `You have ${item.quantityUserCurrentLimit} of ${item.quantityUserLimit}`]);
   }
-  if (item.is_unavailable && left !== 0) list.push(["off", "Not available to you"]);
+  if (item.is_unavailable && left !== 0) list.push(["off", isOwned(item) ? "Yours already" : "Not available to you"]);
   if (item.in_cart) list.push(["", "In your cart"]);
   return h("p", { class: "badges" }, list.map(([kind, text]) => h("span", { class: `badge ${kind}` }, text)));
 }

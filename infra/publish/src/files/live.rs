@@ -53,6 +53,9 @@ pub struct UserFile {
     /// Tokens issued before this time are refused (rules.md, "Tokens").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_valid_after: Option<At<String>>,
+    /// Whether the name is banned (rules.md, "Bans").
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub banned: bool,
 }
 
 /// A user's cart.

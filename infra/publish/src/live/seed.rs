@@ -4,7 +4,7 @@ use super::data::Live;
 use crate::write::write_all;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::model::{
-    Code, Donations, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, UserId, UserName,
+    Code, Donations, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, User, UserId, UserName,
 };
 use shared::rules::patrons;
 use shared::store::codec::{self, Item};
@@ -28,6 +28,7 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(live.users.iter().map(|user| codec::encode_live(&keys::user(user.id), user)));
     let named = live.users.iter().filter_map(|user| Some((UserName::parse(&user.username).ok()?, user)));
     items.extend(named.map(|(name, user)| names::row(&name, user.id, user.tokens_valid_after)));
+    items.extend(live.users.iter().filter(|user| user.banned).filter_map(ban).map(Ok));
     items.extend(live.carts.iter().map(|cart| codec::encode_live(&keys::cart(cart.user), cart)));
     items.extend(live.codes.iter().map(|code| codec::encode_live(&keys::code(code.text()), code)));
     let uses = live.code_uses.iter();
@@ -51,6 +52,13 @@ fn counter(key: &Key, attribute: &str, number: u64) -> Item {
     let mut item = codec::key_attributes(key);
     item.insert(attribute.to_owned(), AttributeValue::N(number.to_string()));
     item
+}
+
+/// The ban of a user's name.
+fn ban(user: &User) -> Option<Item> {
+    let mut item = codec::key_attributes(&keys::ban(&UserName::parse(&user.username).ok()?));
+    item.insert("since".to_owned(), AttributeValue::N(user.updated_at.to_string()));
+    Some(item)
 }
 
 /// A ledger: `u<item>` units and `p<item>` minor units paid, flat so that an order can ADD to them.

@@ -49,6 +49,6 @@ fn user(file: &UserFile, context: &mut Context<'_>) -> User {
         virtual_currency: balance
             .map_or(Money::ZERO, |balance| money(balance, digits, &field("virtual_currency"), context.report)),
         tokens_valid_after: file.tokens_valid_after.as_ref().map(|at| context.time(at, &field("tokens_valid_after"))),
-        banned: false,
+        banned: file.banned,
     }
 }

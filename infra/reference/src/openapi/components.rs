@@ -59,6 +59,7 @@ impl Components {
     pub fn request(&self, schema: &Value) -> Value {
         let mut schema = rewritten(schema, &self.requests);
         drop_defaults(&mut schema);
+        limit_ids(&mut schema);
         schema
     }
 
@@ -104,6 +105,9 @@ impl Components {
     }
 }
 
+/// The largest id, 2^53 - 1.
+const LARGEST_ID: u64 = (1 << 53) - 1;
+
 const PREFIX: &str = "#/components/schemas/";
 
 /// A schema with its references to definitions as references to components.
@@ -134,6 +138,20 @@ fn drop_defaults(schema: &mut Value) {
             keywords.values_mut().for_each(drop_defaults);
         }
         Value::Array(values) => values.iter_mut().for_each(drop_defaults),
+        _ => {}
+    }
+}
+
+/// Limits the integers of requests that are ids to what they can be: an integer that every client can represent.
+fn limit_ids(schema: &mut Value) {
+    match schema {
+        Value::Object(keywords) => {
+            if keywords.get("format").is_some_and(|format| format == "uint64") {
+                keywords.insert("maximum".to_owned(), json!(LARGEST_ID));
+            }
+            keywords.values_mut().for_each(limit_ids);
+        }
+        Value::Array(values) => values.iter_mut().for_each(limit_ids),
         _ => {}
     }
 }

@@ -118,6 +118,10 @@ fn parameters() -> Value {
             "name": "If-None-Match", "in": "header", "required": false, "schema": {"type": "string"},
             "description": "The `ETag` of the response that the caller has, or several, separated by commas.",
         },
+        "LoginCookie": {
+            "name": "chat_login", "in": "cookie", "required": false, "schema": {"type": "string"},
+            "description": "The cookie of GET /auth/chat. A login can be completed only in the browser that has it.",
+        },
         "StripeSignature": {
             "name": "Stripe-Signature", "in": "header", "required": true, "schema": {"type": "string"},
             "description": "The time and the signatures of the notice, as Stripe sends them.",
@@ -131,7 +135,12 @@ fn headers() -> Value {
     json!({
         "Cache-Control": text("`no-store`, except for the responses that can be cached for 30 seconds."),
         "ETag": text("The version of the body, for `If-None-Match`."),
+        "Set-Cookie": text(
+            "`chat_login` with the nonce of the login: HttpOnly, Secure, SameSite=Lax, valid for 10 minutes, for the path of the \
+             callback. Absent if chat login is disabled.",
+        ),
         "Retry-After": number("Seconds until the same request may succeed. Absent if waiting does not help."),
+        "Vary": text("Always `Origin`."),
         "WWW-Authenticate": text("Always `Bearer`."),
         "RateLimit-Limit": number("Requests that the address may make in a window. On every request that was counted."),
         "RateLimit-Remaining": number("Requests that are left in this window."),

@@ -9,6 +9,11 @@ use serde_json::{Map, Value, json};
 use shared::endpoint::{Access, Cache, InputKind};
 use std::fmt::Write;
 
+/// The endpoint that begins a chat login, and sets its cookie.
+const LOGIN: &str = "auth/chat";
+/// The endpoint that completes it, and reads the cookie.
+const CALLBACK: &str = "auth/chat/callback";
+
 /// A route of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation<'a> {
@@ -65,6 +70,11 @@ impl Operation<'_> {
     /// Whether a response to this operation can be cached.
     pub fn is_cached(self) -> bool {
         self.endpoint.declaration.cache == Cache::Public && self.method == "GET"
+    }
+
+    /// Whether the response sets the cookie of a chat login, which the callback compares.
+    pub fn sets_login_cookie(self) -> bool {
+        self.endpoint.declaration.name == LOGIN
     }
 
     fn description(self) -> String {
@@ -129,6 +139,9 @@ impl Operation<'_> {
         if let Some(schema) = &request.query {
             let schema = components.request(json(schema));
             parameters.extend(query(components.alternatives(&schema).into_iter().next().unwrap_or(&schema)));
+        }
+        if self.endpoint.declaration.name == CALLBACK {
+            parameters.push(json!({"$ref": "#/components/parameters/LoginCookie"}));
         }
         if self.is_cached() {
             parameters.push(json!({"$ref": "#/components/parameters/IfNoneMatch"}));

@@ -121,7 +121,10 @@ fn document(operation: Operation<'_>, code: u16, status: Status) -> Value {
 fn headers(operation: Operation<'_>, code: u16, status: &Status) -> Value {
     let mut names = vec!["Cache-Control"];
     if operation.is_cached() && matches!(code, 200 | 304) {
-        names.push("ETag");
+        names.extend(["ETag", "Vary"]);
+    }
+    if operation.sets_login_cookie() && code == 200 {
+        names.push("Set-Cookie");
     }
     if status.retry_after {
         names.push("Retry-After");

@@ -9,7 +9,7 @@ async fn a_sound_store_is_told_to_be_so() {
     let bench = Bench::empty().await;
     let answer = bench.run(&["check", &sample()]).await.unwrap();
     assert_eq!((answer.trouble(), &answer.json()["ok"]), (None, &true.into()));
-    assert_eq!(answer.json()["holds"]["items"], 37);
+    assert_eq!(answer.json()["holds"]["items"], 52);
     assert_eq!(answer.json()["warnings"], serde_json::json!([]));
     assert!(bench.rows().await.is_empty(), "a check touches no table");
 }

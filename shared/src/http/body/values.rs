@@ -38,7 +38,7 @@ impl<const LONGEST: usize> schemars::JsonSchema for Text<LONGEST> {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": LONGEST })
+        schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": "\\S" })
     }
 }
 
@@ -141,7 +141,7 @@ impl schemars::JsonSchema for Flag {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": ["boolean", "integer"] })
+        schemars::json_schema!({ "type": ["boolean", "integer"], "minimum": 0, "maximum": 1 })
     }
 }
 

@@ -1,7 +1,7 @@
 // A category: its items, its subcategories, and the table that compares items.
 import { call } from "../api.js";
 import { h, hidden, picture } from "../dom.js";
-import { card } from "../parts.js";
+import { card, isOwned } from "../parts.js";
 import { money, store } from "../store.js";
 
 export async function category(path) {
@@ -47,7 +47,7 @@ function comparison({ name, comparison: rows }, items) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Comparison of ${name}` },
     h("table", {},
       h("caption", {}, "Compare them"),
-      h("thead", {}, h("tr", {}, h("td"), items.map((item) => h("th", { scope: "col" }, h("a", { href: `/item/${item.id}` }, item.name), h("small", {}, money(item.price)))))),
+      h("thead", {}, h("tr", {}, h("td"), items.map((item) => h("th", { scope: "col" }, h("a", { href: `/item/${item.id}` }, item.name), h("small", {}, isOwned(item) ? "Owned" : money(item.price)))))),
       h("tbody", {}, rows.map((row) => h("tr", {},
         h("th", { scope: "row" }, row.name, row.description && h("small", {}, row.description)),
         items.map((item) => cell(item, row)))))));

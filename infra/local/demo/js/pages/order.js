@@ -7,7 +7,7 @@ import { loadUser, moneyIn } from "../store.js";
 const PAUSE = 4;
 
 export function order(id, checkoutId, go) {
-  const state = h("div", { class: "order", "aria-live": "polite" });
+  const state = h("div", { class: "order", "aria-live": "polite", "aria-busy": id ? "true" : null });
   const limit = h("p", { class: "soft" });
   const view = h("div", { class: "wrap stack" }, h("h1", {}, "Your order"), state, limit, lookup(id, go));
   let timer;
@@ -44,6 +44,8 @@ export function order(id, checkoutId, go) {
         state.replaceChildren(h("p", { class: "note" }, error.message));
         if (error instanceof Offline) later(PAUSE, "");
       } else throw error;
+    } finally {
+      state.removeAttribute("aria-busy");
     }
   };
   if (id) ask();
@@ -70,5 +72,5 @@ function lookup(id, go) {
   return h("form", { class: "code narrow", onsubmit: (event) => {
     event.preventDefault();
     if (control.value.trim()) go(`/orders/${encodeURIComponent(control.value.trim())}`);
-  } }, field("Look up another order by its id", control), h("button", {}, "Look up"));
+  } }, field(id ? "Look up another order by its id" : "The order's id", control), h("button", {}, "Look up"));
 }

@@ -1,0 +1,175 @@
+// Refusals of the API as visitors meet them: each is shown in the API's own words, and nothing that was typed is lost.
+
+import assert from "node:assert/strict";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { start } from "./server.mjs";
+import { PHONE, inspect, login, open, refused, settled, shop, visitor } from "./visitor.mjs";
+
+const STORE = new URL("../../infra/sample-store", import.meta.url).pathname;
+const CLOSED = new URL("../../target/browser/closed-store", import.meta.url).pathname;
+
+const add = (page) => page.getByRole("button", { name: "Add to cart", exact: true });
+const pay = (page) => page.getByRole("button", { name: /^Pay/ });
+
+async function put(page, item) {
+  await open(page, `/item/${item}`);
+  await add(page).click();
+  await page.getByText("The item was added to your cart.").first().waitFor();
+}
+
+async function agree(page) {
+  await page.getByLabel("I accept the terms and conditions.").check();
+  await page.getByLabel("I have read the privacy policy.").check();
+}
+
+/** Names that cannot log in. */
+async function bannedAndLocked() {
+  const page = await visitor();
+  await open(page, "/login");
+  const name = page.getByLabel("Your name in the game");
+  await name.fill("mildew");
+  await refused(page, "/auth/username", () => name.press("Enter"), /banned/);
+  assert.equal(await name.inputValue(), "mildew", "what was typed stays");
+  await refused(page, "/auth/username", () => page.getByRole("button", { name: "Grimble" }).click(), /locked/);
+  await page.context().close();
+}
+
+/** A gift: to a banned player, to oneself, and to a player who has as many as allowed. */
+async function giftsThatAreRefused() {
+  const page = await visitor();
+  await login(page, "Sedge");
+  await open(page, "/item/303");
+  const recipient = page.getByLabel("A gift for (player, optional)");
+  for (const [name, reason] of [["Mildew", /cannot receive gifts/], ["sedge", /another player/], ["no one!", /gift_to/]]) {
+    await recipient.fill(name);
+    await refused(page, "/cart/add/303", () => add(page).click(), reason);
+    assert.equal(await recipient.inputValue(), name, "what was typed stays");
+  }
+  await recipient.fill("Thornwick");
+  await add(page).click();
+  await page.getByText("The item was added to your cart.").waitFor();
+  await open(page, "/cart");
+  await agree(page);
+  await refused(page, "/payments/create", () => pay(page).click(), /recipient owns it or has reached the limit/);
+  await page.context().close();
+}
+
+/** Codes: used up, ended, without balance, below the minimum, for other items, and the player's own referral code. */
+async function codesThatAreRefused() {
+  const page = await visitor();
+  await login(page, "Thistle");
+  await put(page, 404);
+  await open(page, "/cart");
+  const code = page.getByLabel("Coupon or gift card");
+  const reasons = { FIRSTHUNDRED: /used up/, MIDWINTER: /not valid/, STAFFONLY: /not valid/, "COLD-5HJP-9ZLB": /nothing left/, FIVEOFF: /20\.00 or more/, FOXDEN: /applies to nothing/ };
+  for (const [text, reason] of Object.entries(reasons)) {
+    await code.fill(text);
+    await refused(page, "/cart/acceptCoupon", () => code.press("Enter"), reason);
+    assert.equal(await code.inputValue(), text, "what was typed stays");
+  }
+  await page.context().close();
+  const owner = await visitor(PHONE);
+  await login(owner, "Thornwick");
+  await open(owner, "/cart");
+  await owner.getByRole("button", { name: /^Remove Referral/ }).click();
+  const referral = owner.getByLabel("Referral code");
+  await referral.fill("thornwick");
+  await refused(owner, "/cart/setReferral", () => referral.press("Enter"), /your own/);
+  await inspect(owner, "phone-refused");
+  // The cart is as it was for the tests that follow.
+  await referral.fill("lantern");
+  await referral.press("Enter");
+  await owner.getByRole("button", { name: /^Remove Referral/ }).waitFor();
+  await owner.context().close();
+}
+
+/** What cannot be paid: virtual currency after a login by name, a subscription, an item that needs the chat. */
+async function cartsThatCannotBePaid() {
+  const page = await visitor();
+  for (const [player, item, reason, choose] of [
+    ["Bracklet", 511, /login proven in the game/],
+    ["Fennel", 602, /cannot be paid yet/],
+    ["Yarroway", 403, /linked chat account/, () => page.getByLabel("Server").selectOption("Hearth")],
+  ]) {
+    await login(page, player);
+    await open(page, `/item/${item}`);
+    await choose?.();
+    await add(page).click();
+    await page.getByText("The item was added to your cart.").first().waitFor();
+    await open(page, "/cart");
+    await agree(page);
+    await refused(page, "/payments/create", () => pay(page).click(), reason);
+    await page.getByRole("button", { name: `Log out ${player}` }).click();
+    await settled(page);
+  }
+  await login(page, "Rushlight");
+  await open(page, "/cart");
+  await agree(page);
+  await refused(page, "/payments/create", () => pay(page).click(), /Remove it from your cart/);
+  await page.context().close();
+}
+
+/** A payment that the provider declines, that the buyer leaves, and whose checkout expires. */
+async function paymentsThatFail() {
+  const page = await visitor();
+  await login(page, "Woad");
+  await put(page, 201);
+  const begin = async () => {
+    await open(page, "/cart");
+    await agree(page);
+    await pay(page).click();
+  };
+  await begin();
+  await page.getByRole("button", { name: "Decline", exact: true }).click();
+  await page.getByText(/declined/i).first().waitFor();
+  await page.getByRole("button", { name: "Leave", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Your cart" }).waitFor();
+  await page.getByRole("link", { name: "Cart, 1 unit" }).waitFor();
+  await begin();
+  await page.getByRole("button", { name: "Expire", exact: true }).click();
+  const order = (await page.getByText(/reference \w+/).textContent()).match(/reference (\w+)/)[1];
+  await open(page, `/orders/${order}`);
+  await page.locator(".state.cancelled").waitFor();
+  await page.getByRole("link", { name: "Back to the cart" }).click();
+  await page.getByRole("link", { name: "Cart, 1 unit" }).waitFor();
+  await page.context().close();
+}
+
+/** More look-ups than an address may make: the message, and how long to wait. */
+export async function tooManyLookUps() {
+  const page = await visitor();
+  await login(page, "Teasel");
+  const id = shop.server.ready.try.orders.find((order) => order.owner === null && order.status === "PAID").id;
+  await page.evaluate(async ([api, body]) => {
+    for (let left = 18; left > 0; left -= 1) await fetch(`${api}/payments/checkStatus`, { method: "POST", body });
+  }, [shop.server.ready.base_url, JSON.stringify({ order_id: id })]);
+  await open(page, `/orders/${id}`);
+  await page.getByText("Too many attempts. Please try again later.").first().waitFor();
+  await page.getByText(/Next look-up in \d+ s\./).waitFor();
+  await page.context().close();
+}
+
+/** A store that is closed for maintenance says so instead of any page. */
+async function closedForMaintenance() {
+  cpSync(STORE, CLOSED, { recursive: true });
+  const file = `${CLOSED}/store.yaml`;
+  const open_ = readFileSync(file, "utf8");
+  const text = open_.replace("maintenance: {enabled: false", "maintenance: {enabled: true");
+  assert.notEqual(text, open_);
+  writeFileSync(file, text);
+  const closed = await start("--port", "0", "--store", CLOSED);
+  try {
+    for (const options of [undefined, PHONE]) {
+      const page = await visitor(options);
+      await open(page, `${closed.ready.shop}/cart`);
+      await page.getByRole("heading", { level: 1, name: "The store is closed" }).waitFor();
+      await page.getByText("The fire is being swept out. Back in an hour.").waitFor();
+      await inspect(page, options ? "phone-closed" : "closed");
+      await page.context().close();
+    }
+  } finally {
+    await closed.stop();
+  }
+}
+
+export const REFUSALS = [bannedAndLocked, giftsThatAreRefused, codesThatAreRefused, cartsThatCannotBePaid, paymentsThatFail, closedForMaintenance];

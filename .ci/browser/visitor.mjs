@@ -1,0 +1,101 @@
+// A visitor in Chromium, and what is expected of every page.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync } from "node:fs";
+import axe from "axe-core";
+import { chromium } from "playwright-core";
+import { start } from "./server.mjs";
+
+const SCREENSHOTS = new URL("../../target/browser/", import.meta.url).pathname;
+const README = new URL("../../infra/docs/img/", import.meta.url).pathname;
+/** The screenshots in README.md, which --readme writes anew: by the name of the inspection. */
+const IN_README = { home: "home", "category-ranks-player": "ranks", cart: "cart", "phone-home": "phone" };
+const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+/** The largest cumulative layout shift that Chromium's own scale calls good. */
+const LARGEST_SHIFT = 0.1;
+export const PHONE = { viewport: { width: 390, height: 844 }, colorScheme: "dark", hasTouch: true };
+export const DESK = { viewport: { width: 1280, height: 860 }, colorScheme: "light" };
+
+mkdirSync(SCREENSHOTS, { recursive: true });
+/** The server of the tests, and its demo storefront. */
+export const shop = { server: await start("--port", "0") };
+shop.url = shop.server.ready.shop;
+
+/** Starts the server that was stopped again, on the same ports and with a new table. */
+shop.restart = async () => {
+  const port = (url) => new URL(url).port;
+  shop.server = await start("--port", port(shop.server.ready.base_url), "--demo-port", port(shop.url));
+};
+const executablePath = BROWSERS.find((path) => path && existsSync(path));
+assert(executablePath, "no Chromium: apt-get install chromium");
+export const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+
+/** A visitor with a browser profile of their own. What the page reports as an error fails the test. */
+export async function visitor(options = DESK) {
+  const context = await browser.newContext({ reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  page.faults = [];
+  page.on("pageerror", (error) => page.faults.push(error.message));
+  // A refusal's status is also printed as an error; the test looks at refusals itself.
+  page.on("console", (line) => line.type() === "error" && !/Failed to load resource/.test(line.text()) && page.faults.push(line.text()));
+  await page.addInitScript(() => {
+    window.shift = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.shift += entry.hadRecentInput ? 0 : entry.value))).observe({ type: "layout-shift", buffered: true });
+  });
+  return page;
+}
+
+export const settled = (page) => page.waitForSelector("main[aria-busy=false] h1");
+
+export async function open(page, path) {
+  await page.goto(path.startsWith("http") ? path : shop.url + path);
+  await settled(page);
+}
+
+export async function login(page, name) {
+  await open(page, "/login");
+  await page.getByLabel("Your name in the game").fill(name);
+  await page.locator("main").getByRole("button", { name: "Log in", exact: true }).click();
+  await page.getByRole("button", { name: `Log out ${name}` }).waitFor();
+  await settled(page);
+}
+
+/** Does something that the API refuses, and expects the API's own words on the page. */
+export async function refused(page, path, act, expected) {
+  const response = page.waitForResponse((one) => one.url().includes(path) && one.request().method() === "POST");
+  await act();
+  const body = await (await response).json();
+  const message = body.message ?? body.error;
+  assert(message && body.success !== true, `${path} was not refused: ${JSON.stringify(body)}`);
+  assert.match(message, expected);
+  await page.getByText(message, { exact: true }).first().waitFor();
+}
+
+/** Axe's findings, pictures that are missing, things that jump, and pages wider than the screen. */
+export async function inspect(page, name) {
+  await settled(page);
+  await page.evaluate(async () => {
+    for (const image of document.images) image.loading = "eager";
+    await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
+  });
+  const found = await page.evaluate(() => ({
+    broken: [...document.images].filter((image) => image.naturalWidth === 0).map((image) => image.src),
+    wide: document.documentElement.scrollWidth > innerWidth,
+    empty: [...document.querySelectorAll(".toast")].filter((toast) => !toast.textContent).length,
+    shift: window.shift,
+  }));
+  assert.deepEqual(found.broken, [], `${name}: pictures that are missing`);
+  assert.equal(found.empty, 0, `${name}: a message without a text`);
+  assert.equal(found.wide, false, `${name}: wider than the screen`);
+  assert(found.shift < LARGEST_SHIFT, `${name}: layout shift of ${found.shift}`);
+  assert.deepEqual(page.faults, [], `${name}: errors in the console`);
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+  assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`), [], `${name}: axe`);
+  await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
+  const shown = process.argv.includes("--readme") && IN_README[name];
+  if (shown) await page.screenshot({ path: `${README}${shown}.jpg`, type: "jpeg", quality: 80 });
+}
+
