@@ -37,8 +37,7 @@ impl PaymentProvider {
         let keys = std::fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
         let parsed = PaymentKeys::parse(&keys).map_err(|error| refused(error.to_string()))?;
         let stripe = parsed.stripe.ok_or_else(|| refused("`stripe` is missing".to_owned()))?;
-        // As in `rk_live_…`; the form was checked.
-        if stripe.key.split('_').nth(1) != Some("test") {
+        if stripe.key.is_live() {
             return Err(refused("`stripe.key` is for real money; this server takes a key of test mode".to_owned()));
         }
         Ok(Self { keys, ..Self::of_environment() })
