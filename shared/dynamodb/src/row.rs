@@ -61,7 +61,20 @@ impl Row {
 /// # Errors
 /// [`Unreadable`] if an attribute is missing or has another type.
 pub fn from_item<T: DeserializeOwned>(item: Item) -> Result<T, Unreadable> {
+    // serde_dynamo panics at a type that the SDK does not know.
+    if let Some((name, _)) = item.iter().find(|(_, value)| has_unknown_type(value)) {
+        return Err(Unreadable::unknown_type(name));
+    }
     serde_dynamo::aws_sdk_dynamodb_1::from_item(item).map_err(|error| Unreadable::of(&error))
+}
+
+/// Whether a value, or one within it, has a type that this SDK does not know.
+fn has_unknown_type(value: &AttributeValue) -> bool {
+    match value {
+        AttributeValue::L(values) => values.iter().any(has_unknown_type),
+        AttributeValue::M(attributes) => attributes.values().any(has_unknown_type),
+        other => other.is_unknown(),
+    }
 }
 
 /// Writes a struct as an item with one attribute for each field.

@@ -22,6 +22,11 @@ impl Unreadable {
         Self(format!("attribute `{name}`: {}", without_values(error)))
     }
 
+    /// An attribute of a type that this SDK does not know.
+    pub(crate) fn unknown_type(name: &str) -> Self {
+        Self(format!("attribute `{name}`: expected a type that is known"))
+    }
+
     /// An attribute that cannot be part of a key.
     pub(crate) fn key(name: &str) -> Self {
         Self(format!("attribute `{name}`: expected text or a number in a key"))
