@@ -11,9 +11,9 @@ use std::num::NonZeroU64;
 #[command(
     name = "fuzz",
     version,
-    after_help = "Examples:\n  cargo run --profile fuzz -p fuzz                              every target, 1,000 inputs each\n  \
-                  cargo run --profile fuzz -p fuzz -- token body --inputs 1000000\n  \
-                  cargo run --profile fuzz -p fuzz -- cart --seed 7 --from 1500 --inputs 500"
+    after_help = "Examples:\n  cargo run --profile prove -p fuzz                              every target, 1,000 inputs each\n  \
+                  cargo run --profile prove -p fuzz -- token body --inputs 1000000\n  \
+                  cargo run --profile prove -p fuzz -- cart --seed 7 --from 1500 --inputs 500"
 )]
 pub struct Options {
     /// The targets; all if none is named.

@@ -127,7 +127,7 @@ fn tried<T: Target>(target: &mut T, input: &T::Input) -> Result<Outcome, String>
 fn write<T: Target>(seed: u64, number: u64, problem: &str, input: &impl Debug) -> Result<PathBuf, FuzzError> {
     let folder = repository().join("target/fuzz");
     let file = folder.join(format!("{}-{seed}-{number}.txt", T::NAME));
-    let again = format!("cargo run --profile fuzz -p fuzz -- {} --seed {seed} --from {number} --inputs 1", T::NAME);
+    let again = format!("cargo run --profile prove -p fuzz -- {} --seed {seed} --from {number} --inputs 1", T::NAME);
     let failed =
         |error: std::io::Error| FuzzError::File { path: file.display().to_string(), problem: error.to_string() };
     std::fs::create_dir_all(&folder).map_err(failed)?;
