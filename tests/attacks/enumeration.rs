@@ -108,8 +108,8 @@ async fn the_id_of_a_checkout_opens_no_order_of_another_player_and_asks_no_provi
         let place = u8::try_from(place).expect("few requests");
         let body = json!({ "order_id": begun.order, "checkout_id": session });
         seen.push(observed(&store, lookup(&body, place).token(&other)).await);
-        assert_eq!(seen[place as usize].0.0, 200);
-        assert!(seen[place as usize].0.2.contains("forbidden"), "{:?}", seen[place as usize]);
+        let ((status, _, text), ..) = &seen[usize::from(place)];
+        assert!(*status == 200 && text.contains("forbidden"), "{text}");
         let anonymous = observed(&store, lookup(&body, 100 + place)).await;
         assert_eq!(anonymous.0.0, 401);
     }

@@ -19,8 +19,11 @@ use serde_json::{Value, json};
 use tests::{Reply, TestStore};
 use url::form_urlencoded::Serializer;
 
-/// Everything that a caller sees of a response, without the request's id and its place in a window.
-fn seen(reply: &Reply) -> (u16, Vec<(String, String)>, String) {
+/// Status, headers and body of a response, without its place in the window of a rate limit.
+type Seen = (u16, Vec<(String, String)>, String);
+
+/// Everything that a caller sees of a response.
+fn seen(reply: &Reply) -> Seen {
     let value = |value: &http::HeaderValue| value.to_str().expect("a header of text").to_owned();
     let headers = reply.headers.iter().map(|(name, of)| (name.to_string(), value(of)));
     let mut headers: Vec<_> = headers.filter(|(name, _)| !name.starts_with("ratelimit-")).collect();
@@ -41,7 +44,7 @@ fn header_names(reply: &Reply) -> Vec<String> {
 }
 
 /// What a caller and the database see of a request: the response, the calls and the round trips.
-async fn observed(store: &TestStore, call: tests::Call) -> ((u16, Vec<(String, String)>, String), Vec<String>, usize) {
+async fn observed(store: &TestStore, call: tests::Call) -> (Seen, Vec<String>, usize) {
     store.calls.clear();
     let reply = store.send(call).await;
     (seen(&reply), store.calls.operations(), store.calls.round_trips())

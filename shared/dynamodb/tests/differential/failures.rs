@@ -145,8 +145,9 @@ async fn an_attribute_of_a_type_that_is_not_known_is_unreadable() {
         let script: &'static [Reply] = vec![Reply::Body(200, item)].leak();
         let server = Server::start(script).await;
         let side = Side::new(WAYS[0], &server.endpoint, Duration::from_secs(30));
-        let found = side.client.get_item().table_name(TABLE).key("pk", AttributeValue::S("a".to_owned())).send().await;
-        let read = dynamodb::from_item::<serde_json::Value>(found.unwrap().item.unwrap());
+        let call = side.client.get_item().table_name(TABLE).key("pk", AttributeValue::S("a".to_owned()));
+        let found = Box::pin(call.send()).await.unwrap();
+        let read = dynamodb::from_item::<serde_json::Value>(found.item.unwrap());
         assert_eq!(read.unwrap_err().to_string(), "attribute `new`: expected a type that is known");
     }
 }
