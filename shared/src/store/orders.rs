@@ -195,7 +195,7 @@ impl StoredOrder {
             .value(":no", AttributeValue::Bool(false))
     }
 
-    /// The writes that note how much of the order is refunded by now, on the condition that nobody noted more meanwhile.
+    /// The writes that note how much of the order is refunded by now, on the condition that no other request noted more meanwhile.
     /// The sweep looks at `due` (seconds since 1970 UTC) whether the statistics show it.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ pub fn payment_event(event: PaymentEvent, count: u32) {
     let _ = METER.try_with(|meter| meter.payments.add(event, count));
 }
 
-/// Notes how many orders are overdue. Zero is written too: without it nobody would see that the sweep has stopped.
+/// Notes how many orders are overdue. Zero is written too, so that its absence shows that the sweep has stopped.
 pub fn overdue_orders(count: u32) {
     let _ = METER.try_with(|meter| meter.payments.set(PaymentEvent::Overdue, count));
 }

@@ -120,7 +120,7 @@ fn promises(summary: Summary, lasts: Duration, first: Usage, last: Usage) -> Sum
 /// Takes a visitor's next step, which was to start at `scheduled`.
 async fn step(client: Client, record: Arc<Record>, visitors: Arc<Visitors>, scheduled: Instant) {
     let mut visitor = visitors.next();
-    // Paying is no request to the API: the request after it is this turn's.
+    // Paying is not a request to the API: the one after it counts as this turn.
     while let Some(doing) = visitor.doing() {
         match doing {
             Doing::Pay(session) => match client.pay(&session).await {

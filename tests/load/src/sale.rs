@@ -89,7 +89,7 @@ async fn accounts(stage: &Stage, buyers: u32) -> Result<Vec<Visitor>, LoadError>
     let now = SystemClock.seconds();
     let account = |number: u64| async move {
         let (id, name) = (UserId::new(FIRST + number), format!("buyer_{number}"));
-        let name = PlayerName::parse(&name).map_err(|_| LoadError::Table(format!("{name} is no name")))?;
+        let name = PlayerName::parse(&name).map_err(|_| LoadError::Table(format!("{name} is not a name")))?;
         let user = User::of_player(id, &name, String::new(), String::new(), now);
         let key = keys::user(id);
         put(&stage.db, encode_live(&key, &user)?).await?;

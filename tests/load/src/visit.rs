@@ -121,7 +121,7 @@ fn accepted(_: &mut Visitor, body: &Value) -> Result<Next, String> {
 }
 
 fn logged_in(visitor: &mut Visitor, body: &Value) -> Result<Next, String> {
-    visitor.token = Some(body.as_str().ok_or("the response is no token")?.to_owned());
+    visitor.token = Some(body.as_str().ok_or("the response is not a token")?.to_owned());
     Ok(Next::Step)
 }
 
@@ -172,7 +172,7 @@ fn begun_or_sold_out(visitor: &mut Visitor, body: &Value) -> Result<Next, String
     Err(body.to_string())
 }
 
-/// What a buyer is told who comes too late.
+/// What a buyer who comes too late is told.
 const SOLD_OUT: [&str; 4] = ["sold out", "not available", "cannot be bought now", "Only 0"];
 
 /// The item that a flash sale sells.
