@@ -141,7 +141,7 @@ impl Run {
             Op::Show => self.show(by).await,
             Op::Create => Some(What::Create(self.create(by, killed_after).await)),
             Op::Pay(_) | Op::Expire(_) | Op::Refund(..) => return self.act(worker, op),
-            Op::Notify(back) => self.notify(by, back, killed_after).await,
+            Op::Notify(back) => self.notify(worker, back, killed_after).await,
             Op::Status(back, after) => self.status(by, &self.token, back, after).await,
             Op::Spy(back) => self.status(by, &self.other_token, back, false).await,
             Op::Sweep => {
@@ -203,13 +203,17 @@ impl Run {
         self.recorder.note_at_once(worker, || self.bench.store.payments.act(&session, &action).ok().map(|()| what));
     }
 
-    async fn notify(&self, by: &Instance, back: usize, killed_after: Option<u64>) -> Option<What> {
+    async fn notify(&self, worker: usize, back: usize, killed_after: Option<u64>) -> Option<What> {
         let events = self.bench.store.payments.events();
         let place = events.len().checked_sub(back + 1).filter(|place| *place >= self.old_events)?;
         let notice = self.bench.store.payments.signed(&events[place])?;
         let body: Value = serde_json::from_str(&notice.body).unwrap();
         let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &notice.header);
-        let reply = self.send(by, "", call.bytes(notice.body), killed_after).await?;
+        let call = call.bytes(notice.body);
+        let [one, other] = [worker, worker + 1].map(|place| &self.bench.instances[place % INSTANCES]);
+        let twice = (self.send(one, "", call.clone(), killed_after), self.send(other, "", call, None));
+        let (reply, _) = tokio::join!(twice.0, twice.1);
+        let reply = reply?;
         let session = &body["data"]["object"]["id"];
         let orders = self.orders.lock().unwrap();
         let order = orders.iter().find(|(_, known)| session == known.as_str()).map(|(order, _)| order.clone());
