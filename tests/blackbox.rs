@@ -3,6 +3,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod access;
+mod attacks;
 mod auth;
 mod bodies;
 mod budget;

@@ -126,6 +126,7 @@ const PAYMENTS: &[Row] = &[
     ("payments/check_status.pending", 200, "/order_data/status", "\"PENDING\""),
     ("payments/check_status.refunded", 200, "/order_data/status", "\"REFUNDED\""),
     ("payments/create", 200, "/message", "~needs a linked chat account"),
+    ("payments/create.checkout", 200, "/message", "~Continue to the payment"),
     ("payments/create.terms", 200, "/message", "~accept the terms"),
     ("payments/list_methods", 200, "", r#"[{"name":"Stripe"}]"#),
     ("payments/stripe_webhook", 200, "", r#"{"received":true}"#),

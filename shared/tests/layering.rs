@@ -110,6 +110,19 @@ fn the_sdks_internals_are_known_to_one_crate() {
     }
 }
 
+/// One call to it brings the whole client into a function.
+#[test]
+fn no_function_uses_the_sdks_client() {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (functions, shared) = (sources(&shared.join("../functions")), sources(&shared.join("src")));
+    assert!(functions.len() > 20 && shared.len() > 50);
+    let offers_it_to_tools = Path::new("store/client.rs");
+    for path in functions.iter().chain(&shared).filter(|path| !path.ends_with(offers_it_to_tools)) {
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(!text.contains(".client()"), "{}", path.display());
+    }
+}
+
 #[test]
 fn what_speaks_to_other_services_knows_nothing_of_this_store() {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR"));

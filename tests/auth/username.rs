@@ -53,7 +53,7 @@ async fn a_first_login_makes_an_account() {
     assert_eq!(user["uuid"].as_str().map(str::len), Some(36));
     user["uuid"] = "random".into();
     let made = json!({
-        "id": 8,
+        "id": 9,
         "username": "*Quartz_7-alt",
         "avatar": "https://img.example/*Quartz_7-alt.png",
         "system": "",

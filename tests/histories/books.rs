@@ -33,12 +33,12 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
     let mut wanted: Vec<keys::Key> = (0..3).map(|place| keys::code(&text(place))).collect();
     wanted.extend([keys::cart(user), keys::ledger(user), use_key]);
     let mut rows = db.batch_get(wanted).await.unwrap();
-    let mut uses = |place: usize| match shared::store::codes::take(&mut rows, &text(place)).unwrap() {
+    let mut code_at = |place: usize| match shared::store::codes::take(&mut rows, &text(place)).unwrap() {
         Some(Code::Coupon(coupon)) => i64::from(coupon.uses),
         Some(Code::Gift(card)) => card.balance.minor(),
         None => -1,
     };
-    let (tenth, three, balance) = (uses(0), uses(1), uses(2));
+    let (tenth, three, balance) = (code_at(0), code_at(1), code_at(2));
     let by_user = shared::store::codes::take_uses(&mut rows, &text(1), user).unwrap();
     let ledger = ledgers::take(&mut rows, user).unwrap();
     let cart = carts::take(&mut rows, user).unwrap();

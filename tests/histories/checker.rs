@@ -56,7 +56,7 @@ pub enum Verdict {
 ///
 /// # Panics
 /// If there are more than [`MOST`] operations.
-pub fn check<M: Model>(model: &M, start: M::State, events: &[Event<M::Op>]) -> Verdict {
+pub fn check<M: Model>(model: &M, start: &M::State, events: &[Event<M::Op>]) -> Verdict {
     assert!(events.len() <= MOST, "{} operations are too many to check", events.len());
     let mut by_end: Vec<usize> = (0..events.len()).collect();
     by_end.sort_by_key(|place| events[*place].ret.unwrap_or(u64::MAX));
@@ -76,8 +76,8 @@ struct Search<'a, M: Model> {
 }
 
 impl<M: Model> Search<'_, M> {
-    fn run(mut self, start: M::State) -> Verdict {
-        if self.explains(0, &start) {
+    fn run(mut self, start: &M::State) -> Verdict {
+        if self.explains(0, start) {
             return Verdict::Explained(self.order);
         }
         if self.tried.len() >= BUDGET {

@@ -30,7 +30,7 @@ impl Model for Register {
 /// A history: operations with call and response; 0 is none.
 fn verdict(history: &[(Op, u64, u64)]) -> Verdict {
     let event = |(op, call, ret): &(Op, u64, u64)| Event { op: *op, call: *call, ret: (*ret > 0).then_some(*ret) };
-    check(&Register, 0, &history.iter().map(event).collect::<Vec<_>>())
+    check(&Register, &0, &history.iter().map(event).collect::<Vec<_>>())
 }
 
 fn is_good(history: &[(Op, u64, u64)]) -> bool {

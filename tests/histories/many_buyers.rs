@@ -292,7 +292,7 @@ async fn judge(run: &Run) -> Result<Outcome, String> {
     });
     _ = writeln!(text, "orders, as they are in the table: {deals:#?}");
     for (resource, amount, events) in run.resources(&deals) {
-        let verdict = check(&Resource, Resource::with(amount), &events);
+        let verdict = check(&Resource, &Resource::with(amount), &events);
         if let Verdict::Unexplained { longest, stuck } = verdict {
             let parts: Vec<_> = longest.iter().chain(&stuck).map(|place| &events[*place]).collect();
             return Err(format!("{text}{resource}, of {amount}: after {} of {parts:#?}", longest.len()));

@@ -141,7 +141,7 @@ impl Model for Buyer {
         let is_end = matches!(step.done, Done::End(_));
         let mut after = Vec::new();
         for state in self.closure(state, is_end) {
-            for next in self.apply(state, step) {
+            for next in self.apply(&state, step) {
                 if !after.contains(&next) {
                     after.push(next);
                 }
@@ -222,26 +222,26 @@ impl Buyer {
         next
     }
 
-    fn apply(&self, state: State, step: &Step) -> Vec<State> {
-        let holds = |is_so: bool| if is_so { vec![state.clone()] } else { Vec::new() };
+    fn apply(&self, before: &State, step: &Step) -> Vec<State> {
+        let holds = |is_so: bool| if is_so { vec![before.clone()] } else { Vec::new() };
         match &step.done {
-            Done::Cart(op, said) => self.cart(&state, *op, *said, &step.versions),
-            Done::Show(shown) => holds(self.shows(&state, shown, &step.versions)),
-            Done::Create(created) => self.create(&state, created.as_ref(), &step.versions),
+            Done::Cart(op, said) => self.cart(before, *op, *said, &step.versions),
+            Done::Show(shown) => holds(self.shows(before, shown, &step.versions)),
+            Done::Create(created) => self.create(before, created.as_ref(), &step.versions),
             Done::Pay(order) | Done::Expire(order) => {
-                let (mut after, was) = (state.clone(), state.orders[*order]);
+                let (mut after, was) = (before.clone(), before.orders[*order]);
                 let stage = if matches!(step.done, Done::Pay(_)) { Stage::Paid } else { Stage::Expired };
                 after.orders[*order].stage = stage;
                 // What can be paid at the provider is pending here.
                 if was.status == Status::Pending && was.stage == Stage::Open { vec![after] } else { Vec::new() }
             }
             Done::Refund(order, cents) => {
-                let mut after = state.clone();
+                let mut after = before.clone();
                 after.orders[*order].refunded += cents;
-                if state.orders[*order].stage == Stage::Paid { vec![after] } else { Vec::new() }
+                if before.orders[*order].stage == Stage::Paid { vec![after] } else { Vec::new() }
             }
             Done::Noticed(order, stage, refunded) => {
-                let status = state.orders[*order].status;
+                let status = before.orders[*order].status;
                 holds(match stage {
                     _ if status == Status::Absent => false,
                     Stage::Paid if *refunded >= self.made[*order].price => {
@@ -251,11 +251,11 @@ impl Buyer {
                     Stage::Open => true,
                 })
             }
-            Done::Status(order, status) => holds(state.orders[*order].status == *status),
+            Done::Status(order, status) => holds(before.orders[*order].status == *status),
             Done::Spied => Vec::new(),
             Done::End(books) => {
-                let is_quiet = state.orders.iter().all(|order| order.status != Status::Pending);
-                holds(is_quiet && state.cart.checkout.is_none() && self.books(&state) == **books)
+                let is_quiet = before.orders.iter().all(|order| order.status != Status::Pending);
+                holds(is_quiet && before.cart.checkout.is_none() && self.books(before) == **books)
             }
         }
     }

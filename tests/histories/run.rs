@@ -89,7 +89,7 @@ impl Run {
         let (call, ret) = (self.recorder.now(), Some(self.recorder.now()));
         events.push(Event { op: Step { done: Done::End(Box::new(end.clone())), versions: Vec::new() }, call, ret });
         let buyer = Buyer { made };
-        match check(&buyer, buyer.start(), &events) {
+        match check(&buyer, &buyer.start(), &events) {
             Verdict::Explained(_) => Ok(outcome),
             Verdict::Undecided => {
                 outcome.undecided = 1;

@@ -27,7 +27,7 @@ fn the_ready_line_names_everything_and_nothing_else_is_printed() {
     );
     assert_eq!(
         keys(&server.ready["tokens"]),
-        ["Grimble", "Mildew", "Pebble", "Quillfeather", "Rushlight", "Tansy", "Thornwick"]
+        ["Burdock", "Grimble", "Mildew", "Pebble", "Quillfeather", "Rushlight", "Tansy", "Thornwick"]
     );
     assert_eq!(keys(&server.ready["try"]), ["coupon", "gift", "orders", "page", "referral", "refusals", "refused"]);
     let orders = server.ready["try"]["orders"].as_array().unwrap();

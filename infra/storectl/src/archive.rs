@@ -121,13 +121,13 @@ pub fn verify(path: &Path) -> Result<Seal, Failure> {
     };
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let mut lines = BufReader::new(GzDecoder::new(file)).lines();
-    let head = lines.next().and_then(Result::ok).unwrap_or_default();
-    let head: Head = serde_json::from_str(&head).map_err(|_| broken("is not a backup of this tool"))?;
+    let first = lines.next().and_then(Result::ok).unwrap_or_default();
+    let head: Head = serde_json::from_str(&first).map_err(|_| broken("is not a backup of this tool"))?;
     if head.format != FORMAT {
         return Err(broken("is a backup of another version of this tool"));
     }
     let mut hash = Sha256::new();
-    let mut previous = serde_json::to_string(&head).map_err(|_| broken("is not a backup of this tool"))?;
+    let mut previous = first;
     let mut items = 0_u64;
     for line in lines {
         let line = line.map_err(|_| broken("is damaged or cut off"))?;
@@ -166,6 +166,7 @@ mod tests {
     use super::*;
     use aws_sdk_dynamodb::primitives::Blob;
     use aws_sdk_dynamodb::types::AttributeValue;
+    use std::io::Read as _;
 
     #[test]
     fn every_kind_of_value_is_written_with_its_type_and_read_back() {
@@ -187,6 +188,22 @@ mod tests {
         );
         assert_eq!(line(&item), written);
         assert_eq!(item_of(written).unwrap(), item);
+    }
+
+    #[test]
+    fn the_checksum_is_over_the_first_line_as_it_is_in_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (whole, altered) = (dir.path().join("whole"), dir.path().join("altered"));
+        Writer::create(&whole, "2026-06-15T12:00:00Z").unwrap().finish().unwrap();
+        assert!(verify(&whole).is_ok());
+        let mut text = String::new();
+        GzDecoder::new(File::open(&whole).unwrap()).read_to_string(&mut text).unwrap();
+        for (from, to) in [("\"taken_at\"", " \"taken_at\""), ("{\"format\"", "{\"more\":1,\"format\"")] {
+            let mut out = GzEncoder::new(File::create(&altered).unwrap(), Compression::default());
+            out.write_all(text.replacen(from, to, 1).as_bytes()).unwrap();
+            out.finish().unwrap();
+            assert!(verify(&altered).is_err(), "{to}");
+        }
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl Slug {
             path.push('/');
             path.push_str(segment);
         }
-        if path.bytes().skip(1).all(|byte| byte.is_ascii_digit()) {
+        // Without its leading slash, a path of the largest length has one character too many.
+        if path.len() > Slug::LONGEST || path.bytes().skip(1).all(|byte| byte.is_ascii_digit()) {
             return Err(ParseSlugError);
         }
         Ok(Self(path))
@@ -113,6 +114,16 @@ mod tests {
         for text in ["", "/", "Ranks", "a b", "..", "ranks/../vip", "ranks/.", "12", "a%20", "é", "a\0", &overlong] {
             assert_eq!(Slug::parse(text), Err(ParseSlugError), "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_leading_slash_counts() {
+        let (longest, longer) = ("a".repeat(254), "a".repeat(255));
+        let slug = Slug::parse(&longest).unwrap();
+        assert_eq!(slug.as_str().len(), Slug::LONGEST);
+        assert_eq!(Slug::parse(slug.as_str()), Ok(slug));
+        assert_eq!(Slug::parse(&longer), Err(ParseSlugError));
+        assert!(CategoryPath::parse(&longer).is_err());
     }
 
     #[test]

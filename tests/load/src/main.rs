@@ -24,9 +24,9 @@ use tracing::level_filters::LevelFilter;
 #[derive(Debug, Parser)]
 #[command(
     name = "load",
-    after_help = "Examples:\n  cargo run --profile load -p load -- mixed --minutes 30 --rate 100\n  \
-                  cargo run --profile load -p load -- mixed --seconds 60 --json\n  \
-                  cargo run --profile load -p load -- flash-sale --buyers 5000 --units 500 --seconds 60"
+    after_help = "Examples:\n  cargo run --profile prove -p load -- mixed --minutes 30 --rate 100\n  \
+                  cargo run --profile prove -p load -- mixed --seconds 60 --json\n  \
+                  cargo run --profile prove -p load -- flash-sale --buyers 5000 --units 500 --seconds 60"
 )]
 struct Options {
     #[command(subcommand)]

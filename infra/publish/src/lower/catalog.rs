@@ -167,12 +167,14 @@ fn slug(
 ) -> Option<Slug> {
     let field = format!("{prefix}slug");
     let segment = file.slug.trim().trim_start_matches('/');
-    if Slug::parse(segment).is_err() || segment.contains('/') {
+    let is_short = segment.chars().count() < Slug::LONGEST;
+    if segment.contains('/') || (is_short && Slug::parse(segment).is_err()) {
         let problem = "must be one segment of [a-z0-9._-], not only digits, such as `ranks`";
         report.fault(file.slug.line, field, problem);
         return None;
     }
-    let full = parent.map_or_else(|| segment.to_owned(), |parent| format!("{}/{segment}", parent.trim()));
+    let parent = parent.map(|parent| parent.trim().trim_start_matches('/'));
+    let full = parent.map_or_else(|| format!("/{segment}"), |parent| format!("/{parent}/{segment}"));
     match Slug::parse(&full) {
         Ok(slug) => {
             names.slugs.take(report, slug.to_string(), file.slug.line, &field);

@@ -2,7 +2,7 @@
 
 use crate::support::{STORE, store, write};
 use publish::{Compiled, Part, compile, read};
-use shared::model::{CategoryId, CategoryPath, ItemId};
+use shared::model::{CategoryId, CategoryPath, ItemId, Tree};
 use shared::store::keys;
 use std::collections::BTreeSet;
 use tempfile::TempDir;
@@ -174,4 +174,22 @@ fn files_write_back_what_they_read() {
         write(copy.path(), &path(&page.path), &serde_saphyr::to_string(&page.content).unwrap());
     }
     assert_eq!(read(copy.path()).unwrap(), files);
+}
+
+#[test]
+fn the_longest_path_of_a_category_counts_its_leading_slash_and_can_be_read_again() {
+    let faults = |file: &str| {
+        let dir = store(&[("store.yaml", STORE), ("categories/a.yaml", file)]);
+        read(dir.path()).and_then(|files| compile(&files)).map(|compiled| compiled.tree)
+    };
+    let category = |length: usize| format!("id: 1\nslug: {}\nname: A\n", "a".repeat(length));
+    let tree = faults(&category(254)).unwrap();
+    // As a function reads it.
+    assert_eq!(serde_json::from_str::<Tree>(&serde_json::to_string(&tree).unwrap()).unwrap(), tree);
+    let inner = format!("id: 1\nslug: /a\nname: A\nsubcategories: [{{id: 2, slug: {}, name: B}}]\n", "b".repeat(252));
+    assert!(faults(&inner).is_ok());
+    for longer in [category(255), category(300), inner.replace("slug: b", "slug: bb")] {
+        let found = faults(&longer).unwrap_err();
+        assert!(found[0].to_string().contains("slug: the whole path must have at most 255 characters"), "{found:?}");
+    }
 }

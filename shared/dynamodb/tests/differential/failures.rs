@@ -1,9 +1,10 @@
 //! Operations against prepared responses and broken connections.
 
 use crate::canned::{Reply, Server};
-use crate::operation::{Operation, one_of_each};
+use crate::operation::{Operation, TABLE, one_of_each};
 use crate::outcome::{Failure, Outcome};
 use crate::sides::{Side, WAYS};
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::json;
 use std::collections::HashSet;
@@ -136,6 +137,18 @@ async fn a_body_that_cannot_be_read_is_an_error_of_the_same_kind() {
         .await;
     }
     every_operation(&[Reply::Truncated], |name, outcome| assert!(outcome.result.is_err(), "{name}")).await;
+}
+
+#[tokio::test]
+async fn an_attribute_of_a_type_that_is_not_known_is_unreadable() {
+    for item in [r#"{"Item":{"new":{"TYPE":1}}}"#, r#"{"Item":{"new":{"L":[{"M":{"a":{"TYPE":1}}}]}}}"#] {
+        let script: &'static [Reply] = vec![Reply::Body(200, item)].leak();
+        let server = Server::start(script).await;
+        let side = Side::new(WAYS[0], &server.endpoint, Duration::from_secs(30));
+        let found = side.client.get_item().table_name(TABLE).key("pk", AttributeValue::S("a".to_owned())).send().await;
+        let read = dynamodb::from_item::<serde_json::Value>(found.unwrap().item.unwrap());
+        assert_eq!(read.unwrap_err().to_string(), "attribute `new`: expected a type that is known");
+    }
 }
 
 #[tokio::test]

@@ -28,12 +28,12 @@ pub const OVER_RAW: Budget = quiet("warm / the raw calls", 2.2, Unit::Ratio);
 pub const BYTES: Budget = stable("binary", 4_500_000.0, Unit::Megabytes);
 /// Size of what is uploaded.
 pub const ZIP: Budget = stable("zip", 2_200_000.0, Unit::Megabytes);
-/// The limit of a budget for a program. The payments function has a second HTTP client, the rules of carts and the use cases
-/// of orders: it is larger than the others.
+/// The limit of a budget for a program. The payments function has Stripe's calls, the rules of carts and the use cases of
+/// orders: it is larger than the others.
 pub fn of_program(budget: &Budget, program: &str) -> f64 {
     match (budget.what, program) {
-        ("binary", "payments") => 6_200_000.0,
-        ("zip", "payments") => 3_000_000.0,
+        ("binary", "payments") => 5_300_000.0,
+        ("zip", "payments") => 2_600_000.0,
         // 8 MiB.
         ("peak RSS, warm", "payments") => 8_388_608.0,
         _ => budget.limit,

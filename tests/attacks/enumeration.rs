@@ -1,0 +1,213 @@
+//! Enumeration: beyond what the tables of rules.md say, nothing tells an unknown thing from one of another player.
+
+use super::observed;
+use crate::support::{category, republish};
+use serde_json::{Value, json};
+use shared::model::{InternalId, Order, OrderStatus};
+use shared::store::{codec, keys};
+use std::time::{Duration, Instant};
+use tests::{Call, TestStore};
+
+fn lookup(body: &Value, place: u8) -> Call {
+    Call::post("/payments/checkStatus").json(body).from_ip(&format!("203.0.113.{place}"))
+}
+
+/// Reads the active version, as a function has done before most requests.
+async fn warm(store: &TestStore) {
+    store.send(lookup(&json!({ "order_id": "x" }), 255)).await;
+    store.send(Call::post("/cart/get").token(&store.token("Pebble"))).await;
+}
+
+/// Orders in every status, of Thornwick and of nobody; returns their ids.
+async fn orders(store: &TestStore) -> (Vec<String>, Vec<String>) {
+    let statuses =
+        [OrderStatus::Pending, OrderStatus::Paid, OrderStatus::Failed, OrderStatus::Cancelled, OrderStatus::Refunded];
+    let (mut owned, mut unowned) = (Vec::new(), Vec::new());
+    let sample = TestStore::sample().live.orders.iter().find(|order| order.owner.is_some_and(|id| id.get() == 1));
+    let sample = sample.expect("an order of Thornwick's");
+    for (place, status) in statuses.into_iter().enumerate() {
+        for (owner, ids) in [(sample.owner, &mut owned), (None, &mut unowned)] {
+            let id = format!("probe-{place}-{}", owner.is_some());
+            let order = Order { internal_id: InternalId::new(&id), status, owner, ..sample.clone() };
+            let row = codec::encode_live(&keys::order(&order.internal_id), &order).unwrap();
+            crate::support::put(store, row).await;
+            ids.push(id);
+        }
+    }
+    (owned, unowned)
+}
+
+#[tokio::test]
+async fn every_order_of_another_player_looks_the_same() {
+    let store = TestStore::open().await;
+    warm(&store).await;
+    let (owned, _) = orders(&store).await;
+    let pebble = store.token("Pebble");
+    let tokens = [None, Some("a.b.c".to_owned()), Some(store.token("Grimble")), Some(pebble)];
+    for (row, token) in tokens.iter().enumerate() {
+        let ask = |order: &str, place: usize| {
+            let place = u8::try_from(row * 50 + place).expect("few requests");
+            let call = lookup(&json!({ "order_id": order }), place);
+            token.iter().fold(call, |call, token| call.token(token))
+        };
+        let mut seen = Vec::new();
+        for (place, order) in owned.iter().enumerate() {
+            seen.push(observed(&store, ask(order, place)).await);
+        }
+        assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "{token:?}: {seen:#?}");
+        assert!(!seen[0].0.2.contains("probe") && !seen[0].0.2.contains("PAID"), "{}", seen[0].0.2);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_order_costs_the_same_calls_as_one_of_another_player() {
+    let store = TestStore::open().await;
+    warm(&store).await;
+    let (owned, unowned) = orders(&store).await;
+    let unknown = ["probe-9-true", "u2qlyq2uxxth4o4k", "#", "ORDER#probe-1-true", "probe-1-TRUE", "probe-1-true "];
+    for (row, token) in [None, Some(store.token("Pebble"))].into_iter().enumerate() {
+        let mut calls = Vec::new();
+        for (place, order) in owned.iter().chain(&unowned).map(String::as_str).chain(unknown).enumerate() {
+            let place = u8::try_from(row * 100 + place).expect("few requests");
+            let call = lookup(&json!({ "order_id": order }), place);
+            let call = token.iter().fold(call, |call, token| call.token(token));
+            let (_, operations, trips) = observed(&store, call).await;
+            calls.push((operations, trips));
+        }
+        assert!(calls.windows(2).all(|pair| pair[0] == pair[1]), "{calls:#?}");
+    }
+}
+
+#[tokio::test]
+async fn all_unknown_orders_look_the_same() {
+    let store = TestStore::open().await;
+    warm(&store).await;
+    let mut seen = Vec::new();
+    for (place, order) in
+        ["u2qlyq2uxxth4o4k", "x", "../u2qlyq2uxxth4o4j", "ORDER#1", &"y".repeat(255)].iter().enumerate()
+    {
+        let place = u8::try_from(place).expect("few requests");
+        seen.push(observed(&store, lookup(&json!({ "order_id": order }), place)).await);
+    }
+    assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "{seen:#?}");
+}
+
+#[tokio::test]
+async fn the_id_of_a_checkout_opens_no_order_of_another_player_and_asks_no_provider() {
+    use crate::payments::support::{add, create, login};
+    let store = TestStore::open().await;
+    warm(&store).await;
+    let token = login(&store, "Buyer_1").await;
+    add(&store, &token, 202, 1).await;
+    let begun = create(&store, &token).await;
+    let before = store.payments.received().len();
+    let other = login(&store, "Buyer_2").await;
+    let wrong = ["cs_test_other", "../refunds", "", &begun.session];
+    let mut seen = Vec::new();
+    for (place, session) in wrong.into_iter().enumerate() {
+        let place = u8::try_from(place).expect("few requests");
+        let body = json!({ "order_id": begun.order, "checkout_id": session });
+        seen.push(observed(&store, lookup(&body, place).token(&other)).await);
+        assert_eq!(seen[place as usize].0.0, 200);
+        assert!(seen[place as usize].0.2.contains("forbidden"), "{:?}", seen[place as usize]);
+        let anonymous = observed(&store, lookup(&body, 100 + place)).await;
+        assert_eq!(anonymous.0.0, 401);
+    }
+    assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "the right session is no different: {seen:#?}");
+    assert_eq!(store.payments.received().len(), before, "nothing was sent to the provider");
+}
+
+#[tokio::test]
+async fn without_a_valid_token_a_code_that_exists_looks_like_one_that_does_not() {
+    let store = TestStore::open().await;
+    warm(&store).await;
+    let gone = store.token_of(shared::model::UserId::new(9_999));
+    for token in ["a.b.c", &store.token("Grimble"), &gone] {
+        let mut seen = Vec::new();
+        for (path, field, code) in [
+            ("/cart/acceptCoupon", "coupon", "EIGHTH"),
+            ("/cart/acceptCoupon", "coupon", "no such code"),
+            ("/cart/acceptCoupon", "coupon", "GLOW-7QXM-2K4D"),
+        ] {
+            seen.push(observed(&store, Call::post(path).token(token).json(&json!({ field: code }))).await);
+        }
+        assert_eq!(seen[0].0.0, 401);
+        assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "{seen:#?}");
+        let set = |code: &str| Call::post("/cart/setReferral").token(token).json(&json!({ "ref_code": code }));
+        assert_eq!(observed(&store, set("toadmail")).await, observed(&store, set("no such code")).await);
+    }
+}
+
+#[tokio::test]
+async fn a_referral_code_that_is_disabled_looks_like_one_that_does_not_exist() {
+    use crate::cart::support::{put_referral, sample_referral, text};
+    let store = TestStore::open().await;
+    let mut disabled = sample_referral("toadmail");
+    (disabled.active, disabled.code) = (false, text("resting"));
+    put_referral(&store, &disabled).await;
+    warm(&store).await;
+    let set =
+        |code: &str| Call::post("/cart/setReferral").token(&store.token("Pebble")).json(&json!({ "ref_code": code }));
+    assert_eq!(observed(&store, set("resting")).await, observed(&store, set("no such code")).await);
+}
+
+#[tokio::test]
+async fn a_gift_does_not_tell_whether_its_recipient_has_an_account() {
+    let mut seen = Vec::new();
+    for name in ["Thornwick", "Nobody_Has_This"] {
+        let store = TestStore::open().await;
+        warm(&store).await;
+        let call = Call::post("/cart/add/311").token(&store.token("Pebble"));
+        let added = observed(&store, call.json(&json!({ "payment_type": 2, "gift_to": name }))).await;
+        assert!([200, 422].contains(&added.0.0), "{added:?}");
+        let shown = observed(&store, Call::post("/cart/get").token(&store.token("Pebble"))).await;
+        let text = shown.0.2.replace(name, "NAME");
+        seen.push((added, text, shown.1, shown.2));
+    }
+    assert_eq!(seen[0], seen[1]);
+}
+
+#[tokio::test]
+async fn a_hidden_category_looks_like_one_that_does_not_exist() {
+    let store = TestStore::open().await;
+    republish(&store, |files| category(files, 1).enabled = false).await;
+    let token = store.token("Pebble");
+    let ask = |url: &str| Call::post(&format!("/categories/get/{url}")).token(&token);
+    store.send(ask("crates")).await;
+    let unknown = observed(&store, ask("nowhere")).await;
+    let hidden = TestStore::sample().compiled.categories.iter().find(|one| one.shelf.head.id.get() == 1);
+    let slug = hidden.expect("the category").shelf.head.slug.to_string();
+    for url in [slug.trim_start_matches('/'), "1", "999"] {
+        assert_eq!(observed(&store, ask(url)).await, unknown, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn an_item_of_a_hidden_category_looks_like_one_that_does_not_exist() {
+    let store = TestStore::open().await;
+    republish(&store, |files| category(files, 2).enabled = false).await;
+    let token = store.token("Pebble");
+    let ask = |id: u64| Call::get(&format!("/items/get/{id}")).token(&token);
+    store.send(ask(101)).await;
+    assert_eq!(observed(&store, ask(202)).await, observed(&store, ask(999_999)).await);
+}
+
+/// Time is reported and not judged: on a shared machine it says nothing.
+#[tokio::test]
+#[expect(clippy::print_stdout, reason = "the figures are for who runs the test with --nocapture")]
+async fn the_time_of_a_lookup_is_reported() {
+    let store = TestStore::open().await;
+    let (owned, unowned) = orders(&store).await;
+    for (what, order) in [("unknown", "u2qlyq2uxxth4o4k"), ("foreign", &owned[1]), ("of nobody", &unowned[1])] {
+        let mut took = Vec::new();
+        for place in 0..30 {
+            let call = lookup(&json!({ "order_id": order }), place).token(&store.token("Pebble"));
+            let begun = Instant::now();
+            store.send(call).await;
+            took.push(begun.elapsed());
+            store.clock.advance(Duration::from_secs(61));
+        }
+        took.sort();
+        println!("{what}: median {:?}", took[took.len() / 2]);
+    }
+}

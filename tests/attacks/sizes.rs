@@ -1,0 +1,130 @@
+//! Oversized requests: paths, queries, headers, ids, names, details and carts.
+
+use super::seen;
+use serde_json::json;
+use tests::{Call, TestStore, endpoints};
+
+#[tokio::test]
+async fn a_long_path_is_not_found_before_the_table_is_read() {
+    let store = TestStore::open().await;
+    let token = store.token("Pebble");
+    // The first request reads the active version.
+    store.send(Call::post("/categories/get/ranks").token(&token)).await;
+    for length in [256, 2_048, 9_000] {
+        for tail in ["a".repeat(length), "a/".repeat(length / 2), "/".repeat(length), "%61".repeat(length)] {
+            for before in ["/categories/get/", "/", "/cart/", "/staff/"] {
+                store.calls.clear();
+                let reply = store.send(Call::post(&format!("{before}{tail}")).token(&token)).await;
+                assert_eq!(reply.status, 404, "{before}{tail:.20}: {}", reply.text);
+                assert!(!reply.text.contains("aaaa"), "{}", reply.text);
+                assert_eq!(store.calls.operations(), Vec::<String>::new(), "{before}{tail:.20}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_id_in_a_path_is_not_found_and_reads_no_item_of_that_name() {
+    let store = TestStore::open().await;
+    let token = store.token("Pebble");
+    for before in
+        ["/cart/add/", "/cart/reload/", "/cart/changePrice/", "/cart/setVariable/", "/cart/setSelectedServer/"]
+    {
+        for id in ["9".repeat(17), "9".repeat(5_000), "0".repeat(300), "-1".to_owned(), "1".repeat(300)] {
+            let body = json!({ "count": 1, "price": "1.00", "id": 1, "value": "x", "server_id": 1 });
+            let reply = store.send(Call::post(&format!("{before}{id}")).token(&token).json(&body)).await;
+            assert!([400, 404].contains(&reply.status.as_u16()), "{before}{id:.20}: {}: {}", reply.status, reply.text);
+            assert!(reply.text.len() < 300, "{}", reply.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn many_and_long_headers_and_queries_change_no_response() {
+    let store = TestStore::open().await;
+    for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.route.starts_with("GET ")) {
+        // Its page depends on its query.
+        if ["auth/chat", "auth/chat/callback"].contains(&endpoint.declaration.name) {
+            continue;
+        }
+        let plain = seen(&store.send(endpoint.call()).await);
+        let headers = (0..200).fold(endpoint.call(), |call, number| call.header(&format!("x-filler-{number}"), "x"));
+        let long = endpoint.call().header("x-filler", &"x".repeat(10_000)).header("user-agent", &"é".repeat(4_000));
+        let repeated = (0..500).fold(endpoint.call(), |call, _| call.header("accept", "a"));
+        for call in [headers, long, repeated] {
+            assert_eq!(seen(&store.send(call).await), plain, "{}", endpoint.route);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_query_of_the_chat_callback_is_refused_without_a_call_to_the_platform() {
+    let store = TestStore::open().await;
+    for query in [
+        format!("state={}", "x".repeat(9_000)),
+        format!("code={}&state=a.b.c", "x".repeat(9_000)),
+        format!("error={}&state=a.b.c", "x".repeat(9_000)),
+        "state=a&".repeat(1_000),
+        "&".repeat(9_000),
+    ] {
+        store.calls.clear();
+        let reply = store.send(Call::get(&format!("/auth/chat/callback?{query}"))).await;
+        assert_eq!(reply.status, 400);
+        assert!(reply.text.len() < 2_000 && !reply.text.contains("xxxx"), "{}", reply.text);
+        assert_eq!(store.calls.writes(), 0);
+    }
+}
+
+#[tokio::test]
+async fn texts_have_their_longest_length_and_one_character_more_is_refused() {
+    let store = TestStore::open().await;
+    let token = store.token("Pebble");
+    let long_name = |more: usize| format!("*{}-{}", "x".repeat(24), "x".repeat(24 + more));
+    let cases = [
+        ("/auth/username", "username", long_name(0), long_name(1)),
+        ("/cart/acceptCoupon", "coupon", "💎".repeat(40), "💎".repeat(41)),
+        ("/cart/setReferral", "ref_code", "💎".repeat(255), "💎".repeat(256)),
+        ("/payments/checkStatus", "order_id", "💎".repeat(255), "💎".repeat(256)),
+        ("/pages/get", "url", "💎".repeat(255), "💎".repeat(256)),
+    ];
+    for (path, field, longest, longer) in cases {
+        let call = |text: &str| Call::post(path).token(&token).json(&json!({ field: text }));
+        let reply = store.send(call(&longest)).await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text);
+        let reply = store.send(call(&longer)).await;
+        assert_eq!(reply.status, 400, "{path}: {}", reply.text);
+        assert!(!reply.text.contains("💎") && !reply.text.contains("xxxx"), "{}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn what_a_checkout_does_not_need_may_be_long_and_is_not_kept() {
+    let store = TestStore::open().await;
+    let token = store.token("Thornwick");
+    let details = json!({ "email": "x".repeat(10_000), "names": "y".repeat(500) });
+    let body = json!({ "paymentMethod": "Stripe", "termsAndConditions": true, "privacyPolicy": true, "details": details,
+                       "currency": "EUR", "chatId": "z".repeat(1_000) });
+    let reply = store.send(Call::post("/payments/create").token(&token).json(&body)).await;
+    assert!(reply.status.as_u16() < 500, "{}", reply.text);
+    assert!(!reply.text.contains("xxxx") && !reply.text.contains("zzzz"), "{}", reply.text);
+    let rows = store.db.client().scan().table_name(store.db.table()).send().await.unwrap();
+    let kept =
+        rows.items().iter().map(|row| format!("{row:?}")).any(|row| row.contains("xxxx") || row.contains("zzzz"));
+    assert!(!kept, "details are stored nowhere");
+}
+
+#[tokio::test]
+async fn a_cart_grows_to_fifty_lines_and_a_line_to_a_thousand_units() {
+    let store = TestStore::open().await;
+    let token = store.token("Pebble");
+    let add = |body: serde_json::Value| Call::post("/cart/add/203").token(&token).json(&body);
+    for count in [1_001, 4_294_967_295_u64, 4_294_967_296, u64::MAX] {
+        let reply = store.send(add(json!({ "count": count }))).await;
+        assert!([400, 422].contains(&reply.status.as_u16()), "{count}: {}", reply.text);
+    }
+    let many: serde_json::Map<_, _> = (0..600).map(|id| (id.to_string(), json!("x"))).collect();
+    let reply = store.send(add(json!({ "variables": many }))).await;
+    assert_eq!(reply.status, 422, "{}", reply.text);
+    let cart = store.send(Call::post("/cart/get").token(&token)).await.json();
+    assert_eq!(cart["items"].as_array().map(Vec::len), Some(0), "{cart}");
+}
