@@ -44,14 +44,21 @@ pub const STEPS: &[Step] = &[
         name: "load",
         proves: "traffic at a fixed rate without an error and with flat memory; a flash sale sells exactly what there is",
         quick: &[
-            "cargo run --profile load -p load -- mixed --seconds 20",
-            "cargo run --profile load -p load -- flash-sale --buyers 500 --units 50 --seconds 5",
+            "cargo run --profile prove -p load -- mixed --seconds 20",
+            "cargo run --profile prove -p load -- flash-sale --buyers 500 --units 50 --seconds 5",
         ],
         long: &[
-            "cargo run --profile load -p load -- mixed --minutes 30",
-            "cargo run --profile load -p load -- flash-sale --buyers 5000 --units 500 --seconds 60",
+            "cargo run --profile prove -p load -- mixed --minutes 30",
+            "cargo run --profile prove -p load -- flash-sale --buyers 5000 --units 500 --seconds 60",
         ],
         figures: &["kept   ", "BROKEN ", "all   "],
+    },
+    Step {
+        name: "fuzz",
+        proves: "no mutated event, token, body, webhook, file or row breaks a rule of what reads it",
+        quick: &["cargo run --profile prove -p fuzz -- --inputs 1000000 --seconds 2"],
+        long: &["cargo run --profile prove -p fuzz -- --inputs 10000000 --seconds 600"],
+        figures: &[" inputs"],
     },
     // Needs the Python environment that .ci/run makes.
     Step {
