@@ -61,6 +61,8 @@ impl CommandLine {
         let (mut command, arguments) = match (own, self.arguments.split_first()) {
             (Some(own), Some((first, rest))) if first == "xtask" => (Command::new(own), rest),
             _ if self.program == "cargo" => (cargo(), self.arguments.as_slice()),
+            // A path is one in the repository.
+            _ if self.program.contains('/') => (Command::new(folder.join(&self.program)), self.arguments.as_slice()),
             _ => (Command::new(&self.program), self.arguments.as_slice()),
         };
         command.args(arguments).envs(self.environment.iter().cloned()).current_dir(folder);

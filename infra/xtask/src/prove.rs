@@ -63,8 +63,16 @@ fn prove(
     for (index, command) in commands.iter().enumerate() {
         let line = CommandLine::parse(command)?;
         let log = folder.join(format!("{}-{}.log", step.name, index + 1));
-        let status = run_logged(&mut line.command(&repository::root()), &log)?;
+        let ended = run_logged(&mut line.command(&repository::root()), &log);
         let said = read_lossy(&log)?;
+        let status = match ended {
+            // A tool that is missing fails this proof and no other.
+            Err(error @ TaskError::Start { .. }) => {
+                failure = Some(error.to_string());
+                break;
+            }
+            ended => ended?,
+        };
         if !status.success() {
             failure = Some(format!("{line}: {status}; all of its output is in {}", log.display()));
         } else if line.is_cargo_test() && Tests::of(&said).passed == 0 {
@@ -84,21 +92,25 @@ fn prove(
         commands: commands.iter().map(|&command| command.to_owned()).collect(),
         passed,
         seconds: started.elapsed().as_secs(),
-        figures: figures(&text).into_iter().chain(failure).collect(),
+        figures: figures(&text, step.figures).into_iter().chain(failure).collect(),
         revision: revision.to_owned(),
         date: today(),
     })
 }
 
-/// What an output counts: its tests, and every line that begins with `figures: `.
-fn figures(text: &str) -> Vec<String> {
+/// What an output counts: its tests, every line that begins with `figures: `, and those that contain one of the marks.
+fn figures(text: &str, marks: &[&str]) -> Vec<String> {
     let tests = Tests::of(text);
     let counted = match tests {
         Tests { passed: 0, failed: 0 } => None,
         Tests { passed, failed: 0 } => Some(format!("{passed} tests passed")),
         Tests { passed, failed } => Some(format!("{passed} tests passed, {failed} failed")),
     };
-    let said = text.lines().filter_map(|line| line.trim_start().strip_prefix(FIGURES).map(str::to_owned));
+    let marked = |line: &str| marks.iter().any(|mark| line.contains(mark));
+    let said = text.lines().filter_map(|line| match line.trim_start().strip_prefix(FIGURES) {
+        Some(figure) => Some(figure.to_owned()),
+        None => marked(line).then(|| line.split_whitespace().collect::<Vec<_>>().join(" ")),
+    });
     counted.into_iter().chain(said).collect()
 }
 
@@ -169,14 +181,15 @@ mod tests {
 
     #[test]
     fn figures_are_the_tests_and_what_a_program_says() {
-        assert_eq!(figures(OUTPUT), ["42 tests passed", "1,000 operations in 12 histories"]);
+        assert_eq!(figures(OUTPUT, &[]), ["42 tests passed", "1,000 operations in 12 histories"]);
         let failed = "test result: FAILED. 1 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1s";
-        assert_eq!(figures(failed), ["1 tests passed, 3 failed"]);
-        assert!(figures("figures of speech").is_empty());
+        assert_eq!(figures(failed, &[]), ["1 tests passed, 3 failed"]);
+        assert_eq!(figures("kept   no  errors: 0\nother\n", &["kept   "]), ["kept no errors: 0"]);
+        assert!(figures("figures of speech", &[]).is_empty());
     }
 
     fn step(quick: &'static [&'static str]) -> Step {
-        Step { name: "self-test", proves: "that a proof is run", quick, long: &[] }
+        Step { name: "self-test", proves: "that a proof is run", quick, long: &[], figures: &[] }
     }
 
     fn prove_quickly(step: &Step) -> StepResult {
@@ -197,6 +210,12 @@ mod tests {
         assert!(!result.passed);
         assert_eq!(result.figures.len(), 1);
         assert!(result.figures[0].starts_with("false: "), "{:?}", result.figures);
+    }
+
+    #[test]
+    fn a_tool_that_is_missing_fails_its_proof() {
+        let result = prove_quickly(&step(&["/no/such/tool --quick"]));
+        assert!(!result.passed && result.figures[0].contains("/no/such/tool"), "{:?}", result.figures);
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub struct Step {
     pub quick: &'static [&'static str],
     /// The commands of a run that takes its time.
     pub long: &'static [&'static str],
+    /// Texts whose lines in the output are figures, besides the numbers of tests and lines that begin with `figures: `.
+    pub figures: &'static [&'static str],
 }
 
 /// The proofs in the order in which they run: those that fail soonest are first.
@@ -17,32 +19,82 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "tests",
         proves: "every rule, refusal, limit and right that has a test; limits under races of several instances",
-        quick: &["cargo test -p shared", "cargo test -p tests races:: access:: rights::"],
+        quick: &["cargo test -p shared", "cargo test -p tests --test blackbox -- races:: access:: rights::"],
         long: &["cargo test --workspace"],
+        figures: &[],
     },
     Step {
         name: "faults",
         proves: "a database that throttles, fails, hangs or loses responses causes a 503 and never half a write",
-        quick: &["cargo test -p tests faults:: connections:: payments::"],
-        long: &["cargo test -p tests faults:: connections:: payments::", "cargo test -p dynamodb -p outgoing"],
+        quick: &["cargo test -p tests --test blackbox -- faults:: connections:: payments::"],
+        long: &[
+            "cargo test -p tests --test blackbox -- faults:: connections:: payments::",
+            "cargo test -p dynamodb -p outgoing",
+        ],
+        figures: &[],
+    },
+    Step {
+        name: "histories",
+        proves: "what concurrent buyers see under injected faults is explained by some order of their requests",
+        quick: &["HISTORIES=4 cargo test -p tests --test histories"],
+        long: &["HISTORIES=200 cargo test -p tests --test histories"],
+        figures: &[" histories, ", " histories of many buyers, "],
+    },
+    Step {
+        name: "load",
+        proves: "traffic at a fixed rate without an error and with flat memory; a flash sale sells exactly what there is",
+        quick: &[
+            "cargo run --profile prove -p load -- mixed --seconds 20",
+            "cargo run --profile prove -p load -- flash-sale --buyers 500 --units 50 --seconds 5",
+        ],
+        long: &[
+            "cargo run --profile prove -p load -- mixed --minutes 30",
+            "cargo run --profile prove -p load -- flash-sale --buyers 5000 --units 500 --seconds 60",
+        ],
+        figures: &["kept   ", "BROKEN ", "all   "],
+    },
+    Step {
+        name: "fuzz",
+        proves: "no mutated event, token, body, webhook, file or row breaks a rule of what reads it",
+        quick: &["cargo run --profile prove -p fuzz -- --inputs 1000000 --seconds 2"],
+        long: &["cargo run --profile prove -p fuzz -- --inputs 10000000 --seconds 600"],
+        figures: &[" inputs"],
+    },
+    // Needs the Python environment that .ci/run makes.
+    Step {
+        name: "second-opinion",
+        proves: "the tests hold on another DynamoDB than the embedded one",
+        quick: &["target/venv-deploy/bin/python .ci/dynamodb/test.py races:: rows::"],
+        long: &["target/venv-deploy/bin/python .ci/dynamodb/test.py"],
+        figures: &[],
+    },
+    Step {
+        name: "planted",
+        proves: "a test finds each fault that is planted in a copy of the code",
+        quick: &[],
+        long: &["cargo xtask planted"],
+        figures: &[],
     },
     Step {
         name: "sources",
         proves: "every dependency has an allowed licence and comes from crates.io, and none is banned",
         quick: &["cargo xtask deny"],
         long: &["cargo xtask deny"],
+        figures: &[],
     },
     Step {
         name: "sbom",
         proves: "a bill of materials can be made of every function",
         quick: &[],
         long: &["cargo xtask sbom"],
+        figures: &[],
     },
     Step {
         name: "reproducible",
         proves: "two builds of a commit in two folders are the same bytes",
         quick: &[],
         long: &["cargo xtask reproducible"],
+        figures: &[],
     },
 ];
 
