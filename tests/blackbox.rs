@@ -18,6 +18,7 @@ mod coverage;
 mod dashboard;
 mod events;
 mod faults;
+mod faults_wire;
 mod gateway;
 mod payments;
 mod races;

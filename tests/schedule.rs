@@ -11,7 +11,7 @@ use tests::{repository, template};
 const SCHEDULE: &str = "AWS::Events::Rule";
 
 /// The input of the schedule's only target.
-fn input() -> String {
+pub fn input() -> String {
     let parameters = BTreeMap::from([("Payments".to_owned(), "true".to_owned())]);
     let template = Template::read(&repository().join("template.yaml"), &parameters).unwrap();
     let (_, rule) = template.resources(SCHEDULE).next().unwrap();

@@ -22,6 +22,11 @@ impl TestClock {
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(u64::try_from(by.as_millis()).expect("a short time"), Ordering::SeqCst);
     }
+
+    /// Sets the clock back.
+    pub fn set_back(&self, by: Duration) {
+        self.0.fetch_sub(u64::try_from(by.as_millis()).expect("a short time"), Ordering::SeqCst);
+    }
 }
 
 impl Default for TestClock {

@@ -19,6 +19,8 @@ mod instances;
 mod proxy;
 mod request;
 mod store;
+mod table;
+mod wire;
 
 pub use calls::{Calls, operation};
 pub use clock::{NOW, TestClock};
@@ -27,6 +29,8 @@ pub use database::{TWO_CHAINS, needs_embedded_engine};
 pub use endpoints::{Endpoint, endpoints};
 pub use faults::{Fault, Faults};
 pub use instances::{CartTrace, Instance, spread};
-pub use proxy::Proxy;
+pub use proxy::{Exchange, Proxy};
 pub use request::{Call, Reply, event, event_names};
 pub use store::{TestStore, repository, template};
+pub use table::{Dump, Stable};
+pub use wire::WireFault;

@@ -8,7 +8,7 @@ use crate::faults::Faults;
 use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
+use aws_sdk_dynamodb::config::{Intercept, SharedHttpClient, SharedInterceptor};
 use local::chat::{self, ChatPlatform};
 use local::engine::ensure_table;
 use local::functions::{Functions, Secrets};
@@ -98,6 +98,8 @@ struct Surroundings {
     chat_secret: String,
     payment_keys: String,
     stripe: Option<String>,
+    /// The HTTP client of a new process.
+    connect: fn() -> SharedHttpClient,
 }
 
 impl TestStore {
@@ -115,8 +117,17 @@ impl TestStore {
     pub async fn open_as_deployed() -> (Self, Proxy) {
         let database = Database::open().await;
         let proxy = Proxy::start(database.endpoint()).await;
-        let http_client = connector::client(connector::roots());
-        let access = Access { http_client, ..database::access_at(&proxy.endpoint()) };
+        let access = Access { http_client: deployed_client(), ..database::access_at(&proxy.endpoint()) };
+        let mut store = Self::on(database, access, &[]).await.filled().await;
+        store.surroundings.connect = deployed_client;
+        (store, proxy)
+    }
+
+    /// The sample store in a fresh table behind a proxy, with the shorter timeouts and pacing of [`Self::open`].
+    pub async fn open_behind_proxy() -> (Self, Proxy) {
+        let database = Database::open().await;
+        let proxy = Proxy::start(database.endpoint()).await;
+        let access = Access { endpoint: proxy.endpoint(), ..shortened(&database) };
         (Self::on(database, access, &[]).await.filled().await, proxy)
     }
 
@@ -143,10 +154,7 @@ impl TestStore {
 
     async fn empty_with(parameters: &[(&str, &str)]) -> Self {
         let database = Database::open().await;
-        // Like production, but with shorter timeouts.
-        let mut access = database.access();
-        access.retries = access.retries.with_initial_backoff(Duration::from_millis(5));
-        access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(database.attempt_timeout()).build();
+        let access = shortened(&database);
         Self::on(database, access, parameters).await
     }
 
@@ -172,6 +180,7 @@ impl TestStore {
             chat_secret: chat::secret(),
             payment_keys: stripe::payment_keys(),
             stripe: Some(payments.base_url()),
+            connect: connector::plain_client,
         };
         let functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
         let functions = functions(&functions_template, &tapped, &clock, &surroundings);
@@ -199,7 +208,7 @@ impl TestStore {
 
     /// A gateway with new functions, which have their own connections to the table and one more interceptor.
     pub(crate) fn another_gateway(&self, interceptor: impl Intercept + 'static) -> Gateway {
-        let mut access = Access { http_client: connector::plain_client(), ..Access::clone(&self.access) };
+        let mut access = Access { http_client: (self.surroundings.connect)(), ..Access::clone(&self.access) };
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let behind =
@@ -230,6 +239,14 @@ impl TestStore {
     /// Deploys another content of `CHAT_SECRET`.
     pub fn set_chat_secret(&mut self, secret: &str) {
         secret.clone_into(&mut self.surroundings.chat_secret);
+        self.restart();
+    }
+
+    /// Starts the functions with another access to the table.
+    pub fn reach(&mut self, change: impl FnOnce(&mut Access)) {
+        change(&mut self.access);
+        self.access.http_client = (self.surroundings.connect)();
+        self.tapped = Db::direct(Access::clone(&self.access), self.db.table());
         self.restart();
     }
 
@@ -308,6 +325,19 @@ impl TestStore {
     pub fn token_of(&self, user: UserId) -> String {
         self.keys.sign(user, self.clock.seconds(), 3_600).expect("a usable key")
     }
+}
+
+/// Production's HTTP client.
+fn deployed_client() -> SharedHttpClient {
+    connector::client(connector::roots())
+}
+
+/// Production's access, but with shorter timeouts.
+fn shortened(database: &Database) -> Access {
+    let mut access = database.access();
+    access.retries = access.retries.with_initial_backoff(Duration::from_millis(5));
+    access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(database.attempt_timeout()).build();
+    access
 }
 
 fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>, surroundings: &Surroundings) -> Functions {

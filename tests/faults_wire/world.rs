@@ -1,0 +1,236 @@
+//! A store whose connections to the database and to the chat platform can fail on the wire, and what an endpoint does
+//! there when nothing fails.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tests::{Call, Dump, Endpoint, Instance, Proxy, Reply, Stable, TestStore, WireFault};
+
+/// The next ids of the two runs that are compared to find out what differs between runs.
+const SEQUENCES: [u64; 2] = [700_000, 800_000];
+
+/// Timeouts and pacing of the functions' calls to the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pacing {
+    Deployed,
+    Shortened,
+}
+
+/// The other side of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Database,
+    ChatPlatform,
+}
+
+/// What fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    pub side: Side,
+    pub fault: WireFault,
+    /// The place of the call that fails, among those of the request.
+    pub place: usize,
+    /// Whether all later calls fail as well, retries among them.
+    pub lasts: bool,
+}
+
+/// A response, and how the table then differs from the beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub status: u16,
+    pub body: String,
+    pub rows: Vec<String>,
+    pub counters: Vec<String>,
+}
+
+/// What an endpoint does when nothing fails.
+#[derive(Debug)]
+pub struct Undisturbed {
+    /// The number of calls of the first request.
+    pub database_calls: usize,
+    pub platform_calls: usize,
+    /// What came of the first request, and of the same one again.
+    pub first: Outcome,
+    pub second: Outcome,
+    stable: Stable,
+}
+
+pub struct World {
+    pub store: TestStore,
+    pub database: Proxy,
+    platform: Proxy,
+    before: Dump,
+}
+
+/// What a plan resulted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The response was the undisturbed one.
+    Right,
+    /// The response was 503, and then the undisturbed one.
+    Unavailable,
+    /// The response was another one that is documented for this fault, and then the undisturbed one.
+    Refused,
+}
+
+impl World {
+    pub async fn open(pacing: Pacing) -> Self {
+        let (store, database) = match pacing {
+            Pacing::Deployed => TestStore::open_as_deployed().await,
+            Pacing::Shortened => TestStore::open_behind_proxy().await,
+        };
+        let platform = Proxy::start(&store.chat_platform).await;
+        let configured = local::chat::configure(&store.db, |config| {
+            config.chat.token_url = format!("{}/token", platform.endpoint());
+            config.chat.user_url = format!("{}/user", platform.endpoint());
+        });
+        configured.await.unwrap().unwrap();
+        Dump::read(&store).await.set_sequences(&store, SEQUENCES[0]).await;
+        let before = Dump::read(&store).await;
+        Self { store, database, platform, before }
+    }
+
+    /// A new process of every function.
+    pub fn instance(&self) -> Arc<Instance> {
+        self.store.instances(1).remove(0)
+    }
+
+    /// Makes the table what it was, if a request wrote to it.
+    pub async fn restore(&self) {
+        if self.has_written() {
+            self.before.restore(&self.store).await;
+        }
+        self.database.start_over();
+        self.platform.start_over();
+    }
+
+    fn has_written(&self) -> bool {
+        self.database
+            .seen()
+            .iter()
+            .any(|exchange| exchange.operation.contains("Update") || exchange.operation.contains("Write"))
+    }
+
+    /// A response, and the table as it is now.
+    pub async fn outcome(&self, reply: &Reply, expected: &Undisturbed) -> Outcome {
+        self.outcome_of(reply, &self.dump().await, &expected.stable)
+    }
+
+    fn outcome_of(&self, reply: &Reply, dump: &Dump, stable: &Stable) -> Outcome {
+        Outcome {
+            status: reply.status.as_u16(),
+            body: stable.masked(&reply.text),
+            rows: dump.changes(&self.before, stable),
+            counters: dump.counters(&self.before, stable),
+        }
+    }
+
+    async fn dump(&self) -> Dump {
+        if self.has_written() { Dump::read(&self.store).await } else { self.before.clone() }
+    }
+
+    /// Runs an endpoint twice when nothing fails.
+    pub async fn undisturbed(&self, call: &Call) -> Undisturbed {
+        let one = self.twice(call).await;
+        let (database_calls, platform_calls) = one.calls;
+        if one.has_written {
+            self.before.set_sequences(&self.store, SEQUENCES[1]).await;
+        }
+        let other = self.twice(call).await;
+        let dumps = |run: &'_ Twice| [run.replies[0].1.clone(), run.replies[1].1.clone()];
+        let (ones, others) = (dumps(&one), dumps(&other));
+        let texts = |run: &Twice| [run.replies[0].0.text.clone(), run.replies[1].0.text.clone()];
+        let (one_texts, other_texts) = (texts(&one), texts(&other));
+        let runs: [(&[&Dump], &[&str]); 2] = [
+            (&[&ones[0], &ones[1]], &[&one_texts[0], &one_texts[1]]),
+            (&[&others[0], &others[1]], &[&other_texts[0], &other_texts[1]]),
+        ];
+        let stable = Stable::of(&self.before, runs);
+        let outcomes = |run: &Twice| run.replies.each_ref().map(|(reply, dump)| self.outcome_of(reply, dump, &stable));
+        let [first, second] = outcomes(&one);
+        assert_eq!(outcomes(&other), [first.clone(), second.clone()], "two runs differ by what is random");
+        Undisturbed { database_calls, platform_calls, first, second, stable }
+    }
+
+    async fn twice(&self, call: &Call) -> Twice {
+        self.database.start_over();
+        self.platform.start_over();
+        let instance = self.instance();
+        let first = instance.send(call.clone()).await;
+        let calls = (self.database.seen().len(), self.platform.seen().len());
+        let after_first = self.dump().await;
+        let second = instance.send(call.clone()).await;
+        let after_second = self.dump().await;
+        let has_written = self.has_written();
+        self.restore().await;
+        Twice { calls, has_written, replies: [(first, after_first), (second, after_second)] }
+    }
+
+    /// Sends the request of an endpoint while a plan is in force, and again afterwards.
+    pub async fn disturbed(&self, endpoint: &Endpoint, call: &Call, expected: &Undisturbed, plan: Plan) -> Verdict {
+        self.restore().await;
+        let instance = self.instance();
+        let proxy = match plan.side {
+            Side::Database => &self.database,
+            Side::ChatPlatform => &self.platform,
+        };
+        proxy.inject(move |exchange| {
+            let meets = exchange.place == plan.place || (plan.lasts && exchange.place > plan.place);
+            meets.then_some(plan.fault)
+        });
+        let started = Instant::now();
+        let reply = instance.send(call.clone()).await;
+        let elapsed = started.elapsed();
+        proxy.clear();
+        let what = format!("{} {plan:?}: {} {} after {elapsed:?}", endpoint.route, reply.status, reply.text);
+        assert!(elapsed < endpoint.declaration.deadline + Duration::from_millis(500), "{what}");
+        let got = self.outcome(&reply, expected).await;
+        let verdict = expected.judge(&reply, &got, plan, &what);
+        if verdict != Verdict::Right {
+            self.again(&instance, call, expected, &got, &what).await;
+        }
+        verdict
+    }
+
+    /// The same request once more, by the same process, now that nothing fails.
+    async fn again(&self, instance: &Instance, call: &Call, expected: &Undisturbed, earlier: &Outcome, what: &str) {
+        let reply = instance.send(call.clone()).await;
+        let got = self.outcome(&reply, expected).await;
+        let was_done = !earlier.rows.is_empty();
+        let right = if was_done { &expected.second } else { &expected.first };
+        let shown = |outcome: &Outcome| (outcome.status, outcome.body.clone(), outcome.rows.clone());
+        assert_eq!(shown(&got), shown(right), "again, done before: {was_done}: {what}");
+        let is_counted = got.counters == expected.first.counters || got.counters == expected.second.counters;
+        assert!(is_counted, "{what}: {:?}", got.counters);
+    }
+}
+
+struct Twice {
+    calls: (usize, usize),
+    has_written: bool,
+    replies: [(Reply, Dump); 2],
+}
+
+impl Undisturbed {
+    /// Judges the response while a plan is in force, and the table after it.
+    fn judge(&self, reply: &Reply, got: &Outcome, plan: Plan, what: &str) -> Verdict {
+        if (got.status, &got.body) == (self.first.status, &self.first.body) {
+            assert_eq!(got, &self.first, "{what}");
+            return Verdict::Right;
+        }
+        assert!(got.rows.is_empty() || got.rows == self.first.rows, "half a write: {what}: {:#?}", got.rows);
+        let is_counted = got.counters.is_empty() || got.counters == self.first.counters;
+        assert!(is_counted, "{what}: {:?}", got.counters);
+        if got.status == 503 {
+            assert!(reply.header("retry-after").parse::<u32>().unwrap() > 0, "{what}");
+            assert_eq!(reply.header("cache-control"), "no-store", "{what}");
+            return Verdict::Unavailable;
+        }
+        // A write that keeps colliding, and a login that the platform does not complete, have texts of their own.
+        let collides =
+            matches!(plan.fault, WireFault::Refused(_, "TransactionConflict")) && reply.text.contains("try again");
+        let no_login = plan.side == Side::ChatPlatform && got.status == 400 && reply.text.contains("Please");
+        assert!(collides || no_login, "{what}");
+        assert!(got.rows.is_empty(), "{what}");
+        Verdict::Refused
+    }
+}
