@@ -1,5 +1,6 @@
 //! Every test that `infra/docs/reliability.md` names exists.
 
+use std::path::Path;
 use tests::repository;
 
 const PAGE: &str = "infra/docs/reliability.md";
@@ -9,7 +10,7 @@ fn links(text: &str) -> Vec<(&str, &str)> {
     let ends = text.match_indices("](").filter_map(|(at, _)| {
         let label = text[..at].rsplit_once('[')?.1;
         let path = text[at + 2..].split_once(')')?.0;
-        path.ends_with(".rs").then_some((label, path))
+        (Path::new(path).extension()? == "rs").then_some((label, path))
     });
     ends.collect()
 }

@@ -35,7 +35,7 @@ fn the_versions_that_were_reviewed_are_those_in_use() {
         if !locked.get(name).is_some_and(|versions| versions.contains(&version)) {
             wrong.push(format!("{name} {version} was reviewed; Cargo.lock has {:?}", locked.get(name)));
         }
-        if !page.matches(&format!("\n| {name} |")).nth(1).is_some_and(|row| !row.is_empty()) {
+        if page.matches(&format!("\n| {name} |")).count() < 2 {
             wrong.push(format!("it is not said what {name} is trusted with"));
         }
     }

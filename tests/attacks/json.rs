@@ -36,7 +36,10 @@ fn bombs(field: &str) -> Vec<String> {
         format!("{{\"{field}\":[{}1]}}", fill("1,")),
         format!("{{\"{field}\":{{{}\"a\":1}}}}", fill("\"a\":1,")),
         format!("{{{}\"{field}\":1}}", fill(&format!("\"{field}\":1,"))),
-        format!("{{{}\"a\":1}}", (0..1_500).map(|number| format!("\"k{number}\":0,")).collect::<String>()),
+        format!(
+            "{{{}\"a\":1}}",
+            (0..1_500).map(|number| format!("\"k{number}\":0")).collect::<Vec<_>>().join(",") + ","
+        ),
         format!("{{\"{field}\":\"a\"{}}}", " ".repeat(LARGEST - 64)),
     ]
 }

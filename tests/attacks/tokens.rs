@@ -126,12 +126,12 @@ async fn a_kid_is_a_name_and_never_a_path_a_query_or_a_pattern() {
         "k".repeat(2_000),
     ];
     let of = |kid: &Value| json!({ "alg": "HS256", "kid": kid }).to_string();
-    let named = names.iter().flat_map(|kid| {
+    let with_name = names.iter().flat_map(|kid| {
         let header = of(&json!(kid));
         [b"".as_slice(), b"key", kid.as_bytes(), FOREIGN, &secret].map(|secret| signed(&header, &claims(), secret))
     });
     let odd = [json!(1), json!([kid]), json!({ "kid": kid }), json!(true)].map(|kid| ours(&of(&kid), &claims()));
-    all_are_refused(named.chain(odd).collect::<Vec<_>>()).await;
+    all_are_refused(with_name.chain(odd).collect::<Vec<_>>()).await;
 }
 
 #[tokio::test]

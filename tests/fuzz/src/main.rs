@@ -19,8 +19,11 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Every target, by its name.
-const TARGETS: &[(&str, fn(Range) -> Result<Summary, FuzzError>)] = &[
+/// A target: its name, and what runs it.
+type Named = (&'static str, fn(Range) -> Result<Summary, FuzzError>);
+
+/// Every target.
+const TARGETS: &[Named] = &[
     named::<targets::Texts>(),
     named::<targets::Token>(),
     named::<targets::ForwardedFor>(),
@@ -38,7 +41,7 @@ const TARGETS: &[(&str, fn(Range) -> Result<Summary, FuzzError>)] = &[
     named::<targets::Payments>(),
 ];
 
-const fn named<T: target::Target>() -> (&'static str, fn(Range) -> Result<Summary, FuzzError>) {
+const fn named<T: target::Target>() -> Named {
     (T::NAME, run::<T>)
 }
 

@@ -84,7 +84,7 @@ impl Target for RequestBody {
 
 /// A whole number. serde_json reads -0 as a fraction.
 fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| (value.to_string() == "-0.0").then_some(0))
+    value.as_u64().or_else(|| (*value == serde_json::json!(-0.0)).then_some(0))
 }
 
 /// A fault is one of the documented sentences, and repeats no value that was sent.

@@ -49,7 +49,7 @@ fn lines(random: &mut Random, seed: &str) -> String {
             0 => drop(lines.remove(at)),
             1 => lines.insert(at, line),
             2 => lines[at] = format!("  {line}"),
-            3 => lines[at] = line.trim_start().to_owned(),
+            3 => line.trim_start().clone_into(&mut lines[at]),
             4 => lines[at] = mutate::text(random, &line),
             _ => {
                 let value = line.split_once(": ").map(|(key, value)| match random.below(3) {

@@ -59,21 +59,19 @@ impl Target for Texts {
     fn check(&mut self, (kind, text, digits): &Self::Input) -> Result<Outcome, String> {
         match *kind {
             "id" => id(text),
-            "code" => again(CodeText::parse(text), |code| code.as_str().to_owned(), |text| CodeText::parse(text)),
+            "code" => again(CodeText::parse(text), |code| code.as_str().to_owned(), CodeText::parse),
             "player" => player(text),
             // A few letters become two when they are lower-cased, and the longest name then a longer one.
             "user" if text.to_lowercase().chars().count() > UserName::LONGEST => {
                 Ok(Outcome::of(&UserName::parse(text)))
             }
-            "user" => again(UserName::parse(text), UserName::to_string, |text| UserName::parse(text)),
+            "user" => again(UserName::parse(text), UserName::to_string, UserName::parse),
             "chat id" => same(ChatId::parse(text), |id| id.as_str().to_owned(), text),
-            "chat name" => again(ChatName::parse(text), |name| name.as_str().to_owned(), |text| ChatName::parse(text)),
+            "chat name" => again(ChatName::parse(text), |name| name.as_str().to_owned(), ChatName::parse),
             "slug" => slug(text),
             "amount" => amount(text, *digits),
-            "percent" => {
-                again(Percent::parse(text), |p| decimal(p.hundredths().into(), 2), |text| Percent::parse(text))
-            }
-            "rate" => again(Rate::parse(text), |rate| decimal(rate.millionths(), 6), |text| Rate::parse(text)),
+            "percent" => again(Percent::parse(text), |p| decimal(p.hundredths().into(), 2), Percent::parse),
+            "rate" => again(Rate::parse(text), |rate| decimal(rate.millionths(), 6), Rate::parse),
             "object" => same(ObjectId::parse(text), ObjectId::to_string, text),
             "order id" => same(Ok::<_, ()>(InternalId::new(text)), InternalId::to_string, text),
             "token keys" => Ok(secret(TokenKeys::parse(text), text)?),
@@ -132,7 +130,7 @@ fn player(text: &str) -> Result<Outcome, String> {
 }
 
 fn slug(text: &str) -> Result<Outcome, String> {
-    let outcome = again(Slug::parse(text), |slug| slug.as_str().to_owned(), |text| Slug::parse(text))?;
+    let outcome = again(Slug::parse(text), |slug| slug.as_str().to_owned(), Slug::parse)?;
     match CategoryPath::parse(text) {
         Ok(CategoryPath::Slug(slug)) => {
             let segments: Vec<&str> = slug.as_str().split('/').skip(1).collect();
