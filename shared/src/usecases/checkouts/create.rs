@@ -97,6 +97,7 @@ where
 {
     let mut first = Some(first);
     let mut paid = None;
+    let mut is_looked_at_again = false;
     for round in 0..ROUNDS {
         let context = match first.take() {
             Some(context) => context,
@@ -120,6 +121,13 @@ where
             // All that was in the cart is paid. The buyer may not have seen the response.
             (Err(CreateError::Refused(CheckoutRefusal::Empty)), Some(order)) => {
                 return Ok(Checkout { order: order.clone(), url: None });
+            }
+            // Another request of the same buyer may have counted the units, and its order is not on the cart yet.
+            (Err(CreateError::Refused(CheckoutRefusal::SoldOut { .. } | CheckoutRefusal::Left { .. })), _)
+                if !is_looked_at_again =>
+            {
+                is_looked_at_again = true;
+                continue;
             }
             (begun, _) => begun?,
         };
