@@ -153,7 +153,7 @@ fn report(what: &str, tally: &Tally) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_call_that_fails_is_repeated_or_the_response_is_503() {
-    let plans: Plans = |expected, turn| each_call(expected, false, |call| by_turns(&QUICK, turn * 3 + call * 5, 5));
+    let plans: Plans = |expected, turn| each_call(expected, false, |call| by_turns(&QUICK, turn * 3 + call * 5, 2));
     let tally = every_endpoint(Pacing::Shortened, 4, plans).await;
     report("one call fails", &tally);
     assert!(tally["right"] > tally["unavailable"], "{tally:?}");
@@ -170,7 +170,7 @@ async fn while_calls_keep_failing_the_response_is_503_and_afterwards_right() {
         WireFault::Refused(400, "ThrottlingException"),
         WireFault::Refused(400, "TransactionConflict"),
     ];
-    let plans: Plans = |expected, turn| each_call(expected, true, |call| by_turns(&LASTING, turn + call * 2, 2));
+    let plans: Plans = |expected, turn| each_call(expected, true, |call| by_turns(&LASTING, turn + call * 2, 1));
     let tally = every_endpoint(Pacing::Shortened, 4, plans).await;
     report("all calls fail", &tally);
 }

@@ -26,11 +26,25 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "faults",
         proves: "a database that throttles, fails, hangs or loses responses causes a 503 and never half a write",
-        quick: &["cargo test -p tests --test blackbox -- faults:: connections:: payments::"],
+        quick: &["cargo test -p tests --test blackbox -- faults:: connections:: faults_wire::clocks"],
         long: &[
-            "cargo test -p tests --test blackbox -- faults:: connections:: payments::",
+            "FAULTS=all cargo test -p tests --test blackbox -- faults:: connections:: faults_wire:: --nocapture",
+            "cargo test -p storectl --test suite -- checkouts::faults",
             "cargo test -p dynamodb -p outgoing",
         ],
+        figures: &[
+            "one call fails: ",
+            "all calls fail: ",
+            "one call gets no response: ",
+            "a purchase: ",
+            "a purchase in ",
+        ],
+    },
+    Step {
+        name: "attacks",
+        proves: "forged tokens, bombs, injections, look-alikes, enumeration and guessing get what any wrong request gets",
+        quick: &["cargo test -p tests --test blackbox -- attacks::"],
+        long: &["cargo test -p tests --test blackbox -- attacks:: access:: bodies:: gateway::"],
         figures: &[],
     },
     Step {
