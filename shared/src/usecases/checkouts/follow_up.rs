@@ -7,7 +7,7 @@ use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
 use crate::usecases::orders::refusal::Write;
-use crate::usecases::orders::{CatchUp, catch_up, pause_before};
+use crate::usecases::orders::{CatchUp, catch_up_once, pause_before};
 use futures_util::future::BoxFuture;
 
 /// Does what still follows from an order. Whether all of it is done. The future is boxed, so that its code is compiled
@@ -21,7 +21,8 @@ pub fn follow_up<'a>(db: &'a Db, id: &'a InternalId) -> BoxFuture<'a, Result<boo
 }
 
 async fn every_step(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
-    let counted = catch_up(db, id).await? != CatchUp::Conflict;
+    // The sweep tries again.
+    let counted = catch_up_once(db, id).await? != CatchUp::Conflict;
     for round in 0..=RETRIES {
         pause_before(round).await;
         let Some(stored) = orders::get(db, id).await? else { return Ok(true) };

@@ -12,6 +12,7 @@ use crate::store::orders::{self, Due, Notices};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError};
 use crate::telemetry::overdue_orders;
+use crate::usecases::orders::catch_up;
 use crate::usecases::orders::refusal::Write;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -113,6 +114,7 @@ async fn look_at<P: Provider>(
         return Ok(());
     };
     if stored.order.status != OrderStatus::Pending {
+        catch_up(db, id).await?;
         return if follow_up(db, id).await? { Ok(()) } else { Err(SettleError::Conflict) };
     }
     // Without a key of the provider nothing can be asked.

@@ -25,7 +25,7 @@ pub use price::{LineRequest, PriceError, price};
 pub use record::{NewOrder, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
 pub use set_status::{Changed, SetStatusError, set_status};
-pub use statistics::{CatchUp, Statistics, catch_up};
+pub use statistics::{CatchUp, Statistics, catch_up, catch_up_once};
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};
 use crate::store::{Db, StoreError, backoff, published, sequences};
