@@ -6,7 +6,7 @@ use http::StatusCode;
 use publish::files::{CategoryFile, ItemFile, StoreFiles};
 use serde_json::Value;
 use shared::clock::Clock;
-use shared::model::{ActiveVersion, Cart, ItemId, Line, LineId, PaymentType, StoreConfig, UserId};
+use shared::model::{ActiveVersion, Cart, ItemId, Line, LineId, StoreConfig, UserId};
 use shared::store::published::read_active_version;
 use shared::store::{codec, keys};
 use std::time::Duration;
@@ -49,17 +49,7 @@ pub async fn open_to_guests() -> TestStore {
 /// Gives a user a cart with one unit of each of these items.
 pub async fn fill_cart(store: &TestStore, user: u64, items: &[u64]) {
     let user = UserId::new(user);
-    let line = |(place, item): (u64, &u64)| Line {
-        id: LineId::new(place),
-        item: ItemId::new(*item),
-        count: 1,
-        variables: Vec::new(),
-        server: None,
-        price: None,
-        payment_type: PaymentType::OneOff,
-        promoted: false,
-        gift_to: None,
-    };
+    let line = |(place, item): (u64, &u64)| Line::new(LineId::new(place), ItemId::new(*item), 1);
     let lines: Vec<Line> = (1..).zip(items).map(line).collect();
     let cart = Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user) };
     put(store, codec::encode_live(&keys::cart(user), &cart).expect("a cart can be written")).await;

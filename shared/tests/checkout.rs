@@ -44,17 +44,7 @@ fn items(all: impl IntoIterator<Item = Item>) -> Items {
 }
 
 fn line(id: u64, item: u64, count: u32) -> Line {
-    Line {
-        id: LineId::new(id),
-        item: ItemId::new(item),
-        count,
-        variables: Vec::new(),
-        server: None,
-        price: None,
-        payment_type: PaymentType::OneOff,
-        promoted: false,
-        gift_to: None,
-    }
+    Line::new(LineId::new(id), ItemId::new(item), count)
 }
 
 fn gift(id: u64, item: u64, to: &str) -> Line {

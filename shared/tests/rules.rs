@@ -57,15 +57,10 @@ fn arb_lines() -> impl Strategy<Value = Vec<Line>> {
     let one = (0_u64..10, 1_u32..5, option::of(0_i64..20_000), any::<bool>(), 0_u8..4);
     vec(one, 0..12).prop_map(|rows| {
         let line = |((item, count, price, promoted, is_gift), id)| Line {
-            id: LineId::new(id),
-            item: ItemId::new(item),
-            count,
-            variables: Vec::new(),
-            server: None,
             price: Option::map(price, Money::from_minor),
             payment_type: if is_gift == 0 { PaymentType::Gift } else { PaymentType::OneOff },
             promoted,
-            gift_to: None,
+            ..Line::new(LineId::new(id), ItemId::new(item), count)
         };
         rows.into_iter().zip(1..).map(line).collect()
     })

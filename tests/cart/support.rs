@@ -3,8 +3,8 @@
 use publish::Compiled;
 use serde_json::{Value, json};
 use shared::model::{
-    AppliedCode, Cart, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Line, LineId, Money, PaymentType,
-    Percent, PlayerName, Referral, Scope, UserId,
+    AppliedCode, Cart, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Line, LineId, Money, Percent,
+    PlayerName, Referral, Scope, UserId,
 };
 use shared::store::codec::{Item, decode_live, encode_live, key_attributes};
 use shared::store::keys;
@@ -143,16 +143,8 @@ pub async fn stored(store: &TestStore, name: &str) -> Option<Cart> {
 
 /// A cart of lines, each an item with its count.
 pub fn cart_of(name: &str, lines: &[(u64, u32)]) -> Cart {
-    let line = |(place, (item, count)): (usize, &(u64, u32))| Line {
-        id: LineId::new(place as u64 + 1),
-        item: ItemId::new(*item),
-        count: *count,
-        variables: Vec::new(),
-        server: None,
-        price: None,
-        payment_type: PaymentType::OneOff,
-        promoted: false,
-        gift_to: None,
+    let line = |(place, (item, count)): (usize, &(u64, u32))| {
+        Line::new(LineId::new(place as u64 + 1), ItemId::new(*item), *count)
     };
     let lines: Vec<Line> = lines.iter().enumerate().map(line).collect();
     Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user(name)) }

@@ -2,7 +2,7 @@
 
 use super::calling;
 use super::world::{Pacing, World};
-use crate::payments::support::{add, create, login};
+use crate::payments::support::begin;
 use local::stripe::Action;
 use serde_json::json;
 use std::time::Duration;
@@ -114,9 +114,7 @@ async fn what_was_read_by_a_clock_that_was_ahead_is_read_again() {
 #[tokio::test]
 async fn a_notice_is_refused_if_stripes_clock_and_ours_differ_by_more_than_five_minutes() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
-    let begun = create(&store, &token).await;
+    let (_, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
     let notice = store.payments.signed(store.payments.events().last().unwrap()).unwrap();
     let send = async || {

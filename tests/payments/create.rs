@@ -1,6 +1,6 @@
 //! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
 
-use super::support::{act, add, agreed, call, create, login, status};
+use super::support::{act, add, agreed, begin, call, create, login, status};
 use crate::support::{STALE, item, republish};
 use local::stripe::Action;
 use serde_json::{Value, json};
@@ -44,9 +44,7 @@ async fn a_cart_is_paid_once_and_leaves_the_cart() {
 #[tokio::test]
 async fn a_paid_checkout_is_found_without_any_notice() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
-    let begun = create(&store, &token).await;
+    let (token, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
     assert_eq!(status(&store, &token, &begun).await, words("success", "PAID"));
 }
@@ -54,9 +52,7 @@ async fn a_paid_checkout_is_found_without_any_notice() {
 #[tokio::test]
 async fn the_provider_is_asked_at_most_every_ten_seconds() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
-    let begun = create(&store, &token).await;
+    let (token, begun) = begin(&store).await;
     for _ in 0..3 {
         assert_eq!(status(&store, &token, &begun).await, words("pending", "PENDING"));
     }

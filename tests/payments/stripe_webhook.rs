@@ -1,6 +1,6 @@
 //! POST /payments/webhook/stripe: a notice says only where to look.
 
-use super::support::{act, add, create, login, status};
+use super::support::{act, add, begin, create, login, status};
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::json;
 use tests::{Call, Reply, TestStore};
@@ -21,9 +21,7 @@ async fn a_notice_about_something_else_is_received() {
 #[tokio::test]
 async fn only_a_notice_with_our_signature_is_read() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
-    let begun = create(&store, &token).await;
+    let (_, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
     let event = store.payments.events().pop().unwrap();
     let good = store.payments.signed(&event).unwrap();
@@ -48,9 +46,7 @@ async fn only_a_notice_with_our_signature_is_read() {
 #[tokio::test]
 async fn a_notice_may_come_often_and_late() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
-    let begun = create(&store, &token).await;
+    let (token, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
     store.payments.act(&begun.session, &Action::Refund(None)).unwrap();
     let mut events = store.payments.events();
@@ -96,9 +92,7 @@ async fn a_delayed_payment_is_decided_later() {
 async fn what_stripe_refuses_for_good_is_received_and_everything_else_is_sent_again() {
     use FaultKind::{Cut, Status};
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
-    let begun = create(&store, &token).await;
+    let (token, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
     let event = store.payments.events().pop().unwrap();
     let notice = async |fault: Option<FaultKind>| {

@@ -45,6 +45,14 @@ pub async fn create(store: &TestStore, token: &str) -> Begun {
     Begun { order: text(&data["order_id"]), session }
 }
 
+/// A new player's token, and a checkout of one unit that this player began.
+pub async fn begin(store: &TestStore) -> (String, Begun) {
+    let token = login(store, "Buyer").await;
+    add(store, &token, 302, 1).await;
+    let begun = create(store, &token).await;
+    (token, begun)
+}
+
 /// Does what the buyer does on the provider's page, and passes every notice on, as the provider does.
 pub async fn act(store: &TestStore, begun: &Begun, action: &Action) {
     let before = store.payments.events();

@@ -75,6 +75,22 @@ pub struct Line {
 impl Line {
     /// The most units of a line (rules.md, "Carts").
     pub const MAX_COUNT: u32 = 1_000;
+
+    /// A line that is bought once, with nothing chosen.
+    #[must_use]
+    pub const fn new(id: LineId, item: ItemId, count: u32) -> Self {
+        Self {
+            id,
+            item,
+            count,
+            variables: Vec::new(),
+            server: None,
+            price: None,
+            payment_type: PaymentType::OneOff,
+            promoted: false,
+            gift_to: None,
+        }
+    }
 }
 
 /// The code on a cart: one coupon or one gift card (rules.md, "Carts").

@@ -91,10 +91,7 @@ impl Db {
     /// [`StoreError`] if the database does not return every page.
     #[must_use]
     pub fn query(&self, partition: &str) -> Call<'_, Vec<Row>> {
-        let request = QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk");
-        let request = request.expression_attribute_names("#pk", PK);
-        let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
-        self.query_all(request)
+        self.query_all(partition_request(partition))
     }
 
     /// Reads the items of a partition whose sort key is not above `last`, strongly consistent and in order.
@@ -103,10 +100,8 @@ impl Db {
     /// [`StoreError`] if the database does not return every page.
     #[must_use]
     pub fn query_until(&self, partition: &str, last: &str) -> Call<'_, Vec<Row>> {
-        let request =
-            QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk AND #sk <= :last");
-        let request = request.expression_attribute_names("#pk", PK).expression_attribute_names("#sk", SK);
-        let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
+        let request = partition_request(partition).key_condition_expression("#pk = :pk AND #sk <= :last");
+        let request = request.expression_attribute_names("#sk", SK);
         let request = request.expression_attribute_values(":last", AttributeValue::S(last.to_owned()));
         self.query_all(request)
     }
@@ -128,10 +123,7 @@ impl Db {
         most: i32,
         start: Option<Item>,
     ) -> Call<'_, (Vec<Row>, Option<Item>)> {
-        let request = QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk");
-        let request = request.expression_attribute_names("#pk", PK);
-        let request = request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()));
-        let request = request.scan_index_forward(false).limit(most).set_exclusive_start_key(start);
+        let request = partition_request(partition).scan_index_forward(false).limit(most).set_exclusive_start_key(start);
         let page = self.0.query_page(request);
         let page = page.map_ok(|(rows, next)| (rows.into_iter().map(Row::from).collect(), next));
         Box::pin(page.map_err(|error| StoreError::from_sdk("Query", error)))
@@ -162,6 +154,13 @@ impl Db {
     ) -> BoxFuture<'a, Result<(), SdkError<TransactWriteItemsError>>> {
         Box::pin(self.0.transact_write(items, token))
     }
+}
+
+/// A strongly consistent read of a whole partition.
+fn partition_request(partition: &str) -> QueryInputBuilder {
+    let request = QueryInput::builder().consistent_read(true).key_condition_expression("#pk = :pk");
+    let request = request.expression_attribute_names("#pk", PK);
+    request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()))
 }
 
 /// What a request's calls to the database have in common: its deadline, and the measurement in its log line.

@@ -74,7 +74,7 @@ fn lines(pay: &Pay<'_>) -> Found {
         let item =
             shop.find(|published| published.item.active && !published.item.is_subscription && lacks(&published.item));
         let why = item.map(|item| {
-            let lacking = missing(&unset(item), item);
+            let lacking = missing(&Line::new(LineId::new(1), item.id, 1), item);
             let missing = lacking.first().map(ToString::to_string).unwrap_or_default();
             CheckoutRefusal::Incomplete { name: item.name.clone(), missing }
         });
@@ -88,21 +88,6 @@ fn lines(pay: &Pay<'_>) -> Found {
         pay.refused("an item that needs a chat account", chat, json!({"server_id": server}), why)
     }));
     found
-}
-
-/// A line with nothing chosen.
-const fn unset(item: &Item) -> Line {
-    Line {
-        id: LineId::new(1),
-        item: item.id,
-        count: 1,
-        variables: Vec::new(),
-        server: None,
-        price: None,
-        payment_type: PaymentType::OneOff,
-        promoted: false,
-        gift_to: None,
-    }
 }
 
 fn units(pay: &Pay<'_>) -> Found {

@@ -114,17 +114,8 @@ fn as_recorded(lines: &[LineRequest], recorded: &[OrderLine]) -> Vec<OrderLine> 
 }
 
 fn cart_line(id: u64, line: &LineRequest) -> Line {
-    Line {
-        id: LineId::new(id),
-        item: line.item,
-        count: line.count,
-        variables: Vec::new(),
-        server: None,
-        price: None,
-        payment_type: if line.recipient.is_some() { PaymentType::Gift } else { PaymentType::OneOff },
-        promoted: false,
-        gift_to: None,
-    }
+    let payment_type = if line.recipient.is_some() { PaymentType::Gift } else { PaymentType::OneOff };
+    Line { payment_type, ..Line::new(LineId::new(id), line.item, line.count) }
 }
 
 /// The total of one line in money.

@@ -209,17 +209,7 @@ pub async fn load(db: &Db, user: u64) -> Result<CartContext, StoreError> {
 }
 
 pub fn line(id: u64, item: u64, count: u32) -> Line {
-    Line {
-        id: LineId::new(id),
-        item: ItemId::new(item),
-        count,
-        variables: Vec::new(),
-        server: None,
-        price: None,
-        payment_type: PaymentType::OneOff,
-        promoted: false,
-        gift_to: None,
-    }
+    Line::new(LineId::new(id), ItemId::new(item), count)
 }
 
 pub fn gift(id: u64, item: u64, to: &str) -> Line {

@@ -5,8 +5,8 @@ use publish::live::{self, Live};
 use publish::{Compiled, CompiledCategory};
 use shared::model::{
     Cart, CategoryHead, CategoryId, CategoryWithItems, Code, CodeId, CodeText, Coupon, Deals, Discount, InternalId,
-    Item, ItemId, ItemType, Line, LineId, Money, Order, OrderLine, OrderNumber, OrderStatus, PaymentType, Percent,
-    Promotions, PublishedItem, Scope, Slug, Tree, TreeNode, User, UserId,
+    Item, ItemId, ItemType, Line, LineId, Money, Order, OrderLine, OrderNumber, OrderStatus, Percent, Promotions,
+    PublishedItem, Scope, Slug, Tree, TreeNode, User, UserId,
 };
 use shared::store::Db;
 use std::collections::BTreeMap;
@@ -148,17 +148,7 @@ fn user(buyer: Buyer, now: i64) -> User {
 
 /// A cart with lines from all over the store; a small store's items occur more than once.
 fn cart(buyer: Buyer, items: u64) -> Cart {
-    let line = |number: u64| Line {
-        id: LineId::new(number),
-        item: spread(number, items),
-        count: 1,
-        variables: Vec::new(),
-        server: None,
-        price: None,
-        payment_type: PaymentType::OneOff,
-        promoted: false,
-        gift_to: None,
-    };
+    let line = |number: u64| Line::new(LineId::new(number), spread(number, items), 1);
     let lines = (1..=u64::from(buyer.lines)).map(line).collect();
     Cart { version: 1, next_line: u64::from(buyer.lines) + 1, lines, ..Cart::empty(buyer.id()) }
 }
