@@ -1,6 +1,6 @@
 //! The cart in the model (rules.md, "Carts" and "Adding and changing lines").
 
-use super::model::after_code;
+use super::checkout::after_code;
 use super::ops::{CartOp, Said};
 use super::shop::{ANY_PRICE, CARD, LIMITED, OPTIONS, SERVERS, Version, price};
 

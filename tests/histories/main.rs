@@ -10,6 +10,7 @@ mod books;
 mod cart;
 mod checker;
 mod checker_tests;
+mod checkout;
 mod many_buyers;
 mod model;
 mod one_buyer;

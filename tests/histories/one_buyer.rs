@@ -13,6 +13,8 @@ use std::time::Instant;
 
 /// How often a smaller history is tried before it counts as one that does not fail.
 const TRIES: usize = 2;
+/// For how many milliseconds a smaller history that fails is looked for.
+const SHRINKING: u32 = 20_000;
 
 /// A number from the environment.
 pub fn number(name: &str) -> Option<u64> {
@@ -28,7 +30,13 @@ pub fn wanted(usual: u32) -> (u32, u64) {
 
 /// A runner of this many cases, the same ones for the same seed.
 pub fn runner(cases: u32, seed: u64) -> TestRunner {
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 12, ..Config::default() };
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 12,
+        max_shrink_time: SHRINKING,
+        ..Config::default()
+    };
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))

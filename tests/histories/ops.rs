@@ -41,7 +41,7 @@ pub enum Op {
     Spy(usize),
     /// The scheduled sweep, a minute later.
     Sweep,
-    /// The operator publishes a version.
+    /// The operator publishes a version, and the buyer looks at something that costs something else by it.
     Publish(usize),
     /// One of the next calls to the provider fails, before or after its effect.
     Cut(bool),

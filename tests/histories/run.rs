@@ -4,8 +4,9 @@ use super::bench::{Bench, INSTANCES};
 use super::books;
 use super::checker::{Event, Verdict, check};
 use super::model::{Buyer, Done, NoOrder, Step};
-use super::ops::{Op, Planned, Shown};
+use super::ops::{CartOp, Op, Planned, Shown};
 use super::record::{Recorder, What, events, timeline};
+use super::shop::{OPTIONS, TENTH_USES};
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -44,7 +45,7 @@ pub async fn run(bench: &Arc<Bench>, number: usize, plan: Vec<Planned>, seed: u6
     let codes = ["ten", "three", "card"].map(|kind| format!("h{number}-{kind}"));
     bench.store.faults.clear();
     bench.publish(0).await;
-    bench.stock(&codes).await;
+    bench.stock(&codes, TENTH_USES).await;
     let run = Arc::new(Run {
         bench: Arc::clone(bench),
         token: bench.login(&name).await,
@@ -64,6 +65,9 @@ pub async fn run(bench: &Arc<Bench>, number: usize, plan: Vec<Planned>, seed: u6
                 let next = queue.lock().unwrap().pop_front();
                 let Some(planned) = next else { return };
                 run.step(worker, planned).await;
+                if matches!(planned.op, Op::Publish(_)) {
+                    run.look_at_prices(worker).await;
+                }
             }
         })
     });
@@ -96,15 +100,16 @@ impl Run {
                 Ok(outcome)
             }
             Verdict::Unexplained { longest, stuck } => {
-                let mut text = timeline(&records);
-                _ = writeln!(text, "orders, as they are in the table: {:#?}", buyer.made);
-                _ = writeln!(text, "in the table at the end: {end:?}");
-                _ = writeln!(text, "best order: {longest:?}");
                 let line =
                     |place: usize| places.get(place).map_or("the end".to_owned(), |at| format!("{:?}", records[*at]));
+                let mut text = format!("explained: {} of {} operations\n", longest.len(), events.len());
                 for place in stuck {
                     _ = writeln!(text, "not possible then: {}", line(place));
                 }
+                text += &timeline(&records);
+                _ = writeln!(text, "orders, as they are in the table: {:#?}", buyer.made);
+                _ = writeln!(text, "in the table at the end: {end:?}");
+                _ = writeln!(text, "best order: {longest:?}");
                 _ = writeln!(text, "states before it: {}", states(&buyer, &events, &longest));
                 Err(text)
             }
@@ -162,6 +167,15 @@ impl Run {
         };
         if let Some(what) = what {
             self.recorder.note(worker, call, what);
+        }
+    }
+
+    /// Adds something whose price a publish changes, looks at the cart and begins a checkout. Most of the other steps are over
+    /// when a version is written, so that without this hardly any would use it.
+    async fn look_at_prices(&self, worker: usize) {
+        let added = CartOp::Add { item: OPTIONS, count: 1, choice: 0 };
+        for op in [Op::Cart(added), Op::Show, Op::Create] {
+            self.step(worker, Planned { op, killed_after: None }).await;
         }
     }
 

@@ -219,4 +219,14 @@ mod tests {
             assert!(!patch.breaks.is_empty(), "{}", patch.name);
         }
     }
+
+    /// A patch of code that has changed since would end a run of all of them.
+    #[test]
+    fn every_patch_applies() {
+        let root = repository::root();
+        for patch in Patch::all(&root.join(PATCHES)).unwrap() {
+            let applied = git(&root, &["apply", "--check", &patch.path.to_string_lossy()]);
+            assert!(applied.is_ok(), "{}: {}", patch.name, applied.unwrap_err());
+        }
+    }
 }

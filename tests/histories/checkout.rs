@@ -1,0 +1,135 @@
+//! The checkout in the model (rules.md, "Checkout"): what an order takes when it begins, who may begin one, and what is in
+//! the table when every order is over.
+
+use super::cart::Cart;
+use super::model::{Books, Buyer, Made, NoOrder, State, Status};
+use super::shop::{AMOUNT, BALANCE, CARD, LIMITED, TENTH, TENTH_USES, THREE, THREE_USES, Version};
+use std::collections::BTreeSet;
+
+impl Buyer {
+    /// The orders that have taken what they sell: those that hold it, and those that are paid.
+    fn taken<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (usize, &'a Made)> {
+        let has_taken =
+            |(place, _): &(usize, &Made)| matches!(state.orders[*place].status, Status::Pending | Status::Paid);
+        self.made.iter().enumerate().filter(has_taken)
+    }
+
+    /// How often a code is used by orders other than `except`.
+    fn uses(&self, state: &State, code: u8, except: Option<usize>) -> usize {
+        self.taken(state).filter(|(place, made)| made.code == Some(code) && Some(*place) != except).count()
+    }
+
+    fn sold(&self, state: &State) -> i64 {
+        self.taken(state).map(|(_, made)| made.units(LIMITED)).sum()
+    }
+
+    fn balance(&self, state: &State) -> i64 {
+        BALANCE - self.taken(state).map(|(_, made)| made.from_card).sum::<i64>()
+    }
+
+    /// Whether a code can be used up, so that a refusal is no surprise: some order of the history uses it.
+    pub fn is_used(&self, code: u8) -> bool {
+        self.made.iter().any(|made| made.code == Some(code))
+    }
+
+    /// Whether a code has nothing left that the cart could use.
+    pub fn is_used_up(&self, state: &State, code: u8) -> bool {
+        let except = state.cart.checkout;
+        match code {
+            TENTH => self.uses(state, TENTH, except) >= TENTH_USES,
+            THREE => self.uses(state, THREE, except) >= THREE_USES,
+            _ => {
+                let own = except.map_or(0, |place| self.made[place].from_card);
+                self.balance(state) + own <= 0
+            }
+        }
+    }
+
+    /// The states after payments/create has responded like this.
+    pub fn create(&self, state: &State, created: Option<&Result<usize, NoOrder>>, versions: &[Version]) -> Vec<State> {
+        let cart = &state.cart;
+        let holds = |is_so: bool| if is_so { vec![state.clone()] } else { Vec::new() };
+        let absent = (0..self.made.len()).filter(|place| state.orders[*place].status == Status::Absent);
+        let any_begun = || absent.clone().filter_map(|place| self.begin(state, place, versions));
+        let without_code = || {
+            let may_remove = cart.code.is_some_and(|code| self.is_used(code) || !cart.sells_more_than_limited());
+            let after = Cart { code: None, changed: true, ..cart.clone() };
+            (may_remove && cart.checkout.is_none()).then(|| State { cart: after, orders: state.orders.clone() })
+        };
+        match created {
+            Some(Ok(place)) => {
+                let order = state.orders[*place];
+                let is_open = order.status == Status::Pending && cart.checkout == Some(*place) && !cart.changed;
+                let is_over = matches!(order.status, Status::Paid | Status::Refunded)
+                    && (cart.lines.is_empty() || self.made[*place].price == 0);
+                match order.status {
+                    Status::Absent => self.begin(state, *place, versions).into_iter().collect(),
+                    _ => holds(is_open || is_over),
+                }
+            }
+            Some(Err(NoOrder::Empty)) => holds(cart.lines.is_empty()),
+            Some(Err(NoOrder::Stock)) => holds(cart.lines.iter().any(|line| line.item == LIMITED)),
+            Some(Err(NoOrder::Least)) => holds(cart.code.is_some()),
+            Some(Err(NoOrder::CodeRemoved)) => without_code().into_iter().collect(),
+            Some(Err(NoOrder::Contention)) => any_begun().chain([state.clone()]).collect(),
+            Some(Err(NoOrder::Other(_))) => Vec::new(),
+            None => any_begun().chain(without_code()).collect(),
+        }
+    }
+
+    /// The state after a checkout has begun; `None` if it cannot begin so.
+    fn begin(&self, state: &State, place: usize, versions: &[Version]) -> Option<State> {
+        let (cart, made) = (&state.cart, &self.made[place]);
+        let fits = |version: &Version| {
+            let (total, from_card) = cart.total(*version, self.balance(state));
+            made.total() == total
+                // What was read of the card may have been less, if an order was refunded meanwhile.
+                && made.from_card <= from_card
+                && self.sold(state) + made.units(LIMITED) <= version.limit
+        };
+        let is_left = match made.code {
+            Some(TENTH) => self.uses(state, TENTH, None) < TENTH_USES,
+            Some(THREE) => self.uses(state, THREE, None) < THREE_USES,
+            _ => true,
+        };
+        let is_same = cart.has_lines_of(&made.lines) && cart.code == made.code && !cart.lines.is_empty();
+        (cart.checkout.is_none() && is_same && is_left && versions.iter().any(fits)).then(|| {
+            let mut after = state.clone();
+            after.orders[place].status = Status::Pending;
+            after.cart.checkout = Some(place);
+            after.cart.changed = false;
+            after
+        })
+    }
+
+    /// What is in the table if everything is finished.
+    pub fn books(&self, state: &State) -> Books {
+        let is_paid = |place: &usize| state.orders[*place].status == Status::Paid;
+        let paid: BTreeSet<usize> = (0..self.made.len()).filter(is_paid).collect();
+        let sum = |of: &dyn Fn(usize) -> i64| paid.iter().map(|place| of(*place)).sum::<i64>();
+        Books {
+            statuses: state.orders.iter().map(|order| order.status).collect(),
+            cart: Cart { changed: false, ..state.cart.clone() },
+            sold: self.sold(state),
+            tenth_uses: self.uses(state, TENTH, None),
+            three_uses: self.uses(state, THREE, None),
+            three_uses_by_user: self.uses(state, THREE, None),
+            balance: self.balance(state),
+            owned: [0, 1, 2, 3].map(|item| sum(&|place| self.made[place].units(item))),
+            paid: sum(&|place| self.made[place].total() - state.orders[place].refunded),
+            given: sum(&|place| self.made[place].total()),
+        }
+    }
+}
+
+/// What a code takes off lines that cost this much: the total after a coupon, and what the gift card pays of it.
+pub fn after_code(lines: &[i64], code: Option<u8>, balance: i64) -> (i64, i64) {
+    let all: i64 = lines.iter().sum();
+    match code {
+        // Each line is rounded half up.
+        Some(TENTH) => (lines.iter().map(|line| line - (line + 5) / 10).sum(), 0),
+        Some(THREE) => ((all - AMOUNT).max(0), 0),
+        Some(CARD) => (all, balance.min(all)),
+        _ => (all, 0),
+    }
+}
