@@ -99,7 +99,7 @@ impl Message {
         Some(Self { body, ..message })
     }
 
-    /// The message as it is sent.
+    /// The message to send.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         [self.head.as_bytes(), &self.body].concat()
@@ -214,7 +214,7 @@ impl Gate {
     }
 }
 
-/// The real time: requests to the database are signed by it, whatever a test's clock shows.
+/// The real time: requests to the database are signed by it and not by a test's clock.
 fn now() -> i64 {
     SystemClock.seconds()
 }

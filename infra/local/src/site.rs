@@ -232,7 +232,7 @@ fn text(status: StatusCode, text: &'static str) -> Page {
 }
 
 fn not_allowed() -> Page {
-    let mut page = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET is possible here.");
+    let mut page = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET is supported here.");
     page.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     page
 }

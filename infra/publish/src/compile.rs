@@ -23,7 +23,7 @@ const ROWS: &str = "rows 1";
 /// Hex digits of a version's name: 80 bits.
 const VERSION_DIGITS: usize = 20;
 
-/// A store as it is published: only visible categories, in the order in which they are shown.
+/// A compiled store: only visible categories, in the order in which they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
     /// Hash of everything below, in hex: the same store always has the same.
@@ -59,7 +59,7 @@ pub struct CompiledCategory {
     pub subcategories: Vec<CategoryWithItems>,
 }
 
-/// A part of a published store, as it is written under its key.
+/// A part of a published store, in the form in which it is written under its key.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum Part<'a> {

@@ -92,7 +92,7 @@ struct Meter {
     payments: Noted,
 }
 
-/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` where it is anything else), and emitting as
+/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` if it is anything else), and emitting as
 /// `function` of the stack `STACK_NAME`. A second call does nothing.
 pub fn init(function: &'static str) {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(LevelFilter::INFO);

@@ -172,7 +172,7 @@ fn begun_or_sold_out(visitor: &mut Visitor, body: &Value) -> Result<Next, String
     Err(body.to_string())
 }
 
-/// What a buyer who comes too late is told.
+/// The message for a buyer who comes too late.
 const SOLD_OUT: [&str; 5] = ["sold out", "not available", "cannot be bought now", "No more can be bought", "Only 0"];
 
 /// The item that a flash sale sells.

@@ -23,7 +23,7 @@ const fn reason(refusal: &CodeRefusal) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// What is refused whatever is in the cart.
+/// Codes that are refused with any cart.
 fn coupons(shop: &Shop<'_>) -> Vec<TryRefusal> {
     let unknown = accept("no-such-code");
     let mut found =

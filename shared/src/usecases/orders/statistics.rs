@@ -99,7 +99,7 @@ async fn plan(db: &Db, mut shown: VersionedDonations, stored: &StoredOrder) -> R
     let change = Change::of(stored);
     let goals = match change.adjustment {
         Adjustment::Add => published_goals(db).await?,
-        // It is taken off the goals that it was added to, whatever is published now.
+        // It is taken off the goals that it was added to, even if others are published now.
         Adjustment::Reduce | Adjustment::Remove => {
             let all = || shown.donations.goals.keys().cloned().collect();
             stored.effects.goals.clone().unwrap_or_else(all)

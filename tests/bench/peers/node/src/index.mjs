@@ -1,5 +1,5 @@
 // POST /payments/checkStatus, as the payments function answers it. Clients and keys are made once, outside the handler;
-// the connection is not: opening it during init is no custom of this ecosystem.
+// the connection is not: opening it during init is not customary in this ecosystem.
 
 import { countedAs, orderId, tokenOf } from './request.mjs';
 import { LIMIT, digits, hit, isPassing, orderAndUser } from './store.mjs';

@@ -1,4 +1,4 @@
-//! What the caller is told.
+//! Responses.
 
 use crate::request::{self, BodyFault};
 use crate::store::{Order, StoreError};
