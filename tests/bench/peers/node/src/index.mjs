@@ -60,7 +60,7 @@ async function lookUp(event) {
   }
   return user.id === order.owner
     ? shown(order, minorDigits)
-    : label(200, 'forbidden', 'This payment belongs to somebody else.');
+    : label(200, 'forbidden', 'This payment belongs to another account.');
 }
 
 function shown({ owner, ...order }, minorDigits) {
