@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 /// A response with a whole file.
 pub type Page = Response<Full<Bytes>>;
 
-/// Where the pictures are, both in the store's directory and in a URL.
+/// The folder of the pictures, both in the store's directory and in a URL.
 const IMAGES: &str = "img";
 /// The picture of a player who has none of their own.
 const ANY_AVATAR: &str = "avatars/player.svg";

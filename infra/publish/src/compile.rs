@@ -95,7 +95,7 @@ pub fn compile(files: &StoreFiles) -> Result<Compiled, Vec<Fault>> {
     if report.is_empty() { Ok(compiled) } else { Err(report.into_faults()) }
 }
 
-/// Where the things that can grow too large come from, for the fault's sake.
+/// The files of rows that can grow too large, for the text of the fault.
 struct Origins {
     store: PathBuf,
     staff: PathBuf,

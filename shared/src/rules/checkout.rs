@@ -321,7 +321,8 @@ pub struct MayOwn {
     pub limit: Option<u32>,
 }
 
-/// What each player who gets a line may already own: limits per user, and steps of cumulative categories.
+/// For each player who gets a line, the most that they may already own: limits per user, and steps of cumulative
+/// categories.
 #[must_use]
 pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
     let mut units: BTreeMap<(Beneficiary, ItemId), u64> = BTreeMap::new();

@@ -42,7 +42,7 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// Where the table is.
+    /// The table to use.
     #[command(flatten)]
     pub target: TargetOptions,
     /// Print JSON for scripts; questions are then not asked (see --yes).

@@ -13,7 +13,7 @@ use crate::model::{
 };
 use check::{check, recipients};
 
-/// What decides about a line, besides the line itself.
+/// Everything besides the line itself that decides about it.
 #[derive(Debug, Clone, Copy)]
 pub struct CartInputs<'a> {
     /// The cart.

@@ -46,7 +46,7 @@ pub struct Request<'a> {
 pub struct Checkout {
     /// The order's id.
     pub order: InternalId,
-    /// Where it is paid; `None` if the order is paid already.
+    /// The URL at which it is paid; `None` if the order is paid already.
     pub url: Option<String>,
 }
 
@@ -327,7 +327,7 @@ async fn remove_code<T, E>(
     }
 }
 
-/// What a refusal of the transaction means to the buyer. A code that was used up meanwhile is checked again.
+/// The buyer's refusal for a refusal of the transaction. A code that was used up meanwhile is checked again.
 fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Option<T>, CreateError<E>> {
     let name =
         |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, |line| line.item().name.clone());

@@ -72,10 +72,10 @@ async fn catch_up_within(db: &Db, id: &InternalId, rounds: u32) -> Result<CatchU
     Ok(CatchUp::Conflict)
 }
 
-/// What the statistics have to follow.
+/// A change that the statistics have to follow.
 struct Change {
     adjustment: Adjustment,
-    /// What is added or taken off.
+    /// The amount that is added or taken off.
     amount: Money,
     /// The order less what is refunded of it.
     order: Order,
