@@ -237,6 +237,7 @@ async fn an_open_order_is_listed_settled_and_refunded_never_above_the_rest() {
     assert!(above.what.contains("2.48 EUR of the payment are left"), "{above}");
     let rest = paying.ok(&["order", "refund", id, "--yes"]).await;
     assert_eq!((&rest["status"], &rest["amount"]), (&json!("REFUNDED"), &json!(2.48)));
+    assert_eq!(rest["refunded"], json!(4.98), "all of it, whatever its parts were");
     assert_eq!(paying.refunds(), [format!("refund-{id}-0"), format!("refund-{id}-250")]);
     let twice = paying.fails(&["order", "refund", id, "--yes"]).await;
     assert!(twice.what.contains("REFUNDED"), "{twice}");

@@ -51,6 +51,10 @@ fn page(figures: &Figures) -> String {
          processor time."
             .to_owned(),
         format!("The peers have only {CHECK_STATUS}. Each function has all its routes, which makes its start longer."),
+        "Many requests at once. Checkouts of one item per second, a flash sale and half an hour of mixed traffic are \
+         measured by other programs: \"A flash sale on a model of contention\" and \"Load\" in \
+         [performance-notes.md](performance-notes.md)."
+            .to_owned(),
     ]);
     page.finish()
 }

@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::table::each;
 use crate::target::Target;
 use serde_json::json;
-use shared::model::{Money, UserId};
+use shared::model::{Money, OrderStatus, UserId};
 use shared::store::StoreError;
 use shared::store::codec::{Row, key_of};
 use shared::store::keys::prefix;
@@ -62,7 +62,8 @@ fn notes(stored: &StoredOrder) -> String {
     let mut notes: Vec<String> = Vec::new();
     notes.extend(effects.held.then(|| "held".to_owned()));
     notes.extend(effects.due.map(|due| format!("due {}", shown_time(due))));
-    notes.extend((effects.refunded > Money::ZERO).then(|| "refunded in part".to_owned()));
+    let refunded_in_part = stored.order.status == OrderStatus::Paid && effects.refunded > Money::ZERO;
+    notes.extend(refunded_in_part.then(|| "refunded in part".to_owned()));
     notes.extend(effects.over_limit.then(|| "over a limit".to_owned()));
     notes.extend(effects.review.iter().map(|review| format!("review: {review}")));
     notes.extend(effects.dispute.iter().map(|dispute| format!("dispute: {dispute}")));

@@ -15,7 +15,7 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
-use shared::model::{CodeText, GiftCardPayment, InternalId, ItemId, Money, OrderLine, Settings};
+use shared::model::{CodeText, GiftCardPayment, InternalId, ItemId, Money, OrderLine, OrderStatus, Settings};
 use shared::rules::order::{self as order_rules, UnknownCurrency};
 use shared::store::orders::{self as store, StoredOrder};
 use shared::store::{StoreError, keys, read_published};
@@ -269,8 +269,8 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     if effects.held {
         lines.push("holds what it sells".to_owned());
     }
-    if effects.refunded > Money::ZERO {
-        lines.push(format!("refunded in part: {}", format.money(effects.refunded)));
+    if refunded(stored) > Money::ZERO {
+        lines.push(format!("refunded: {} of {}", format.money(refunded(stored)), format.money(stored.order.price)));
     }
     if effects.over_limit {
         lines.push(paint(WARN, "a recipient is over a limit: another gift came in between"));
@@ -278,6 +278,11 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     lines.extend(effects.review.iter().map(|review| paint(WARN, &format!("needs an operator: {review}"))));
     lines.extend(effects.dispute.iter().map(|dispute| paint(WARN, &format!("disputed: {dispute}"))));
     lines
+}
+
+/// What was given back of an order's price: `effects.refunded` counts only parts.
+fn refunded(stored: &StoredOrder) -> Money {
+    if stored.order.status == OrderStatus::Refunded { stored.order.price } else { stored.effects.refunded }
 }
 
 /// The format of an order's amounts: in the digits with which it was recorded, or the store's.
@@ -303,7 +308,7 @@ fn facts(stored: &StoredOrder, digits: u8) -> Value {
         "provider": effects.provider.as_ref().map(|checkout| {
             json!({ "session": checkout.session, "intent": checkout.intent, "until": shown_time(checkout.expires_at) })
         }),
-        "refunded": format.money(effects.refunded), "over_limit": effects.over_limit, "review": effects.review,
+        "refunded": format.money(refunded(stored)), "over_limit": effects.over_limit, "review": effects.review,
         "dispute": effects.dispute,
     })
 }
