@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# The commands of a block, without comments, and the step of .ci/run that runs them or what they stand for.
+# The commands of a block, without comments, and the step of .ci/run that runs them or an equivalent.
 STEPS = {
     "cargo run": "watch",
     "cargo test --workspace": "test cargo test --workspace",

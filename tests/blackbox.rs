@@ -1,6 +1,6 @@
 //! Black-box tests by function and endpoint, and tests of all endpoints.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod access;
 mod attacks;

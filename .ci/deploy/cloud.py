@@ -66,7 +66,7 @@ class Account:
         return done.stdout
 
     def deploy(self, template, stack, parameters, fails=False):
-        """`sam deploy`, as it is typed."""
+        """`sam deploy` with these arguments."""
         overrides = [f"{name}={value}" for name, value in parameters.items()]
         return self.run(tool("sam"), "deploy", "--template-file", template, "--stack-name", stack, "--resolve-s3",
                         "--s3-prefix", stack,

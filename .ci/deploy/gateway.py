@@ -8,7 +8,7 @@ from checks import expect
 
 
 class Processed:
-    """A stack's expanded template with what its references amount to."""
+    """A stack's expanded template with the values of its references."""
 
     def __init__(self, account, stack):
         formation = account.client("cloudformation")

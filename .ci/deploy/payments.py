@@ -120,7 +120,7 @@ class Payments:
         return shopper, shopper.check_out()
 
     def expired(self):
-        """A checkout that nobody pays gives back what it held."""
+        """A checkout that is not paid gives back what it held."""
         shopper, checkout = self.begin("Deploy_Undecided")
         self.stand_in.press(checkout, "expire")
         self.notify(checkout, "checkout.session.expired")
@@ -151,7 +151,7 @@ class Payments:
         swept = self.sweep()
         expect_equal(f"the sweep ({swept})", (swept["statusCode"], json.loads(swept["body"])["failed"]), (200, 0))
         expect_equal("the order after the sweep", self.order(checkout)["status"], "PAID")
-        expect_equal("the state that the buyer is told", shopper.status(checkout), ("success", "PAID"))
+        expect_equal("the state that the buyer reads", shopper.status(checkout), ("success", "PAID"))
 
     def refused_without(self):
         """Each statement of the role is needed: without it, the step that uses it fails, and with it again it succeeds."""

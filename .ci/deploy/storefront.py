@@ -82,7 +82,7 @@ class Storefront:
         return kind(self.host, timeout=30)
 
     def call(self, method, path, body=None, token=None, headers=(), raw=None):
-        """`body` is sent as JSON, `raw` as it is."""
+        """`body` is sent as JSON, `raw` unchanged."""
         sent = {"Host": self.host, **dict(headers)}
         data = raw if body is None else json.dumps(body)
         if data is not None:

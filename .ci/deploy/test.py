@@ -147,7 +147,7 @@ class Trial(Stack):
         expect_equal("the status after refused values", self.status(), before)
 
     def existing_table(self):
-        """A point-in-time restore is taken into service by one deploy, and the old table is let go."""
+        """A point-in-time restore is taken into service by one deploy, and the old table is detached."""
         database = self.account.client("dynamodb")
         old, new = self.outputs["TableName"], "store-restored"
         restored = database.restore_table_to_point_in_time(

@@ -53,7 +53,7 @@ def members(kind):
 
 
 def check_parameter(path, keys, value, kind):
-    """Holds that a parameter as it is sent, such as line_items, [0, quantity] and "1", is one that the package knows."""
+    """Holds that a parameter in the form in which it is sent, such as line_items, [0, quantity] and "1", is one that the package knows."""
     faults = []
     for member in members(kind):
         fault = fault_of(path, keys, value, member)

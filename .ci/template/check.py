@@ -31,7 +31,7 @@ import expected  # noqa: E402
 import mistakes  # noqa: E402
 import values  # noqa: E402
 
-# The translator counts its own calls, and complains at the end that nobody asked for the count.
+# The translator counts its own calls, and complains at the end that the count was not read.
 logging.getLogger("samtranslator.metrics.metrics").disabled = True
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -245,7 +245,7 @@ def check_data(subject):
 
 
 def check_schedule(subject):
-    """Only the rule may call the function besides the API, with an event that is no request of any route."""
+    """Only the rule may call the function besides the API, with an event that is not a request of any route."""
     ((name, rule),) = subject.resources("AWS::Events::Rule").items()
     properties = rule["Properties"]
     expect_equal(f"ScheduleExpression of {name}", properties.get("ScheduleExpression"), expected.SCHEDULE)
@@ -322,7 +322,7 @@ def check_address(subject):
 
 
 def check_names(subject):
-    """Two stacks in one account must not meet: no resource may carry a name that the template fixed."""
+    """Two stacks in one account must not conflict: no resource may have a name that the template fixed."""
     resources = {**subject.any_origin["Resources"], **subject.monitoring["Resources"]}
     for name, resource in resources.items():
         for key, value in resource.get("Properties", {}).items():

@@ -148,7 +148,7 @@ ENVIRONMENT = {
 OWN_ENVIRONMENT = {
     "PaymentsFunction": {
         "TRUSTED_PROXIES": {"Ref": "TrustedProxies"},
-        # In the environment of this function alone. STRIPE_API_BASE is for tests and is nowhere in the template.
+        # Only in the environment of this function. STRIPE_API_BASE is for tests and is nowhere in the template.
         "PAYMENT_KEYS": {"Fn::If": ["Paying", {"Fn::Sub": "{{resolve:secretsmanager:${PaymentKeys}:SecretString}}"},
                                     "{}"]},
     },

@@ -1,6 +1,6 @@
 //! What a checkout sells and what becomes of it: the rules by themselves, for any cart, code and order.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use proptest::collection::vec;
 use proptest::option;
@@ -181,7 +181,7 @@ proptest! {
 
 /// A cart with every fault that its lines can have, and a buyer with every fault.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one cart that is mended step by step")]
+#[expect(clippy::too_many_lines, reason = "one cart that is corrected step by step")]
 fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
     let limited = |item: Item| Item { global_limit: Some(5), user_limit: Some(2), ..item };
     let mut faulty = limited(item(1, 60_000_000));

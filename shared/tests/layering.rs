@@ -1,7 +1,7 @@
 //! Dependencies go one way: functions and tools → use cases → store and rules → model; and only the crate `dynamodb` knows
 //! the SDK's internals.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::path::{Path, PathBuf};
 

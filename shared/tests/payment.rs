@@ -91,7 +91,7 @@ fn every_state_of_a_payment_and_an_order_is_decided() {
                         change(&mut state);
                         let decided = name(decide(&order, &effects, &state));
                         assert_eq!(decided, expected(progress, status, is_held, false, refunded), "{note}, wrong");
-                        // An operator is told once.
+                        // An operator is notified once.
                         let told = OrderEffects { review: Some(String::new()), ..effects.clone() };
                         assert_ne!(name(decide(&order, &told, &state)), "review", "{note}");
                     }

@@ -1,6 +1,6 @@
-//! Properties that every rule keeps, whatever store, cart and buyer it meets.
+//! Properties of every rule, for any store, cart and buyer.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use proptest::collection::vec;
 use proptest::option;
@@ -327,7 +327,7 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     let items: Items = [published(item(1, 1_000, 0))].into();
     let lines: Vec<Line> = vec![serde_json::from_value(serde_json::json!({ "id": 1, "item": 1, "count": 1 })).unwrap()];
     let cart = price_lines(&lines, &items, &Sold::new(), &Ledger::default());
-    // Everything is wrong with this one; each step mends the reason that was given.
+    // Everything is wrong with this one; each step corrects the reason that was given.
     let mut worst =
         coupon(Discount::Amount(Money::from_minor(1)), Scope { categories: vec![], items: vec![ItemId::new(9)] });
     worst.active = false;

@@ -1,6 +1,6 @@
 //! Requests that the database refuses for their signature: because of a wrong clock, or of credentials that expired.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use aws_sdk_dynamodb::config::Credentials;
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};

@@ -1,4 +1,4 @@
-//! Requests that another site makes in a buyer's browser: a cookie is no proof of who calls.
+//! Requests that another site makes in a buyer's browser: a cookie does not prove who calls.
 
 use crate::support::assert_unauthorized;
 use serde_json::json;

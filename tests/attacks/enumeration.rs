@@ -18,7 +18,7 @@ async fn warm(store: &TestStore) {
     store.send(Call::post("/cart/get").token(&store.token("Pebble"))).await;
 }
 
-/// Orders in every status, of Thornwick and of nobody; returns their ids.
+/// Orders in every status, with the owner Thornwick and without an owner; returns their ids.
 async fn orders(store: &TestStore) -> (Vec<String>, Vec<String>) {
     let statuses =
         [OrderStatus::Pending, OrderStatus::Paid, OrderStatus::Failed, OrderStatus::Cancelled, OrderStatus::Refunded];
@@ -113,7 +113,7 @@ async fn the_id_of_a_checkout_opens_no_order_of_another_player_and_asks_no_provi
         let anonymous = observed(&store, lookup(&body, 100 + place)).await;
         assert_eq!(anonymous.0.0, 401);
     }
-    assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "the right session is no different: {seen:#?}");
+    assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "the right session looks different: {seen:#?}");
     assert_eq!(store.payments.received().len(), before, "nothing was sent to the provider");
 }
 
@@ -192,13 +192,13 @@ async fn an_item_of_a_hidden_category_looks_like_one_that_does_not_exist() {
     assert_eq!(observed(&store, ask(202)).await, observed(&store, ask(999_999)).await);
 }
 
-/// Time is reported and not judged: on a shared machine it says nothing.
+/// Time is reported and not compared: on a shared machine it proves nothing.
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "the figures are for who runs the test with --nocapture")]
 async fn the_time_of_a_lookup_is_reported() {
     let store = TestStore::open().await;
     let (owned, unowned) = orders(&store).await;
-    for (what, order) in [("unknown", "u2qlyq2uxxth4o4k"), ("foreign", &owned[1]), ("of nobody", &unowned[1])] {
+    for (what, order) in [("unknown", "u2qlyq2uxxth4o4k"), ("foreign", &owned[1]), ("without an owner", &unowned[1])] {
         let mut took = Vec::new();
         for place in 0..30 {
             let call = lookup(&json!({ "order_id": order }), place).token(&store.token("Pebble"));

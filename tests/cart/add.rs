@@ -139,7 +139,7 @@ async fn every_refusal_is_a_422_with_a_sentence_and_writes_nothing() {
         (201, json!({ "count": 998 }), "at most 1000"),
         (201, json!({ "payment_type": 1 }), "not a subscription"),
         (602, json!({}), "only be bought as a subscription"),
-        (602, json!({ "payment_type": 1 }), "bought alone"),
+        (602, json!({ "payment_type": 1 }), "bought separately"),
         (201, gift("Pebble"), "cannot be bought as a gift"),
         (311, gift("tHORNWICK"), "another player"),
         (311, json!({ "payment_type": 2 }), "receives the gift is missing"),
@@ -175,7 +175,7 @@ async fn a_gift_to_a_banned_name_is_refused_whatever_its_case() {
 async fn a_subscription_is_alone_in_its_cart_and_bought_once() {
     let store = TestStore::open().await;
     added(&store, NEW, 602, &json!({ "payment_type": 1 })).await;
-    assert!(refused(&store, NEW, 201, &json!({})).await.contains("bought alone"));
+    assert!(refused(&store, NEW, 201, &json!({})).await.contains("bought separately"));
     assert!(refused(&store, NEW, 602, &json!({ "payment_type": 1 })).await.contains("Only one"));
 }
 

@@ -39,7 +39,7 @@ pub async fn post(store: &TestStore, path: &str, name: &str, body: &Value) -> Re
     store.send(Call::post(path).token(&store.token(name)).json(body)).await
 }
 
-/// POSTs a text as it is.
+/// POSTs a text unchanged.
 pub async fn post_text(store: &TestStore, path: &str, name: &str, body: &str) -> Reply {
     let call = Call::post(path).token(&store.token(name)).header("content-type", "application/json");
     store.send(call.bytes(body)).await

@@ -152,7 +152,7 @@ fn is_done(reply: &Reply) -> bool {
     data["success"] != false && data["failed"].as_u64().unwrap_or(0) == 0
 }
 
-/// The faults of one side. A refusal of the provider's is not a fault: a buyer is told of it.
+/// The faults of one side. A refusal by the provider is not a fault: the buyer reads it.
 fn kinds(side: Side) -> Vec<WireFault> {
     let is_refusal = |fault: &WireFault| matches!(fault, WireFault::Refused(400, _));
     match side {

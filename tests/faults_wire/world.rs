@@ -110,7 +110,7 @@ impl World {
             .any(|exchange| exchange.operation.contains("Update") || exchange.operation.contains("Write"))
     }
 
-    /// A response, and the table as it is now.
+    /// A response, and the content of the table after it.
     pub async fn outcome(&self, reply: &Reply, expected: &Undisturbed) -> Outcome {
         self.outcome_of(reply, &self.dump().await, &expected.stable)
     }

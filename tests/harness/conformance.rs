@@ -81,7 +81,7 @@ pub fn faults(method: &str, path: &str, reply: &Reply) -> Vec<String> {
     faults
 }
 
-/// What the document does not allow of the JSON body of a request to an operation; `None` if it takes none.
+/// The violations of the document by the JSON body of a request to an operation; `None` if it takes none.
 #[must_use]
 pub fn request_faults(method: &str, path: &str, body: &Value) -> Option<Vec<String>> {
     let place = format!("{}/requestBody", operation(method, path));
@@ -93,7 +93,7 @@ fn operation(method: &str, path: &str) -> String {
     format!("/paths/{}/{}", path.replace('~', "~0").replace('/', "~1"), method.to_lowercase())
 }
 
-/// What the schema of a request or a response does not allow of its body.
+/// The violations of the schema by the body of a request or a response.
 fn body_faults(place: &str, body: &Value) -> Vec<String> {
     let validator = validator(&format!("{place}/content/application~1json/schema"));
     validator.iter_errors(body).map(|error| format!("{}: {error}", error.instance_path())).collect()

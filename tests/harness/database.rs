@@ -16,7 +16,7 @@ const VARIABLE: &str = "TEST_DYNAMODB";
 /// The table's name in an engine that has no other one.
 const TABLE: &str = "storefront";
 
-/// Why a login's round trips are counted in the embedded engine only: it responds to concurrent calls at almost the same
+/// The reason to count a login's round trips in the embedded engine only: it responds to concurrent calls at almost the same
 /// time. Of two chains of calls that run concurrently, a slower database lets the recorder count some steps twice.
 pub const TWO_CHAINS: &str = "the round trips of two concurrent chains of calls are counted by the order of responses";
 

@@ -1,4 +1,4 @@
-//! What requests have written: the rows of a table, without what differs between two runs of the same requests.
+//! The rows that requests have written, without what differs between two runs of the same requests.
 
 use crate::store::TestStore;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -6,11 +6,11 @@ use shared::store::codec::Item;
 use shared::store::keys::{PK, SK};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// What the kinds of rows begin with that only a publish writes.
+/// The prefixes of rows that only a publish writes.
 const PUBLISHED: [&str; 5] = ["CATALOG#", "CONTENT#", "ITEM#", "PAGE#", "VERSIONS"];
-/// What the counters of rate limits begin with.
+/// The prefix of the counters of rate limits.
 const COUNTERS: &str = "RATE#";
-/// What the sequences of ids begin with, in which a gap is allowed.
+/// The prefix of sequences of ids, in which a gap is allowed.
 const SEQUENCES: &str = "SEQ#";
 
 /// The rows that requests may write.
@@ -89,7 +89,7 @@ impl Dump {
         texts
     }
 
-    /// What was sold, paid and used, by item, user and code, as sorted texts: every row that sums orders up.
+    /// Units sold, amounts paid and uses, by item, user and code, as sorted texts: every row that sums orders up.
     #[must_use]
     pub fn sums(&self) -> Vec<String> {
         const SUMS: [&str; 5] = ["CODE#", "COUNT#", "LEDGER#", "PATRONS", "USE#"];
@@ -141,7 +141,7 @@ impl Stable {
         Self(None)
     }
 
-    /// What was there before, and what two runs have in common: their rows and their responses.
+    /// The words of the rows before the requests, and those that two runs have in common.
     #[must_use]
     pub fn of(before: &Dump, runs: [(&[&Dump], &[&str]); 2]) -> Self {
         let [one, other] = runs.map(|(dumps, texts)| {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// How far a signature's time may be from the server's, in seconds.
 const SKEW: i64 = 300;
 
-/// What happens to an exchange of a request and its response.
+/// A fault of an exchange of a request and its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireFault {
     /// The connection is closed before the request arrives.
@@ -32,7 +32,7 @@ pub enum WireFault {
     Stalled,
     /// The response's body is a page of something in between.
     NotJson,
-    /// What arrives is not HTTP.
+    /// The response is not HTTP.
     NotHttp,
     /// The response says that it is shorter than it is.
     TooShort,
@@ -64,7 +64,7 @@ impl WireFault {
 
 /// A response with its fault, as bytes.
 pub struct Spoilt {
-    /// What arrives.
+    /// The bytes that arrive.
     pub bytes: Vec<u8>,
     /// Whether the connection is closed after it.
     pub ends: bool,
@@ -99,7 +99,7 @@ impl Message {
         Some(Self { body, ..message })
     }
 
-    /// The message as it is sent.
+    /// The message to send.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         [self.head.as_bytes(), &self.body].concat()
@@ -145,7 +145,7 @@ impl Message {
         Self::of(status, "content-type: application/x-amz-json-1.0\r\n", body.to_string().into_bytes())
     }
 
-    /// What arrives of this response.
+    /// The bytes of this response that arrive.
     pub(crate) fn spoilt(self, fault: Option<WireFault>) -> Spoilt {
         let arrives = |bytes| Spoilt { bytes, ends: false, is_silent: false };
         let ends = |bytes| Spoilt { ends: true, ..arrives(bytes) };
@@ -181,7 +181,7 @@ impl Message {
     }
 }
 
-/// What a server checks before it does a request.
+/// The checks of a server before it carries out a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gate {
     /// The server behind the proxy.
@@ -214,7 +214,7 @@ impl Gate {
     }
 }
 
-/// The real time: requests to the database are signed by it, whatever a test's clock shows.
+/// The real time: requests to the database are signed by it and not by a test's clock.
 fn now() -> i64 {
     SystemClock.seconds()
 }

@@ -2,7 +2,7 @@
 
 use super::checker::{Event, MOST, Model, Verdict, check};
 
-/// A register that is written and read, and a lottery whose result nobody can know.
+/// A register that is written and read, and a lottery with an unpredictable result.
 #[derive(Debug, Clone, Copy)]
 enum Op {
     Write(u8),

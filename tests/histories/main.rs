@@ -3,7 +3,7 @@
 //! `HISTORIES` is the number of histories (default 12), `HISTORIES_SEED` the seed of a run to repeat: the same requests
 //! and faults are tried again, in whatever order they meet.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod bench;
 mod books;

@@ -43,7 +43,7 @@ impl ChatSettings {
 }
 
 /// The client secret in a JSON object; a text that is not one counts as a missing secret, so that the other endpoints
-/// of the function go on working.
+/// of the function continue to work.
 fn secret(text: &str) -> Option<ClientSecret> {
     let stored: Result<Stored, _> = serde_json::from_str(text);
     // The error is left out: it may quote the text.

@@ -22,7 +22,7 @@ pub struct Login;
 pub struct Credentials {
     /// The player's name in the game: one of `*`, `_`, `B`, `P`, `.` or nothing, then 3 to 24 ASCII letters, digits or `_`,
     /// then possibly `-` and 1 to 24 of the same. Not digits only.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[*_BP.]?[A-Za-z0-9_]{3,24}(-[A-Za-z0-9_]{1,24})?$"), extend("not" = {"pattern": "^[0-9]+$"})))]
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = format!("^{}$", PlayerName::pattern()), "not" = {"pattern": "^[0-9]+$"})))]
     username: String,
 }
 

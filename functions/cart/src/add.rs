@@ -31,7 +31,7 @@ pub struct AddRequest {
     /// promoted, and for a gift.
     promoted: Option<Flag>,
     /// The name of the player who receives a gift, with or without an account. Null or empty if the line is not a gift.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("pattern" = r"^([*_BP.]?[A-Za-z0-9_]{3,24}(-[A-Za-z0-9_]{1,24})?)?$", "not" = {"type": "string", "pattern": "^[0-9]+$"})))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("pattern" = format!("^({})?$", PlayerName::pattern()), "not" = {"type": "string", "pattern": "^[0-9]+$"})))]
     #[serde(default, deserialize_with = "recipient")]
     gift_to: Option<PlayerName>,
     /// The number of units, 1 to 1,000; 1 if absent.

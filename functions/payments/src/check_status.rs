@@ -164,7 +164,7 @@ fn may_ask(stored: &StoredOrder, checkout: Option<&str>) -> bool {
 }
 
 /// Asks the provider what became of the order's checkout, unless it was asked a moment ago, and writes it. Whether the order
-/// may have changed. A provider that does not respond is no failure: the order is then shown as it is.
+/// may have changed. If the provider does not respond, the stored order is shown.
 async fn ask(state: &State, stored: &StoredOrder) -> bool {
     let (base, Some(stripe)) = (&state.base, &state.stripe) else { return false };
     let clock = base.clock.as_ref();

@@ -68,8 +68,8 @@ impl Endpoint for StripeWebhook {
     }
 }
 
-/// Decides whether Stripe sends the notice again. What it refuses for good, such as an object of another account, it would
-/// refuse again; a key is ours to correct.
+/// Decides whether Stripe sends the notice again. A permanent refusal, such as of an object of another account, would
+/// be repeated; a refused key is an operator's to correct.
 fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
     Err(match error {
         SettleError::Store(error) => error.into(),

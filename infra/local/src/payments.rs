@@ -1,4 +1,4 @@
-//! Where buyers pay: at the stand-in for Stripe, or at a Stripe account of one's own, in test mode.
+//! How buyers pay: at the stand-in for Stripe, or at your own Stripe account in test mode.
 
 use crate::error::StartError;
 use crate::stripe::{self, StandIn};

@@ -156,7 +156,7 @@ impl Try {
     }
 }
 
-/// The first code that each reason applies to at `now`, whatever is in the cart.
+/// The first code that each reason applies to at `now`, with any cart.
 fn refused(live: &Live, now: i64) -> Vec<RefusedCode> {
     let mut found: Vec<RefusedCode> = Vec::new();
     for code in &live.codes {

@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 /// A response with a whole file.
 pub type Page = Response<Full<Bytes>>;
 
-/// Where the pictures are, both in the store's directory and in a URL.
+/// The folder of the pictures, both in the store's directory and in a URL.
 const IMAGES: &str = "img";
 /// The picture of a player who has none of their own.
 const ANY_AVATAR: &str = "avatars/player.svg";
@@ -232,7 +232,7 @@ fn text(status: StatusCode, text: &'static str) -> Page {
 }
 
 fn not_allowed() -> Page {
-    let mut page = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET is possible here.");
+    let mut page = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET is supported here.");
     page.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     page
 }

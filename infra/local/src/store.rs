@@ -62,7 +62,7 @@ impl Store {
         Ok(())
     }
 
-    /// The live part of the store as it is in the table: users, codes, referral codes and orders change while a store
+    /// The live part of the store in the table: users, codes, referral codes and orders change while a store
     /// runs, and the table may have been filled from other files. In a table that was just filled, this is the store
     /// itself. Looks up at most `LOOKED_FOR` of a kind.
     ///

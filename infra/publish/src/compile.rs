@@ -23,7 +23,7 @@ const ROWS: &str = "rows 1";
 /// Hex digits of a version's name: 80 bits.
 const VERSION_DIGITS: usize = 20;
 
-/// A store as it is published: only visible categories, in the order in which they are shown.
+/// A compiled store: only visible categories, in the order in which they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
     /// Hash of everything below, in hex: the same store always has the same.
@@ -59,7 +59,7 @@ pub struct CompiledCategory {
     pub subcategories: Vec<CategoryWithItems>,
 }
 
-/// A part of a published store, as it is written under its key.
+/// A part of a published store, in the form in which it is written under its key.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum Part<'a> {
@@ -95,7 +95,7 @@ pub fn compile(files: &StoreFiles) -> Result<Compiled, Vec<Fault>> {
     if report.is_empty() { Ok(compiled) } else { Err(report.into_faults()) }
 }
 
-/// Where the things that can grow too large come from, for the fault's sake.
+/// The files of rows that can grow too large, for the text of the fault.
 struct Origins {
     store: PathBuf,
     staff: PathBuf,

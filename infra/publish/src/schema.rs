@@ -113,7 +113,7 @@ pub(crate) enum ItemType {
 pub(crate) enum VariableKind {
     /// 1 to 32 letters, digits, `_` or `-`.
     Word,
-    /// 1 to 64 letters, digits, blanks, `_`, `.`, `,` or `-`.
+    /// 1 to 64 letters, digits, spaces, `_`, `.`, `,` or `-`.
     Text,
     /// A decimal number.
     Number,

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     match rewrite() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Without a terminal to write to there is nobody to tell.
+            // Without a terminal the message is lost.
             _ = writeln!(std::io::stderr(), "error: {failure}");
             ExitCode::FAILURE
         }

@@ -47,7 +47,7 @@ async fn all() -> Vec<Sample> {
         store.calls.clear();
         let reply = send(&store, &name, &event).await;
         samples.push(sample(route, &name, &event, &reply));
-        // An event that has changed the store leaves it to nobody else.
+        // No other event may use a store that an event has changed.
         if store.calls.writes() > 0 {
             store = TestStore::open().await;
         }

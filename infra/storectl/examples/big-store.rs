@@ -156,7 +156,7 @@ fn write_store(dir: &Path, name: &str) {
             let id = category * 100 + place;
             _ = write!(
                 text,
-                "  - id: {id}\n    name: {name} item {id}\n    description: What somebody would want to know of it before \
+                "  - id: {id}\n    name: {name} item {id}\n    description: What a buyer wants to know of it before \
                  they buy it, in a sentence or two.\n    image: /img/items/{id}.png\n    price: {place}.99\n    \
                  discount: 0.50\n    featured: {}\n    servers: [1]\n",
                 id % 500 == 1,

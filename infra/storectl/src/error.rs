@@ -26,7 +26,7 @@ pub enum Exit {
     Refused = 4,
     /// Conflict: it was changed by another request.
     Raced = 5,
-    /// The database or AWS did not respond, or throttles; the same command may pass in a moment.
+    /// The database or AWS did not respond, or throttles; run the same command again in a moment.
     Unavailable = 6,
     /// Credentials are missing or refused, or there is no such table, stack or secret.
     Denied = 7,
@@ -176,7 +176,10 @@ fn classify(chain: &str) -> Option<Failure> {
     let has = |words: &[&str]| words.iter().any(|word| chain.contains(word));
     let denied = |what: &str, next: &str| Some(Failure::new(Exit::Denied, what, next));
     if has(&["ExpiredToken", "TokenRefreshRequired", "token has expired", "session has expired"]) {
-        return denied("The AWS credentials have expired.", "Log in again (`aws sso login`), then run it once more.");
+        return denied(
+            "The AWS credentials have expired.",
+            "Log in again (`aws sso login`), then run the command again.",
+        );
     }
     if has(&[
         "UnrecognizedClient",

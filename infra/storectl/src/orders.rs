@@ -65,7 +65,7 @@ async fn pass(db: &Db) -> Result<Audit, StoreError> {
 }
 
 /// Corrects every number of an audit, and writes a missing item with goals and donators again. Returns how many rows
-/// were changed by other writes in the meantime and left alone. `goals` are those that every paid order then counts
+/// were changed by other writes in the meantime and not corrected. `goals` are those that every paid order then counts
 /// towards.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{Template, TemplateError};
 
-/// A policy, as far as it is read here.
+/// The parts of a policy that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Policy {

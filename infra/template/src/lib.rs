@@ -4,7 +4,7 @@
 //! Only what the project's templates use is supported: parameters with their rules, conditions of `!Equals` and `!Not`,
 //! and the functions `!Ref`, `!GetAtt`, `!Sub`, `!If`, `!Select` and `!Split`. Anything else is an error that names the
 //! place. Nothing is deployed, so a reference to a resource is its logical id (`!GetAtt StoreTable.Arn` is
-//! `StoreTable.Arn`), and a dynamic reference stays as it is.
+//! `StoreTable.Arn`), and a dynamic reference is kept as text.
 //!
 //! The values themselves are checked by `.ci/template`, on the template as SAM expands it.
 

@@ -151,7 +151,7 @@ impl Resolver {
             "If" => {
                 let [condition, yes, no] = self.arguments(place, name, argument)?;
                 let holds = self.named_condition(place, &self.literal(place, condition)?)?;
-                // Both, so that a mistake is found whatever the parameters are.
+                // Both, so that a mistake is found with any parameters.
                 let [chosen, other] = if holds { [yes, no] } else { [no, yes] };
                 self.resolve(place, other)?;
                 self.resolve(place, chosen)

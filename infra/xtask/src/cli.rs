@@ -53,7 +53,7 @@ enum Task {
     },
     /// Writes a bill of materials (CycloneDX) of every function to target/sbom
     Sbom,
-    /// Judges licences, sources, bans and advisories of the dependencies by deny.toml
+    /// Checks licences, sources, bans and advisories of the dependencies by deny.toml
     Deny {
         /// Fail if the database of advisories cannot be reached
         #[arg(long)]
@@ -61,7 +61,7 @@ enum Task {
     },
 }
 
-/// Runs the task, and returns whether what it judged is as it should be.
+/// Runs the task, and returns whether its checks passed.
 ///
 /// # Errors
 ///

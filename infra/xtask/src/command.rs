@@ -13,7 +13,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// Time between two lines that say that a program still runs.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// A command line: `NAME=value` words first, then the program and its arguments, separated by blanks. There is no shell:
+/// A command line: `NAME=value` words first, then the program and its arguments, separated by spaces. No shell reads it:
 /// quotes have no meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
@@ -131,7 +131,7 @@ fn wait(child: &mut Child, started: Instant, log: &Path) -> std::io::Result<Exit
     }
 }
 
-/// A file's text, whatever its encoding.
+/// A file's text; bytes that are not UTF-8 are replaced.
 pub fn read_lossy(path: &Path) -> Result<String, TaskError> {
     let bytes = std::fs::read(path).map_err(TaskError::file(path))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

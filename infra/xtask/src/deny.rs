@@ -1,4 +1,4 @@
-//! Licences, sources, bans and advisories of the dependencies, judged by cargo-deny by deny.toml.
+//! Licences, sources, bans and advisories of the dependencies, checked by cargo-deny with deny.toml.
 
 use crate::command::capture;
 use crate::error::TaskError;

@@ -1,4 +1,4 @@
-//! What can go wrong in a task, as opposed to a proof that fails.
+//! Errors of a task, as opposed to a proof that fails.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Where the patches are.
+/// The folder of the patches.
 const PATCHES: &str = "tests/planted";
 /// Lines of evidence that are printed for a fault.
 const SHOWN: usize = 12;
@@ -147,7 +147,7 @@ impl Bench {
     }
 }
 
-/// What test binaries say at their end.
+/// The result of a run of test binaries.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Passed,

@@ -98,7 +98,7 @@ fn prove(
     })
 }
 
-/// What an output counts: its tests, every line that begins with `figures: `, and those that contain one of the marks.
+/// The figures of an output: its tests, every line that begins with `figures: `, and those that contain one of the marks.
 fn figures(text: &str, marks: &[&str]) -> Vec<String> {
     let tests = Tests::of(text);
     let counted = match tests {

@@ -1,4 +1,4 @@
-//! Where things are in the repository, and what git knows about it.
+//! Folders of the repository, and its state in git.
 
 use crate::command::capture;
 use crate::error::TaskError;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub const FUNCTIONS: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
 /// The folders of the two builds. Names of different lengths show what depends on a path.
 const FOLDERS: [&str; 2] = ["first", "the-second/of-two"];
-/// What cargo's home is called in programs.
+/// The name of cargo's home in programs.
 const HOME: &str = "/cargo";
 /// The shortest printable text that is shown of a difference.
 const SHORTEST: usize = 8;
@@ -65,7 +65,7 @@ fn chosen(names: &[String]) -> Result<Vec<&str>, TaskError> {
     Ok(FUNCTIONS.into_iter().filter(|name| names.is_empty() || names.iter().any(|given| given == name)).collect())
 }
 
-/// Where a build is made.
+/// The folders of a build.
 struct Place {
     /// A copy of the commit that is checked out.
     tree: PathBuf,
@@ -105,7 +105,7 @@ fn other_home(folder: &Path, real: &Path) -> Result<PathBuf, TaskError> {
     Ok(home)
 }
 
-/// Where two programs differ: their lengths, the first offset, and the texts that only one of them has.
+/// The differences of two programs: their lengths, the first offset, and the texts that only one of them has.
 fn differences(first: &[u8], second: &[u8]) -> Vec<String> {
     let mut lines = Vec::new();
     if first.len() != second.len() {

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     pub name: &'static str,
-    /// What holds if it passes.
+    /// The statement that holds if it passes.
     pub proves: &'static str,
     /// The commands of a quick run. Without any, a quick run leaves the step out.
     pub quick: &'static [&'static str],

@@ -22,7 +22,7 @@ pub struct StepResult {
     pub commands: Vec<String>,
     pub passed: bool,
     pub seconds: u64,
-    /// What was counted, such as `812 tests passed`.
+    /// Figures, such as `812 tests passed`.
     pub figures: Vec<String>,
     /// The commit, with `+` if files differed from it.
     pub revision: String,
@@ -37,7 +37,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Where the summary is in a work folder.
+    /// The summary's path in a work folder.
     #[must_use]
     pub fn path(folder: &Path) -> PathBuf {
         folder.join("summary.json")

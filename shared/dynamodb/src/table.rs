@@ -1,6 +1,6 @@
 //! A table and its operations.
 //!
-//! The SDK's futures are large (clippy names them). Each is boxed where it is made, so that the caller's own future
+//! The SDK's futures are large (clippy names them). Each is boxed when it is created, so that the caller's own future
 //! stays small enough to move.
 
 use crate::access::Access;

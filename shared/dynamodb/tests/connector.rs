@@ -1,7 +1,7 @@
 //! The connector against a server in the test: which connections it opens, keeps and drops, and how it reports a server
 //! that misbehaves.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;

@@ -58,7 +58,7 @@ impl Origin {
     }
 }
 
-/// What opens connections. Without a usable configuration of TLS it opens none.
+/// Opens connections. Without a usable configuration of TLS it opens none.
 #[derive(Debug, Clone)]
 pub struct Connector(Result<HttpsConnector<HttpConnector>, rustls::Error>);
 

@@ -71,7 +71,7 @@ impl Client {
         Self { total, ..self }
     }
 
-    /// Sends a request and reads its whole response, whatever its status.
+    /// Sends a request and reads its whole response, with any status.
     ///
     /// # Errors
     /// [`OutgoingError`]; its variants say whether the request may have been received.
@@ -100,7 +100,7 @@ async fn exchange(connector: &Connector, mut request: Request<Bytes>) -> Result<
     Ok(Response::from_parts(head, body.to_bytes()))
 }
 
-/// Whether requests are sent to a URL: https, or http on a loopback address, where nobody else can listen.
+/// Whether requests are sent to a URL: https, or http on a loopback address, which other machines cannot reach.
 #[must_use]
 pub fn is_allowed(url: &Uri) -> bool {
     let Some(host) = url.host() else { return false };

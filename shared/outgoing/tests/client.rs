@@ -1,6 +1,6 @@
 //! The client against a server in the test.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use bytes::Bytes;
 use http::{Request, Response};

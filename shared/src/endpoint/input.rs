@@ -196,7 +196,7 @@ impl Input for TokenCookie {
     }
 }
 
-/// The path parameter as a decimal id, with or without blanks around it, as storefronts send it; `None` if it is something
+/// The path parameter as a decimal id, with or without spaces around it, as storefronts send it; `None` if it is something
 /// else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathId<T>(pub Option<T>);

@@ -161,7 +161,7 @@ pub struct ActiveVersion {
     pub version: String,
     /// The settings every function needs.
     pub config: StoreConfig,
-    /// Whether the store is closed for maintenance, whatever is published; `None` leaves it to the published store.
+    /// Whether the store is closed for maintenance; overrides the published store unless `None`.
     /// `storectl maintenance` sets it, and a publish keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<bool>,

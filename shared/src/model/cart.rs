@@ -1,4 +1,4 @@
-//! A user's cart as it is stored: what was chosen, never its price.
+//! A user's stored cart: what was chosen, never its price.
 
 use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, OpenCheckout, PlayerName, ServerId, UserId};
 use serde::{Deserialize, Serialize};

@@ -67,7 +67,7 @@ pub struct ChatName(String);
 pub struct NotAChatName;
 
 impl ChatName {
-    /// Checks a name; blanks around it are removed.
+    /// Checks a name; spaces around it are removed.
     ///
     /// # Errors
     /// [`NotAChatName`].

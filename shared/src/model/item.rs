@@ -33,7 +33,7 @@ pub enum VariableKind {
     /// 1 to 32 ASCII letters, digits, `_` or `-`.
     #[default]
     Word,
-    /// 1 to 64 ASCII letters, digits, blanks, `_`, `.`, `,` or `-`.
+    /// 1 to 64 ASCII letters, digits, spaces, `_`, `.`, `,` or `-`.
     Text,
     /// A decimal number.
     Number,

@@ -255,7 +255,7 @@ pub struct OrderEffects {
     /// What the provider has refunded of a paid order.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub refunded: Money,
-    /// What of `refunded` the statistics have taken off, if they count the order.
+    /// The part of `refunded` that the statistics have taken off, if they count the order.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub counted_refunded: Money,
     /// Whether a recipient was over a limit when the gift was paid: another gift came in between.

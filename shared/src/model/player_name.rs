@@ -48,6 +48,14 @@ impl PlayerName {
         Ok(Self { text: text.to_owned(), key })
     }
 
+    /// A regular expression for names, without anchors. It also matches digits only, which [`Self::parse`] refuses.
+    #[cfg(any(test, feature = "schema"))]
+    #[must_use]
+    pub fn pattern() -> String {
+        let prefixes: String = PREFIXES.iter().collect();
+        format!("[{prefixes}]?[A-Za-z0-9_]{{{SHORTEST},{LONGEST}}}(-[A-Za-z0-9_]{{1,{LONGEST}}})?")
+    }
+
     /// The name as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -83,6 +91,15 @@ impl fmt::Display for PlayerName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_the_pattern_describes_is_a_name(text in proptest::string::string_regex(&PlayerName::pattern()).unwrap()) {
+            let is_id = text.bytes().all(|byte| byte.is_ascii_digit());
+            prop_assert_eq!(PlayerName::parse(&text).is_ok(), !is_id, "{}", text);
+        }
+    }
 
     #[test]
     fn names_of_every_edition_are_taken() {

@@ -308,7 +308,7 @@ impl Beneficiary {
     }
 }
 
-/// What somebody may own of an item before a checkout sells to them.
+/// The most units of an item that a player may own before a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MayOwn {
     /// The item that is counted.
@@ -321,7 +321,8 @@ pub struct MayOwn {
     pub limit: Option<u32>,
 }
 
-/// What everybody for whom a line is may own already: the limits per user, and the steps of cumulative categories.
+/// For each player who gets a line, the most that they may already own: limits per user, and steps of cumulative
+/// categories.
 #[must_use]
 pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
     let mut units: BTreeMap<(Beneficiary, ItemId), u64> = BTreeMap::new();

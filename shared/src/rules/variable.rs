@@ -17,7 +17,7 @@ pub enum WrongValue {
     #[error("must be 1 to 32 letters (a to z), digits, \"_\" or \"-\"")]
     Word,
     /// Not a text.
-    #[error("must be 1 to 64 letters (a to z), digits, blanks, \"_\", \".\", \",\" or \"-\"")]
+    #[error("must be 1 to 64 letters (a to z), digits, spaces, \"_\", \".\", \",\" or \"-\"")]
     Text,
     /// Not a number.
     #[error("must be a number such as 12 or -0.5, of at most 32 characters")]
@@ -47,7 +47,7 @@ fn is_word(value: &str) -> bool {
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
-/// A text of blanks only would look as if it were not set.
+/// A text of spaces only would look as if it were not set.
 fn is_text(value: &str) -> bool {
     (1..=LONGEST_TEXT).contains(&value.len())
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" _.,-".contains(&byte))

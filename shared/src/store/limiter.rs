@@ -51,7 +51,7 @@ pub struct Window {
     end: u64,
 }
 
-/// Counts a request of `address` at `now` (milliseconds since 1970 UTC). `not_full` is called as soon as it is known that
+/// Counts a request of `address` at `now` (milliseconds since 1970 UTC). `not_full` is called once it is known that
 /// the address has no full window; the request may still lose the race for the last place in a new one.
 ///
 /// # Errors

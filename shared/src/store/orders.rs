@@ -160,7 +160,7 @@ impl StoredOrder {
             .text(":url", url)
     }
 
-    /// The write that notes when the provider is asked, on the condition that nobody asked since `before`; seconds since
+    /// The write that notes when the provider is asked, unless it was asked since `before`; seconds since
     /// 1970 UTC.
     #[must_use]
     pub fn set_asked<G>(&self, now: i64, before: i64) -> Write<G> {

@@ -60,7 +60,7 @@ impl Take {
         Ok(Write::put(self.key.clone(), encode_live(&self.key, &row)?).only_if_absent())
     }
 
-    /// The condition that the row is there and that nobody takes the units back.
+    /// The condition that the row exists and that its units are not being taken back.
     #[must_use]
     pub fn check<G>(&self) -> Write<G> {
         let condition = "attribute_exists(#pk) AND attribute_not_exists(closing)";

@@ -40,7 +40,7 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-/// Writes a line, at once. If standard output is gone, there is nobody to tell.
+/// Writes a line, at once. If standard output is closed, the line is lost.
 pub(super) fn write(mut line: Vec<u8>) {
     line.push(b'\n');
     let _ = std::io::stdout().lock().write_all(&line);

@@ -1,5 +1,5 @@
-//! What a function tells its owner: one JSON line per request on standard output, which is its log entry and, in
-//! CloudWatch's embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
+//! Log lines and metrics: one JSON line per request on standard output, which is its log entry and, in CloudWatch's
+//! embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
 
 mod lines;
 mod payments;
@@ -67,9 +67,10 @@ pub const METRICS: &[Metric] = &[
     Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
 ];
 
-/// Who is telling: set once by [`init`]. Where it is not set, as in tests and the local server, nothing is emitted.
+/// The stack and function of the metrics, set once by [`init`]. Without it, as in tests and the local server, nothing is
+/// emitted.
 static EMITTER: OnceLock<Emitter> = OnceLock::new();
-/// Whether this process has answered a request yet.
+/// Whether this process has responded to a request yet.
 static WARM: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
@@ -82,7 +83,7 @@ tokio::task_local! {
     static METER: Meter;
 }
 
-/// What one request has come to so far.
+/// The measurements of one request so far.
 #[derive(Debug, Default)]
 struct Meter {
     conflicts: Cell<u32>,
@@ -92,7 +93,7 @@ struct Meter {
     payments: Noted,
 }
 
-/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` where it is anything else), and emitting as
+/// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` if it is anything else), and emitting as
 /// `function` of the stack `STACK_NAME`. A second call does nothing.
 pub fn init(function: &'static str) {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(LevelFilter::INFO);

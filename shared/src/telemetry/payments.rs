@@ -1,4 +1,4 @@
-//! Events of payments that an operator is told of. Each is a metric only in the requests in which it happened, so that the
+//! Events of payments that an operator must notice. Each is a metric only in the requests in which it happened, so that the
 //! functions that never see a payment do not pay for it.
 
 use super::METER;

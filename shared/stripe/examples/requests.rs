@@ -1,4 +1,4 @@
-//! Prints every call as it is sent, one line of JSON each, for the judge in `.ci/provider`.
+//! Prints every call in the form in which it is sent, one line of JSON each, for the check in `.ci/provider`.
 
 #![expect(clippy::disallowed_methods, reason = "the URL is our own")]
 

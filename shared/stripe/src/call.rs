@@ -52,7 +52,7 @@ impl<T> Call<T> {
         self.form.fields()
     }
 
-    /// The request as it is sent.
+    /// The request to send.
     ///
     /// # Errors
     /// [`Invalid`] if base and path do not make a URL.

@@ -11,7 +11,7 @@ pub enum Error {
     /// A value that cannot be sent. Nothing was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// Stripe refused the request for good: it had no effect, and the same request will be refused again. See
+    /// Stripe refused the request permanently: it had no effect, and the same request will be refused again. See
     /// [`RefusalKind::Idempotency`] for the exception.
     #[error("Stripe refused the request: {0}")]
     Refused(Refusal),

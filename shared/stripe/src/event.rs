@@ -75,7 +75,7 @@ impl Event {
     }
 }
 
-/// An event as it is sent.
+/// An event in the form in which Stripe sends it.
 #[derive(Deserialize)]
 struct Sent {
     id: ObjectId,

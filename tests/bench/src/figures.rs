@@ -1,4 +1,4 @@
-//! What a run measured, as it is in `infra/docs/performance.json`. Times are nanoseconds, sizes bytes.
+//! What a run measured, in the form of `infra/docs/performance.json`. Times are nanoseconds, sizes bytes.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

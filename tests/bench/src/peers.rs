@@ -47,7 +47,7 @@ pub enum PeerError {
         source: io::Error,
     },
     /// A tool failed; its output went to standard error.
-    #[error("{tool} failed ({status}) on the peer \"{peer}\"; run without --peers to go without it")]
+    #[error("{tool} failed ({status}) on the peer \"{peer}\"; run without --peers to leave it out")]
     Failed { tool: String, peer: Peer, status: ExitStatus },
     /// A file could not be copied, removed or looked at.
     #[error("{} cannot be copied, removed or read", path.display())]

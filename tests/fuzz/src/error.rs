@@ -1,4 +1,4 @@
-//! Why the fuzzer cannot start or go on. What it finds is no error of this kind.
+//! Errors that prevent the fuzzer from starting or continuing. A finding is not such an error.
 
 use std::fmt::Display;
 

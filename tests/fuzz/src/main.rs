@@ -1,4 +1,4 @@
-//! Fuzzing on stable Rust: mutated inputs for every parser of what strangers send, and for the five functions with a real
+//! Fuzzing on stable Rust: mutated inputs for every parser of untrusted input, and for the five functions with a real
 //! table (infra/docs/decisions.md, "Fuzzing without coverage").
 
 mod error;

@@ -30,7 +30,7 @@ pub struct Range {
     pub time: Option<Duration>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// The target.
@@ -59,7 +59,7 @@ pub struct Finding {
 thread_local! {
     /// Whether this thread runs the code under test.
     static IS_TRYING: Cell<bool> = const { Cell::new(false) };
-    /// Where the last panic of this thread was.
+    /// The place of the last panic of this thread.
     static PANICKED: RefCell<String> = const { RefCell::new(String::new()) };
 }
 

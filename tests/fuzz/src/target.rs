@@ -1,10 +1,10 @@
-//! What a target is.
+//! The trait of a target.
 
 use crate::error::FuzzError;
 use crate::random::Random;
 use std::fmt::Debug;
 
-/// What became of an input that broke no rule.
+/// The outcome of an input that broke no rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was valid.

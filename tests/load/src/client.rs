@@ -55,7 +55,7 @@ impl Call {
     }
 }
 
-/// Who calls.
+/// The caller.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
     /// The token, if there is one.
@@ -87,7 +87,7 @@ impl Client {
     /// The status and the body of a response of a function, which is JSON.
     ///
     /// # Errors
-    /// What is wrong with the response, as a sentence.
+    /// The fault of the response, as a sentence.
     pub async fn call(&self, call: &Call, caller: Caller<'_>) -> Result<(u16, Value), String> {
         let mut request = Request::builder().method(&call.method).uri(format!("{}{}", self.api, call.path));
         request = request.header("x-forwarded-for", caller.address);
@@ -106,7 +106,7 @@ impl Client {
     /// Pays a checkout on the provider's page.
     ///
     /// # Errors
-    /// What is wrong with the response, as a sentence.
+    /// The fault of the response, as a sentence.
     pub async fn pay(&self, session: &str) -> Result<(), String> {
         let request = Request::post(format!("{}/c/pay/{session}", self.provider));
         let request = request.header("content-type", "application/x-www-form-urlencoded");

@@ -1,9 +1,9 @@
-//! Why a run could not be made.
+//! Errors that prevent a run.
 
 use local::error::StartError;
 use shared::store::StoreError;
 
-/// Why a run could not be made. A broken promise is not an error but part of the summary.
+/// An error that prevents a run. A broken promise is not an error but part of the summary.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A part of the local server does not start.
@@ -15,9 +15,9 @@ pub enum LoadError {
     /// A process cannot be started, or its numbers cannot be read.
     #[error("{what}: {source}")]
     Process {
-        /// What was tried.
+        /// The failed action.
         what: &'static str,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// A process ended before it was ready.

@@ -1,4 +1,4 @@
-//! What each process of a run does. Each prints its URL, and ends when its standard input is closed.
+//! The processes of a run. Each prints its URL, and ends when its standard input is closed.
 
 use crate::error::{LoadError, process};
 use clap::Subcommand;
@@ -33,7 +33,7 @@ pub enum Part {
     Database,
     /// The stand-in for Stripe.
     Provider {
-        /// Where notices are sent.
+        /// The URL to which notices are sent.
         #[arg(long)]
         webhook: String,
     },

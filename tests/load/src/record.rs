@@ -1,4 +1,4 @@
-//! What was measured: the latency of every request, and every error.
+//! The measurements: the latency of every request, and every error.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

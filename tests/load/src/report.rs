@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// What a run promises.
+/// A promise of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Promise {
     /// The promise, with the numbers.

@@ -30,7 +30,7 @@ const PROGRESS: u32 = 250;
 /// The pause between two looks at whether a payment is known.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What became of a buyer.
+/// The outcome of a buyer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Bought,

@@ -100,14 +100,14 @@ impl Stage {
         Ok(Self { client, db, keys, sold_before, functions, _provider: provider, _database: database })
     }
 
-    /// What the functions' process uses now.
+    /// The present usage of the functions' process.
     pub fn usage(&self) -> Result<Usage, LoadError> {
         let id = self.functions.child.id().ok_or(LoadError::Ended("functions"))?;
         Usage::of(id).map_err(process("the numbers of the functions' process, which are read from /proc"))
     }
 }
 
-/// What a process uses.
+/// The memory and connections of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Usage {
     /// Resident memory, in KiB.

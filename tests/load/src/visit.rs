@@ -31,14 +31,14 @@ enum Step {
     Pay,
 }
 
-/// What comes after a response.
+/// The step after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Step,
     Again,
 }
 
-/// What a visitor does now.
+/// The visitor's present action.
 #[derive(Debug)]
 pub enum Doing {
     /// A request to the API.
@@ -71,7 +71,7 @@ impl Visitor {
         Self { steps, at: 0, number, address, token, lines: Vec::new(), order, session, lookups: 0, is_in_sale: false }
     }
 
-    /// What the visitor does next; `None` at the end of the visit.
+    /// The visitor's next step; `None` at the end of the visit.
     pub fn doing(&self) -> Option<Doing> {
         self.steps.get(self.at).map(|step| match step {
             Step::Ask(ask, _) => Doing::Call(ask(self)),
@@ -79,15 +79,15 @@ impl Visitor {
         })
     }
 
-    /// Who the visitor is to the API.
+    /// The visitor's identity for the API.
     pub fn caller(&self) -> Caller<'_> {
         Caller { token: self.token.as_deref(), address: &self.address }
     }
 
-    /// Takes a response, and goes on.
+    /// Takes a response, and continues.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// Its fault, as a sentence.
     pub fn took(&mut self, status: u16, body: &Value) -> Result<(), String> {
         // cart/add says with 422 that an item cannot be bought.
         if status != 200 && !(status == 422 && self.is_in_sale) {
@@ -172,7 +172,7 @@ fn begun_or_sold_out(visitor: &mut Visitor, body: &Value) -> Result<Next, String
     Err(body.to_string())
 }
 
-/// What a buyer who comes too late is told.
+/// The message for a buyer who comes too late.
 const SOLD_OUT: [&str; 5] = ["sold out", "not available", "cannot be bought now", "No more can be bought", "Only 0"];
 
 /// The item that a flash sale sells.

@@ -140,7 +140,7 @@ impl Refusal for NotLoggedIn {
             ("The cookie is that of another login", Reason::OtherBrowser),
             ("`error` is `access_denied`: the buyer did not allow the login", Reason::Cancelled),
             ("Another `error`, no `code`, or a code that the platform refuses, such as a used one", Reason::Refused),
-            ("The platform responds with an error of its own, too late, or not at all", Reason::Unavailable),
+            ("The platform responds with an error, too late, or not at all", Reason::Unavailable),
             ("The platform's response is not what it should be", Reason::Unreadable),
         ]
         .map(of)

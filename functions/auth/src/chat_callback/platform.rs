@@ -59,7 +59,7 @@ impl<'c> AsyncHttpClient<'c> for Sender<'_> {
     }
 }
 
-/// The account, as far as it is read.
+/// The fields of the account that are read.
 #[derive(Deserialize)]
 struct Account {
     id: AccountId,

@@ -144,7 +144,7 @@ connection.restored = async () => {
     if (!(error instanceof Offline)) throw error;
     return;
   }
-  // A page with something typed into it stays as it is.
+  // A page with something typed into it is not changed.
   if (!isShown) show();
 };
 byId("currency").addEventListener("change", (event) => {

@@ -1,4 +1,4 @@
-//! Runs the stand-in for Stripe alone.
+//! Runs only the stand-in for Stripe.
 
 use clap::Parser;
 use local::stripe::{self, Options};

@@ -157,7 +157,7 @@ fn amounts(pay: &Pay<'_>) -> Found {
     ]
 }
 
-/// What only a cart has that was filled before.
+/// Refusals of carts that were filled earlier.
 fn saved_carts(pay: &Pay<'_>) -> Found {
     let shop = pay.shop;
     let first = |cart: &Cart| cart.lines.first().and_then(|line| shop.item(line.item).map(|item| (line.clone(), item)));

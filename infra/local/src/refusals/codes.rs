@@ -23,7 +23,7 @@ const fn reason(refusal: &CodeRefusal) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// What is refused whatever is in the cart.
+/// Refusals of codes with any cart.
 fn coupons(shop: &Shop<'_>) -> Vec<TryRefusal> {
     let unknown = accept("no-such-code");
     let mut found =
@@ -53,7 +53,7 @@ fn usable_coupons<'a>(shop: &'a Shop<'_>) -> impl Iterator<Item = &'a Coupon> {
     })
 }
 
-/// What is refused for what is in the cart.
+/// Refusals that depend on the cart.
 fn carts(shop: &Shop<'_>) -> Vec<TryRefusal> {
     let empty = usable_coupons(shop).next().map(|coupon| {
         shop.visitor().refused(

@@ -112,11 +112,11 @@ fn gifts(shop: &Shop<'_>) -> Found {
             (0..=Cart::MAX_RECIPIENTS).map(|number| TryCall::add(item, gift(&format!("Friend{number}")))).collect();
         shop.visitor().refused("gifts for too many players", calls, 422, LineRefusal::TooManyRecipients)
     });
-    let nobody = json!({"payment_type": GIFT});
+    let without_recipient = json!({"payment_type": GIFT});
     let once = json!({"gift_to": "Friend1"});
     vec![
         for_other("a gift of an item that cannot be given", shop.plain(), gift("Friend1"), LineRefusal::NoGifting),
-        for_other("a gift without a recipient", given, nobody, LineRefusal::NoRecipient),
+        for_other("a gift without a recipient", given, without_recipient, LineRefusal::NoRecipient),
         for_other("a recipient of what is not a gift", given, once, LineRefusal::NotAGift),
         own,
         banned,

@@ -19,7 +19,7 @@ use std::fmt::Display;
 /// A refused request, with what has to be sent before it. Every call is a POST.
 #[derive(Debug, Clone, Serialize)]
 pub struct TryRefusal {
-    /// What is refused, and why.
+    /// The refused request and the reason.
     pub name: &'static str,
     /// The player whose token of the ready line is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ impl<'a> Shop<'a> {
         user.banned || user.next_issue(self.now) > self.now + shared::model::LEEWAY
     }
 
-    /// What users have bought for themselves.
+    /// The items that users have bought for themselves.
     fn bought(&self) -> impl Iterator<Item = (UserId, ItemId, u32)> + use<'a> {
         let paid = self.live.orders.iter().filter(|order| order.status == OrderStatus::Paid);
         paid.flat_map(|order| {

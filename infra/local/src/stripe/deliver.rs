@@ -28,7 +28,7 @@ pub struct Switches {
     pub never: bool,
 }
 
-/// A webhook as it is posted.
+/// A webhook to post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
     /// The value of the header `Stripe-Signature`.

@@ -10,7 +10,7 @@ const KEPT: i64 = 24 * 60 * 60;
 /// The longest key.
 const LONGEST: usize = 255;
 
-/// A request as it is compared.
+/// The parts of a request that are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) path: String,

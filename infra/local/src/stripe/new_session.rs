@@ -45,7 +45,7 @@ pub(super) const NEW_SESSION: &[Parameter] = &[
     EXPAND,
 ];
 
-/// The smallest charge of a currency in minor units; zero is allowed as well, and is no charge.
+/// The smallest charge of a currency in minor units; zero is allowed as well, and is not a charge.
 const LEAST: &[(&str, i64)] = &[
     ("aed", 200),
     ("aud", 50),

@@ -1,4 +1,4 @@
-//! What infra/docs/migration.md says, held against a server.
+//! The statements of infra/docs/migration.md, compared with a server.
 
 use super::process::{HttpReply, Server};
 use serde_json::{Value, json};

@@ -163,7 +163,7 @@ impl Server {
         Self::raw_at(self.said("/base_url"), request)
     }
 
-    /// Sends a request as it is written to the server at a URL, and returns the response as it arrives.
+    /// Sends the text of a request to the server at a URL, and returns the text of the response.
     pub fn raw_at(url: &str, request: &str) -> String {
         let mut stream = TcpStream::connect(url.split('/').nth(2).unwrap()).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();

@@ -131,7 +131,7 @@ pub struct CouponFile {
     /// What it applies to; everything if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ScopeFile>,
-    /// The least a cart must cost, in major units.
+    /// Minimum total of the cart, in major units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Decimal>,
     /// Times it may be used in all.

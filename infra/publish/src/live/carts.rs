@@ -135,7 +135,7 @@ fn price(file: &CartLineFile, item: &Item, field: &str, context: &mut Context<'_
     Some(price)
 }
 
-/// The recipient, whom a gift has and no other line.
+/// The recipient, which only a gift has.
 fn gift_to(file: &CartLineFile, item: &Item, field: &str, context: &mut Context<'_>) -> Option<PlayerName> {
     let is_gift = file.payment_type == PaymentType::Gift;
     let Some(written) = &file.gift_to else {

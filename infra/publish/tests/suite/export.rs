@@ -56,7 +56,7 @@ fn text() -> impl Strategy<Value = String> {
         Just("1e3".to_owned()),
         Just("# not a comment".to_owned()),
         Just("a: b".to_owned()),
-        Just(" blanks around ".to_owned()),
+        Just(" spaces around ".to_owned()),
         Just("two\nlines\n".to_owned()),
         Just("'\"\\ ünï🙂".to_owned()),
         Just("- dash".to_owned()),

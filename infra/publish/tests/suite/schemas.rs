@@ -26,7 +26,7 @@ fn the_committed_schemas_are_fresh() {
     let known: Vec<&str> = schemas().iter().map(|(name, _)| *name).collect();
     for file in fs::read_dir(folder()).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
-        assert!(known.contains(&name.as_str()), "{name} is no schema of any type");
+        assert!(known.contains(&name.as_str()), "{name} is not the schema of a type");
     }
 }
 

@@ -30,7 +30,7 @@ impl Components {
             let short = |old: &String| old.strip_suffix("Body").map(str::to_owned);
             let name = |old: &String| match roots.get(&(is_request, old.clone())).map(Vec::as_slice) {
                 Some([only]) => only.clone(),
-                // A short name that another definition has would stand for both.
+                // A short name that another definition has would be ambiguous.
                 _ => short(old).filter(|name| !definitions.contains_key(name)).unwrap_or_else(|| old.clone()),
             };
             definitions.keys().map(|old| (old.clone(), name(old))).collect()
@@ -98,7 +98,7 @@ impl Components {
         self.schemas.iter().filter(is_used).map(|(name, schema)| (name.clone(), schema.clone())).collect()
     }
 
-    /// The schema that a reference to a component stands for, or the schema itself.
+    /// The schema that a reference to a component names, or the schema itself.
     pub fn resolve<'s>(&'s self, schema: &'s Value) -> &'s Value {
         let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix(PREFIX));
         name.and_then(|name| self.schemas.get(name)).unwrap_or(schema)

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use shared::endpoint::OtherResponse;
 use std::collections::BTreeMap;
 
-/// A status as it is put together.
+/// A status that is being put together.
 #[derive(Debug, Default)]
 struct Status {
     /// The conditions for it.

@@ -20,7 +20,7 @@ pub enum CouponCommand {
     /// List every coupon; looks through the whole table.
     #[command(after_help = "Example:\n  storectl coupon list --stack storefront")]
     List,
-    /// Change a coupon; what is not named stays.
+    /// Change the given fields of a coupon.
     #[command(after_help = "Examples:\n  storectl coupon edit SPRING --percentage 15 --ends-at 'in 30 days'\n  \
                             storectl coupon edit SPRING --max-uses none --everything --stack storefront\n\n\
                             `none` removes a limit or a time. --category and --item replace what the coupon applied \
@@ -97,7 +97,7 @@ pub struct DiscountOptions {
     /// Amount taken off the eligible lines together.
     #[arg(long, value_name = "A")]
     pub amount: Option<String>,
-    /// The least a cart must cost.
+    /// Minimum total of the cart.
     #[arg(long, value_name = "A")]
     pub minimum: Option<String>,
 }
@@ -132,10 +132,10 @@ pub struct AddCoupon {
     pub code: String,
     #[command(flatten)]
     pub discount: DiscountOptions,
-    /// Times in all.
+    /// Uses in total.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_uses: Option<u32>,
-    /// Times per user.
+    /// Uses per user.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_uses_per_user: Option<u32>,
     #[command(flatten)]
@@ -155,10 +155,10 @@ pub struct EditCoupon {
     pub code: String,
     #[command(flatten)]
     pub discount: DiscountOptions,
-    /// Times in all, or `none`.
+    /// Uses in total, or `none`.
     #[arg(long, value_name = "N")]
     pub max_uses: Option<String>,
-    /// Times per user, or `none`.
+    /// Uses per user, or `none`.
     #[arg(long, value_name = "N")]
     pub max_uses_per_user: Option<String>,
     #[command(flatten)]
@@ -192,7 +192,7 @@ pub struct TopUp {
 /// `gift add`.
 #[derive(Debug, Clone, Args)]
 pub struct AddGift {
-    /// What is on each card.
+    /// Balance of each card.
     #[arg(long, value_name = "A")]
     pub balance: String,
     /// How many cards.

@@ -21,12 +21,12 @@ use std::path::PathBuf;
 
 const EXIT_CODES: &str = "Exit codes:
   0  done
-  1  a file of this machine, or an interrupt
+  1  a local file cannot be read or written, or the command was interrupted
   2  the command line cannot be read
   3  the store's files have faults, or doctor found something
-  4  what was asked for is not there, or is against the rules
+  4  something was not found, or the rules do not allow it
   5  conflict: it was changed by another request
-  6  the database did not respond or throttles; the same command may pass in a moment
+  6  the database did not respond or throttles; run the same command again in a moment
   7  credentials are missing or refused, or there is no such table, stack or key
   8  not confirmed
 
@@ -35,14 +35,14 @@ make something under a new random id cannot know of the first time: `gift add` w
 without --id.
 With --json standard output is one line of JSON, and so is standard error if something failed.";
 
-/// Runs a store: checks and publishes its files, hands out tokens and codes, records orders, backs everything up.
+/// Runs a store: checks and publishes its files, issues tokens and codes, records orders, backs up the table.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "storectl", version, after_help = EXIT_CODES, max_term_width = 110)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// Where the table is.
+    /// The table to use.
     #[command(flatten)]
     pub target: TargetOptions,
     /// Print JSON for scripts; questions are then not asked (see --yes).
@@ -69,7 +69,7 @@ pub enum Command {
     /// List the versions that are in the table, and what was active when, newest first.
     #[command(after_help = "Examples:\n  storectl versions --stack storefront")]
     Versions,
-    /// Point back to an older version; without a name to the one that was active before, repeated further back.
+    /// Activate an older version again; without a name, the one that was active before.
     #[command(after_help = "Examples:\n  storectl rollback --stack storefront\n  \
                             storectl rollback 3f9a0c21d4e5b6a7c8d9 --stack storefront --yes")]
     Rollback(Rollback),
@@ -84,12 +84,12 @@ pub enum Command {
     /// Fill an empty table from a backup; if it was interrupted, the same command continues.
     #[command(after_help = "Examples:\n  storectl restore store.jsonl.gz --table other --region eu-central-1")]
     Restore(Restore),
-    /// Print an access token of a user (id or name).
+    /// Print an access token for a user (id or name).
     #[command(after_help = "Examples:\n  storectl token 7 --local ./data\n  \
                             storectl token Thornwick --ttl 6h --stack storefront\n  \
                             storectl token --name \"$BUYER\" --json --stack storefront")]
     Token(Token),
-    /// Refuse every token that a user has so far.
+    /// Revoke every token that a user has so far.
     #[command(after_help = "Examples:\n  storectl revoke 7 --stack storefront")]
     Revoke(OneUser),
     /// Ban a name: it cannot log in, and every token of its account is refused.
@@ -105,9 +105,9 @@ pub enum Command {
                             storectl maintenance default --stack storefront\n\n\
                             It takes effect within seconds (CACHE_SECONDS), survives a publish, and overrides \
                             `maintenance` in store.yaml until it is set to default. The storefront learns of it by \
-                            checkAccessibility; the other calls go on working.")]
+                            checkAccessibility; the other calls continue to work.")]
     Maintenance(Maintenance),
-    /// The login through the chat platform.
+    /// Login through the chat platform.
     #[command(subcommand)]
     Chat(ChatCommand),
     /// Buyers' accounts.
@@ -128,13 +128,13 @@ pub enum Command {
     /// The payment provider.
     #[command(subcommand)]
     Payments(PaymentsCommand),
-    /// Buyers' carts, by the same rules as the API.
+    /// Buyers' carts, with the same rules as the API.
     #[command(subcommand)]
     Cart(CartCommand),
     /// Print the OpenAPI document of the API; touches no table.
     #[command(after_help = "Examples:\n  storectl openapi > openapi.json")]
     Openapi,
-    /// Check everything that must be right: one line each, and what to do if it is not.
+    /// Check the deployment and the table: one line for each check, and what to do if it fails.
     #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
                             storectl doctor --local ./data\n  \
                             storectl doctor --repair --local ./data")]
@@ -159,10 +159,10 @@ pub struct Publish {
     /// Show what would change and stop.
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask; the changes are printed all the same.
+    /// Do not ask; the changes are printed anyway.
     #[arg(long, short)]
     pub yes: bool,
-    /// Let the store's currency become this one; --yes is not enough.
+    /// Allow the store's currency to become this one; --yes is not enough.
     #[arg(long, value_name = "CODE")]
     pub allow_currency: Option<String>,
     /// Allow removing more than a fifth of the active items.
@@ -181,7 +181,7 @@ pub struct Rollback {
     /// Do not ask.
     #[arg(long, short)]
     pub yes: bool,
-    /// Let the store's currency become this one; --yes is not enough.
+    /// Allow the store's currency to become this one; --yes is not enough.
     #[arg(long, value_name = "CODE")]
     pub allow_currency: Option<String>,
 }
@@ -189,14 +189,14 @@ pub struct Rollback {
 /// `export`.
 #[derive(Debug, Clone, Args)]
 pub struct Export {
-    /// Directory to write; it must be empty or not there.
+    /// Directory to write; it must be empty or not exist.
     pub dir: PathBuf,
 }
 
 /// `backup`.
 #[derive(Debug, Clone, Args)]
 pub struct Backup {
-    /// File to write; it must not be there.
+    /// File to write; it must not exist.
     pub file: PathBuf,
 }
 
@@ -216,7 +216,7 @@ pub struct Token {
     /// Whose token.
     #[command(flatten)]
     pub user: WhichUser,
-    /// How long it is good for, such as 30m, 6h or 7d.
+    /// How long it is valid, such as 30m, 6h or 7d.
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = seconds)]
     pub ttl: i64,
 }
@@ -269,10 +269,10 @@ pub enum MaintenanceMode {
 /// `doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct Doctor {
-    /// Origin of a storefront that must be let in, such as `https://shop.example`; may be given more than once.
+    /// Origin of a storefront that must be allowed, such as `https://shop.example`; may be given more than once.
     #[arg(long = "origin", value_name = "ORIGIN")]
     pub origins: Vec<String>,
-    /// Set what was sold, what users own and what patrons gave to what the orders add up to.
+    /// Correct units sold, what users own and what patrons gave from the orders.
     #[arg(long)]
     pub repair: bool,
 }

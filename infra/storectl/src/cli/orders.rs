@@ -27,7 +27,7 @@ pub struct ListOrders {
 pub struct RefundOrder {
     /// The internal id, matched exactly.
     pub id: String,
-    /// How much, in the order's currency; everything that is left by default.
+    /// Amount in the order's currency; by default everything that is left.
     #[arg(long, value_name = "A")]
     pub amount: Option<String>,
     /// Do not ask.
@@ -38,7 +38,7 @@ pub struct RefundOrder {
 /// `payments …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum PaymentsCommand {
-    /// Connect a payment provider: check its key, create the endpoint of its webhooks, and keep both secrets.
+    /// Connect a payment provider: check its key, create the endpoint of its webhooks, and store both secrets.
     #[command(after_help = "Examples:\n  storectl payments connect stripe --stack storefront < key.txt\n  \
                             storectl payments connect stripe --stripe-key key.txt --stack storefront\n  \
                             storectl payments connect stripe --finish --stack storefront\n\n\

@@ -110,7 +110,7 @@ pub enum OrderCommand {
     /// Ask the payment provider about an order now, and write what it says.
     #[command(after_help = "Example:\n  storectl order settle xihrrpwsa7d4vdj2 --stack storefront")]
     Settle(OneOrder),
-    /// Refund a paid order at the payment provider, whole or in part.
+    /// Refund a paid order at the payment provider, in full or in part.
     #[command(after_help = "Examples:\n  storectl order refund xihrrpwsa7d4vdj2 --stack storefront\n  \
                             storectl order refund xihrrpwsa7d4vdj2 --amount 5.00 --stack storefront\n\n\
                             What was refunded before counts, also in the provider's dashboard. Repeating a call whose \
@@ -191,7 +191,7 @@ pub enum CartCommand {
                             storectl cart add 1 601 --price 12.50 --local ./data\n  \
                             storectl cart add 1 311 --type gift --gift-to Pebble --var 1=Fly --var 2=Plain --local ./data")]
     Add(AddLine),
-    /// Put a coupon or gift card on a cart, by the rules of the API; it replaces the one that is there.
+    /// Put a coupon or gift card on a cart, with the rules of the API; it replaces the one on the cart.
     #[command(after_help = "Example:\n  storectl cart code 7 SPRING --stack storefront")]
     Code(CartCode),
     /// Empty a cart: lines and codes.

@@ -54,18 +54,18 @@ fn from_standard_input() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The secret without the blanks and line ends around it.
+/// The secret without the spaces and line ends around it.
 fn check(text: &str) -> Result<&str, Failure> {
     let secret = text.trim();
     let problem = match secret {
         "" => "is empty",
         secret if secret.len() as u64 > LONGEST => "is longer than 512 bytes",
         secret if !secret.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            "has a blank, a line end or a character that is not ASCII in it"
+            "has a space, a line end or a character that is not ASCII in it"
         }
         secret => return Ok(secret),
     };
-    let next = "Copy it from the chat platform's page for developers, and nothing else with it.";
+    let next = "Copy only the secret from the chat platform's page for developers.";
     Err(Failure::refused(format!("The client secret {problem}."), next))
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn published(target: &Target) -> Result<ActiveVersion, Failure>
 }
 
 /// Puts an item whose key must be free; returns whether it is in the table. If the response to the first attempt was
-/// lost, the SDK sends it again and meets its own item: that counts as written.
+/// lost, the SDK sends it again and finds its own item: that counts as written.
 pub(super) async fn put_new(db: &Db, item: Item) -> Result<bool, StoreError> {
     let put = db.client().put_item().table_name(db.table()).set_item(Some(item.clone()));
     let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK);

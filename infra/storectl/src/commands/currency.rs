@@ -61,7 +61,7 @@ pub(super) fn digits(published: u8, wanted: u8) -> Failure {
         "The currency has {wanted} digits in these files and {published} in the published store, and the table has \
          live rows: every balance, order and sum would be read as another amount."
     );
-    let next = "Keep `currency.digits` as it is. For other digits publish into a new, empty table (another stack, or \
+    let next = "Do not change `currency.digits`. For other digits publish into a new, empty table (another stack, or \
                 --table), where users, codes and orders start from the beginning.";
     Failure::new(Exit::Refused, what, next).done("Nothing was published.")
 }

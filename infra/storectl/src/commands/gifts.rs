@@ -74,7 +74,7 @@ fn random_code() -> Result<CodeText, Failure> {
     const CONSONANTS: &[u8; 16] = b"bdfghjklmnprstvz";
     const VOWELS: &[u8; 4] = b"aiou";
     let mut bytes = [0_u8; 10];
-    let no_entropy = || Failure::new(Exit::Local, "The system gives no random numbers.", "Fix the system.");
+    let no_entropy = || Failure::new(Exit::Local, "The system provides no random numbers.", "Fix the system.");
     getrandom::fill(&mut bytes).map_err(|_| no_entropy())?;
     let mut text = String::with_capacity(29);
     for pair in bytes.chunks_exact(2) {

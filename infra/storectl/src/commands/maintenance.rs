@@ -1,4 +1,4 @@
-//! `maintenance`: closes the storefront and opens it again, whatever store.yaml says.
+//! `maintenance`: closes the storefront and opens it again; overrides store.yaml.
 
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{Maintenance, MaintenanceMode};

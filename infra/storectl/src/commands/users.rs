@@ -32,7 +32,7 @@ pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
     user.ok_or_else(|| missing(text))
 }
 
-/// Finds the user whom a command names.
+/// Finds the user that a command names.
 pub(super) async fn find_which(target: &Target, which: &WhichUser) -> Result<User, Failure> {
     match (which.id, &which.name) {
         (Some(id), _) => read(target, id).await?.ok_or_else(|| missing(&id.to_string())),
@@ -73,7 +73,7 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
         return present(target, options, id, digits).await;
     }
     let uuid = options.uuid.clone().or_else(random::uuid).ok_or_else(|| {
-        Failure::new(Exit::Local, "The system gives no random numbers.", "Pass --uuid, or fix the system.")
+        Failure::new(Exit::Local, "The system provides no random numbers.", "Pass --uuid, or fix the system.")
     })?;
     let id = UserId::new(sequences::reserve(&target.db, USERS, 1).await?);
     // By the clock that tokens are dated by: a token older than its account is refused.
@@ -115,7 +115,7 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
 async fn present(target: &Target, options: &AddUser, id: UserId, digits: u8) -> Result<Answer, Failure> {
     if !options.if_absent {
         let what = format!("The name {} is taken by user {id}.", options.username.trim());
-        let next = "Choose another, or add --if-absent to print that account.";
+        let next = "Choose another name, or add --if-absent to print that account.";
         return Err(Failure::refused(what, next));
     }
     let user = read(target, id).await?.ok_or_else(|| missing(&id.to_string()))?;
@@ -201,12 +201,12 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
             format!("User {id} on {} has no account any more; what an earlier attempt left is removed", target.name)
         }
     };
-    console.confirm(&shown, "Erase for good?", options.yes)?;
+    console.confirm(&shown, "Erase permanently?", options.yes)?;
     let unknown = |failure: Failure| {
         let next = format!("{} Then run `storectl user erase {id}` again: it completes the rest.", failure.next);
         failure.done("Some of it may be erased and some not.").next(next)
     };
-    // What an open checkout holds would otherwise be held until its end, and be paid for by nobody.
+    // What an open checkout holds would otherwise be held until its end, although it cannot be paid.
     let cart: Option<Cart> = read_live(&target.db, &keys::cart(id)).await?;
     if let Some(open) = cart.and_then(|cart| cart.checkout) {
         end_checkout(target, &open.order).await?;

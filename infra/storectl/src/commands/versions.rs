@@ -117,7 +117,7 @@ fn named<'a>(versions: &'a [VersionRecord], name: &str) -> Result<&'a VersionRec
     let mut found = versions.iter().filter(|record| record.version.starts_with(name) && record.is_ready());
     match (found.next(), found.next()) {
         (Some(record), None) => Ok(record),
-        (None, _) => Err(Failure::refused(format!("There is no version {name} to point back to."), next)),
+        (None, _) => Err(Failure::refused(format!("There is no version {name} to return to."), next)),
         _ => Err(Failure::refused(format!("More than one version begins with {name}."), next)),
     }
 }
@@ -126,7 +126,7 @@ fn named<'a>(versions: &'a [VersionRecord], name: &str) -> Result<&'a VersionRec
 fn before<'a>(versions: &'a [VersionRecord], history: &History) -> Result<&'a VersionRecord, Failure> {
     let next = "`storectl versions` lists those there are; name one of them.";
     let Some(entry) = history.before().next() else {
-        return Err(Failure::refused("There is no older version to point back to.", next));
+        return Err(Failure::refused("There is no older version to return to.", next));
     };
     let found = versions.iter().find(|record| record.version == entry.version && record.is_ready());
     found.ok_or_else(|| {

@@ -24,7 +24,7 @@ impl KeySource {
         let (text, origin) = self.text().await?;
         TokenKeys::parse(&text).map_err(|error| {
             let what = format!("The token keys of {origin} cannot be used: {error}.");
-            Failure::new(Exit::Denied, what, "They must be a JSON object of kid to secret, see operations.md.")
+            Failure::new(Exit::Denied, what, "They must be a JSON object from kid to secret, see operations.md.")
         })
     }
 
@@ -44,7 +44,7 @@ impl KeySource {
         let answer = Box::pin(client.get_secret_value().secret_id(arn).send()).await;
         let answer = answer.map_err(|error| of_service("Secrets Manager", &error))?;
         let text = answer.secret_string.ok_or_else(|| {
-            Failure::new(Exit::Denied, "The stack's secret is not a text.", "Check the secret in the console.")
+            Failure::new(Exit::Denied, "The stack's secret is not text.", "Check the secret in the console.")
         })?;
         Ok((text, "the stack's secret".to_owned()))
     }

@@ -42,10 +42,10 @@ pub struct TargetOptions {
     /// Deployed stack: table and token keys are read from its outputs.
     #[arg(long, global = true, value_name = "NAME", conflicts_with_all = ["table", "local"])]
     pub stack: Option<String>,
-    /// Another database than AWS's own: the one that the local server prints, or DynamoDB Local.
+    /// Endpoint of a database that is not AWS's: the one that the local server prints, or DynamoDB Local.
     #[arg(long, global = true, value_name = "URL", conflicts_with_all = ["stack", "local"])]
     pub endpoint_url: Option<String>,
-    /// File with the token keys, a JSON object of kid to secret; else TOKEN_KEYS, then the stack's secret.
+    /// File with the token keys, a JSON object from kid to secret; else TOKEN_KEYS, then the stack's secret.
     #[arg(long, global = true, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
     /// File with the payment keys; else PAYMENT_KEYS, then the stack's secret.
@@ -241,7 +241,7 @@ pub fn definition() -> Result<template::TableDefinition, Failure> {
     let definition = template.and_then(|template| template.table());
     definition.map_err(|error| {
         let what = format!("The template this tool was built from cannot be read: {error}.");
-        Failure::new(Exit::Local, what, "Build it again from a sound checkout.")
+        Failure::new(Exit::Local, what, "Build it again from a clean checkout.")
     })
 }
 

@@ -111,7 +111,7 @@ async fn a_local_directory_is_used_where_no_server_runs_and_never_made_by_mistak
     let token = run(&["token", "1"]).await.unwrap();
     assert_eq!(token.json()["username"], "Newt");
     assert_eq!(run(&["doctor"]).await.unwrap().trouble(), None);
-    // Broken token keys stop what needs them, and nothing else.
+    // Broken token keys stop only what needs them.
     std::fs::write(dir.path().join("data/token-keys.json"), "{").unwrap();
     assert_eq!(run(&["token", "1"]).await.unwrap_err().exit, Exit::Denied);
     run(&["user", "show", "Newt"]).await.unwrap();

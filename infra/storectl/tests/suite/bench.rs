@@ -32,7 +32,7 @@ use tests::{TestClock, operation, repository, template};
 /// The secret of the tests' token key, which must never be seen.
 pub const SECRET: &str = "a-secret-that-nobody-may-ever-see-0123456789";
 
-/// A table, a directory, and a clock that stands still.
+/// A table, a directory, and a clock that does not advance.
 pub struct Bench {
     pub db: Db,
     pub clock: Arc<TestClock>,
@@ -86,7 +86,7 @@ impl Bench {
         self.path("keys.json")
     }
 
-    /// Runs the tool as it is typed, with its target added, before somebody who gives this answer.
+    /// Runs the tool with these arguments and its target; the console answers its questions.
     pub async fn run_before(&self, console: &Console, arguments: &[&str]) -> Result<Answer, Failure> {
         let keys = self.key_file().display().to_string();
         let mut line = vec!["storectl", "--endpoint-url", self.engine.endpoint(), "--key-file", &keys];
@@ -103,7 +103,7 @@ impl Bench {
         outcome
     }
 
-    /// Runs the tool with nobody to answer questions.
+    /// Runs the tool without a terminal, so that questions are declined.
     pub async fn run(&self, arguments: &[&str]) -> Result<Answer, Failure> {
         self.run_before(&Console::nobody(), arguments).await
     }

@@ -105,7 +105,7 @@ async fn what_the_rules_forbid_does_not_come_into_a_cart() {
         (&["cart", "add", "1", "5", "--server", "1", "--var", "1=Morning", "--var", "1=Evening"], "twice"),
         (&["cart", "add", "1", "1", "--type", "subscription"], "not a subscription"),
         (&["cart", "add", "1", "6"], "only be bought as a subscription"),
-        (&["cart", "add", "1", "6", "--type", "subscription"], "bought alone"),
+        (&["cart", "add", "1", "6", "--type", "subscription"], "bought separately"),
         (&["cart", "add", "1", "1", "--count", "1001"], "at most 1000"),
         (&["cart", "add", "1", "2", "--type", "gift"], "receives the gift is missing"),
         (&["cart", "add", "1", "2", "--gift-to", "Bob"], "Only a gift"),

@@ -1,4 +1,4 @@
-//! `check`: every fault at once, and nothing else.
+//! `check`: every fault at once.
 
 use crate::bench::{Bench, sample};
 use storectl::answer::Answer;

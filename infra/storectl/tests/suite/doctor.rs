@@ -1,4 +1,4 @@
-//! `doctor`: one line each, and what to do where it is not well.
+//! `doctor`: one line for each check, and what to do if it fails.
 
 use crate::bench::Bench;
 use aws_sdk_dynamodb::types::{AttributeValue, TimeToLiveSpecification};

@@ -16,7 +16,7 @@ async fn full() -> Bench {
 
 async fn backed_up() -> (Bench, String) {
     let bench = full().await;
-    // A chat login and a request have left rows which nobody needs to keep.
+    // A chat login and a request have left rows that need not be kept.
     let id = shared::model::ChatId::parse("7").unwrap();
     let name = shared::model::ChatName::parse("Ember").unwrap();
     shared::store::chat::completed(&bench.db, &id, name, NOW).await.unwrap();

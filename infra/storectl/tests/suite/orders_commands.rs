@@ -1,4 +1,4 @@
-//! `order` as it is typed; what it does to counters and statistics is tested with the library.
+//! `order` on the command line; its effect on counters and statistics is tested with the library.
 
 use crate::bench::Bench;
 use http::{Method, StatusCode};

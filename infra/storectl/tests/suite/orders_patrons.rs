@@ -106,7 +106,7 @@ async fn the_doctor_compiles_patrons_that_are_not_what_their_rows_say() {
     assert!(statistics::top_patrons(&shop.db).await.unwrap().patrons.is_empty());
     let lost = shop.sabotaged(|_, operation| (operation == "TransactWriteItems").then_some(Sabotage::After));
     finish_statistics(&lost).await.unwrap_err();
-    assert!(!finish_statistics(&shop.db).await.unwrap().patrons_repaired, "it was written, though nobody was told");
+    assert!(!finish_statistics(&shop.db).await.unwrap().patrons_repaired, "it was written, but not reported");
     assert_eq!(last(&listed(&shop).await), (1_000, "patron0001"));
     shop.delete(&keys::top_patrons()).await;
     assert!(finish_statistics(&shop.db).await.unwrap().patrons_repaired);

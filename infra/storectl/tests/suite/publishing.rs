@@ -50,7 +50,7 @@ const ENDPOINTS: [(Method, &str, &str); 7] = [
     (Method::GET, "/settings/get", ""),
 ];
 
-/// Which of the names stand in an answer.
+/// The names that a response contains.
 fn names_in(answer: &Value) -> Vec<&'static str> {
     let text = answer.to_string();
     ["Alder", "Birch"].into_iter().filter(|name| text.contains(name)).collect()
@@ -103,7 +103,7 @@ async fn readers_that_never_stop_see_one_store_or_the_other_and_never_both() {
                     let (status, answer) = ask(&gateway, method, path, None, body).await;
                     assert_eq!(status, StatusCode::OK, "{path}");
                     assert_eq!(names_in(&answer).len(), 1, "{path}: {answer}");
-                    // What is cached is answered without waiting, and whoever never waits lets nobody else read the
+                    // A response from a cache does not wait. Without this the other tasks would never read the
                     // network.
                     tokio::task::yield_now().await;
                     seen += 1;

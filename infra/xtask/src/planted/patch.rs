@@ -13,7 +13,7 @@ pub(super) struct Patch {
     /// The file's name without its ending.
     pub name: String,
     pub path: PathBuf,
-    /// What it breaks, from the lines before the diff.
+    /// The text before the diff: what it breaks.
     pub breaks: String,
     /// The tests that must find it.
     pub caught_by: CommandLine,

@@ -110,7 +110,7 @@ fn check_limits(
     Ok(())
 }
 
-/// Whether a line is a gift, and for whom. Lines of the buyer are alike, and gifts for the same player.
+/// Whether a line is a gift, and its recipient. Equal for two lines that count for the same player.
 fn counts_for(line: &Line) -> (bool, Option<&UserName>) {
     (line.payment_type == PaymentType::Gift, line.gift_to.as_ref().map(PlayerName::key))
 }

@@ -13,7 +13,7 @@ use crate::model::{
 };
 use check::{check, recipients};
 
-/// What a line is judged by, besides the line itself.
+/// Everything besides the line itself that decides about it.
 #[derive(Debug, Clone, Copy)]
 pub struct CartInputs<'a> {
     /// The cart.
@@ -31,7 +31,7 @@ pub struct CartInputs<'a> {
 }
 
 impl CartInputs<'_> {
-    /// Whether a recipient is the buyer, whatever the case of the name.
+    /// Whether a recipient is the buyer, without regard to case.
     fn is_buyer(&self, recipient: &PlayerName) -> bool {
         UserName::parse(self.buyer).is_ok_and(|buyer| buyer == *recipient.key())
     }

@@ -97,7 +97,7 @@ pub enum LineRefusal {
     #[error("This player cannot receive gifts.")]
     Banned,
     /// A subscription and another line.
-    #[error("A subscription is bought alone: it cannot be in a cart with other items.")]
+    #[error("A subscription is bought separately: it cannot be in a cart with other items.")]
     SubscriptionNotAlone,
     /// Gifts for too many players.
     #[error("A cart can have gifts for at most {} players.", Cart::MAX_RECIPIENTS)]

@@ -48,7 +48,7 @@ fn sorted<V>(map: &HashMap<String, V>) -> Vec<&String> {
     keys
 }
 
-/// What is hashed. Every part has its length before it, so that other parts are other bytes.
+/// The hashed bytes. Every part has its length before it, so that other parts are other bytes.
 struct Content(Sha256);
 
 impl Content {

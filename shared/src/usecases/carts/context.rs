@@ -117,7 +117,7 @@ impl CartContext {
         Ok(CartItems { items, sold, rows })
     }
 
-    /// What a line that is added or changed is judged by.
+    /// Everything that decides about a line that is added or changed.
     #[must_use]
     pub fn inputs<'a>(&'a self, items: &'a CartItems) -> CartInputs<'a> {
         CartInputs {

@@ -46,7 +46,7 @@ pub struct Request<'a> {
 pub struct Checkout {
     /// The order's id.
     pub order: InternalId,
-    /// Where it is paid; `None` if the order is paid already.
+    /// The URL at which it is paid; `None` if the order is paid already.
     pub url: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub enum CreateError<E> {
 /// cart as it was read, `reload` reads it again if it has changed.
 ///
 /// # Errors
-/// [`CreateError`]. If the provider or the database did not respond, the same call goes on where this one stopped.
+/// [`CreateError`]. If the provider or the database did not respond, the same call continues where this one stopped.
 pub async fn create<P, E, F>(
     sources: &CartSources<'_>,
     provider: &P,
@@ -327,7 +327,7 @@ async fn remove_code<T, E>(
     }
 }
 
-/// What a refusal of the transaction means to the buyer. A code that was used up meanwhile is judged again.
+/// The buyer's refusal for a refusal of the transaction. A code that was used up meanwhile is checked again.
 fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Option<T>, CreateError<E>> {
     let name =
         |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, |line| line.item().name.clone());
@@ -348,7 +348,7 @@ fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Opti
 }
 
 /// Opens the provider's checkout of an order and stores it. An order without a price is paid at once. If the provider
-/// refuses it for good, what was held is given back.
+/// refuses it permanently, what was held is given back.
 pub(super) async fn open<P: Provider>(
     sources: &CartSources<'_>,
     provider: &P,

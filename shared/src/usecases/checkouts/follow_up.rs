@@ -1,5 +1,5 @@
 //! What follows from a payment or a refund: the statistics, and the buyer's cart without what was bought. Each is marked on
-//! the order, so that it is done once and whoever comes next goes on with it.
+//! the order, so that it is done once, and the next caller continues.
 
 use crate::model::{Cart, CodeText, InternalId, OrderStatus};
 use crate::rules::checkout::without_bought;

@@ -48,14 +48,14 @@ impl From<ProviderError> for OperatorError {
 /// The result of a refund.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refunded {
-    /// The order as it is in the table.
+    /// The stored order.
     pub stored: StoredOrder,
     /// What was refunded now.
     pub amount: Money,
 }
 
-/// Asks the provider about an order now, and writes what it says. A checkout whose time is up is ended. Returns the order
-/// as it is in the table.
+/// Asks the provider about an order now, and writes what it says. A checkout that has expired is ended. Returns the
+/// stored order.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated.
@@ -105,7 +105,7 @@ pub async fn refund<P: Provider>(
 }
 
 /// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the meantime, the
-/// order is paid. Returns it as it is in the table.
+/// order is paid. Returns the stored order.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated.

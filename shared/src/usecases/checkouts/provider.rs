@@ -7,13 +7,13 @@ use std::fmt::Debug;
 
 /// A payment provider.
 pub trait Provider: Debug + Sync {
-    /// Opens a checkout for an order. It is built from the order alone, so that the same order opens the same checkout again.
+    /// Opens a checkout for an order. It is built only from the order, so that the same order opens the same checkout again.
     fn open(&self, order: &StoredOrder) -> impl Future<Output = Result<Session, ProviderError>> + Send;
 
     /// What became of a checkout.
     fn look(&self, session: &str) -> impl Future<Output = Result<PaymentState, ProviderError>> + Send;
 
-    /// Ends a checkout. One that has ended or is paid already stays as it is; [`Self::look`] says which.
+    /// Ends a checkout. One that has ended or is paid already is not changed; [`Self::look`] says which.
     fn expire(&self, session: &str) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
     /// Refunds an amount of an order's payment. The same `key` refunds once.

@@ -75,7 +75,7 @@ pub(super) async fn settle_or_end<P: Provider>(
     if is_over { end(db, clock, provider, stored).await } else { settle(db, clock, provider, stored).await }
 }
 
-/// [`settle`], unless somebody asked about the same order less than `every` seconds ago; then `None`.
+/// [`settle`], unless the provider was asked about the same order less than `every` seconds ago; then `None`.
 ///
 /// # Errors
 /// [`SettleError`].
@@ -194,7 +194,7 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
     Err(SettleError::Conflict)
 }
 
-/// Opens the provider's session of an order. If the provider refuses it for good, what is held is given back.
+/// Opens the provider's session of an order. If the provider refuses it permanently, what is held is given back.
 pub(super) async fn open_session<P: Provider>(
     db: &Db,
     clock: &dyn Clock,

@@ -1,4 +1,4 @@
-//! The scheduled sweep: whatever was interrupted is finished.
+//! The scheduled sweep: finishes what was interrupted.
 
 use super::follow_up::follow_up;
 use super::notice::act;

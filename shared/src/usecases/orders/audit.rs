@@ -63,7 +63,7 @@ impl Audit {
 }
 
 /// Corrects every number of an audit, each row on the condition that it is as it was found. Returns how many rows were
-/// changed by other writes in the meantime and left alone.
+/// changed by other writes in the meantime and not corrected.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; what was corrected before stays.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Everything that decides about an order.
 #[derive(Debug)]
 pub(in crate::usecases) struct OrderInputs {
-    /// The order as it is in the table.
+    /// The stored order.
     pub(in crate::usecases) stored: Option<StoredOrder>,
     /// The order's users, owner and recipients, who have an account.
     pub(in crate::usecases) users: BTreeSet<UserId>,

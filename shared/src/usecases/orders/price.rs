@@ -59,8 +59,8 @@ pub enum PriceError {
     Store(#[from] StoreError),
 }
 
-/// Gives every line its total. If the order is recorded already, a missing total is the one that was recorded, whatever
-/// prices, ledgers and codes are now. Limits are not checked: the write guards them. `at` is the second for which the
+/// Gives every line its total. If the order is recorded already, a missing total is the recorded one,
+/// regardless of present prices, ledgers and codes. Limits are not checked: the write guards them. `at` is the second for which the
 /// coupon is checked.
 ///
 /// # Errors

@@ -52,7 +52,7 @@ pub struct NewOrder {
 /// The result of [`record`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The order as it is in the table.
+    /// The stored order.
     pub stored: StoredOrder,
     /// Whether it was recorded before, so that nothing was taken a second time.
     pub already: bool,

@@ -13,7 +13,7 @@ use crate::store::{Db, RETRIES, StoreError};
 /// The result of [`set_status`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// The order as it is in the table.
+    /// The stored order.
     pub stored: StoredOrder,
     /// The status before; the same if nothing had to be changed.
     pub from: OrderStatus,

@@ -72,10 +72,10 @@ async fn catch_up_within(db: &Db, id: &InternalId, rounds: u32) -> Result<CatchU
     Ok(CatchUp::Conflict)
 }
 
-/// What the statistics have to follow.
+/// A change that the statistics have to follow.
 struct Change {
     adjustment: Adjustment,
-    /// What is added or taken off.
+    /// The amount that is added or taken off.
     amount: Money,
     /// The order less what is refunded of it.
     order: Order,
@@ -99,7 +99,7 @@ async fn plan(db: &Db, mut shown: VersionedDonations, stored: &StoredOrder) -> R
     let change = Change::of(stored);
     let goals = match change.adjustment {
         Adjustment::Add => published_goals(db).await?,
-        // It is taken off the goals that it was added to, whatever is published now.
+        // It is taken off the goals that it was added to, even if others are published now.
         Adjustment::Reduce | Adjustment::Remove => {
             let all = || shown.donations.goals.keys().cloned().collect();
             stored.effects.goals.clone().unwrap_or_else(all)

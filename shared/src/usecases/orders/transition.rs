@@ -1,5 +1,4 @@
-//! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`], whoever asks for
-//! it: what is held is not taken again, and what was taken is given back once.
+//! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`]: what is held is not taken again, and what was taken is given back once.
 
 use super::effects::{Limits, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist};
 use super::inputs::OrderInputs;

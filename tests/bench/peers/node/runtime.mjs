@@ -1,5 +1,5 @@
 // The part of Lambda's Node runtime that calls a handler: `node runtime.mjs <bundle>`. AWS's own client (aws-lambda-ric)
-// compiles a native addon with cmake and libcurl on installation, which is too much to ask of whoever runs a benchmark;
+// compiles a native addon with cmake and libcurl on installation, which is too much to require for a benchmark;
 // this one does the same calls over node:http with one connection that is kept alive.
 
 import http from 'node:http';

@@ -71,7 +71,7 @@ def look_up(event):
     if user is None or claims["iat"] <= user["tokens_valid_after"]:
         return label(401, "error", "Unauthorized", {"www-authenticate": "Bearer"})
     if user["id"] != owner:
-        return label(200, "forbidden", "This payment belongs to somebody else.")
+        return label(200, "forbidden", "This payment belongs to another account.")
     return shown(order, digits)
 
 

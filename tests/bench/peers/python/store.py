@@ -62,7 +62,7 @@ def count(address, now):
 
 
 def open_window(address, now):
-    """Opens a window with this request in it; None where somebody else did so first."""
+    """Opens a window with this request in it; None if another request did so first."""
     end = now + WINDOW_MILLIS
     try:
         client.update_item(

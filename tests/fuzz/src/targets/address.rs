@@ -71,7 +71,7 @@ impl Target for ForwardedFor {
             let address = text.trim_end_matches("/64").parse::<IpAddr>();
             address.is_ok_and(|address| self.trusted.iter().any(|network| network.contains(&address)))
         };
-        rule(behind == direct || is_proxy(&direct), || format!("{direct} is no proxy, and counts for {behind}"))?;
+        rule(behind == direct || is_proxy(&direct), || format!("{direct} is not a proxy, and counts for {behind}"))?;
         Ok(if behind == direct { Outcome::Refused } else { Outcome::Accepted })
     }
 }

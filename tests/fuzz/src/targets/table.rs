@@ -53,7 +53,7 @@ impl HttpConnector for Canned {
     }
 }
 
-/// What was read.
+/// The operation whose response is read.
 #[derive(Debug, Clone, Copy)]
 pub enum Operation {
     /// `BatchGetItem`.
@@ -70,7 +70,7 @@ fn key() -> Item {
 }
 
 impl Table {
-    /// What comes of a response; `None` if it cannot be read.
+    /// The rows read from a response; `None` if it cannot be read.
     fn outcome(&self, table: &Direct, operation: Operation, response: &(u16, String)) -> Option<[Values; 4]> {
         self.canned.prepare(response);
         let rows = self.runtime.block_on(async {

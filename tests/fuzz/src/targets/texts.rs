@@ -166,7 +166,7 @@ fn decimal(number: i64, digits: u8) -> String {
     format!("{}.{:0width$}", number / unit, number % unit, width = usize::from(digits))
 }
 
-/// What holds secrets never prints them, nor does the reason why it does not.
+/// A type that holds a secret never prints it, and neither does its parse error.
 fn secret<T: std::fmt::Debug, E: std::fmt::Display>(parsed: Result<T, E>, text: &str) -> Result<Outcome, String> {
     let outcome = Outcome::of(&parsed);
     let shown = parsed.map_or_else(|error| error.to_string(), |keys| format!("{keys:?}"));

@@ -36,7 +36,7 @@ export async function patrons() {
       h("ol", { class: "ranking panel narrow" }, list.top_patrons.map(({ username, amount }) => h("li", {}, h("span", {}, username), h("strong", {}, money(amount))))),
       Object.entries(list.patrons).map(([threshold, names]) => h("section", { "aria-labelledby": `t${threshold}` },
         h("h2", { id: `t${threshold}` }, `${money(Number(threshold))} and more`),
-        h("p", {}, names.length > 0 ? names.join(", ") : "Nobody yet.")))),
+        h("p", {}, names.length > 0 ? names.join(", ") : "None yet.")))),
   };
 }
 

@@ -29,7 +29,7 @@ export async function home() {
           h("section", { class: "panel", "aria-labelledby": "recent" },
             h("h2", { id: "recent" }, "Recent donators"),
             top.username && h("p", { class: "top" }, picture(top.avatar, 48), h("span", {}, "Most generous this month: ", h("strong", {}, top.username))),
-            recent.length === 0 && h("p", { class: "soft" }, "Nobody yet. You could be the first."),
+            recent.length === 0 && h("p", { class: "soft" }, "No donations yet. You could be the first."),
             h("ol", { class: "donators" }, recent.slice(0, 6).map(donator))))),
     ],
   };

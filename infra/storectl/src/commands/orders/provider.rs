@@ -87,7 +87,7 @@ pub(in crate::commands) async fn cancel(target: &Target, id: &str) -> Result<Ans
     Ok(Answer::new(text, facts(&stored, digits)))
 }
 
-/// Ends an open checkout before something else is done. An order that is not pending any more stays as it is.
+/// Ends an open checkout before something else is done. An order that is not pending any more is not changed.
 pub(in crate::commands) async fn end_checkout(target: &Target, id: &InternalId) -> Result<(), Failure> {
     let stored = store::get(&target.db, id).await?;
     if stored.is_none_or(|stored| stored.order.status != OrderStatus::Pending) {

@@ -154,7 +154,7 @@ async fn list(client: &Client, url: &str) -> Result<Vec<Endpoint>, Failure> {
 
 async fn create(client: &Client, url: &str) -> Result<(String, WebhookSecret), Failure> {
     let once = shared::random::uuid().ok_or_else(|| {
-        Failure::new(Exit::Local, "The system gives no random numbers.", "Fix the system, and run it again.")
+        Failure::new(Exit::Local, "The system provides no random numbers.", "Fix the system, and run it again.")
     })?;
     let once = IdempotencyKey::parse(&once).map_err(|error| Failure::refused(format!("{error}."), "Report this."))?;
     let new = NewWebhookEndpoint { url, kinds: &EventKind::ALL, description: "Storefront" };

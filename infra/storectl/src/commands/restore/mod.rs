@@ -170,7 +170,7 @@ async fn nothing_else(db: &Db, contents: &Contents) -> Result<(), Failure> {
         return Ok(());
     }
     let what = "Something else was written into the table while it was being restored.";
-    Err(Failure::refused(what, "Stop what writes there, and restore into a new empty table instead."))
+    Err(Failure::refused(what, "Stop all writers to that table, and restore into a new, empty table."))
 }
 
 /// Takes the active version out of a chunk: it is written last.

@@ -102,7 +102,7 @@ impl<'a> Books<'a> {
         for stored in &self.all {
             let id = &stored.order.internal_id;
             assert!(!stored.effects.held || stored.order.status == OrderStatus::Pending, "{id}");
-            assert!(!waits(stored) || stored.effects.due.is_some(), "nobody looks at {id}");
+            assert!(!waits(stored) || stored.effects.due.is_some(), "{id} is not due");
             if let Some(row) = stored.unfinished() {
                 assert!(self.market.shop.db.get(&row, true).await.unwrap().is_some(), "no row of {id}");
             }
@@ -128,8 +128,8 @@ impl<'a> Books<'a> {
     }
 }
 
-/// Fails unless counters, uses, balances and ledgers are what paid and held orders add up to, and whatever waits is found
-/// by the sweep. `virtual_balances` are what users had at first.
+/// Fails unless counters, uses, balances and ledgers are what paid and held orders add up to, and the sweep finds every
+/// order that waits. `virtual_balances` are the balances at the start.
 pub async fn assert_books(market: &Market, virtual_balances: &BTreeMap<u64, i64>) {
     Books::read(market).await.assert_all(virtual_balances, false).await;
 }

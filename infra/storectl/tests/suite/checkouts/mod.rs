@@ -1,4 +1,4 @@
-//! Checkouts: from a cart to an order that is paid once, whatever comes in between.
+//! Checkouts: from a cart to an order that is paid exactly once.
 
 mod books;
 mod contention;

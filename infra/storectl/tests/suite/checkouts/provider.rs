@@ -14,7 +14,7 @@ pub enum Fault {
     Away,
     /// It is done, and its response is lost.
     Lost,
-    /// It is refused for good; nothing is done.
+    /// It is refused permanently; nothing is done.
     Refused,
 }
 
@@ -99,7 +99,7 @@ impl TestProvider {
         open
     }
 
-    /// The buyer's payment fails for good, or nobody paid in time.
+    /// The buyer's payment fails permanently, or was not made in time.
     pub fn end(&self, order: &InternalId, progress: Progress) {
         self.set(order, |state| {
             if state.progress == Progress::Open {

@@ -139,7 +139,7 @@ async fn one_payment_that_is_seen_a_hundred_times_counts_once() {
             .map(|(_, by)| settle_with(&by.db, market.clock(), &market.provider, &order, &state)),
     )
     .await;
-    // Requests that send the same transaction at once are all told that it was written, which it was once.
+    // Requests that send the same transaction concurrently all learn that it was written; it was written once.
     assert!(
         all.iter().all(Result::is_ok) && all.iter().any(|settled| matches!(settled, Ok(Settled::Changed))),
         "{all:?}"

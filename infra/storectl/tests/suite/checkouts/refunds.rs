@@ -14,7 +14,7 @@ use shared::usecases::orders::record;
 use std::collections::BTreeMap;
 
 const NO_BALANCES: BTreeMap<u64, i64> = BTreeMap::new();
-/// What the fixture's buyers own is looked at: users 1 to this.
+/// The last user of the fixture whose purchases are compared; the first is 1.
 const BUYERS: u64 = 4;
 
 /// Everything that an order changes but counters and codes.

@@ -117,7 +117,7 @@ async fn a_code_that_no_longer_applies_is_removed_and_the_total_said() {
     assert_eq!(market.provider.calls(), 0);
     let checkout = market.create(1).await.unwrap();
     assert_eq!(market.order(&checkout.order).await.order.price, Money::from_minor(300));
-    // One that is used up between reading and writing is judged again.
+    // One that is used up between reading and writing is checked again.
     market.fill(2, &[(PLAIN, 3)], Some("few")).await;
     let db = market.shop.interrupted(2, |db| async move {
         for number in 0..3 {

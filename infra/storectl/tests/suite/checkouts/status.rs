@@ -44,7 +44,7 @@ async fn what_is_held_is_given_back() {
         set(&market, &order, status).await;
         assert_eq!((market.shop.sold(FIVE).await, market.shop.uses("once").await), (0, 0));
         assert_quiet(&market, &NO_BALANCES).await;
-        // It can still be paid at the provider until somebody ends it there; then it is taken or refunded.
+        // It can still be paid at the provider until it is ended there; then it is taken or refunded.
         assert!(market.provider.pay(&order));
         market.settle(&order).await;
         assert_eq!(market.status(&order).await, OrderStatus::Paid);

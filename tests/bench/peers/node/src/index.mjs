@@ -1,5 +1,5 @@
 // POST /payments/checkStatus, as the payments function answers it. Clients and keys are made once, outside the handler;
-// the connection is not: opening it during init is no custom of this ecosystem.
+// the connection is not: opening it during init is not customary in this ecosystem.
 
 import { countedAs, orderId, tokenOf } from './request.mjs';
 import { LIMIT, digits, hit, isPassing, orderAndUser } from './store.mjs';
@@ -60,7 +60,7 @@ async function lookUp(event) {
   }
   return user.id === order.owner
     ? shown(order, minorDigits)
-    : label(200, 'forbidden', 'This payment belongs to somebody else.');
+    : label(200, 'forbidden', 'This payment belongs to another account.');
 }
 
 function shown({ owner, ...order }, minorDigits) {

@@ -56,7 +56,7 @@ async function count(address, now) {
   }
 }
 
-/** Opens a window with this request in it; nothing where somebody else did so first. */
+/** Opens a window with this request in it; nothing if another request did so first. */
 async function openWindow(address, now) {
   const end = now + WINDOW_MILLIS;
   const command = new UpdateItemCommand({

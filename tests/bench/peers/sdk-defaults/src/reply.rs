@@ -1,4 +1,4 @@
-//! What the caller is told.
+//! Responses.
 
 use crate::request::{self, BodyFault};
 use crate::store::{Order, StoreError};
@@ -42,7 +42,7 @@ struct OrderData<'a> {
 pub fn outcome(outcome: &Outcome) -> Reply {
     match outcome {
         Outcome::Shown(order, digits) => json(StatusCode::OK, &success(order, *digits)),
-        Outcome::Forbidden => label(StatusCode::OK, "forbidden", "This payment belongs to somebody else."),
+        Outcome::Forbidden => label(StatusCode::OK, "forbidden", "This payment belongs to another account."),
         Outcome::NotFound => label(StatusCode::OK, "not_found", "This payment does not exist."),
         Outcome::Unauthorized => {
             let mut response = label(StatusCode::UNAUTHORIZED, "error", "Unauthorized")?;

@@ -157,7 +157,7 @@ impl Store {
         }))
     }
 
-    /// Opens a window with this request in it; `None` where somebody else did so first.
+    /// Opens a window with this request in it; `None` if another request did so first.
     async fn open_window(&self, address: &str, now: u64) -> Result<Option<Hit>, StoreError> {
         let end = now + WINDOW_MILLIS;
         let request = self

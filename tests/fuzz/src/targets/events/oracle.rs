@@ -1,4 +1,4 @@
-//! What holds for every response.
+//! Rules for every response.
 
 use crate::error::FuzzError;
 use crate::target::rule;
