@@ -21,6 +21,7 @@ pub mod statistics;
 pub mod takes;
 pub mod timed;
 pub mod transaction;
+pub mod unfinished;
 pub mod users;
 pub mod versioned_cache;
 

@@ -8,8 +8,9 @@ use super::take::settle_take;
 use crate::clock::Clock;
 use crate::model::{InternalId, OrderStatus};
 use crate::store::keys::Key;
-use crate::store::orders::{self, Due, Notices};
+use crate::store::orders;
 use crate::store::transaction::{Sent, send};
+use crate::store::unfinished::{self, Due, Notices};
 use crate::store::{Db, StoreError};
 use crate::telemetry::overdue_orders;
 use crate::usecases::orders::catch_up;
@@ -46,7 +47,7 @@ pub struct Swept {
 /// [`StoreError`] if the due orders cannot be read.
 pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>) -> Result<Swept, StoreError> {
     let mut swept = Swept::default();
-    for due in orders::due(db, clock.seconds()).await? {
+    for due in unfinished::due(db, clock.seconds()).await? {
         swept.due += 1;
         let (id, settled) = match &due {
             Due::Order(row, id) => (id, look_at(db, clock, provider, row, id).await),
@@ -63,7 +64,7 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
     if let Some(provider) = provider {
         swept.failed += notices(db, clock, provider).await?;
     }
-    let overdue = orders::due(db, clock.seconds().saturating_sub(OVERDUE)).await?;
+    let overdue = unfinished::due(db, clock.seconds().saturating_sub(OVERDUE)).await?;
     overdue_orders(u32::try_from(overdue.len()).unwrap_or(u32::MAX));
     Ok(swept)
 }

@@ -6,7 +6,8 @@ use super::refusal::{OrderRefusal, Write};
 use super::set_status::SetStatusError;
 use crate::model::{ItemId, OrderLine, OrderStatus, UserId};
 use crate::rules::order::may_become;
-use crate::store::orders::{Payment, StatusChange, StoredOrder, Unfinished};
+use crate::store::orders::{Payment, StatusChange, StoredOrder};
+use crate::store::unfinished::Unfinished;
 use crate::store::{Db, carts};
 
 /// How many seconds after a payment or refund the sweep looks whether everything followed from it.

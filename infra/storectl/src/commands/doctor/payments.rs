@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use shared::config::StripeKeys;
 use shared::store::published::read_active_version;
-use shared::store::{connector, orders};
+use shared::store::{connector, unfinished};
 use shared::usecases::checkouts::OVERDUE;
 use stripe::WebhookEndpoint;
 
@@ -32,7 +32,7 @@ pub(super) async fn check(target: &Target) -> Vec<Finding> {
 /// Orders that were due long ago: the sweep does not run, or cannot finish them.
 async fn overdue(target: &Target) -> Finding {
     const CHECK: &str = "open orders";
-    match orders::due(&target.db, target.clock.seconds().saturating_sub(OVERDUE)).await {
+    match unfinished::due(&target.db, target.clock.seconds().saturating_sub(OVERDUE)).await {
         Ok(due) if due.is_empty() => Finding::ok(CHECK, "none is overdue"),
         Ok(due) => {
             let next = "`storectl order list --open` shows them, `storectl order settle ID` finishes one";
