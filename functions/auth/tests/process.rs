@@ -52,6 +52,23 @@ fn serve_connection(mut stream: BufReader<TcpStream>, respond: impl Fn(&str, Str
     }
 }
 
+/// The function's process, run by another program if `runner` names one.
+fn function(runner: &[&str], runtime: SocketAddr, database: &str) -> Command {
+    let words = [runner, &[env!("CARGO_BIN_EXE_auth")]].concat();
+    let mut function = Command::new(words[0]);
+    function
+        .args(&words[1..])
+        .env_clear()
+        .envs([("AWS_LAMBDA_RUNTIME_API", runtime.to_string()), ("TOKEN_KEYS", TOKEN_KEYS.to_owned())])
+        .envs([("AWS_ENDPOINT_URL_DYNAMODB", database), ("TABLE_NAME", "t"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")])
+        .envs([("AWS_REGION", "local"), ("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")])
+        .envs([("AWS_LAMBDA_FUNCTION_NAME", "auth"), ("AWS_LAMBDA_FUNCTION_VERSION", "1")])
+        .envs([("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"), ("AWS_LAMBDA_LOG_GROUP_NAME", "g")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    function
+}
+
 #[test]
 fn expired_credentials_are_a_503_and_end_the_process() {
     let database = serve(|_, _| (400, r#"{"__type":"com.amazon.coral.service#ExpiredTokenException"}"#.to_owned()));
@@ -64,17 +81,7 @@ fn expired_credentials_are_a_503_and_end_the_process() {
         _ = sender.send((first.to_owned(), body));
         (202, String::new())
     });
-    let mut function = Command::new(env!("CARGO_BIN_EXE_auth"))
-        .env_clear()
-        .envs([("AWS_LAMBDA_RUNTIME_API", runtime.to_string()), ("TOKEN_KEYS", TOKEN_KEYS.to_owned())])
-        .envs([("AWS_ENDPOINT_URL_DYNAMODB", format!("http://{database}")), ("TABLE_NAME", "t".to_owned())])
-        .envs([("AWS_REGION", "local"), ("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")])
-        .envs([("AWS_LAMBDA_FUNCTION_NAME", "auth"), ("AWS_LAMBDA_FUNCTION_VERSION", "1")])
-        .envs([("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"), ("AWS_LAMBDA_LOG_GROUP_NAME", "g")])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut function = function(&[], runtime, &format!("http://{database}")).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
     let status = loop {
         match function.try_wait().unwrap() {
@@ -89,4 +96,42 @@ fn expired_credentials_are_a_503_and_end_the_process() {
     assert!(first.starts_with("POST /2018-06-01/runtime/invocation/r/response "), "{first}");
     assert!(body.contains(r#""statusCode":503"#), "{body}");
     assert!(sent.try_recv().is_err(), "no other request is asked for");
+}
+
+/// A mount namespace of its own gives the process a file of hosts that the test can change.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_moves_to_another_address_is_found_there() {
+    const UNSHARE: [&str; 3] = ["unshare", "--mount", "--map-root-user"];
+    if !Command::new(UNSHARE[0]).args(&UNSHARE[1..]).arg("true").status().is_ok_and(|status| status.success()) {
+        // Not `eprintln`, which is captured while a test passes.
+        _ = writeln!(std::io::stderr(), "skipped: this system does not let a test have a mount namespace");
+        return;
+    }
+    let hosts = concat!(env!("CARGO_TARGET_TMPDIR"), "/hosts");
+    std::fs::write(hosts, "127.0.0.2 database.test\n").unwrap();
+    let database = serve(|_, _| (200, "{}".to_owned()));
+    let (sender, sent) = channel();
+    let runtime = serve(move |first, body| {
+        if first.starts_with("GET ") {
+            return (200, EVENT.to_owned());
+        }
+        _ = sender.send(body);
+        (202, String::new())
+    });
+    let bind = r#"mount --bind "$0" /etc/hosts && exec "$@""#;
+    let runner = [&UNSHARE[..], &["sh", "-c", bind, hosts]].concat();
+    let mut function =
+        function(&runner, runtime, &format!("http://database.test:{}", database.port())).spawn().unwrap();
+    let response = || sent.recv_timeout(Duration::from_secs(20)).unwrap();
+    // Nothing listens at the first address.
+    assert!(response().contains(r#""statusCode":503"#));
+    std::fs::write(hosts, "127.0.0.1 database.test\n").unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut responses = std::iter::repeat_with(response).take_while(|_| Instant::now() < deadline);
+    let found = responses.find(|body| !body.contains(r#""statusCode":503"#));
+    _ = function.kill();
+    _ = function.wait();
+    // A table without the user.
+    assert!(found.is_some_and(|body| body.contains(r#""statusCode":401"#)));
 }
