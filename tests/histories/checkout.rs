@@ -107,6 +107,7 @@ impl Buyer {
         let is_paid = |place: &usize| state.orders[*place].status == Status::Paid;
         let paid: BTreeSet<usize> = (0..self.made.len()).filter(is_paid).collect();
         let sum = |of: &dyn Fn(usize) -> i64| paid.iter().map(|place| of(*place)).sum::<i64>();
+        let kept = sum(&|place| self.made[place].total() - state.orders[place].refunded);
         Books {
             statuses: state.orders.iter().map(|order| order.status).collect(),
             cart: Cart { changed: false, ..state.cart.clone() },
@@ -116,8 +117,8 @@ impl Buyer {
             three_uses_by_user: self.uses(state, THREE, None),
             balance: self.balance(state),
             owned: [0, 1, 2, 3].map(|item| sum(&|place| self.made[place].units(item))),
-            paid: sum(&|place| self.made[place].total() - state.orders[place].refunded),
-            given: sum(&|place| self.made[place].total()),
+            paid: kept,
+            given: kept,
         }
     }
 }
