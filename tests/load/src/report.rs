@@ -99,7 +99,10 @@ impl fmt::Display for Summary {
         for Promise { text, is_kept } in &self.promises {
             writeln!(f, "{} {text}", if *is_kept { "kept  " } else { "BROKEN" })?;
         }
-        Ok(())
+        let Latency { requests, p50, p95, p99, max } = self.all;
+        let [p50, p95, p99, max] = [p50, p95, p99, max].map(millis);
+        // `cargo xtask prove` keeps this line.
+        writeln!(f, "figures: {requests} requests, p50 {p50} ms, p95 {p95} ms, p99 {p99} ms, max {max} ms")
     }
 }
 
