@@ -37,7 +37,8 @@ pub fn mebibytes(bytes: f64) -> String {
 
 /// A count or a number of request units: no more decimals than it has.
 pub fn amount(number: f64) -> String {
-    let short = format!("{number:.2}");
+    // A sum of nothing is -0.
+    let short = format!("{:.2}", number + 0.0);
     let (whole, decimals) = short.split_once('.').unwrap_or((&short, ""));
     let decimals = decimals.trim_end_matches('0');
     if decimals.is_empty() { grouped(whole) } else { format!("{}.{decimals}", grouped(whole)) }
@@ -106,8 +107,8 @@ mod tests {
     #[test]
     fn numbers_have_their_thousands_apart() {
         assert_eq!(
-            [count(7), count(1_000), count(110_000), amount(1.5), amount(40_000.0), amount(0.0)],
-            ["7", "1,000", "110,000", "1.5", "40,000", "0"]
+            [count(7), count(1_000), count(110_000), amount(1.5), amount(40_000.0), amount(0.0), amount(-0.0)],
+            ["7", "1,000", "110,000", "1.5", "40,000", "0", "0"]
         );
         assert_eq!([dollars(1_234.567), dollars(0.001), dollars(0.0)], ["1,234.57", "< 0.01", "0.00"]);
     }
