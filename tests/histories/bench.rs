@@ -22,7 +22,7 @@ pub struct Bench {
     pub store: TestStore,
     pub instances: Vec<Arc<Instance>>,
     /// How often each fault was injected.
-    pub faults: Arc<Mutex<BTreeMap<&'static str, usize>>>,
+    faults: Arc<Mutex<BTreeMap<&'static str, usize>>>,
     addresses: AtomicU32,
     sweep: Value,
 }
@@ -60,6 +60,13 @@ impl Bench {
     /// The scheduled sweep.
     pub async fn sweep(&self) -> Reply {
         self.store.invoke_unchecked("payments", &self.sweep).await
+    }
+
+    /// How many calls failed, of which kinds.
+    pub fn count_faults(&self) -> String {
+        let faults = self.faults.lock().unwrap();
+        let kinds: Vec<String> = faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        format!("{} faults ({})", faults.values().sum::<usize>(), kinds.join(", "))
     }
 
     /// From now on calls to the database fail by chance: responses are lost, or the call is throttled, refused, or meets

@@ -98,7 +98,7 @@ struct Run {
     records: Mutex<Vec<Record>>,
 }
 
-/// What histories came to.
+/// The counts of all histories.
 #[derive(Debug, Clone, Copy, Default)]
 struct Outcome {
     operations: usize,
@@ -343,12 +343,16 @@ fn many_buyers_never_get_more_than_there_is() {
         total.sold_out += outcome.sold_out;
         Ok(())
     });
-    let (total, faults) = (*total.lock().unwrap(), bench.faults.lock().unwrap().clone());
-    let count = numbers.load(Ordering::SeqCst);
-    let text = format!("{count} histories of many buyers, {total:?}, faults {faults:?}, {:.1?}", began.elapsed());
+    let (total, count) = (*total.lock().unwrap(), numbers.load(Ordering::SeqCst));
+    let Outcome { operations, orders, sold_out } = total;
+    let text = format!(
+        "{count} histories of many buyers, {operations} operations, {orders} orders, sold out in {sold_out}; {}; {:.1?}",
+        bench.count_faults(),
+        began.elapsed()
+    );
     writeln!(std::io::stderr(), "{text}").unwrap();
     if let Err(error) = result {
         panic!("HISTORIES_SEED={seed}\n{error}");
     }
-    assert!(total.orders > count, "{text}");
+    assert!(orders > count, "{text}");
 }

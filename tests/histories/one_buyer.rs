@@ -65,14 +65,19 @@ fn every_history_of_one_buyer_is_one_that_the_model_allows() {
         }
         Ok(())
     });
-    let (total, faults) = (*total.lock().unwrap(), bench.faults.lock().unwrap().clone());
-    let text =
-        format!("{} histories, {total:?}, faults {faults:?}, {:.1?}", buyers.load(Ordering::SeqCst), began.elapsed());
+    let (total, count) = (*total.lock().unwrap(), buyers.load(Ordering::SeqCst));
+    let Outcome { operations, unknown, orders, undecided } = total;
+    let text = format!(
+        "{count} histories of one buyer, {operations} operations, {unknown} without a response, {orders} orders, {undecided} \
+         undecided; {}; {:.1?}",
+        bench.count_faults(),
+        began.elapsed()
+    );
     writeln!(std::io::stderr(), "{text}").unwrap();
     if let Err(error) = result {
         panic!("HISTORIES_SEED={seed}\n{error}");
     }
-    assert!(total.orders > 0 && total.undecided * 20 <= buyers.load(Ordering::SeqCst), "{text}");
+    assert!(orders > 0 && undecided * 20 <= count, "{text}");
 }
 
 impl Outcome {

@@ -29,7 +29,7 @@ struct Run {
     publishing: tokio::sync::Mutex<()>,
 }
 
-/// What a history came to.
+/// The counts of a history.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outcome {
     pub operations: usize,

@@ -52,7 +52,7 @@ pub const STEPS: &[Step] = &[
         proves: "what concurrent buyers see under injected faults is explained by some order of their requests",
         quick: &["HISTORIES=4 cargo test -p tests --test histories"],
         long: &["HISTORIES=100 cargo test -p tests --test histories"],
-        figures: &[" histories, ", " histories of many buyers, "],
+        figures: &[" histories of one buyer, ", " histories of many buyers, "],
     },
     Step {
         name: "load",
