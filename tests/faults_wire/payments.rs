@@ -105,7 +105,8 @@ impl Market {
     /// Does what the buyer or the owner does at the provider, and passes the notices on.
     async fn act(&mut self, step: Step, session: &str, action: &Action) {
         let before = self.store.payments.events();
-        self.store.payments.act(session, action).unwrap();
+        let acted = self.store.payments.act(session, action);
+        assert_eq!(acted, Ok(()), "{:?}", self.plan);
         for event in self.store.payments.events().iter().filter(|event| !before.contains(event)) {
             let notice = self.store.payments.signed(event).unwrap();
             let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &notice.header);
@@ -225,6 +226,16 @@ async fn a_purchase_is_complete_whichever_call_fails() {
     let count = plans.len();
     let unavailable = run(false, plans, &expected).await;
     figures(&format!("a purchase: {calls:?}, {count} plans, {unavailable} times 503"));
+}
+
+/// The session of a checkout that could not be stored is handed out by the next request, and must be open.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkout_that_met_other_transactions_can_be_paid_when_it_is_asked_for_again() {
+    let (calls, expected) = undisturbed().await;
+    let fault = WireFault::Refused(400, "TransactionConflict");
+    let at = |place| Plan { step: Step::Create, side: Side::Database, place, fault, lasts: true };
+    let unavailable = run(false, (0..calls[&Step::Create].0).map(at).collect(), &expected).await;
+    assert!(unavailable > 0);
 }
 
 /// With the timeouts and the pacing of production.

@@ -367,8 +367,12 @@ pub(super) async fn open<P: Provider>(
         let is_stored = |stored: &StoredOrder| {
             stored.effects.provider.as_ref().is_some_and(|provider| provider.session.as_ref() == Some(&session.id))
         };
-        if !now.is_some_and(|stored| is_stored(&stored)) {
-            provider.expire(&session.id).await?;
+        if !now.as_ref().is_some_and(is_stored) {
+            // The session of an order that waits is opened again by the next request or the sweep, with the same key: the
+            // provider then returns this one, and it must not be expired.
+            if !now.is_some_and(|stored| stored.order.status == OrderStatus::Pending) {
+                provider.expire(&session.id).await?;
+            }
             return Err(SettleError::Conflict);
         }
     }
