@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct Faults {
     rule: Arc<Mutex<Option<Rule>>>,
     broken: SocketAddr,
     closed: SocketAddr,
+    /// Bound and never listening: calls to `closed` are refused, and nothing else can get its port.
+    _holder: Arc<TcpSocket>,
 }
 
 impl std::fmt::Debug for Faults {
@@ -70,11 +72,11 @@ impl Faults {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let broken = listener.local_addr().expect("a bound port");
-        let unused = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-        let closed = unused.local_addr().expect("a bound port");
-        drop(unused);
+        let holder = TcpSocket::new_v4().expect("a socket");
+        holder.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+        let closed = holder.local_addr().expect("a bound port");
         tokio::spawn(serve(listener));
-        Self { rule: Arc::default(), broken, closed }
+        Self { rule: Arc::default(), broken, closed, _holder: Arc::new(holder) }
     }
 
     /// From now on `rule` returns the fault of an operation by its name, if it has one.
