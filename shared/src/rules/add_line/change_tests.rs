@@ -1,5 +1,6 @@
 //! What is refused of a gift, a subscription and a changed line, by example.
 
+use super::place_tests::wanted;
 use super::*;
 use crate::model::{CategoryId, PublishedItem, UserId};
 use crate::rules::missing::{Missing, missing};
@@ -84,17 +85,7 @@ impl Shop {
 }
 
 fn one(item: u64) -> LineToAdd {
-    LineToAdd {
-        item: ItemId::new(item),
-        count: 1,
-        variables: Vec::new(),
-        server: None,
-        price: None,
-        payment_type: PaymentType::OneOff,
-        promoted: false,
-        gift_to: None,
-        is_recipient_banned: false,
-    }
+    wanted(item, 1)
 }
 
 fn gift(item: u64, name: &str) -> LineToAdd {

@@ -20,7 +20,8 @@ fn published(item: serde_json::Value, price_tiers: Vec<PriceTier>) -> PublishedI
     PublishedItem { item: serde_json::from_value(item).unwrap(), category, parent: None, price_tiers }
 }
 
-fn wanted(item: u64, count: u32) -> LineToAdd {
+/// A line that is bought once, with nothing chosen.
+pub(super) fn wanted(item: u64, count: u32) -> LineToAdd {
     LineToAdd {
         item: ItemId::new(item),
         count,
