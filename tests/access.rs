@@ -220,6 +220,13 @@ async fn endpoints_that_read_no_token_respond_the_same_with_any_header() {
                 let is_fresh = |pair: &&str| pair.starts_with("state=") || pair.starts_with("code_challenge=");
                 body["url"] = json!(url.split(['?', '&']).filter(|pair| !is_fresh(pair)).collect::<Vec<_>>());
             }
+            // A login's own id is in its token, so the token and its signature are different every time too.
+            if let Some(issued) = body.as_str().and_then(|token| token.split('.').nth(1)) {
+                let mut claims: Value =
+                    serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(issued).unwrap()).unwrap();
+                claims["sid"].take();
+                body = claims;
+            }
             (reply.status, reply.header("etag").to_owned(), reply.header("cache-control").to_owned(), body)
         };
         // Its visitors send the token as a cookie; a header counts if there is none.

@@ -20,6 +20,7 @@ mod events;
 mod faults;
 mod faults_wire;
 mod gateway;
+mod outdated;
 mod payments;
 mod races;
 mod reliability;

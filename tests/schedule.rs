@@ -10,10 +10,14 @@ use tests::{repository, template};
 
 const SCHEDULE: &str = "AWS::Events::Rule";
 
+fn with_payments(payments: bool) -> Template {
+    let parameters = BTreeMap::from([("Payments".to_owned(), payments.to_string())]);
+    Template::read(&repository().join("template.yaml"), &parameters).unwrap()
+}
+
 /// The input of the schedule's only target.
 pub fn input() -> String {
-    let parameters = BTreeMap::from([("Payments".to_owned(), "true".to_owned())]);
-    let template = Template::read(&repository().join("template.yaml"), &parameters).unwrap();
+    let template = with_payments(true);
     let (_, rule) = template.resources(SCHEDULE).next().unwrap();
     let targets = rule["Targets"].as_array().unwrap();
     assert_eq!(targets.len(), 1);
@@ -33,11 +37,14 @@ fn the_schedules_event_is_a_request_with_a_route_key_that_no_route_has() {
 }
 
 #[test]
-fn without_payments_there_is_no_schedule_and_there_are_no_keys() {
-    assert_eq!(template().resources(SCHEDULE).count(), 0);
-    assert_eq!(template().environment("payments").unwrap()["PAYMENT_KEYS"], "{}");
-    for function in template().functions().unwrap() {
-        let has_keys = template().environment(&function).unwrap().contains_key("PAYMENT_KEYS");
+fn without_payments_the_sweep_goes_on_and_only_its_function_has_the_keys() {
+    let (off, on) = (with_payments(false), with_payments(true));
+    assert_eq!(off.resources(SCHEDULE).count(), 1);
+    let keys = |template: &Template| template.environment("payments").unwrap()["PAYMENT_KEYS"].clone();
+    assert_eq!(keys(&off), keys(&on));
+    assert_eq!(off.environment("payments").unwrap()["TAKES_PAYMENTS"], "false");
+    for function in off.functions().unwrap() {
+        let has_keys = off.environment(&function).unwrap().contains_key("PAYMENT_KEYS");
         assert_eq!(has_keys, function == "payments", "{function}");
     }
 }

@@ -6,18 +6,17 @@ use http::StatusCode;
 use publish::files::{CategoryFile, ItemFile, StoreFiles};
 use serde_json::Value;
 use shared::clock::Clock;
-use shared::model::{ActiveVersion, Cart, ItemId, Line, LineId, StoreConfig, UserId};
-use shared::store::published::read_active_version;
+use shared::model::{Cart, ItemId, Line, LineId, StoreConfig, UserId};
 use shared::store::{codec, keys};
 use std::time::Duration;
-use tests::{Reply, TestStore, repository};
+use tests::{Reply, TestStore};
 
 /// Longer than any cache trusts its data.
 pub const STALE: Duration = Duration::from_secs(6);
 
 /// Publishes the sample store with a change in its files, and waits until every cache has expired.
 pub async fn republish(store: &TestStore, change: impl FnOnce(&mut StoreFiles)) {
-    let mut files = publish::read(&repository().join("infra/sample-store")).expect("the sample store is sound");
+    let mut files = tests::sample_files();
     change(&mut files);
     let compiled = publish::compile(&files).expect("the changed store is sound");
     publish::publish(&store.db, &compiled, store.clock.seconds()).await.expect("it can be published");
@@ -26,10 +25,7 @@ pub async fn republish(store: &TestStore, change: impl FnOnce(&mut StoreFiles)) 
 
 /// Changes the configuration of the active version, without the checks of a publish.
 pub async fn configure(store: &TestStore, change: impl FnOnce(&mut StoreConfig)) {
-    let read = read_active_version(&store.db).await.expect("a readable active version");
-    let mut active: ActiveVersion = read.expect("something is published");
-    change(&mut active.config);
-    put(store, codec::encode_live(&keys::active_version(), &active).expect("an active version can be written")).await;
+    tests::configure(&store.db, change).await;
     store.clock.advance(STALE);
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { start } from "./server.mjs";
-import { PHONE, inspect, login, open, refused, settled, shop, visitor } from "./visitor.mjs";
+import { PHONE, agree, inspect, login, open, refused, settled, shop, visitor } from "./visitor.mjs";
 
 const STORE = new URL("../../infra/sample-store", import.meta.url).pathname;
 const CLOSED = new URL("../../target/browser/closed-store", import.meta.url).pathname;
@@ -15,11 +15,6 @@ async function put(page, item) {
   await open(page, `/item/${item}`);
   await add(page).click();
   await page.getByText("The item was added to your cart.").first().waitFor();
-}
-
-async function agree(page) {
-  await page.getByLabel("I accept the terms and conditions.").check();
-  await page.getByLabel("I have read the privacy policy.").check();
 }
 
 /** Names that cannot log in. */
@@ -39,10 +34,11 @@ async function giftsThatAreRefused() {
   const page = await visitor();
   await login(page, "Sedge");
   await open(page, "/item/303");
-  const recipient = page.getByLabel("A gift for (player, optional)");
+  const recipient = page.getByLabel("Who is the gift for?");
   for (const [name, reason] of [["Mildew", /cannot receive gifts/], ["sedge", /another player/], ["no one!", /gift_to/]]) {
     await recipient.fill(name);
-    await refused(page, "/cart/add/303", () => add(page).click(), reason);
+    await refused(page, "/cart/add/303", () => add(page).click(), reason, "Who is the gift for?");
+    assert(await recipient.evaluate((box) => box === document.activeElement && box.ariaInvalid === "true"), "it is marked");
     assert.equal(await recipient.inputValue(), name, "what was typed stays");
   }
   await recipient.fill("Thornwick");

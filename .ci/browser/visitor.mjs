@@ -61,15 +61,29 @@ export async function login(page, name) {
   await settled(page);
 }
 
-/** Does something that the API refuses, and expects the API's own words on the page. */
-export async function refused(page, path, act, expected) {
+export async function agree(page) {
+  await page.getByLabel("I accept the terms and conditions").check();
+  await page.getByLabel("I have read the privacy policy").check();
+}
+
+/** Does something that the API refuses, and expects the API's own words on the page; a field has its label there. */
+export async function refused(page, path, act, expected, label) {
   const response = page.waitForResponse((one) => one.url().includes(path) && one.request().method() === "POST");
   await act();
   const body = await (await response).json();
   const message = body.message ?? body.error;
   assert(message && body.success !== true, `${path} was not refused: ${JSON.stringify(body)}`);
   assert.match(message, expected);
-  await page.getByText(message, { exact: true }).first().waitFor();
+  const shown = label ? message.replace(/^The \w+ field/, `“${label}”`) : message;
+  await page.getByText(shown, { exact: true }).first().waitFor();
+}
+
+/** What axe finds serious or critical. */
+export async function seriousFindings(page) {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+  return serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`);
 }
 
 /** Axe's findings, pictures that are missing, things that jump, and pages wider than the screen. */
@@ -90,10 +104,7 @@ export async function inspect(page, name) {
   assert.equal(found.wide, false, `${name}: wider than the screen`);
   assert(found.shift < LARGEST_SHIFT, `${name}: layout shift of ${found.shift}`);
   assert.deepEqual(page.faults, [], `${name}: errors in the console`);
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-  assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`), [], `${name}: axe`);
+  assert.deepEqual(await seriousFindings(page), [], `${name}: axe`);
   await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
   const shown = process.argv.includes("--readme") && IN_README[name];
   if (shown) await page.screenshot({ path: `${README}${shown}.jpg`, type: "jpeg", quality: 80 });

@@ -94,7 +94,7 @@ class Payments:
 
     def refund(self):
         """By storectl, in part and then in full, with the webhook that each refund causes."""
-        self.storectl("order", "refund", self.paid.order, "--amount", "1.00", "--yes")
+        self.storectl("order", "refund", self.paid.order, "--to", "1.00", "--yes")
         expect_equal("the status after a refund in part", self.order(self.paid)["status"], "PAID")
         self.notify(self.paid, "charge.refunded")
         self.storectl("order", "refund", self.paid.order, "--yes")

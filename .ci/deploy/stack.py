@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -83,8 +84,13 @@ class Stack:
         return configuration["Environment"]["Variables"]
 
     def fill(self):
-        """As an owner would: publish a store, make accounts and codes, fill a cart, record orders."""
-        self.storectl("publish", "infra/sample-store", "--yes")
+        """As an owner would: publish a store, make accounts and codes, fill a cart, record orders. Without guest mode, in which
+        some calls need no token."""
+        store = WORK / "store"
+        shutil.copytree(ROOT / "infra" / "sample-store", store, dirs_exist_ok=True)
+        settings = store / "store.yaml"
+        settings.write_text(settings.read_text().replace("guest_mode: true", "guest_mode: false"))
+        self.storectl("publish", str(store), "--yes")
         for name in ("Buyer", "Stranger", "Revoked"):
             self.storectl("user", "add", name, "--virtual-currency", "1250")
         self.storectl("coupon", "add", "WELCOME10", "--percentage", "10")
@@ -95,7 +101,7 @@ class Stack:
         self.storectl("cart", "add", "Buyer", "601", "--price", "3.99")
         self.storectl("order", "record", "--id", "deploytestorder1", "--owner", "Buyer", "--gateway", "cardhouse",
                       "--line", "101")
-        self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "401")
+        self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "211")
         tokens = {name.lower(): self.token(name) for name in ("Buyer", "Stranger", "Revoked")}
         self.storectl("revoke", "Revoked")
         self.storefront = Storefront(self.outputs["ApiUrl"], tokens, self.account.port)

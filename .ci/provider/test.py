@@ -34,16 +34,19 @@ Session = stripe.checkout.Session
 # The calls, by method and path, with the type of their parameters.
 CALLS = {
     ("POST", "/v1/checkout/sessions"): Session.CreateParams,
+    ("GET", "/v1/checkout/sessions"): Session.ListParams,
     ("GET", "/v1/checkout/sessions/*"): Session.RetrieveParams,
     ("POST", "/v1/checkout/sessions/*/expire"): Session.ExpireParams,
     ("GET", "/v1/payment_intents/*"): stripe.PaymentIntent.RetrieveParams,
     ("GET", "/v1/charges/*"): stripe.Charge.RetrieveParams,
     ("GET", "/v1/disputes/*"): stripe.Dispute.RetrieveParams,
     ("POST", "/v1/refunds"): stripe.Refund.CreateParams,
+    ("GET", "/v1/refunds"): stripe.Refund.ListParams,
     ("GET", "/v1/events"): stripe.Event.ListParams,
     ("GET", "/v1/account"): stripe.AccountService.RetrieveCurrentParams,
     ("GET", "/v1/balance"): stripe.Balance.RetrieveParams,
     ("POST", "/v1/webhook_endpoints"): stripe.WebhookEndpoint.CreateParams,
+    ("POST", "/v1/webhook_endpoints/*"): stripe.WebhookEndpoint.ModifyParams,
     ("GET", "/v1/webhook_endpoints"): stripe.WebhookEndpoint.ListParams,
     ("DELETE", "/v1/webhook_endpoints/*"): stripe.WebhookEndpoint.DeleteParams,
 }
@@ -204,6 +207,15 @@ def payments(page):
     page.press(made, "refund_part", amount=1)
     charge = checked(stripe.Charge.retrieve(intent.latest_charge), stripe.Charge)
     equal("what is refunded", (charge.amount_refunded, charge.refunded), (501, False))
+    page.press(made, "fail_refund")
+    listed = list(stripe.Refund.list(payment_intent=intent.id, limit=1).auto_paging_iter())
+    for found in listed:
+        checked(found, stripe.Refund)
+    equal("the refunds", [(found.amount, found.status) for found in listed], [(1, "failed"), (500, "succeeded")])
+    session = Session.retrieve(made.id, expand=["payment_intent.latest_charge.refunds"])
+    charge = checked(session.payment_intent.latest_charge, stripe.Charge)
+    equal("the refunds of the charge", [found.id for found in charge.refunds.data], [found.id for found in listed])
+    equal("what is still refunded", charge.amount_refunded, 500)
     for action in ("dispute", "dispute_lost"):
         page.press(made, action)
         event = stripe.Event.list(types=["charge.dispute.created", "charge.dispute.closed"], limit=1).data[0]
@@ -233,6 +245,8 @@ def webhooks(page, receiver):
                                                      api_version=stripe.api_version), stripe.WebhookEndpoint)
     listed = stripe.WebhookEndpoint.list().data
     expect([found.id for found in listed] == [endpoint.id] and not listed[0].get("secret"), "the endpoints that are listed")
+    updated = checked(stripe.WebhookEndpoint.modify(endpoint.id, enabled_events=kinds[:2]), stripe.WebhookEndpoint)
+    equal("the events of the endpoint", updated.enabled_events, kinds[:2])
     made = new_session("webhooks")
     page.press(made, "delayed")
     event, header, body = receiver.next(endpoint.secret)

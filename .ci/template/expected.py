@@ -59,7 +59,6 @@ CONDITIONS = {
     "AnyOrigin": {"Fn::Equals": [{"Ref": "AllowedOrigins"}, "*"]},
     "OwnTable": {"Fn::Equals": [{"Ref": "ExistingTable"}, ""]},
     "Monitored": {"Fn::Equals": [{"Ref": "Monitoring"}, "true"]},
-    "Paying": {"Fn::Equals": [{"Ref": "Payments"}, "true"]},
     "OwnDomain": {"Fn::Not": [{"Fn::Equals": [{"Ref": "DomainName"}, ""]}]},
     "AtRoot": {"Fn::Equals": [{"Ref": "BasePath"}, ""]},
 }
@@ -67,8 +66,6 @@ CONDITIONS = {
 CONDITIONAL = {
     "StoreTable": "OwnTable",
     "MonitoringStack": "Monitored",
-    "SweepSchedule": "Paying",
-    "SweepPermission": "Paying",
     "Domain": "OwnDomain",
     "DomainMapping": "OwnDomain",
 }
@@ -84,12 +81,12 @@ TRACING_POLICY = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
 # Handed on to infra/monitoring.yaml under their own names.
 SAME_NAME = ["FunctionLogs", "ApiLogs", "AlarmEmail", "SlowMilliseconds", "ConcurrencyLimit"]
 # Every alarm. Each notifies the topic when it goes off and when it is over, and is explained in infra/docs/deployment.md.
-ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "CartConflictsAlarm", "ConcurrencyAlarm", "FunctionErrorsAlarm",
-          "FunctionThrottlesAlarm", "OverdueOrdersAlarm", "PaymentDisputesAlarm", "PaymentReviewsAlarm",
-          "ProviderErrorsAlarm", "ServerErrorsAlarm", "SlowAnswersAlarm", "SweepStoppedAlarm", "TableThrottlesAlarm"]
+ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "CartConflictsAlarm", "ConcurrencyAlarm", "FailedRefundsAlarm", "FunctionErrorsAlarm",
+          "FunctionThrottlesAlarm", "OverdueOrdersAlarm", "PaidWithoutOrderAlarm", "PaymentDisputesAlarm",
+          "PaymentReviewsAlarm", "ProviderErrorsAlarm", "ServerErrorsAlarm", "SlowAnswersAlarm", "SweepStoppedAlarm", "TableThrottlesAlarm"]
 # Those that exist only where buyers can pay.
-PAYMENT_ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "OverdueOrdersAlarm", "PaymentDisputesAlarm",
-                  "PaymentReviewsAlarm", "ProviderErrorsAlarm", "SweepStoppedAlarm"]
+PAYMENT_ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "FailedRefundsAlarm", "OverdueOrdersAlarm", "PaidWithoutOrderAlarm",
+                  "PaymentDisputesAlarm", "PaymentReviewsAlarm", "ProviderErrorsAlarm", "SweepStoppedAlarm"]
 # Those that go off without data.
 BREACHING = ["SweepStoppedAlarm"]
 
@@ -121,10 +118,10 @@ ACCESS = {
                 "CODE#*", "USE#*", "REFERRAL#*", "ORDER#*", "OPEN", "PROVIDER#*", "STATS", "PATRONS", "MONTH#*"]),
         ([QUERY], ["OPEN", "PATRONS", "MONTH#*", "PAID"]),
         (["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"],
-         ["COUNT#*", "USER#*", "NAME#*", "BAN#*", "LEDGER#*", "CART#*", "CODE#*", "USE#*", "ORDER#*", "OPEN",
+         ["COUNT#*", "USER#*", "NAME#*", "BAN#*", "CHAT#*", "LEDGER#*", "CART#*", "CODE#*", "USE#*", "ORDER#*", "OPEN",
           "PROVIDER#*", "STATS", "PATRONS", "MONTH#*", "PAID"], "TransactWriteItems"),
         (UPDATE, ["RATE#*", "not RATE#*#*"]),
-        (UPDATE, ["RATE#checkout#*", "SEQ#order", "SEQ#user", "COUNT#*"]),
+        (UPDATE, ["RATE#checkout#*", "RATE#hold#*", "SEQ#order", "SEQ#user", "COUNT#*"]),
     ],
     "ContentFunction": [
         (["dynamodb:GetItem"], ["STORE", "CONTENT#*", "PAGE#*", "STATS"]),
@@ -149,8 +146,8 @@ OWN_ENVIRONMENT = {
     "PaymentsFunction": {
         "TRUSTED_PROXIES": {"Ref": "TrustedProxies"},
         # Only in the environment of this function. STRIPE_API_BASE is for tests and is nowhere in the template.
-        "PAYMENT_KEYS": {"Fn::If": ["Paying", {"Fn::Sub": "{{resolve:secretsmanager:${PaymentKeys}:SecretString}}"},
-                                    "{}"]},
+        "PAYMENT_KEYS": {"Fn::Sub": "{{resolve:secretsmanager:${PaymentKeys}:SecretString}}"},
+        "TAKES_PAYMENTS": {"Ref": "Payments"},
     },
     "CartFunction": {"TRUSTED_PROXIES": {"Ref": "TrustedProxies"}},
     "AuthFunction": {

@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
+use crate::model::LocalAddresses;
 use crate::store::published::Published;
 use crate::store::{Access, Db, StoreError, keys};
 use std::sync::Arc;
@@ -37,6 +38,12 @@ impl Base {
     pub fn new(db: Db, config: Config, clock: Arc<dyn Clock>) -> Self {
         let published = Published::new(db.clone(), Arc::clone(&clock), config.cache);
         Self { db, config, clock, published, is_known: true }
+    }
+
+    /// The same base with addresses on this machine.
+    #[must_use]
+    pub fn with_addresses(self, addresses: LocalAddresses) -> Self {
+        Self { published: self.published.with_addresses(addresses), ..self }
     }
 
     /// A base from the process's environment. Reads nothing yet.

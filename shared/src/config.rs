@@ -2,7 +2,7 @@
 
 mod payment_keys;
 
-pub use payment_keys::{PaymentKeys, PaymentKeysError, StripeKeys};
+pub use payment_keys::{PaymentKeys, PaymentKeysError, StripeKeys, is_account};
 
 use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;
@@ -26,6 +26,8 @@ pub struct Config {
     pub trusted_proxies: Vec<IpNet>,
     /// The keys of payment providers (`PAYMENT_KEYS`); none unless it is set.
     pub payment_keys: PaymentKeys,
+    /// Whether checkouts may begin (`TAKES_PAYMENTS`); true unless it is set. Open ones are settled in any case.
+    pub takes_payments: bool,
     /// A server on this machine that is called instead of Stripe (`STRIPE_API_BASE`).
     pub stripe_base: Option<ApiBase>,
 }
@@ -80,6 +82,7 @@ impl Config {
             keys: TokenKeys::parse(&keys).map_err(ConfigError::Keys)?,
             trusted_proxies: set("TRUSTED_PROXIES").map_or(Ok(Vec::new()), |text| networks(&text))?,
             payment_keys: set("PAYMENT_KEYS").map_or(Ok(PaymentKeys::default()), |text| payment_keys(&text))?,
+            takes_payments: set("TAKES_PAYMENTS").map_or(Ok(true), |text| flag("TAKES_PAYMENTS", &text))?,
             stripe_base: set("STRIPE_API_BASE").map(|text| stripe_base(&text)).transpose()?,
         })
     }
@@ -90,6 +93,10 @@ fn seconds(text: &str) -> Result<Duration, ConfigError> {
         .parse()
         .map(Duration::from_secs)
         .map_err(|_| ConfigError::Invalid { name: "CACHE_SECONDS", problem: "no whole number of seconds".to_owned() })
+}
+
+fn flag(name: &'static str, text: &str) -> Result<bool, ConfigError> {
+    text.trim().parse().map_err(|_| ConfigError::Invalid { name, problem: "not true or false".to_owned() })
 }
 
 fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
@@ -140,6 +147,8 @@ mod tests {
         assert_eq!(config.cache, Duration::from_secs(5));
         assert!(config.trusted_proxies.is_empty());
         assert_eq!((config.payment_keys, config.stripe_base), (PaymentKeys::default(), None));
+        assert!(config.takes_payments);
+        assert!(!read(&[("TAKES_PAYMENTS", "false")]).unwrap().takes_payments);
     }
 
     #[test]
@@ -159,6 +168,7 @@ mod tests {
         assert!(read(&[("CACHE_SECONDS", "soon")]).unwrap_err().contains("CACHE_SECONDS"));
         assert!(read(&[("TRUSTED_PROXIES", "10.0.0.0/8, host")]).unwrap_err().contains("\"host\""));
         assert!(read(&[("TOKEN_KEYS", "{}")]).unwrap_err().contains("TOKEN_KEYS"));
+        assert!(read(&[("TAKES_PAYMENTS", "yes")]).unwrap_err().contains("TAKES_PAYMENTS"));
         assert!(read(&[("PAYMENT_KEYS", "[]")]).unwrap_err().contains("PAYMENT_KEYS"));
         for base in ["https://stripe.example", "https://api.stripe.com", "http://10.0.0.1:80"] {
             assert!(read(&[("STRIPE_API_BASE", base)]).unwrap_err().contains("STRIPE_API_BASE"), "{base}");

@@ -8,6 +8,12 @@ pub fn uuid() -> Option<String> {
     Some(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
 
+/// Whether a text is a UUID with its hyphens.
+#[must_use]
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == uuid::fmt::Hyphenated::LENGTH && uuid::Uuid::try_parse(text).is_ok()
+}
+
 /// A random id of 64 bits as 16 hex digits; `None` if the system gives no random numbers.
 #[must_use]
 pub fn id() -> Option<String> {
@@ -33,5 +39,7 @@ mod tests {
         assert_eq!(uuid.as_bytes()[14], b'4');
         assert!(matches!(uuid.as_bytes()[19], b'8' | b'9' | b'a' | b'b'), "{uuid}");
         assert_ne!(super::uuid(), super::uuid());
+        assert!(super::is_uuid(&uuid));
+        assert!(!super::is_uuid("abc") && !super::is_uuid(&uuid.replace('-', "")));
     }
 }

@@ -7,16 +7,16 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
 use shared::model::{
-    AppliedCode, Cart, Chosen, Code, CodeText, GiftCardPayment, Held, InternalId, Item, ItemId, Items, Ledger, Line,
-    LineId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus, PaymentType, Payments, PlayerName,
-    PriceTier, PublishedItem, Sold, Units, UserId,
+    AppliedCoupon, AppliedGiftCard, Cart, Chosen, Code, CodeText, GiftCardPayment, Held, InternalId, Item, ItemId,
+    Items, Ledger, Line, LineId, Login, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus, PaymentType,
+    Payments, PlayerName, PriceTier, PublishedItem, Sold, Units, UserId,
 };
 use shared::rules::cart::{PricedLine, price_lines};
 use shared::rules::checkout::{
-    Beneficiary, CheckoutRefusal, LARGEST_CHARGE, Payer, bill, held, may_own, release_code, release_units, sale,
-    without_bought,
+    Beneficiary, CheckoutRefusal, LARGEST_CHARGE, Payer, bill, may_own, sale, without_bought,
 };
-use shared::rules::code::judge;
+use shared::rules::code::{AppliedCodes, CodeInputs, judge};
+use shared::rules::held::{held, release_code, release_units};
 use shared::rules::order::{by_beneficiary, spread, without_refunded};
 use std::sync::Arc;
 
@@ -62,12 +62,23 @@ fn card(balance: i64) -> Code {
         .unwrap()
 }
 
-fn arb_code() -> impl Strategy<Value = Option<Code>> {
-    option::of(prop_oneof![
+/// A coupon and a gift card, or neither, or one of them.
+fn arb_codes() -> impl Strategy<Value = [Option<Code>; 2]> {
+    let coupon = prop_oneof![
         (1_i64..30_000).prop_map(|amount| coupon(&json!({ "amount": amount }))),
         (1_u64..=10_000).prop_map(|share| coupon(&json!({ "percentage": share }))),
-        (1_i64..30_000).prop_map(card),
-    ])
+    ];
+    (option::of(coupon), option::of((1_i64..30_000).prop_map(card))).prop_map(|(coupon, card)| [coupon, card])
+}
+
+/// What the codes take off, as a cart applies them.
+fn apply<'a>([coupon, card]: &'a [Option<Code>; 2], lines: &[PricedLine<'_>], least: Money) -> AppliedCodes<'a> {
+    let one = |code: &'a Option<Code>, coupon_sum| {
+        judge(Some(code.as_ref()?), 0, CodeInputs { lines, coupon_sum, least }, NOW).ok()
+    };
+    let mut codes = AppliedCodes { coupon: one(coupon, Money::ZERO), gift_card: None };
+    codes.gift_card = one(card, codes.coupon_sum());
+    codes
 }
 
 /// Order lines as a checkout makes them.
@@ -105,7 +116,7 @@ proptest! {
     fn the_bill_adds_up_to_the_price(
         rows in vec((0_i64..9_000, any::<bool>()), 4),
         lines in vec((0_u64..4, 1_u32..5, any::<bool>()), 1..9),
-        code in arb_code(),
+        codes in arb_codes(), least in 0_i64..200,
     ) {
         let item = |(id, (price, is_virtual)): (u64, (i64, bool))| {
             Item { virtual_only: is_virtual, virtual_price: money(7), gifting: true, ..item(id, price) }
@@ -116,14 +127,20 @@ proptest! {
         }).collect();
         let (sold, ledger) = (Sold::new(), Ledger::default());
         let lines = price_lines(&lines, &items, &sold, &ledger);
-        let applied = code.as_ref().and_then(|code| judge(Some(code), 0, &lines, NOW).ok());
-        let sale = sale(&lines, applied.as_ref(), &Payments::default(), RICH).unwrap();
+        let codes = apply(&codes, &lines, money(least));
+        // The coupon alone may leave too little.
+        let sale = sale(&lines, &codes, &Payments::default(), RICH).unwrap();
         let bill = bill(&sale.lines, sale.gift_card.as_ref());
         prop_assert_eq!(sum(bill.iter().map(|line| line.amount)), sale.price);
         prop_assert!(bill.iter().all(|line| line.amount > Money::ZERO && line.name.starts_with("item ")));
         let clear = sum(lines.iter().filter(|line| line.is_payable()).map(PricedLine::total));
-        prop_assert_eq!(sale.price, clear.less(applied.as_ref().map_or(Money::ZERO, |applied| applied.sum)));
-        prop_assert!(sale.coupon.is_none() || sale.gift_card.is_none());
+        let due = clear.less(codes.coupon_sum());
+        prop_assert_eq!(sale.price, due.less(codes.gift_sum()));
+        prop_assert_eq!(sale.price, codes.to_pay(&lines));
+        prop_assert!(codes.gift_sum() <= due);
+        if sale.gift_card.is_some() {
+            prop_assert!(sale.price == Money::ZERO || sale.price >= money(least), "{:?}", sale);
+        }
         let virtual_units: u32 = lines.iter().filter(|line| line.item().virtual_only).map(|line| line.count).sum();
         prop_assert_eq!(sale.virtual_currency, money(7).times(virtual_units));
         let held = held(&sale.lines, &OrderEffects::default());
@@ -200,7 +217,7 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
         let mut sold = sold.clone();
         sold.extend([(ItemId::new(1), units_sold)]);
         let priced = price_lines(&lines, &items, &sold, &ledger);
-        let Err(refusal) = sale(&priced, None, &payments, payer) else { break };
+        let Err(refusal) = sale(&priced, &AppliedCodes::default(), &payments, payer) else { break };
         assert!(!found.contains(&refusal), "{refusal} again");
         match &refusal {
             CheckoutRefusal::Empty => lines = vec![bought.clone(), line(2, 2, 1)],
@@ -253,7 +270,7 @@ fn the_largest_charge_can_be_paid_and_one_minor_unit_more_cannot() {
         let items = items([Item { price, ..item(1, 0) }]);
         let (lines, sold, ledger) = ([line(1, 1, 1)], Sold::new(), Ledger::default());
         let priced = price_lines(&lines, &items, &sold, &ledger);
-        assert_eq!(sale(&priced, None, &Payments::default(), RICH).is_ok(), is_payable);
+        assert_eq!(sale(&priced, &AppliedCodes::default(), &Payments::default(), RICH).is_ok(), is_payable);
     }
 }
 
@@ -320,13 +337,13 @@ fn everybody_may_own_what_their_limits_and_steps_allow() {
     };
     let player = |name: &str| Beneficiary::player(&PlayerName::parse(name).unwrap());
     assert_eq!(limits.len(), 3);
-    assert_eq!(of(&Beneficiary::Buyer), [(1, 1, 1, Some(3)), (5, 0, 5, None), (6, 0, 5, None)]);
+    assert_eq!(of(&Beneficiary::Buyer), [(1, 1, 1, Some(3)), (6, 0, 5, None), (5, 0, 5, None)]);
     assert_eq!(of(&player("ann_1")), [(1, 1, 1, Some(3))]);
-    assert_eq!(of(&player("bob_2")), [(5, 0, 5, None), (6, 0, 5, None)]);
+    assert_eq!(of(&player("bob_2")), [(6, 0, 5, None), (5, 0, 5, None)]);
 }
 
 #[test]
-fn only_bought_units_and_the_code_that_was_used_leave_the_cart() {
+fn only_bought_units_and_the_codes_that_were_used_leave_the_cart() {
     let bought = |id: u64, item: u64, count: u32| OrderLine {
         chosen: Some(Chosen {
             line: LineId::new(id),
@@ -337,10 +354,13 @@ fn only_bought_units_and_the_code_that_was_used_leave_the_cart() {
         }),
         ..OrderLine::new(ItemId::new(item), count, Money::ZERO)
     };
-    let used = AppliedCode::from(&card(5));
     let mut cart = Cart::empty(UserId::new(1));
     cart.lines = vec![line(1, 1, 2), line(2, 2, 5), line(3, 3, 1), line(4, 4, 1)];
-    cart.code = Some(used);
+    let (Code::Gift(gift_card), Code::Coupon(coupon)) = (card(5), coupon(&json!({ "amount": 1 }))) else {
+        unreachable!()
+    };
+    cart.gift_card = Some(AppliedGiftCard::entered_by(Login::Proven, &gift_card));
+    cart.coupon = Some(AppliedCoupon::from(&coupon));
     let order = [
         bought(1, 1, 2),
         bought(2, 2, 3),
@@ -351,6 +371,9 @@ fn only_bought_units_and_the_code_that_was_used_leave_the_cart() {
     let after = without_bought(&cart, &order, &[&text("card")]);
     let rest: Vec<(u64, u32)> = after.lines.iter().map(|line| (line.id.get(), line.count)).collect();
     assert_eq!(rest, [(2, 2), (3, 1), (4, 1)]);
-    assert_eq!((after.code, after.version), (None, cart.version));
-    assert!(without_bought(&cart, &order, &[&text("coupon")]).code.is_some());
+    assert_eq!((after.gift_card, &after.coupon, after.version), (None, &cart.coupon, cart.version));
+    let after = without_bought(&cart, &order, &[&text("coupon")]);
+    assert_eq!((&after.gift_card, after.coupon), (&cart.gift_card, None));
+    let after = without_bought(&cart, &order, &[&text("coupon"), &text("card")]);
+    assert_eq!((after.gift_card, after.coupon), (None, None));
 }

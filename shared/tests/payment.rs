@@ -1,7 +1,11 @@
 //! What is done about an order when its provider was asked: every state of a payment and of an order.
 
-use shared::model::{InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus};
-use shared::rules::payment::{Decision, PaymentState, Progress, decide};
+use shared::model::{
+    Drained, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, ProviderAccount, ProviderCheckout,
+    RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed,
+};
+use shared::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_drained, origin};
+use shared::rules::refund::{NextStep, RefundRefusal, next_step};
 
 fn money(minor: i64) -> Money {
     Money::from_minor(minor)
@@ -22,21 +26,32 @@ fn order(status: OrderStatus, price: Money) -> Order {
     }
 }
 
+/// How a payment agrees with its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Agrees {
+    Fully,
+    /// It is of another amount or currency.
+    NotInSum,
+    /// It names another order, or is of another mode.
+    NotAtAll,
+}
+
 /// What is expected of every payment, order and hold.
 #[expect(clippy::match_same_arms, reason = "a table, in the order of the rules")]
-fn expected(progress: Progress, status: OrderStatus, is_held: bool, is_right: bool, refunded: i64) -> &'static str {
+fn expected(progress: Progress, status: OrderStatus, is_held: bool, agrees: Agrees, refunded: i64) -> &'static str {
     use OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};
     match (progress, status) {
         (Progress::Open | Progress::Processing, _) | (Progress::Paid, Refunded) => "nothing",
         (Progress::Expired, Pending) => "cancel",
         (Progress::Failed, Pending) => "fail",
         (Progress::Expired | Progress::Failed, _) => "nothing",
-        (Progress::Paid, _) if !is_right => "review",
-        (Progress::Paid, Paid) if refunded == 0 => "nothing",
-        (Progress::Paid, Paid) if refunded < 300 => "refund in part",
-        (Progress::Paid, Paid) => "refund",
+        (Progress::Paid, _) if agrees == Agrees::NotAtAll => "review",
+        (Progress::Paid, Paid) if refunded == 300 => "refund",
         (Progress::Paid, Pending) if refunded == 300 => "cancel",
         (Progress::Paid, Failed | Cancelled) if refunded == 300 => "nothing",
+        (Progress::Paid, _) if agrees == Agrees::NotInSum => "review",
+        (Progress::Paid, Paid) if refunded == 0 => "nothing",
+        (Progress::Paid, Paid) => "refund in part",
         (Progress::Paid, _) if is_held => "pay",
         (Progress::Paid, _) => "pay or refund",
     }
@@ -52,6 +67,9 @@ fn name(decision: Decision) -> &'static str {
         Decision::End(_) => "?",
         Decision::Refund => "refund",
         Decision::RefundInPart(_) => "refund in part",
+        Decision::RefundFailed(_) => "refund failed",
+        Decision::FinishRefund => "finish refund",
+        Decision::EndReview => "end review",
         Decision::Review(_) => "review",
     }
 }
@@ -62,6 +80,7 @@ type Change = fn(&mut PaymentState);
 fn every_state_of_a_payment_and_an_order_is_decided() {
     let progresses = [Progress::Open, Progress::Expired, Progress::Processing, Progress::Failed, Progress::Paid];
     let right = |progress: Progress, refunded: i64| PaymentState {
+        session: "session".to_owned(),
         order: Some(InternalId::new("order")),
         amount: money(300),
         currency: "eur".to_owned(),
@@ -69,12 +88,14 @@ fn every_state_of_a_payment_and_an_order_is_decided() {
         progress,
         intent: Some("intent".to_owned()),
         refunded: money(refunded),
+        failed_refunds: Money::ZERO,
+        attempts: Vec::new(),
     };
-    let wrong: [Change; 4] = [
-        |state| state.order = Some(InternalId::new("another")),
-        |state| state.amount = Money::from_minor(299),
-        |state| state.currency = "usd".to_owned(),
-        |state| state.same_mode = false,
+    let wrong: [(Agrees, Change); 4] = [
+        (Agrees::NotAtAll, |state| state.order = Some(InternalId::new("another"))),
+        (Agrees::NotInSum, |state| state.amount = Money::from_minor(299)),
+        (Agrees::NotInSum, |state| state.currency = "usd".to_owned()),
+        (Agrees::NotAtAll, |state| state.same_mode = false),
     ];
     for progress in progresses {
         for status in OrderStatus::ALL {
@@ -85,12 +106,12 @@ fn every_state_of_a_payment_and_an_order_is_decided() {
                     let state = right(progress, refunded);
                     let decided = name(decide(&order, &effects, &state));
                     let note = format!("{progress:?} {status:?} held: {is_held} refunded: {refunded}");
-                    assert_eq!(decided, expected(progress, status, is_held, true, refunded), "{note}");
-                    for change in wrong {
+                    assert_eq!(decided, expected(progress, status, is_held, Agrees::Fully, refunded), "{note}");
+                    for (agrees, change) in wrong {
                         let mut state = state.clone();
                         change(&mut state);
                         let decided = name(decide(&order, &effects, &state));
-                        assert_eq!(decided, expected(progress, status, is_held, false, refunded), "{note}, wrong");
+                        assert_eq!(decided, expected(progress, status, is_held, agrees, refunded), "{note}, wrong");
                         // An operator is notified once.
                         let told = OrderEffects { review: Some(String::new()), ..effects.clone() };
                         assert_ne!(name(decide(&order, &told, &state)), "review", "{note}");
@@ -105,6 +126,7 @@ fn every_state_of_a_payment_and_an_order_is_decided() {
 fn a_refund_that_is_noted_already_changes_nothing() {
     let order = order(OrderStatus::Paid, money(300));
     let state = PaymentState {
+        session: "session".to_owned(),
         order: Some(InternalId::new("order")),
         amount: money(300),
         currency: "EUR".to_owned(),
@@ -112,12 +134,194 @@ fn a_refund_that_is_noted_already_changes_nothing() {
         progress: Progress::Paid,
         intent: None,
         refunded: money(100),
+        failed_refunds: Money::ZERO,
+        attempts: Vec::new(),
     };
     let noted = |refunded: i64| OrderEffects { refunded: money(refunded), ..OrderEffects::default() };
-    assert_eq!(decide(&order, &noted(99), &state), Decision::RefundInPart(money(100)));
+    assert_eq!(
+        decide(&order, &noted(99), &state),
+        Decision::RefundInPart(Refunds { refunded: money(100), failed: Money::ZERO, unreturned: Money::ZERO })
+    );
     assert_eq!(decide(&order, &noted(100), &state), Decision::Nothing);
     assert_eq!(decide(&order, &noted(101), &state), Decision::Nothing);
     let free = Order { price: Money::ZERO, status: OrderStatus::Pending, ..order };
     let state = PaymentState { amount: Money::ZERO, refunded: Money::ZERO, ..state };
     assert_eq!(decide(&free, &OrderEffects { held: true, ..OrderEffects::default() }, &state), Decision::Pay);
+}
+
+/// A payment of 300 of which so much is refunded, and so much failed.
+fn payment(refunded: i64, failed: i64) -> PaymentState {
+    PaymentState {
+        session: "cs_1".to_owned(),
+        order: Some(InternalId::new("order")),
+        amount: money(300),
+        currency: "eur".to_owned(),
+        same_mode: true,
+        progress: Progress::Paid,
+        intent: Some("intent".to_owned()),
+        refunded: money(refunded),
+        failed_refunds: money(failed),
+        attempts: Vec::new(),
+    }
+}
+
+fn attempt(after: i64, outcome: Option<RefundOutcome>) -> RefundAttempt {
+    RefundAttempt { number: 1, before: Money::ZERO, after: money(after), at: 0, outcome, reason: None }
+}
+
+#[test]
+fn of_two_reads_the_one_with_more_failures_is_the_newer_one() {
+    use OrderStatus::{Cancelled, Paid, Refunded};
+    let noted = |status: OrderStatus, refunded: i64, failed: i64, unreturned: i64| {
+        let effects = OrderEffects {
+            refunded: money(refunded),
+            failed_refunds: money(failed),
+            unreturned: money(unreturned),
+            ..OrderEffects::default()
+        };
+        move |state: PaymentState| match decide(&order(status, money(300)), &effects, &state) {
+            Decision::RefundInPart(sums) | Decision::RefundFailed(sums) => {
+                Some((sums.refunded.minor(), sums.failed.minor(), sums.unreturned.minor()))
+            }
+            Decision::Nothing => None,
+            other => panic!("{other:?}"),
+        }
+    };
+    // A refund of 100 fails, and is made again.
+    assert_eq!(noted(Paid, 100, 0, 0)(payment(0, 100)), Some((0, 100, 100)));
+    assert_eq!(noted(Paid, 0, 100, 100)(payment(100, 0)), None, "an older read");
+    assert_eq!(noted(Paid, 0, 100, 100)(payment(0, 100)), None);
+    assert_eq!(noted(Paid, 0, 100, 100)(payment(100, 100)), Some((100, 100, 0)));
+    assert_eq!(noted(Paid, 100, 100, 0)(payment(0, 100)), None, "an older read");
+    // Of two parts the smaller one fails.
+    assert_eq!(noted(Paid, 150, 0, 0)(payment(100, 50)), Some((100, 50, 50)));
+    // An order that is not paid is marked, and an operator's own REFUNDED is not.
+    for status in [Refunded, Cancelled] {
+        assert_eq!(noted(status, 0, 0, 0)(payment(0, 300)), Some((0, 300, 300)));
+        assert_eq!(noted(status, 0, 300, 300)(payment(0, 300)), None);
+        assert_eq!(noted(status, 0, 300, 300)(payment(300, 300)), Some((300, 300, 0)));
+        assert_eq!(noted(status, 0, 300, 0)(payment(0, 300)), None, "an older read");
+    }
+    assert_eq!(noted(Refunded, 0, 0, 0)(payment(0, 0)), None);
+}
+
+#[test]
+fn a_late_payment_whose_refund_was_begun_is_never_paid() {
+    for held in [false, true] {
+        for (outcome, found) in [
+            (None, "finish refund"),
+            (Some(RefundOutcome::Refused), "review"),
+            (Some(RefundOutcome::Abandoned), "review"),
+            (Some(RefundOutcome::Refunded), "nothing"),
+            (Some(RefundOutcome::Failed), "nothing"),
+        ] {
+            let effects = OrderEffects { refund: Some(attempt(300, outcome)), held, ..OrderEffects::default() };
+            let decided = decide(&order(OrderStatus::Cancelled, money(300)), &effects, &payment(0, 0));
+            assert_eq!(name(decided), found, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn what_an_operator_has_decided_is_not_asked_again() {
+    let reviewed = |outcome| OrderEffects {
+        reviewed: Some(Reviewed { reason: String::new(), outcome, at: 0 }),
+        ..OrderEffects::default()
+    };
+    let other = |refunded| PaymentState { amount: money(150), ..payment(refunded, 0) };
+    let decided =
+        |status, effects: &OrderEffects, refunded| decide(&order(status, money(300)), effects, &other(refunded));
+    let accepted = reviewed(ReviewOutcome::Accepted);
+    assert_eq!(decided(OrderStatus::Paid, &accepted, 0), Decision::Nothing);
+    let half = Refunds { refunded: money(150), failed: Money::ZERO, unreturned: Money::ZERO };
+    assert_eq!(decided(OrderStatus::Paid, &accepted, 75), Decision::RefundInPart(half), "in proportion");
+    assert_eq!(decided(OrderStatus::Paid, &accepted, 150), Decision::Refund);
+    let refunded = reviewed(ReviewOutcome::Refunded);
+    assert_eq!(decided(OrderStatus::Cancelled, &refunded, 150), Decision::Nothing);
+    let in_review = OrderEffects { review: Some("why".to_owned()), ..OrderEffects::default() };
+    assert_eq!(decided(OrderStatus::Cancelled, &in_review, 0), Decision::Nothing);
+    assert_eq!(decided(OrderStatus::Cancelled, &in_review, 150), Decision::EndReview);
+    assert_eq!(decided(OrderStatus::Pending, &in_review, 150), Decision::End(OrderStatus::Cancelled));
+}
+
+#[test]
+fn the_next_step_towards_a_total_is_never_a_second_refund() {
+    let with = |attempt: Option<RefundAttempt>| OrderEffects { refund: attempt, ..OrderEffects::default() };
+    let step =
+        |effects: &OrderEffects, refunded, total, now| next_step(effects, &payment(refunded, 0), money(total), now);
+    let none = with(None);
+    let Ok(NextStep::Begin(first)) = step(&none, 0, 100, 7) else { panic!("not begun") };
+    assert_eq!((first.number, first.before, first.after, first.at), (1, Money::ZERO, money(100), 7));
+    assert_eq!(step(&none, 100, 100, 0), Ok(NextStep::Done));
+    assert_eq!(step(&none, 101, 100, 0), Err(RefundRefusal::Exceeded { refunded: money(101) }));
+    for total in [-1, 0, 301] {
+        assert_eq!(step(&none, 0, total, 0), Err(RefundRefusal::Bounds { amount: money(300) }));
+    }
+    let open = with(Some(attempt(100, None)));
+    let resumed = RefundAttempt { at: 5, ..attempt(100, None) };
+    assert_eq!(step(&open, 0, 100, 5), Ok(NextStep::Resume(resumed)));
+    for total in [99, 101, 300] {
+        assert_eq!(step(&open, 0, total, 5), Err(RefundRefusal::Unfinished { total: money(100) }));
+    }
+    assert_eq!(step(&open, 30, 100, 5), Err(RefundRefusal::Unclear { seconds: 595 }));
+    assert_eq!(step(&open, 30, 100, 600), Ok(NextStep::Abandon(attempt(100, None))));
+    for outcome in [RefundOutcome::Refused, RefundOutcome::Failed, RefundOutcome::Abandoned, RefundOutcome::Refunded] {
+        let Ok(NextStep::Begin(next)) = step(&with(Some(attempt(100, Some(outcome)))), 30, 100, 0) else {
+            panic!("not begun")
+        };
+        assert_eq!((next.number, next.amount()), (2, money(70)));
+    }
+}
+
+fn account(id: Option<&str>, live: bool) -> ProviderAccount {
+    ProviderAccount { id: id.map(str::to_owned), live }
+}
+
+#[test]
+fn a_checkout_is_ours_only_if_account_and_mode_are_known_and_the_same() {
+    let (test, live) = (Some("cs_test_a1"), Some("cs_live_a1"));
+    for (account_then, live_then, session, ours, expected) in [
+        (Some("acct_1"), Some(false), None, account(Some("acct_1"), false), Origin::Own),
+        (Some("acct_1"), Some(true), test, account(Some("acct_1"), true), Origin::Own),
+        (Some("acct_1"), Some(false), test, account(Some("acct_2"), false), Origin::Other),
+        (Some("acct_1"), Some(false), test, account(Some("acct_1"), true), Origin::Other),
+        (Some("acct_1"), Some(false), test, account(None, true), Origin::Other),
+        (Some("acct_1"), Some(false), test, account(None, false), Origin::Unknown),
+        // Orders from before account and mode were stored: the id says the mode.
+        (None, None, test, account(Some("acct_1"), true), Origin::Other),
+        (None, None, live, account(None, false), Origin::Other),
+        (None, None, live, account(Some("acct_1"), true), Origin::Unknown),
+        (None, None, Some("cs_other"), account(Some("acct_1"), true), Origin::Unknown),
+        (None, None, None, account(Some("acct_1"), true), Origin::Unknown),
+        (Some("acct_1"), None, None, account(Some("acct_1"), true), Origin::Unknown),
+    ] {
+        let checkout = ProviderCheckout {
+            session: session.map(str::to_owned),
+            url: None,
+            intent: None,
+            expires_at: 0,
+            storefront: String::new(),
+            delayed: false,
+            asked_at: None,
+            account: account_then.map(str::to_owned),
+            live: live_then,
+        };
+        assert_eq!(origin(&checkout, &ours), expected, "{checkout:?} {ours:?}");
+    }
+}
+
+#[test]
+fn an_account_is_drained_unless_it_is_certainly_another() {
+    let drained = |id, live| Some(Drained { account: account(id, live), since: 0 });
+    for (mark, ours, expected) in [
+        (None, account(Some("acct_1"), false), false),
+        (drained(Some("acct_1"), false), account(Some("acct_1"), false), true),
+        (drained(Some("acct_1"), false), account(None, false), true),
+        (drained(None, false), account(Some("acct_1"), false), true),
+        (drained(Some("acct_1"), false), account(Some("acct_2"), false), false),
+        (drained(Some("acct_1"), false), account(Some("acct_1"), true), false),
+        (drained(None, true), account(None, false), false),
+    ] {
+        assert_eq!(is_drained(mark.as_ref(), &ours), expected, "{mark:?} {ours:?}");
+    }
 }

@@ -10,7 +10,7 @@ use shared::model::{
     PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
 };
 use shared::rules::cart::{PricedLine, price_lines, sums};
-use shared::rules::code::{CodeRefusal, judge, taken_off, usable};
+use shared::rules::code::{CodeInputs, CodeRefusal, judge, taken_off, usable};
 use shared::rules::pricing::availability;
 use std::sync::Arc;
 
@@ -123,8 +123,13 @@ fn gift(balance: i64) -> GiftCard {
     }
 }
 
+/// A cart without a coupon, in a store without a least amount.
+const fn inputs<'a>(lines: &'a [PricedLine<'a>]) -> CodeInputs<'a> {
+    CodeInputs { lines, coupon_sum: Money::ZERO, least: Money::ZERO }
+}
+
 fn off(code: &Code, lines: &[PricedLine<'_>]) -> Option<Money> {
-    judge(Some(code), 0, lines, NOW).ok().map(|applied| applied.sum)
+    judge(Some(code), 0, inputs(lines), NOW).ok().map(|applied| applied.sum)
 }
 
 proptest! {
@@ -334,9 +339,9 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     (worst.max_uses, worst.uses, worst.max_uses_per_user) = (Some(1), 1, Some(1));
     worst.minimum = Money::from_minor(2_000);
     let refusal = |coupon: &Coupon, uses, lines: &[PricedLine<'_>]| {
-        judge(Some(&Code::Coupon(coupon.clone())), uses, lines, NOW).unwrap_err()
+        judge(Some(&Code::Coupon(coupon.clone())), uses, inputs(lines), NOW).unwrap_err()
     };
-    assert_eq!(judge(None, 0, &cart, NOW).unwrap_err(), CodeRefusal::Unknown);
+    assert_eq!(judge(None, 0, inputs(&cart), NOW).unwrap_err(), CodeRefusal::Unknown);
     assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::NotValidNow);
     worst.active = true;
     worst.starts_at = Some(NOW + 1);

@@ -13,7 +13,7 @@ mod look_alikes;
 mod redirects;
 mod scripts;
 mod sizes;
-mod tokens;
+pub mod tokens;
 
 use serde_json::{Value, json};
 use tests::{Reply, TestStore};

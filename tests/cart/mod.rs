@@ -4,6 +4,7 @@
 
 mod accept_coupon;
 mod add;
+mod both_codes;
 mod change_price;
 mod changes;
 mod get;

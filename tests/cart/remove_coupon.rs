@@ -15,7 +15,7 @@ async fn the_code_is_removed_and_nothing_else_changes() {
     insta::assert_json_snapshot!(reply.json());
     assert_eq!(reply.header("cache-control"), "no-store");
     let after = stored(&store, RICH).await.unwrap();
-    assert_eq!(after, Cart { code: None, version: before.version + 1, ..before });
+    assert_eq!(after, Cart { coupon: None, version: before.version + 1, ..before });
     let cart = view(&store, RICH).await["cart"].clone();
     assert_eq!([&cart["coupon_code"], &cart["gift_code"]], [&json!(""), &json!("")]);
 }
@@ -28,7 +28,7 @@ async fn if_there_is_none_the_message_says_so_and_nothing_is_written() {
         assert_eq!(reply.json(), json!({ "success": false, "message": "No coupon is on your cart." }));
     }
     assert_eq!(store.calls.writes(), 0);
-    assert!(stored(&store, WORN).await.unwrap().code.is_some(), "a code of the other kind stays");
+    assert!(stored(&store, WORN).await.unwrap().gift_card.is_some(), "a code of the other kind stays");
 }
 
 #[tokio::test]

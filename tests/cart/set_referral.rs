@@ -153,7 +153,7 @@ async fn the_rest_of_the_cart_does_not_change() {
     let before = stored(&store, WORN).await.unwrap();
     set(&store, WORN, "toadmail").await;
     let after = stored(&store, WORN).await.unwrap();
-    assert_eq!((after.code, after.next_line, after.version), (before.code, before.next_line, before.version + 1));
+    assert_eq!((after.coupon, after.next_line, after.version), (before.coupon, before.next_line, before.version + 1));
     assert!(outcome(&ask(&store, "/cart/removeReferral", WORN).await).0);
 }
 

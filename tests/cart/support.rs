@@ -3,8 +3,8 @@
 use publish::Compiled;
 use serde_json::{Value, json};
 use shared::model::{
-    AppliedCode, Cart, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Line, LineId, Money, Percent,
-    PlayerName, Referral, Scope, UserId,
+    AppliedCoupon, AppliedGiftCard, Cart, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Line, LineId,
+    Login, Money, Percent, PlayerName, Referral, Scope, UserId,
 };
 use shared::store::codec::{Item, decode_live, encode_live, key_attributes};
 use shared::store::keys;
@@ -150,9 +150,12 @@ pub fn cart_of(name: &str, lines: &[(u64, u32)]) -> Cart {
     Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user(name)) }
 }
 
-/// The same cart with a code on it.
+/// The same cart with a code on it, which is of no login by name.
 pub fn with_code(cart: Cart, code: &Code) -> Cart {
-    Cart { code: Some(AppliedCode { code: code.text().clone(), id: code.id(), kind: code.kind() }), ..cart }
+    match code {
+        Code::Coupon(coupon) => Cart { coupon: Some(AppliedCoupon::from(coupon)), ..cart },
+        Code::Gift(gift) => Cart { gift_card: Some(AppliedGiftCard::entered_by(Login::Proven, gift)), ..cart },
+    }
 }
 
 pub fn text(code: &str) -> CodeText {

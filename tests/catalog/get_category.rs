@@ -223,7 +223,7 @@ async fn comparison_rows_are_in_the_order_of_their_sorting_and_cells_name_them()
     assert_eq!(all(rows, "type"), ["text", "text", "boolean", "text"]);
     let knight = &by_id(&ranks["items"], 102)["comparison"];
     assert_eq!(all(knight, "comparison_id"), [1, 2, 3, 4]);
-    assert_eq!(all(knight, "value"), ["4", "25", "true", "By the window"]);
+    assert_eq!(all(knight, "value"), ["4", "25", "✓", "By the window"]);
     let passes = detail(&store, "Pebble", "ranks/passes").await;
     assert_eq!(by_id(&passes["items"], 106)["comparison"], json!([]));
     assert_eq!(detail(&store, "Pebble", "crates").await["category"]["comparison"], json!([]));

@@ -2,6 +2,9 @@
 
 use crate::support::{all, fields, item, republish};
 use serde_json::{Value, json};
+use shared::model::{Donations, Money};
+use shared::store::codec::encode_live;
+use shared::store::{keys, read_live};
 use std::time::Duration;
 use tests::{Call, TestStore};
 
@@ -128,6 +131,19 @@ async fn the_last_ten_paid_orders_with_an_owner_are_shown_newest_first() {
     assert_eq!(json!(all(recent, "amount")), json!([1.5, 10.99, 2, 7.99, 6, 10.84, 8.98, 9.96, 25, 9]));
     let currencies = ["EUR", "EUR", "EUR", "EUR", "EUR", "USD", "EUR", "EUR", "EUR", "EUR"];
     assert_eq!(all(recent, "currency"), currencies);
+}
+
+#[tokio::test]
+async fn an_order_that_cost_nothing_is_not_shown_although_it_is_in_the_list() {
+    let store = TestStore::open().await;
+    let key = keys::donations();
+    let mut donations: Donations = read_live(&store.db, &key).await.unwrap().unwrap();
+    donations.recent[0].amount = Money::ZERO;
+    let put = store.db.client().put_item().table_name(store.db.table());
+    put.set_item(Some(encode_live(&key, &donations).unwrap())).send().await.unwrap();
+    let settings = settings(&store).await;
+    assert_eq!(all(&settings["recentDonators"], "username").len(), 9);
+    assert_eq!(settings["recentDonators"][0]["username"], "Thornwick");
 }
 
 #[tokio::test]

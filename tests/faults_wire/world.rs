@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tests::{Call, Dump, Endpoint, Instance, Proxy, Reply, Stable, TestStore, WireFault};
+use tests::{Call, Dump, Endpoint, Instance, Proxy, Reply, Stable, TestStore, WireFault, configure};
 
 /// The next ids of the two runs that are compared to find out what differs between runs.
 const SEQUENCES: [u64; 2] = [700_000, 800_000];
@@ -79,11 +79,11 @@ impl World {
             Pacing::Shortened => TestStore::open_behind_proxy().await,
         };
         let platform = Proxy::start(&store.chat_platform).await;
-        let configured = local::chat::configure(&store.db, |config| {
+        let configured = configure(&store.db, |config| {
             config.chat.token_url = format!("{}/token", platform.endpoint());
             config.chat.user_url = format!("{}/user", platform.endpoint());
         });
-        configured.await.unwrap().unwrap();
+        configured.await;
         Dump::read(&store).await.set_sequences(&store, SEQUENCES[0]).await;
         let before = Dump::read(&store).await;
         Self { store, database, platform, before }

@@ -10,6 +10,7 @@
 
 mod calls;
 mod clock;
+mod configure;
 pub mod conformance;
 mod cut;
 mod database;
@@ -24,6 +25,7 @@ mod wire;
 
 pub use calls::{Calls, operation};
 pub use clock::{NOW, TestClock};
+pub use configure::configure;
 pub use cut::Cut;
 pub use database::{TWO_CHAINS, needs_embedded_engine};
 pub use endpoints::{Endpoint, endpoints};
@@ -31,6 +33,6 @@ pub use faults::{Fault, Faults};
 pub use instances::{CartTrace, Instance, spread};
 pub use proxy::{Exchange, Proxy};
 pub use request::{Call, Reply, event, event_names};
-pub use store::{TestStore, repository, template};
+pub use store::{TestStore, repository, sample_files, template};
 pub use table::{Dump, Stable};
 pub use wire::WireFault;

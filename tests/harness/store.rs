@@ -2,6 +2,7 @@
 
 use crate::calls::Calls;
 use crate::clock::{NOW, TestClock};
+use crate::configure::configure;
 use crate::conformance;
 use crate::database::{self, Database};
 use crate::faults::Faults;
@@ -15,6 +16,7 @@ use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
 use local::stripe::{self, StandIn};
+use publish::files::StoreFiles;
 use serde_json::Value;
 use shared::clock::Clock;
 use shared::model::UserId;
@@ -44,8 +46,9 @@ pub fn template() -> &'static Template {
 }
 
 fn with_parameters(parameters: &[(&str, &str)]) -> Template {
+    let given = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let parameters: BTreeMap<String, String> =
-        parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        std::iter::once(("Payments".to_owned(), "true".to_owned())).chain(given).collect();
     Template::read(&repository().join("template.yaml"), &parameters).expect("template.yaml is sound")
 }
 
@@ -55,8 +58,20 @@ static KEYS: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The sample store from its files, read once.
-static SAMPLE: LazyLock<Store> =
-    LazyLock::new(|| Store::read(&repository().join("infra/sample-store"), NOW).expect("the sample store is sound"));
+static SAMPLE: LazyLock<Store> = LazyLock::new(|| {
+    let files = sample_files();
+    let compiled = publish::compile(&files).expect("the sample store is sound");
+    let live = publish::live::read_live(&repository().join("infra/sample-store"), &files, NOW);
+    Store { compiled, live: live.expect("the sample store is sound") }
+});
+
+/// The sample store's files, without guest mode: the documented interface has none, and tests switch it on.
+#[must_use]
+pub fn sample_files() -> StoreFiles {
+    let mut files = publish::read(&repository().join("infra/sample-store")).expect("the sample store is sound");
+    files.store.content.guest_mode = false;
+    files
+}
 
 /// A store with everything that a test inspects.
 #[derive(Debug)]
@@ -136,12 +151,11 @@ impl TestStore {
         assert!(loaded, "the table was empty");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         self.chat_platform = chat::url_of(&listener).expect("an address");
-        let config = chat::configure(&self.db, |config| {
-            let authorize_url = config.chat.authorize_url.clone();
-            chat::point_endpoints(&mut config.chat, &self.chat_platform);
-            config.chat.authorize_url = authorize_url;
+        let config = configure(&self.db, |config| {
+            config.chat.token_url = format!("{}/token", self.chat_platform);
+            config.chat.user_url = format!("{}/user", self.chat_platform);
         });
-        let chat = config.await.expect("a database that responds").expect("a published store").chat;
+        let chat = config.await.chat;
         let client = chat::Client { id: chat.client_id, redirect_url: chat.redirect_url };
         tokio::spawn(chat::serve(listener, ChatPlatform::new(client)));
         self
@@ -258,6 +272,12 @@ impl TestStore {
         self.restart();
     }
 
+    /// Deploys other values of the template's parameters.
+    pub fn set_parameters(&mut self, parameters: &[(&str, &str)]) {
+        *self.functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
+        self.restart();
+    }
+
     /// Deploys another address of the payment provider.
     pub fn set_payment_provider(&mut self, url: &str) {
         self.surroundings.stripe = Some(url.to_owned());
@@ -266,8 +286,7 @@ impl TestStore {
 
     /// Lets buyers pay by methods that confirm later.
     pub async fn delay_payments(&mut self) {
-        let changed = chat::configure(&self.db, |config| config.payments.delayed = true).await;
-        changed.expect("the configuration can be changed");
+        configure(&self.db, |config| config.payments.delayed = true).await;
         self.restart();
     }
 

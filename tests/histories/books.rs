@@ -50,7 +50,8 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
         cart: Cart {
             lines: cart.lines.iter().map(line_of_cart).collect(),
             next: u8::try_from(cart.next_line).unwrap().max(1),
-            code: cart.code.as_ref().map(|code| place(codes, code.code.as_str())),
+            coupon: cart.coupon.as_ref().map(|coupon| place(codes, coupon.code.as_str())),
+            card: cart.gift_card.is_some(),
             referral: cart.referral.as_ref().map(|code| place(&REFERRALS.map(ToOwned::to_owned), code.as_str())),
             checkout: cart.checkout.as_ref().and_then(|open| place_of(open.order.as_str())),
             changed: false,
@@ -90,11 +91,10 @@ pub async fn orders_of(bench: &Bench, user: UserId) -> Vec<StoredOrder> {
 
 fn made(stored: &StoredOrder, codes: &[String; 3]) -> Made {
     let card = stored.effects.gift_card.as_ref();
-    let code = stored.effects.coupon.as_ref().or_else(|| card.map(|payment| &payment.code));
     Made {
         id: stored.order.internal_id.to_string(),
         lines: stored.order.lines.iter().map(line_of_order).collect(),
-        code: code.map(|code| place(codes, code.as_str())),
+        coupon: stored.effects.coupon.as_ref().map(|coupon| place(codes, coupon.as_str())),
         from_card: card.map_or(0, |payment| payment.amount.minor()),
         price: stored.order.price.minor(),
     }

@@ -1,6 +1,7 @@
 //! The cart in the model (rules.md, "Carts" and "Adding and changing lines").
 
-use super::checkout::after_code;
+use super::checkout::after_codes;
+use super::model::Made;
 use super::ops::{CartOp, Said};
 use super::shop::{ANY_PRICE, CARD, LIMITED, OPTIONS, SERVERS, Version, price};
 
@@ -17,7 +18,9 @@ pub struct Line {
 pub struct Cart {
     pub lines: Vec<Line>,
     pub next: u8,
-    pub code: Option<u8>,
+    pub coupon: Option<u8>,
+    /// Whether the gift card is on it.
+    pub card: bool,
     pub referral: Option<u8>,
     /// The order whose checkout the cart remembers, by its place.
     pub checkout: Option<usize>,
@@ -27,7 +30,7 @@ pub struct Cart {
 
 impl Default for Cart {
     fn default() -> Self {
-        Self { lines: Vec::new(), next: 1, code: None, referral: None, checkout: None, changed: false }
+        Self { lines: Vec::new(), next: 1, coupon: None, card: false, referral: None, checkout: None, changed: false }
     }
 }
 
@@ -40,7 +43,7 @@ impl Cart {
     /// What the cart costs after its coupon, and what a gift card with this balance pays of it.
     pub fn total(&self, version: Version, balance: i64) -> (i64, i64) {
         let cost = |line: &Line| price(line.item, line.choice, version) * i64::from(line.count);
-        after_code(&self.lines.iter().map(cost).collect::<Vec<_>>(), self.code, balance)
+        after_codes(&self.lines.iter().map(cost).collect::<Vec<_>>(), self.coupon, if self.card { balance } else { 0 })
     }
 
     /// Whether these are the lines of an order for this cart. An order has no price that the buyer chose; its total tells.
@@ -50,14 +53,15 @@ impl Cart {
     }
 
     /// Removes what was bought. Units and lines that were added meanwhile stay.
-    pub fn remove_bought(&mut self, bought: &[Line], code: Option<u8>) {
+    pub fn remove_bought(&mut self, made: &Made) {
         for line in &mut self.lines {
             let of_line = |sold: &&Line| (sold.id, sold.item) == (line.id, line.item);
-            let sold: u16 = bought.iter().filter(of_line).map(|sold| sold.count).sum();
+            let sold: u16 = made.lines.iter().filter(of_line).map(|sold| sold.count).sum();
             line.count = line.count.saturating_sub(sold);
         }
         self.lines.retain(|line| line.count > 0);
-        self.code.take_if(|on_cart| Some(*on_cart) == code);
+        self.coupon.take_if(|on_cart| Some(*on_cart) == made.coupon);
+        self.card &= made.from_card == 0;
         self.checkout = None;
     }
 
@@ -96,15 +100,17 @@ impl Cart {
             }
             CartOp::Accept(_) if self.lines.is_empty() => vec![refused()],
             CartOp::Accept(code) => {
-                let said = match self.code {
+                let said = match self.coupon {
+                    _ if code == CARD && self.card => Said::Already,
+                    _ if code == CARD => Said::Done,
                     None => Said::Done,
                     Some(on_cart) if on_cart == code => Said::Already,
                     Some(_) => Said::Replaced,
                 };
-                vec![(said, self.changed(|cart| cart.code = Some(code))), refused()]
+                vec![(said, self.changed(|cart| cart.put(code))), refused()]
             }
-            CartOp::RemoveCoupon => self.without_code(|code| code != CARD),
-            CartOp::RemoveGiftcard => self.without_code(|code| code == CARD),
+            CartOp::RemoveCoupon => self.without_code(self.coupon.is_some(), |cart| cart.coupon = None),
+            CartOp::RemoveGiftcard => self.without_code(self.card, |cart| cart.card = false),
             CartOp::SetReferral(code) => match self.referral {
                 None => vec![(Said::Done, self.changed(|cart| cart.referral = Some(code)))],
                 Some(set) if set == code => vec![(Said::Already, self.clone())],
@@ -149,11 +155,11 @@ impl Cart {
         vec![(Said::Done, self.changed(change))]
     }
 
-    fn without_code(&self, is_kind: impl Fn(u8) -> bool) -> Vec<(Said, Self)> {
-        if self.code.is_some_and(is_kind) {
-            vec![(Said::Done, self.changed(|cart| cart.code = None))]
-        } else {
-            vec![(Said::Refused, self.clone())]
-        }
+    fn put(&mut self, code: u8) {
+        if code == CARD { self.card = true } else { self.coupon = Some(code) }
+    }
+
+    fn without_code(&self, has_one: bool, remove: impl FnOnce(&mut Self)) -> Vec<(Said, Self)> {
+        vec![if has_one { (Said::Done, self.changed(remove)) } else { (Said::Refused, self.clone()) }]
     }
 }

@@ -3,7 +3,7 @@
 
 use super::cart::Cart;
 use super::model::{Books, Buyer, Made, NoOrder, State, Status};
-use super::shop::{AMOUNT, BALANCE, CARD, LIMITED, TENTH, TENTH_USES, THREE, THREE_USES, Version};
+use super::shop::{AMOUNT, BALANCE, CARD, LEAST, LIMITED, TENTH, TENTH_USES, THREE, THREE_USES, Version};
 use std::collections::BTreeSet;
 
 impl Buyer {
@@ -15,8 +15,8 @@ impl Buyer {
     }
 
     /// How often a code is used by orders other than `except`.
-    fn uses(&self, state: &State, code: u8, except: Option<usize>) -> usize {
-        self.taken(state).filter(|(place, made)| made.code == Some(code) && Some(*place) != except).count()
+    fn uses(&self, state: &State, coupon: u8, except: Option<usize>) -> usize {
+        self.taken(state).filter(|(place, made)| made.coupon == Some(coupon) && Some(*place) != except).count()
     }
 
     fn sold(&self, state: &State) -> i64 {
@@ -29,7 +29,7 @@ impl Buyer {
 
     /// Whether a code can be used up, so that a refusal is no surprise: some order of the history uses it.
     pub fn is_used(&self, code: u8) -> bool {
-        self.made.iter().any(|made| made.code == Some(code))
+        self.made.iter().any(|made| if code == CARD { made.from_card > 0 } else { made.coupon == Some(code) })
     }
 
     /// Whether a code has nothing left that the cart could use.
@@ -51,10 +51,14 @@ impl Buyer {
         let holds = |is_so: bool| if is_so { vec![state.clone()] } else { Vec::new() };
         let absent = (0..self.made.len()).filter(|place| state.orders[*place].status == Status::Absent);
         let any_begun = || absent.clone().filter_map(|place| self.begin(state, place, versions));
-        let without_code = || {
-            let may_remove = cart.code.is_some_and(|code| self.is_used(code) || !cart.sells_more_than_limited());
-            let after = Cart { code: None, changed: true, ..cart.clone() };
-            (may_remove && cart.checkout.is_none()).then(|| State { cart: after, orders: state.orders.clone() })
+        let without_codes = || {
+            let may_remove = |code: u8| self.is_used(code) || !cart.sells_more_than_limited();
+            let coupons = [cart.coupon, None].into_iter().take(1 + usize::from(cart.coupon.is_some_and(may_remove)));
+            let cards = [cart.card, false].into_iter().take(1 + usize::from(cart.card && may_remove(CARD)));
+            let all = coupons.flat_map(|coupon| cards.clone().map(move |card| (coupon, card)));
+            let removed = all.filter(|left| cart.checkout.is_none() && *left != (cart.coupon, cart.card));
+            let after = |(coupon, card)| Cart { coupon, card, changed: true, ..cart.clone() };
+            removed.map(|left| State { cart: after(left), orders: state.orders.clone() }).collect::<Vec<_>>()
         };
         match created {
             Some(Ok(place)) => {
@@ -69,11 +73,14 @@ impl Buyer {
             }
             Some(Err(NoOrder::Empty)) => holds(cart.lines.is_empty()),
             Some(Err(NoOrder::Stock)) => holds(cart.lines.iter().any(|line| line.item == LIMITED)),
-            Some(Err(NoOrder::Least)) => holds(cart.code.is_some()),
-            Some(Err(NoOrder::CodeRemoved)) => without_code().into_iter().collect(),
+            Some(Err(NoOrder::Least)) => {
+                let total = |version: &Version| cart.total(*version, self.balance(state)).0;
+                holds(versions.iter().any(|version| (1..LEAST).contains(&total(version))))
+            }
+            Some(Err(NoOrder::CodeRemoved)) => without_codes(),
             Some(Err(NoOrder::Contention)) => any_begun().chain([state.clone()]).collect(),
             Some(Err(NoOrder::Other(_))) => Vec::new(),
-            None => any_begun().chain(without_code()).collect(),
+            None => any_begun().chain(without_codes()).collect(),
         }
     }
 
@@ -87,12 +94,12 @@ impl Buyer {
                 && made.from_card <= from_card
                 && self.sold(state) + made.units(LIMITED) <= version.limit
         };
-        let is_left = match made.code {
+        let is_left = match made.coupon {
             Some(TENTH) => self.uses(state, TENTH, None) < TENTH_USES,
             Some(THREE) => self.uses(state, THREE, None) < THREE_USES,
             _ => true,
         };
-        let is_same = cart.has_lines_of(&made.lines) && cart.code == made.code && !cart.lines.is_empty();
+        let is_same = cart.has_lines_of(&made.lines) && cart.coupon == made.coupon && !cart.lines.is_empty();
         (cart.checkout.is_none() && is_same && is_left && versions.iter().any(fits)).then(|| {
             let mut after = state.clone();
             after.orders[place].status = Status::Pending;
@@ -123,14 +130,16 @@ impl Buyer {
     }
 }
 
-/// What a code takes off lines that cost this much: the total after a coupon, and what the gift card pays of it.
-pub fn after_code(lines: &[i64], code: Option<u8>, balance: i64) -> (i64, i64) {
+/// What is left of lines that cost this much: the total after a coupon, and what a gift card with this balance pays of it.
+/// It leaves nothing or the least amount.
+pub fn after_codes(lines: &[i64], coupon: Option<u8>, balance: i64) -> (i64, i64) {
     let all: i64 = lines.iter().sum();
-    match code {
+    let total = match coupon {
         // Each line is rounded half up.
-        Some(TENTH) => (lines.iter().map(|line| line - (line + 5) / 10).sum(), 0),
-        Some(THREE) => ((all - AMOUNT).max(0), 0),
-        Some(CARD) => (all, balance.min(all)),
-        _ => (all, 0),
-    }
+        Some(TENTH) => lines.iter().map(|line| line - (line + 5) / 10).sum(),
+        Some(THREE) => (all - AMOUNT).max(0),
+        _ => all,
+    };
+    let from_card = if balance >= total { total } else { balance.min(total - LEAST).max(0) };
+    (total, from_card)
 }

@@ -226,7 +226,7 @@ impl Run {
             call: *call,
             ret: Some(*ret),
         });
-        let uses = |made: &Made| i64::from(made.code == Some(TENTH));
+        let uses = |made: &Made| i64::from(made.coupon == Some(TENTH));
         vec![
             ("units", VERSIONS[0].limit, part(&|made| made.units(LIMITED))),
             ("uses of the coupon", i64::try_from(USES).unwrap(), part(&uses)),
@@ -316,7 +316,7 @@ async fn judge(run: &Run) -> Result<Outcome, String> {
     let units: i64 = paid().map(|made| made.units(LIMITED)).sum();
     let expected = (
         BALANCE - paid().map(|made| made.from_card).sum::<i64>(),
-        paid().filter(|made| made.code == Some(TENTH)).count(),
+        paid().filter(|made| made.coupon == Some(TENTH)).count(),
         units,
     );
     if (balance, uses, sold) != expected {

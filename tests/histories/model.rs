@@ -7,14 +7,14 @@
 use super::cart::{Cart, Line};
 use super::checker::Model;
 use super::ops::{CartOp, Said, Shown};
-use super::shop::{ANY_PRICE, Version, price};
+use super::shop::{ANY_PRICE, CARD, Version, price};
 
 /// An order that was made in the history, as it is in the table at the end. None of this ever changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     pub id: String,
     pub lines: Vec<Line>,
-    pub code: Option<u8>,
+    pub coupon: Option<u8>,
     /// What the gift card pays, in cents.
     pub from_card: i64,
     /// What is left to pay.
@@ -207,7 +207,7 @@ impl Buyer {
             let mut cleared = state.clone();
             cleared.orders[place].cleared = true;
             if is_remembered {
-                cleared.cart.remove_bought(&made.lines, made.code);
+                cleared.cart.remove_bought(made);
                 // The checkout of a refunded order may be forgotten before.
                 if order.status == Status::Refunded {
                     let mut forgotten = state.clone();
@@ -288,10 +288,12 @@ impl Buyer {
                     && has_price(line, shown.cents)
             });
         let may_hide = |code: u8| !cart.sells_more_than_limited() || self.is_used(code);
-        let same_code = match (cart.code, shown.code) {
-            (Some(code), None) => may_hide(code),
-            (code, shown) => code == shown,
+        let same_coupon = match (cart.coupon, shown.coupon) {
+            (Some(coupon), None) => may_hide(coupon),
+            (coupon, shown) => coupon == shown,
         };
+        let same_card = cart.card == shown.card || cart.card && may_hide(CARD);
+        let same_code = same_coupon && same_card;
         let checkout = cart.checkout.map(|place| &self.made[place].id);
         same_lines && same_code && cart.referral == shown.referral && checkout == shown.checkout.as_ref()
     }

@@ -94,11 +94,13 @@ fn some_cart_op() -> impl Strategy<Value = CartOp> {
     ]
 }
 
-/// A choice that the item has: a server, a colour, or euros.
+/// A choice that the item has: a server, a colour, or euros, if any.
 fn chosen(item: u8, choice: u16) -> u16 {
     match item {
         SERVERS => 1 + choice % 2,
         OPTIONS => choice,
+        // 0 is no price: the line has the item's.
+        ANY_PRICE if choice == 2 => 0,
         ANY_PRICE => 5 + choice,
         _ => 0,
     }
@@ -131,7 +133,7 @@ impl CartOp {
                 match item {
                     SERVERS => body["server_id"] = json!(choice),
                     OPTIONS => body["variables"] = json!({ "1": "Smokey", "2": COLOURS[usize::from(choice)] }),
-                    ANY_PRICE => body["price"] = json!(choice),
+                    ANY_PRICE if choice > 0 => body["price"] = json!(choice),
                     _ => {}
                 }
                 post(&format!("/cart/add/{}", ITEMS[usize::from(item)]), &body)
@@ -188,7 +190,9 @@ pub struct ShownLine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     pub lines: Vec<ShownLine>,
-    pub code: Option<u8>,
+    pub coupon: Option<u8>,
+    /// Whether the gift card is shown.
+    pub card: bool,
     pub referral: Option<u8>,
     /// The order of the open checkout.
     pub checkout: Option<String>,
@@ -203,10 +207,10 @@ impl Shown {
             (!text.is_empty()).then(|| place(all.iter().position(|known| *known == text).unwrap()))
         };
         let all = codes.each_ref().map(String::as_str);
-        let code = found(&text(&cart["coupon_code"]), &all).or_else(|| found(&text(&cart["gift_code"]), &all));
         Self {
             lines: lines.map(shown_line).collect(),
-            code,
+            coupon: found(&text(&cart["coupon_code"]), &all),
+            card: found(&text(&cart["gift_code"]), &all).is_some(),
             referral: found(&text(&cart["referral_code"]), &REFERRALS),
             checkout: cart["checkout"]["order_id"].as_str().map(ToOwned::to_owned),
         }

@@ -33,6 +33,8 @@ pub const TENTH_USES: usize = 2;
 pub const THREE_USES: usize = 1;
 /// What [`THREE`] takes off, in cents.
 pub const AMOUNT: i64 = 300;
+/// The least amount that can be paid, in cents.
+pub const LEAST: i64 = 50;
 /// What is on [`CARD`], in cents.
 pub const BALANCE: i64 = 1_700;
 
@@ -54,6 +56,7 @@ pub fn price(item: u8, choice: u16, version: Version) -> i64 {
     match item {
         SERVERS => 299,
         OPTIONS => version.price,
+        ANY_PRICE if choice == 0 => 500,
         ANY_PRICE => i64::from(choice) * 100,
         _ => 300,
     }

@@ -1,22 +1,16 @@
 //! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
 
-use super::support::{act, add, agreed, begin, call, create, login, status};
+use super::support::{act, add, agreed, begin, call, create, login, refused, status, stored};
 use crate::support::{STALE, item, republish};
 use local::stripe::Action;
+use publish::files::Decimal;
 use serde_json::{Value, json};
-use tests::TestStore;
+use shared::model::{ChatId, InternalId, LoginKind, UserId};
+use shared::store::codec::encode_live;
+use shared::store::{keys, orders};
+use tests::{NOW, TestStore};
 
 const PATH: &str = "/payments/create";
-
-/// The reply to a checkout of a cart, with the fields of the request that differ from the usual ones.
-async fn refused(store: &TestStore, token: &str, changes: &Value) -> String {
-    let mut body = agreed();
-    body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    let reply = call(store, token, PATH, &body).await;
-    let data = reply.data();
-    assert_eq!((reply.status.as_u16(), &data["success"]), (200, &json!(false)), "{data}");
-    data["message"].as_str().unwrap().to_owned()
-}
 
 fn words(label: &str, state: &str) -> (String, String) {
     (label.to_owned(), state.to_owned())
@@ -39,6 +33,30 @@ async fn a_cart_is_paid_once_and_leaves_the_cart() {
     let cart = call(&store, &token, "/cart/get", &json!({})).await.data();
     assert_eq!((&cart["items"], &cart["cart"]["price"]), (&json!([]), &json!(0)));
     assert_eq!(refused(&store, &token, &json!({})).await, "Your cart is empty.");
+}
+
+#[tokio::test]
+async fn an_order_keeps_the_referral_the_consent_the_login_and_the_chat_account() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    let chat = ChatId::parse("80351110224678912").unwrap();
+    let key = keys::chat(&chat);
+    let item = encode_live(&key, &json!({ "name": "buyer", "logged_in_at": NOW, "expires_at": NOW + 3_600 })).unwrap();
+    store.db.client().put_item().table_name(store.db.table()).set_item(Some(item)).send().await.unwrap();
+    assert_eq!(call(&store, &token, "/cart/add/403", &json!({ "server_id": 1 })).await.status, 200);
+    assert_eq!(
+        call(&store, &token, "/cart/setReferral", &json!({ "ref_code": "Lantern" })).await.data()["success"],
+        true
+    );
+    let mut body = agreed();
+    body["chatId"] = json!(chat);
+    let reply = call(&store, &token, PATH, &body).await.data();
+    let id = InternalId::new(reply["order_id"].as_str().unwrap_or_else(|| panic!("{reply}")));
+    let effects = orders::get(&store.db, &id).await.unwrap().unwrap().effects;
+    let referral = effects.referral.unwrap();
+    assert_eq!((referral.code.as_str(), referral.owner), ("lantern", UserId::new(2)));
+    assert_eq!((effects.consented_at, effects.via), (Some(NOW), Some(LoginKind::Name)));
+    assert_eq!(effects.chat, Some(chat));
 }
 
 #[tokio::test]
@@ -92,6 +110,42 @@ async fn a_changed_cart_ends_the_old_checkout_and_begins_another() {
     store.payments.act(&old.session, &Action::Pay).unwrap_err();
     act(&store, &new, &Action::Pay).await;
     assert_eq!(status(&store, &token, &new).await, words("success", "PAID"));
+}
+
+#[tokio::test]
+async fn an_any_price_line_without_a_chosen_price_is_paid_at_the_price_that_is_shown() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 601, 2).await;
+    let cart = call(&store, &token, "/cart/get", &json!({})).await.data();
+    assert_eq!((&cart["items"][0]["price"], &cart["cart"]["price"]), (&json!(5), &json!(10)));
+    let begun = create(&store, &token).await;
+    assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 1_000);
+    let chosen = call(&store, &token, "/cart/changePrice/1", &json!({ "price": "7.50" })).await;
+    assert_eq!(chosen.status, 200, "{}", chosen.text);
+    let begun = create(&store, &token).await;
+    assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 1_500);
+    act(&store, &begun, &Action::Pay).await;
+    assert_eq!(status(&store, &token, &begun).await, words("success", "PAID"));
+}
+
+#[tokio::test]
+async fn what_is_shown_of_an_any_price_item_is_at_least_its_minimum_everywhere() {
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        let firewood = item(files, 601);
+        firewood.min_price = Some(Decimal("4.50".to_owned().into()));
+        firewood.discount = Some(Decimal("2.00".to_owned().into()));
+    })
+    .await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 601, 1).await;
+    let cart = call(&store, &token, "/cart/get", &json!({})).await.data();
+    let category = call(&store, &token, "/categories/get/support", &json!({})).await.data();
+    let shown = category["items"].as_array().unwrap().iter().find(|item| item["id"] == 601).unwrap();
+    assert_eq!([&cart["items"][0]["price"], &shown["price"], &shown["discount"]], [4.5, 4.5, 0.5]);
+    let begun = create(&store, &token).await;
+    assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 450);
 }
 
 #[tokio::test]

@@ -2,9 +2,15 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod backlog;
+mod chat;
 mod check_status;
+mod codes;
 mod create;
 mod list_methods;
+mod logins;
+mod open_limited;
+mod paused;
 mod rate_limit;
 mod stripe_webhook;
 pub mod support;

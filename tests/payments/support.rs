@@ -2,6 +2,8 @@
 
 use local::stripe::Action;
 use serde_json::{Value, json};
+use shared::model::InternalId;
+use shared::store::orders::{self, StoredOrder};
 use tests::{Call, Reply, TestStore};
 
 /// What the storefront sends.
@@ -43,6 +45,32 @@ pub async fn create(store: &TestStore, token: &str) -> Begun {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let session = text(&data["data"]["url"]).rsplit('/').next().unwrap().to_owned();
     Begun { order: text(&data["order_id"]), session }
+}
+
+/// Tries to pay, with some fields of the request changed; returns the refusal's message.
+pub async fn refused(store: &TestStore, token: &str, changes: &Value) -> String {
+    let mut body = agreed();
+    body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    let reply = call(store, token, "/payments/create", &body).await;
+    let data = reply.data();
+    assert_eq!((reply.status.as_u16(), &data["success"]), (200, &json!(false)), "{data}");
+    data["message"].as_str().unwrap().to_owned()
+}
+
+/// Enters a coupon or gift card; whether it is on the cart now, and the message.
+pub async fn enter(store: &TestStore, token: &str, code: &str) -> (bool, String) {
+    let data = call(store, token, "/cart/acceptCoupon", &json!({ "coupon": code })).await.data();
+    (data["success"] == true, data["message"].as_str().unwrap().to_owned())
+}
+
+/// The field `cart` of cart/get.
+pub async fn cart(store: &TestStore, token: &str) -> Value {
+    call(store, token, "/cart/get", &json!({})).await.data()["cart"].clone()
+}
+
+/// The stored order.
+pub async fn stored(store: &TestStore, order: &str) -> StoredOrder {
+    orders::get(&store.db, &InternalId::new(order)).await.unwrap().unwrap()
 }
 
 /// A new player's token, and a checkout of one unit that this player began.

@@ -51,7 +51,8 @@ struct Line {
 pub struct Model {
     lines: Vec<Line>,
     next: u64,
-    code: Option<String>,
+    coupon: Option<String>,
+    card: Option<String>,
     referral: Option<String>,
 }
 
@@ -131,9 +132,7 @@ fn shown(body: &Value) -> Value {
     let lines: Vec<Value> =
         lines.map(|line| json!([line["cid"], line["id"], line["count"], line["selected_server"]])).collect();
     let cart = &body["cart"];
-    let code =
-        ["coupon_code", "gift_code"].into_iter().find_map(|name| cart[name].as_str().filter(|code| !code.is_empty()));
-    json!([lines, code, cart["referral_code"]])
+    json!([lines, cart["coupon_code"], cart["gift_code"], cart["referral_code"]])
 }
 
 impl Model {
@@ -149,7 +148,8 @@ impl Model {
         Self {
             lines: cart.lines.iter().map(line).collect(),
             next: cart.next_line,
-            code: cart.code.as_ref().map(|code| code.code.as_str().to_owned()),
+            coupon: cart.coupon.as_ref().map(|coupon| coupon.code.as_str().to_owned()),
+            card: cart.gift_card.as_ref().map(|card| card.code.as_str().to_owned()),
             referral: cart.referral.as_ref().map(|code| code.as_str().to_owned()),
         }
     }
@@ -183,16 +183,13 @@ impl Model {
             }),
             Op::Accept(_) if self.lines.is_empty() => said(200, false),
             Op::Accept(code) => {
-                let old = self.code.replace(code.to_owned());
+                let on_cart = if code == CODES[2] { &mut self.card } else { &mut self.coupon };
+                let old = on_cart.replace(code.to_owned());
                 let already = old.as_deref() == Some(code);
                 let body = json!({ "success": true, "replaces": old.is_some() && !already, "already": already });
                 Said { status: 200, body }
             }
-            Op::RemoveCoupon => {
-                let is_coupon = self.code.as_deref().is_some_and(|code| code != CODES[2]);
-                self.code.take_if(|_| is_coupon);
-                said(200, is_coupon)
-            }
+            Op::RemoveCoupon => said(200, self.coupon.take().is_some()),
             Op::SetReferral(code) => match self.referral.as_deref() {
                 Some(set) if set != code => said(200, false),
                 set => {
@@ -238,6 +235,7 @@ impl Model {
     fn shown(&self) -> Value {
         let lines: Vec<Value> =
             self.lines.iter().map(|line| json!([line.id, line.item, line.count, line.server])).collect();
-        json!([lines, self.code, self.referral.as_deref().unwrap_or_default()])
+        let text = |code: &Option<String>| code.clone().unwrap_or_default();
+        json!([lines, text(&self.coupon), text(&self.card), text(&self.referral)])
     }
 }

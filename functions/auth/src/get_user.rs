@@ -8,6 +8,7 @@ use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::UserId;
 use shared::store::{keys, users};
 use shared::token::Claim;
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 /// POST /user.
@@ -22,7 +23,7 @@ pub struct Account<'a> {
     /// The name in the game.
     username: &'a str,
     /// The URL of the user's image. Empty if there is none.
-    avatar: &'a str,
+    avatar: Cow<'a, str>,
     /// The game system that the account belongs to.
     system: &'a str,
     /// The account's identifier in that system.
@@ -61,7 +62,7 @@ impl Endpoint for GetUser {
         Ok(Json::of(&Account {
             id: user.id,
             username: &user.username,
-            avatar: &user.avatar,
+            avatar: config.picture(&user.avatar),
             system: &user.system,
             identificator: &user.identificator,
             uuid: &user.uuid,

@@ -11,13 +11,13 @@ use shared::endpoint::{
 };
 use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
-use shared::model::{AppliedCode, Code, CodeKind, CodeText, Coupon, Discount};
+use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, Discount};
 use shared::rules::code::{Applied, CodeRefusal, judge, usable};
 use shared::store::limiter::{self, RateLimit, Window};
 use shared::store::{codes, keys};
 use shared::telemetry;
 use shared::token::Claim;
-use shared::usecases::carts::{Attempt, drop_unpublished};
+use shared::usecases::carts::{Attempt, LoadedCart, drop_unpublished};
 
 /// How many unknown codes an address may try, over all functions (rules.md, "Unknown codes").
 const UNKNOWN_CODES: RateLimit = RateLimit { kind: "code", requests: 30, seconds: 600 };
@@ -42,7 +42,7 @@ pub enum AcceptCouponReply {
     Applied {
         /// Always true.
         success: bool,
-        /// The outcome, as a text for people: the code was applied, replaced another one, or was already on the cart.
+        /// The outcome, as a text for people: the code was applied, replaced another of its kind, or was already on the cart.
         message: &'static str,
         /// Percentage: the coupon's, 12.5 for 12.5 %. 0 for a coupon of an amount and for a gift card.
         percent: Decimal,
@@ -149,27 +149,56 @@ async fn attempt(
     if let Err(refusal) = usable(code.as_ref(), uses, now) {
         return Ok(Attempt::Done(refused(refusal, wire)));
     }
-    let found = context.load_items(&state.sources(), None, []).await?;
-    let lines = found.price(&context.cart, &context.ledger);
-    let applied = match judge(code.as_ref(), uses, &lines, now) {
+    // Only a gift card depends on another code: it pays what the coupon on the cart leaves.
+    let depends_on_codes = matches!(code, Some(Code::Gift(_))) && context.cart.coupon.is_some();
+    let loaded = if depends_on_codes {
+        LoadedCart::load(&state.sources(), context, None).await?
+    } else {
+        LoadedCart::load_without_codes(&state.sources(), context).await?
+    };
+    let lines = loaded.lines();
+    let coupon_sum = loaded.codes(&lines, now).applied().coupon_sum();
+    let applied = match judge(code.as_ref(), uses, loaded.code_inputs(&lines, coupon_sum), now) {
         Ok(applied) => applied,
         Err(refusal) => return Ok(Attempt::Done(refused(refusal, wire))),
     };
-    let on_cart = AppliedCode::from(applied.code);
-    if context.cart.code.as_ref() == Some(&on_cart) {
-        return Ok(Attempt::Done(accepted("This code is on your cart already.", &applied, wire)));
-    }
-    let message = match (applied.code, &context.cart.code) {
-        (Code::Coupon(_), None) => "The coupon was applied.",
-        (Code::Gift(_), None) => "The gift card was applied.",
-        (Code::Coupon(_), Some(_)) => "The coupon was applied and replaces the code that was on your cart.",
-        (Code::Gift(_), Some(_)) => "The gift card was applied and replaces the code that was on your cart.",
+    let mut cart = loaded.context.cart.clone();
+    let message = match (applied.code, claim.login()) {
+        (Code::Coupon(coupon), _) => put_coupon(&mut cart, coupon),
+        (Code::Gift(gift), Some(login)) => put_gift_card(&mut cart, &AppliedGiftCard::entered_by(login, gift)),
+        (Code::Gift(_), None) => {
+            let message = "Please log in again before you enter a gift card.".to_owned();
+            return Ok(Attempt::Done(AcceptCouponReply::Refused { success: false, message }));
+        }
     };
-    let reply = accepted(message, &applied, wire);
-    let mut cart = context.cart;
-    drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
-    cart.code = Some(on_cart);
+    let reply = accepted(message.unwrap_or("This code is on your cart already."), &applied, wire);
+    if message.is_none() {
+        return Ok(Attempt::Done(reply));
+    }
+    drop_unpublished(&state.sources(), &loaded.context.active.version, &mut cart).await?;
     Ok(Attempt::Write(Box::new(cart), reply))
+}
+
+/// The message to the buyer; `None` if the coupon is on the cart already.
+fn put_coupon(cart: &mut Cart, coupon: &Coupon) -> Option<&'static str> {
+    let coupon = AppliedCoupon::from(coupon);
+    match cart.coupon.replace(coupon.clone()) {
+        Some(old) if old == coupon => None,
+        Some(_) => Some("The coupon was applied and replaces the coupon that was on your cart."),
+        None => Some("The coupon was applied."),
+    }
+}
+
+/// The message to the buyer; `None` if this login's card is on the cart already. A card that another login entered becomes
+/// this login's own.
+fn put_gift_card(cart: &mut Cart, entered: &AppliedGiftCard) -> Option<&'static str> {
+    match cart.gift_card.replace(entered.clone()) {
+        Some(old) if old == *entered => None,
+        Some(old) if old.id != entered.id => {
+            Some("The gift card was applied and replaces the gift card that was on your cart.")
+        }
+        _ => Some("The gift card was applied."),
+    }
 }
 
 /// Counts an unknown code, before the caller learns that it is unknown. `tried` is the address's window as it was read.

@@ -7,15 +7,16 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{
-    Code, CodeId, CodeKind, Discount, ItemId, Line, LineId, Money, PaymentType, PlayerName, ServerId, StoreConfig,
-    UserId, Variable, VariableKind,
+    Cart, Code, CodeId, Discount, ItemId, Line, LineId, Login, PaymentType, PlayerName, ServerId, StoreConfig, UserId,
+    Variable, VariableKind,
 };
 use shared::rules::cart::{PricedLine, sums};
-use shared::rules::code::Applied;
+use shared::rules::code::{Applied, AppliedCodes};
 use shared::rules::missing::{server_of, value_of};
 use shared::rules::pricing::Limits;
 use shared::token::Claim;
 use shared::usecases::carts::LoadedCart;
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 /// POST /cart/get.
@@ -50,8 +51,9 @@ struct CartBody<'a> {
     coupon_sum: Decimal,
     /// The name of the referral code's owner. Null if no code is set.
     referral: Option<&'a str>,
-    /// The gift card's code. Empty if there is none.
-    gift_code: &'a str,
+    /// The gift card's code. Empty if there is none. If another login by name entered it, `****` and its last four
+    /// characters, or `****` alone if it has fewer than 12: it has to be entered again before it pays.
+    gift_code: Cow<'a, str>,
     /// The coupon's code. Empty if there is none.
     coupon_code: &'a str,
     /// `percentage` or `amount`. Empty if there is no coupon.
@@ -105,7 +107,7 @@ struct CartItemBody<'a> {
     /// The item's name.
     name: &'a str,
     /// The item's image path. Empty if it has none.
-    image: &'a str,
+    image: Cow<'a, str>,
     /// Money: the current price of one unit of this line.
     price: Decimal,
     /// Whether the item is a subscription.
@@ -212,39 +214,41 @@ impl Endpoint for GetCart {
         let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
         let loaded = LoadedCart::load(&state.sources(), context, None).await?;
         let lines = loaded.lines();
-        let applied = loaded.applied(&lines, state.base.clock.seconds()).ok();
+        let codes = loaded.codes(&lines, state.base.clock.seconds()).applied();
         let config = &loaded.context.active.config;
-        let cart = cart_body(&loaded, &lines, applied.as_ref());
+        let cart = cart_body(&loaded, &lines, &codes, claim.login());
         Ok(Json::of(&CartView { cart, items: lines.iter().map(|line| item_body(line, config)).collect() }))
     }
 }
 
-fn cart_body<'a>(loaded: &'a LoadedCart, lines: &[PricedLine<'_>], applied: Option<&Applied<'a>>) -> CartBody<'a> {
+fn cart_body<'a>(
+    loaded: &'a LoadedCart,
+    lines: &[PricedLine<'_>],
+    codes: &AppliedCodes<'a>,
+    login: Option<Login>,
+) -> CartBody<'a> {
     let (user, sums, referral) = (loaded.context.user, sums(lines), loaded.referral());
     let wire = CurrencyFormat::new(loaded.context.active.config.digits);
-    let of_kind = |kind: CodeKind| applied.filter(|applied| applied.code.kind() == kind);
-    let (coupon, gift) = (of_kind(CodeKind::Coupon), of_kind(CodeKind::Gift));
-    let sum = |applied: Option<&Applied<'_>>| applied.map_or(Money::ZERO, |applied| applied.sum);
+    let (coupon, gift) = (codes.coupon.as_ref(), codes.gift_card.as_ref());
     let id = |applied: Option<&Applied<'_>>| applied.map(|applied| applied.code.id());
-    let text = |applied: Option<&Applied<'a>>| applied.map_or("", |applied| applied.code.text().as_str());
     let (coupon_type, coupon_value) = coupon.map_or(("", wire::ZERO), |applied| coupon_terms(applied.code, wire));
     CartBody {
         id: user,
         user_id: user,
         gift_id: id(gift),
-        gift_sum: wire.money(sum(gift)),
+        gift_sum: wire.money(codes.gift_sum()),
         coupon_id: id(coupon),
-        coupon_sum: wire.money(sum(coupon)),
+        coupon_sum: wire.money(codes.coupon_sum()),
         referral: referral.map(|referral| referral.owner_name.as_str()),
-        gift_code: text(gift),
-        coupon_code: text(coupon),
+        gift_code: gift.map_or(Cow::Borrowed(""), |applied| gift_code(applied.code, &loaded.context.cart, login)),
+        coupon_code: coupon.map_or("", |applied| applied.code.text().as_str()),
         coupon_type,
         coupon_value,
         referral_code: referral.map_or("", |referral| referral.code.as_str()),
         items: sums.items,
         clear_price: wire.money(sums.clear_price),
         virtual_price: wire.money(sums.virtual_price),
-        price: wire.money(sums.clear_price.less(sum(coupon)).less(sum(gift))),
+        price: wire.money(codes.to_pay(lines)),
         tax: wire::ZERO,
         chat_sync: lines.iter().any(|line| line.item().needs_chat).into(),
         checkout: loaded
@@ -253,6 +257,16 @@ fn cart_body<'a>(loaded: &'a LoadedCart, lines: &[PricedLine<'_>], applied: Opti
             .checkout
             .as_ref()
             .map(|open| CheckoutBody { order_id: open.order.as_str(), until: open.until }),
+    }
+}
+
+/// The gift card's code, in full for the login that entered it only (rules.md, "Logins").
+fn gift_code<'a>(code: &'a Code, cart: &Cart, login: Option<Login>) -> Cow<'a, str> {
+    let owner = cart.gift_card.as_ref().map(|applied| applied.login).unwrap_or_default();
+    if login.is_some_and(|login| login.may_use_card_of(owner)) {
+        Cow::Borrowed(code.text().as_str())
+    } else {
+        Cow::Owned(code.text().masked())
     }
 }
 
@@ -272,7 +286,7 @@ fn item_body<'a>(line: &PricedLine<'a>, config: &StoreConfig) -> CartItemBody<'a
         id: item.id,
         cid: line.line.id,
         name: &item.name,
-        image: &item.image,
+        image: config.picture(&item.image),
         price: wire.money(line.unit_price),
         is_subs: item.is_subscription,
         virtual_price: wire.money(item.virtual_price),
@@ -316,6 +330,6 @@ fn gift_body<'a>(line: &'a Line, config: &StoreConfig) -> GiftBody<'a> {
     let recipient = line.gift_to.as_ref().map(PlayerName::as_str);
     GiftBody {
         gifted_to: recipient.unwrap_or_default(),
-        avatar: recipient.map_or_else(String::new, |name| config.avatar_of(name)),
+        avatar: recipient.map_or_else(String::new, |name| config.picture(&config.avatar_of(name)).into_owned()),
     }
 }

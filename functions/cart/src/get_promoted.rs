@@ -5,11 +5,12 @@ use crate::context;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::http::wire::{CurrencyFormat, Decimal};
-use shared::model::{ActiveVersion, ItemId, Promotions, Sold};
+use shared::model::{ActiveVersion, ItemId, Promotions, Sold, StoreConfig};
 use shared::rules::pricing::Limits;
 use shared::rules::promotion::{Offer, offers};
 use shared::store::{StoreError, keys};
 use shared::token::Claim;
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub struct OfferBody<'a> {
     /// The item's name.
     name: &'a str,
     /// The item's image path. Empty if it has none.
-    image: &'a str,
+    image: Cow<'a, str>,
     /// Money: the regular price.
     original_price: Decimal,
     /// Money: the promoted price.
@@ -62,9 +63,9 @@ impl Endpoint for GetPromoted {
         let (published, rows) = tokio::join!(published, rows);
         let (active, (promotions, sold)) = published?;
         let context = context::authenticate(claim, active, rows?)?.ok_or(Error::Unauthorized)?;
-        let wire = CurrencyFormat::new(context.active.config.digits);
+        let config = &context.active.config;
         let offers = offers(&promotions, &context.cart, &sold, &context.ledger);
-        let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, wire)).collect();
+        let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, config)).collect();
         Ok(Json::of(&bodies))
     }
 }
@@ -79,12 +80,12 @@ async fn promotions(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Pr
     Ok((promotions, sold))
 }
 
-fn body_of<'a>(offer: &Offer<'a>, wire: CurrencyFormat) -> OfferBody<'a> {
-    let item = &offer.published.item;
+fn body_of<'a>(offer: &Offer<'a>, config: &StoreConfig) -> OfferBody<'a> {
+    let (item, wire) = (&offer.published.item, CurrencyFormat::new(config.digits));
     OfferBody {
         id: item.id,
         name: &item.name,
-        image: &item.image,
+        image: config.picture(&item.image),
         original_price: wire.money(item.price),
         price: wire.money(offer.promotion.price),
         is_subs: item.is_subscription,

@@ -19,12 +19,15 @@ pub async fn remove_code(
 ) -> Result<Outcome<'static>, Failure> {
     let attempt = || async {
         let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
-        if context.cart.code.as_ref().is_none_or(|code| code.kind != kind) {
+        let mut cart = context.cart;
+        let is_removed = match kind {
+            CodeKind::Coupon => cart.coupon.take().is_some(),
+            CodeKind::Gift => cart.gift_card.take().is_some(),
+        };
+        if !is_removed {
             return Ok(Attempt::Done(Outcome { success: false, message: none }));
         }
-        let mut cart = context.cart;
         drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
-        cart.code = None;
         Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message: removed }))
     };
     write::with_retries(state, attempt).await

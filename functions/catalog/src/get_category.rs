@@ -9,12 +9,13 @@ use shared::http::reply::RenderedOnce;
 use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{
     ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId, Ledger,
-    ParseSlugError, Server, Sold,
+    ParseSlugError, Server, Sold, StoreConfig,
 };
 use shared::rules::pricing::{Availability, Limits, UpgradeCredit, availability_with_credit};
 use shared::store::categories::CategoryPage;
 use shared::store::{StoreError, keys, ledgers, users};
 use shared::token::Claim;
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ struct CategoryBody<'a> {
     description: Option<&'a str>,
     /// The URL of the category's image. Null if it has none.
     #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
-    img: Option<&'a str>,
+    img: Option<Cow<'a, str>>,
     /// True if the category has comparison rows. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "bool"))]
@@ -126,7 +127,7 @@ pub struct CatalogItemBody<'a> {
     /// Whether the item is sold for virtual currency only.
     is_virtual_currency_only: bool,
     /// The item's image path. Empty if it has none.
-    image: &'a str,
+    image: Cow<'a, str>,
     /// Whether the item is a featured deal.
     featured: bool,
     /// The item's cells in the comparison table.
@@ -191,7 +192,7 @@ impl Endpoint for GetCategory {
         let (page, sold) = page.ok_or(Error::Refused(UnknownCategory))?;
         let wire = CurrencyFormat::new(active.config.digits);
         let (own, subcategories) = page.categories.split_first().ok_or(Error::Refused(UnknownCategory))?;
-        let body = |category| section_body(category, &sold, ledger.as_ref(), wire);
+        let body = |category| section_body(category, &sold, ledger.as_ref(), &active.config);
         let render = || Detail { own: body(own), subcategories: subcategories.iter().map(body).collect() };
         let rendered = match &ledger {
             Some(ledger) if has_bought(&page.categories, ledger) => return Ok(Json::of(&render())),
@@ -237,7 +238,7 @@ fn section_body<'a>(
     category: &'a CategoryWithItems,
     sold: &Sold,
     buyer: Option<&Ledger>,
-    wire: CurrencyFormat,
+    config: &StoreConfig,
 ) -> SectionBody<'a> {
     let credit = UpgradeCredit::of(&category.price_tiers(), buyer);
     let active = category.items.iter().filter(|item| item.active);
@@ -248,15 +249,18 @@ fn section_body<'a>(
             comparison: &category.comparison,
             url: category.head.slug.as_str(),
             description: category.head.description.as_deref(),
-            img: category.head.image.as_deref(),
+            img: category.head.image.as_deref().map(|image| config.picture(image)),
             is_comparison: (!category.comparison.is_empty()).then_some(true),
         },
-        items: active.map(|item| item_body(item, availability_with_credit(item, credit, sold, buyer), wire)).collect(),
+        items: active
+            .map(|item| item_body(item, availability_with_credit(item, credit, sold, buyer), config))
+            .collect(),
     }
 }
 
 /// An item at the caller's price.
-pub fn item_body(item: &Item, availability: Availability, wire: CurrencyFormat) -> CatalogItemBody<'_> {
+pub fn item_body<'a>(item: &'a Item, availability: Availability, config: &StoreConfig) -> CatalogItemBody<'a> {
+    let wire = CurrencyFormat::new(config.digits);
     CatalogItemBody {
         id: item.id,
         name: &item.name,
@@ -274,7 +278,7 @@ pub fn item_body(item: &Item, availability: Availability, wire: CurrencyFormat) 
         allowed_servers: &item.servers,
         virtual_price: wire.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
-        image: &item.image,
+        image: config.picture(&item.image),
         featured: item.featured,
         comparison: &item.comparison,
     }

@@ -6,10 +6,11 @@ use crate::buyer::Buyer;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::http::wire::{CurrencyFormat, Decimal};
-use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold};
+use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold, StoreConfig};
 use shared::rules::pricing::{Limits, availability};
 use shared::store::{StoreError, keys};
 use shared::token::Claim;
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub struct Deal<'a> {
     #[serde(flatten)]
     limits: Limits,
     /// The item's image path. Empty if it has none.
-    image: &'a str,
+    image: Cow<'a, str>,
     /// Virtual currency: the price of one unit.
     virtual_price: Decimal,
     /// Whether the item is sold for virtual currency only.
@@ -68,8 +69,8 @@ impl Endpoint for GetFeaturedDeals {
         let (published, buyer) = tokio::join!(published, buyer(state, claim));
         let (active, (deals, sold)) = published?;
         let buyer = buyer?;
-        let wire = CurrencyFormat::new(active.config.digits);
-        let deals: Vec<Deal<'_>> = deals.0.iter().map(|deal| shown(deal, &sold, buyer.as_ref(), wire)).collect();
+        let shown = |deal| shown(deal, &sold, buyer.as_ref(), &active.config);
+        let deals: Vec<Deal<'_>> = deals.0.iter().map(shown).collect();
         Ok(Json::of(&deals))
     }
 }
@@ -88,8 +89,8 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
     }
 }
 
-fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, wire: CurrencyFormat) -> Deal<'a> {
-    let item = &deal.item;
+fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, config: &StoreConfig) -> Deal<'a> {
+    let (item, wire) = (&deal.item, CurrencyFormat::new(config.digits));
     let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| &buyer.ledger));
     Deal {
         id: item.id,
@@ -100,7 +101,7 @@ fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, wire: 
         price: wire.money(availability.quote.price),
         discount: wire.money(availability.quote.discount),
         limits: availability.limits,
-        image: &item.image,
+        image: config.picture(&item.image),
         virtual_price: wire.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
         description: item.description.as_deref().unwrap_or_default(),

@@ -5,7 +5,6 @@ use crate::get_category::{CatalogItemBody, item_body};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathId, Refusal, RoundTrips, Visitor};
-use shared::http::wire::CurrencyFormat;
 use shared::model::{ActiveVersion, ItemId, PublishedItem, Sold};
 use shared::rules::pricing::availability;
 use shared::store::{StoreError, keys};
@@ -83,7 +82,7 @@ impl Endpoint for GetItem {
         let ledger = buyer.as_ref().map(|buyer| &buyer.ledger);
         let availability = availability(item, &published.price_tiers, &sold, ledger);
         Ok(Json::of(&Reply {
-            item: item_body(item, availability, CurrencyFormat::new(active.config.digits)),
+            item: item_body(item, availability, &active.config),
             gifting: item.gifting,
             is_subs_only: item.is_subscription,
             in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),

@@ -4,8 +4,9 @@
 use crate::State;
 use serde::Serialize;
 use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
-use shared::model::{ActiveVersion, CategoryHead, CategoryId, Tree, TreeNode};
+use shared::model::{ActiveVersion, CategoryHead, CategoryId, StoreConfig, Tree, TreeNode};
 use shared::store::{StoreError, keys};
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ struct SubcategoryEntry<'a> {
     /// The category's full path, with a leading slash.
     url: &'a str,
     /// The URL of the category's image. Null if it has none.
-    img: Option<&'a str>,
+    img: Option<Cow<'a, str>>,
 }
 
 impl Endpoint for ListCategories {
@@ -57,7 +58,8 @@ impl Endpoint for ListCategories {
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
         let (version, tree) = read(state).await?;
         let tree = tree.unwrap_or_default();
-        let render = || -> Vec<CategoryEntry<'_>> { tree.0.iter().map(entry).collect() };
+        let config = &version.config;
+        let render = || -> Vec<CategoryEntry<'_>> { tree.0.iter().map(|node| entry(node, config)).collect() };
         Ok(Json::kept(state.category_list.get(version.version.clone(), render)))
     }
 }
@@ -70,18 +72,19 @@ pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Option<Arc<Tree>
     state.base.published.at_current(load).await
 }
 
-fn entry(node: &TreeNode) -> CategoryEntry<'_> {
+fn entry<'a>(node: &'a TreeNode, config: &StoreConfig) -> CategoryEntry<'a> {
+    let head = |shown| head(shown, config);
     CategoryEntry { head: head(&node.head), subcategories: node.subcategories.iter().map(head).collect() }
 }
 
 /// Only active categories are published, so `active` is always true here.
-fn head(head: &CategoryHead) -> SubcategoryEntry<'_> {
+fn head<'a>(head: &'a CategoryHead, config: &StoreConfig) -> SubcategoryEntry<'a> {
     SubcategoryEntry {
         idx: head.id,
         name: &head.name,
         active: true,
         description: head.description.as_deref().unwrap_or_default(),
         url: head.slug.as_str(),
-        img: head.image.as_deref(),
+        img: head.image.as_deref().map(|image| config.picture(image)),
     }
 }

@@ -10,6 +10,7 @@ use shared::model::{
     ActiveVersion, AuthType, Currency, Donations, GameServer, Goal, Language, Link, Money, Settings, StoreConfig,
 };
 use shared::store::{StoreError, keys, statistics};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub struct SettingsReply<'a> {
     goals: Vec<GoalBody<'a>>,
     /// The current month's largest donator (UTC). Its fields are empty if there is none.
     top: TopBody<'a>,
-    /// The last 10 paid orders with an owner, newest first.
+    /// The last 10 paid orders with an owner and an amount above zero, newest first.
     #[serde(rename = "recentDonators")]
     recent_donators: Vec<DonatorBody<'a>>,
     /// The URL of the chat community.
@@ -96,7 +97,7 @@ struct GoalBody<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TopBody<'a> {
     /// The URL of the user's image.
-    avatar: &'a str,
+    avatar: Cow<'a, str>,
     /// The user's name.
     username: &'a str,
 }
@@ -108,7 +109,7 @@ struct DonatorBody<'a> {
     /// The name of the order's owner.
     username: &'a str,
     /// The URL of the user's image.
-    avatar: &'a str,
+    avatar: Cow<'a, str>,
     /// Money: what was charged, in `currency`.
     amount: Decimal,
     /// The currency code.
@@ -170,7 +171,8 @@ fn month(seconds: i64) -> String {
 fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donations, month: &str) -> SettingsReply<'a> {
     let wire = CurrencyFormat::new(config.digits);
     let top = donations.top.first().filter(|_| donations.month == month);
-    let recent = donations.recent.iter().take(Donations::RECENT);
+    // Until the next paid order the list may have orders from before those that cost nothing were left out.
+    let recent = donations.recent.iter().filter(|donation| donation.amount > Money::ZERO).take(Donations::RECENT);
     SettingsReply {
         auth_type: settings.auth_type,
         header: &settings.header,
@@ -181,14 +183,14 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
         is_featured_deal: settings.is_featured_deal,
         details: settings.details,
         goals: settings.goals.iter().map(|goal| goal_body(goal, donations, wire)).collect(),
-        top: top.map_or(TopBody { avatar: "", username: "" }, |donor| TopBody {
-            avatar: &donor.avatar,
+        top: top.map_or(TopBody { avatar: Cow::Borrowed(""), username: "" }, |donor| TopBody {
+            avatar: config.picture(&donor.avatar),
             username: &donor.username,
         }),
         recent_donators: recent
             .map(|donation| DonatorBody {
                 username: &donation.username,
-                avatar: &donation.avatar,
+                avatar: config.picture(&donation.avatar),
                 amount: wire.money(donation.amount),
                 currency: &donation.currency,
             })

@@ -10,14 +10,14 @@ use shared::endpoint::{
 };
 use shared::http::body;
 use shared::http::wire::CurrencyFormat;
-use shared::model::{ActiveVersion, ChatId, Money};
+use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
 use shared::providers::return_url;
 use shared::rules::checkout::CheckoutRefusal;
-use shared::store::keys::{self, Key};
+use shared::store::keys;
 use shared::store::limiter::{self, RateLimit};
 use shared::store::{StoreError, users};
 use shared::telemetry;
-use shared::token::{Claim, Via};
+use shared::token::Claim;
 use shared::usecases::carts::CartContext;
 use shared::usecases::checkouts::{self, Checkout, CreateError, ProviderError, Request};
 use std::collections::BTreeMap;
@@ -61,6 +61,12 @@ pub struct CreateRequest {
     /// The same as `chatId`, under its older name.
     #[serde(default)]
     discord_id: Option<String>,
+}
+
+impl CreateRequest {
+    const fn has_consented(&self) -> bool {
+        self.terms_and_conditions && self.privacy_policy
+    }
 }
 
 /// Checks the buyer's details and drops them.
@@ -109,14 +115,20 @@ pub enum CreateRefusal {
     TooManyAttempts { retry_seconds: u64 },
     #[error("Please accept the terms and conditions and the privacy policy.")]
     Terms,
+    #[error("Too many payments of limited items are open at your address. Finish one, or try again later.")]
+    TooManyOpen { retry_seconds: u64 },
     #[error("{0}")]
     Maintenance(String),
     #[error("This payment method is not available.")]
     UnknownMethod,
+    #[error("Please log in again before you pay.")]
+    LoginAgain,
     #[error("{0}")]
     Cart(String),
     #[error("The code on your cart no longer applies and was removed. The new total is {0}.")]
     CodeRemoved(String),
+    #[error("Please enter your gift card {0} again before you pay. It was entered by another login.")]
+    CardOfAnotherLogin(String),
     #[error("Your last payment is being processed.")]
     Processing,
     #[error("The payment provider refuses this payment. You have not been charged.")]
@@ -133,7 +145,7 @@ impl Refusal for CreateRefusal {
 
     fn retry_seconds(&self) -> Option<u64> {
         match self {
-            Self::TooManyAttempts { retry_seconds } => Some(*retry_seconds),
+            Self::TooManyAttempts { retry_seconds } | Self::TooManyOpen { retry_seconds } => Some(*retry_seconds),
             _ => None,
         }
     }
@@ -142,11 +154,20 @@ impl Refusal for CreateRefusal {
         let example = CheckoutRefusal::SoldOut { name: "Squire".to_owned() };
         vec![
             ("This address has begun 10 checkouts in 10 minutes", Self::TooManyAttempts { retry_seconds: 600 }),
+            (
+                "This address has 10 open checkouts with limited items, begun within the time of a hold",
+                Self::TooManyOpen { retry_seconds: 2_100 },
+            ),
             ("The terms or the privacy policy are not accepted", Self::Terms),
             ("The store is closed for maintenance", Self::Maintenance("The store is closed.".to_owned())),
             ("The method is unknown, or switched off", Self::UnknownMethod),
+            ("The token was issued for a name before logins had an id", Self::LoginAgain),
             ("The cart cannot be paid as it is; the message names the line", Self::Cart(example.to_string())),
-            ("The code on the cart no longer applies", Self::CodeRemoved("12.00".to_owned())),
+            ("A code on the cart no longer applies", Self::CodeRemoved("12.00".to_owned())),
+            (
+                "Another login by name entered the gift card on the cart",
+                Self::CardOfAnotherLogin("****2k4d".to_owned()),
+            ),
             ("The last payment has not ended", Self::Processing),
             ("The provider refuses the payment", Self::Refused),
             ("Other requests kept changing the cart or the stock", Self::Contention),
@@ -167,7 +188,7 @@ impl Endpoint for Create {
     const ROUTES: &'static [&'static str] = &["POST /payments/create"];
     const SUMMARY: &'static str = "begins a checkout of the cart at the payment provider";
     const NUMBER: Option<u8> = None;
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 8 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 9 };
     const ERRORS: ErrorBody = ErrorBody::Success;
     const DEADLINE: Duration = DEADLINE;
 
@@ -178,7 +199,7 @@ impl Endpoint for Create {
     ) -> Result<Self::Reply, Failure> {
         let base = &state.base;
         let chat = body.chat_id.as_deref().or(body.discord_id.as_deref());
-        let chat = chat.and_then(|id| ChatId::parse(id).ok()).map(|id| keys::chat(&id));
+        let chat = chat.and_then(|id| ChatId::parse(id).ok());
         let hit = limiter::hit(&base.db, ATTEMPTS, &address, base.clock.millis(), || {});
         let (hit, first) = tokio::join!(hit, load(state, claim, chat.as_ref()));
         let hit = hit?;
@@ -190,7 +211,14 @@ impl Endpoint for Create {
         let active = Arc::clone(&buyer.context.active);
         let gateway = check(state, &body, &active).map_err(Error::Refused)?;
         let Some(provider) = &state.stripe else { return Err(Error::Refused(CreateRefusal::UnknownMethod)) };
-        let request = Request { gateway, is_proven: claim.via != Some(Via::Name), has_chat: buyer.has_chat };
+        let login = claim.login().ok_or(Error::Refused(CreateRefusal::LoginAgain))?;
+        let request = Request {
+            gateway,
+            login,
+            chat: chat.as_ref().filter(|_| buyer.has_chat),
+            has_consented: body.has_consented(),
+            address: Some(&address),
+        };
         let reload = || async { load(state, claim, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized) };
         let created = checkouts::create(&state.sources(), provider, request, buyer.context, reload).await;
         let checkout = created.map_err(|error| failure(error, &active))?;
@@ -200,32 +228,34 @@ impl Endpoint for Create {
 
 /// Refuses what does not depend on the cart. The name of the method, as the store writes it.
 fn check<'a>(state: &State, body: &CreateRequest, active: &'a ActiveVersion) -> Result<&'a str, CreateRefusal> {
-    if !(body.terms_and_conditions && body.privacy_policy) {
+    if !body.has_consented() {
         return Err(CreateRefusal::Terms);
     }
     if let Some(message) = active.closed() {
         return Err(CreateRefusal::Maintenance(message.to_owned()));
     }
-    let mut methods = switched_on(state, &active.config.payments);
+    let mut methods = switched_on(state, active);
     methods.find(|name| name.eq_ignore_ascii_case(body.payment_method.trim())).ok_or(CreateRefusal::UnknownMethod)
 }
 
 /// A buyer, as they are read.
 struct Buyer {
     context: CartContext,
-    /// Whether the chat login was completed.
+    /// Whether the chat login was completed, and the buyer may use it.
     has_chat: bool,
 }
 
 /// Reads the buyer with cart and ledger; `None` if the account does not accept the token.
-async fn load(state: &State, claim: Claim, chat: Option<&Key>) -> Result<Option<Buyer>, StoreError> {
+async fn load(state: &State, claim: Claim, chat: Option<&ChatId>) -> Result<Option<Buyer>, StoreError> {
     let mut wanted = vec![keys::user(claim.user)];
     wanted.extend(CartContext::keys(claim.user));
-    wanted.extend(chat.cloned());
+    let chat = chat.map(keys::chat);
+    wanted.extend(chat.clone());
     let base = &state.base;
     let (active, rows) = tokio::join!(base.published.active_version(), base.db.batch_get(wanted));
     let (active, mut rows) = (active?, rows?);
-    let has_chat = chat.is_some_and(|chat| rows.take(chat).is_some());
+    let account = chat.and_then(|key| Some(rows.take(&key)?.live::<ChatAccount>(&key))).transpose()?;
+    let has_chat = account.is_some_and(|account| account.is_for(claim.user, base.clock.seconds()));
     let Some(user) = users::admit(&mut rows, claim)? else { return Ok(None) };
     Ok(Some(Buyer { context: CartContext::take(user, active, rows)?, has_chat }))
 }
@@ -239,7 +269,9 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
             tracing::error!(reason, "the payment provider is not available");
             return StoreError::unavailable("payment provider").into();
         }
-        CreateError::Provider(ProviderError::Refused(reason) | ProviderError::Key(reason)) => {
+        CreateError::Provider(
+            ProviderError::Refused(reason) | ProviderError::NoCheckout(reason) | ProviderError::Key(reason),
+        ) => {
             tracing::error!(reason, "the payment provider refuses a checkout");
             CreateRefusal::Refused
         }
@@ -248,7 +280,9 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
         }
         CreateError::Refused(refusal) => CreateRefusal::Cart(refusal.to_string()),
         CreateError::CodeRemoved { total } => CreateRefusal::CodeRemoved(money(total)),
+        CreateError::CardOfAnotherLogin { masked } => CreateRefusal::CardOfAnotherLogin(masked),
         CreateError::Processing => CreateRefusal::Processing,
+        CreateError::TooManyOpen { retry_seconds } => CreateRefusal::TooManyOpen { retry_seconds },
         CreateError::Conflict => CreateRefusal::Contention,
     })
 }

@@ -3,9 +3,12 @@
 use crate::State;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
-use shared::model::Payments;
+use shared::model::ActiveVersion;
+use shared::providers::Stripe;
+use shared::rules::payment::is_drained;
 use shared::store::users;
 use shared::token::Claim;
+use shared::usecases::checkouts::Provider as _;
 use std::convert::Infallible;
 
 /// POST /payments/get.
@@ -39,14 +42,18 @@ impl Endpoint for ListMethods {
             return Err(Error::Unauthorized);
         }
         let active = active?;
-        let methods = switched_on(state, &active.config.payments).map(|name| MethodBody { name });
+        let methods = switched_on(state, &active).map(|name| MethodBody { name });
         let methods: Vec<MethodBody<'_>> = methods.collect();
         Ok(Json::of(&methods))
     }
 }
 
-/// The methods that are switched on and whose keys are set, as the store names them.
-pub fn switched_on<'a>(state: &State, payments: &'a Payments) -> impl Iterator<Item = &'a str> {
-    let has_keys = state.stripe.is_some();
-    payments.methods.iter().map(String::as_str).filter(move |name| has_keys && name.eq_ignore_ascii_case("stripe"))
+/// The methods that are switched on and whose keys are set, as the store names them. None while the deployment takes no
+/// payments, or the provider's account is drained.
+pub fn switched_on<'a>(state: &State, active: &'a ActiveVersion) -> impl Iterator<Item = &'a str> {
+    let is_on =
+        |stripe: &Stripe| state.base.config.takes_payments && !is_drained(active.drained.as_ref(), &stripe.account());
+    let is_on = state.stripe.as_ref().is_some_and(is_on);
+    let methods = active.config.payments.methods.iter().map(String::as_str);
+    methods.filter(move |name| is_on && name.eq_ignore_ascii_case("stripe"))
 }

@@ -6,7 +6,7 @@ use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, Signed};
 use shared::store::StoreError;
-use shared::telemetry::{self, PaymentEvent};
+use shared::telemetry;
 use shared::usecases::checkouts::{ProviderError, SettleError, act};
 use std::time::Duration;
 
@@ -58,10 +58,15 @@ impl Endpoint for StripeWebhook {
         let Some(stripe) = &state.stripe else { return Err(Error::Refused(WebhookRefusal::Signature)) };
         let notice = stripe.notice(signed.signature.as_deref(), &signed.body, clock.seconds()).map_err(|error| {
             tracing::error!(error = %error, "a webhook with a bad signature");
-            telemetry::payment_event(PaymentEvent::BadSignature, 1);
+            // Stripe signs every notice: what has no signature says nothing about our secret.
+            if signed.signature.is_some() {
+                telemetry::signature(false);
+            }
             Error::Refused(WebhookRefusal::Signature)
         })?;
+        telemetry::signature(true);
         if let Some(notice) = notice {
+            state.base.published.may_write().await?;
             act(&state.base.db, clock, stripe, &notice).await.or_else(answered)?;
         }
         Ok(Json::of(&Receipt { received: true }))
@@ -73,7 +78,7 @@ impl Endpoint for StripeWebhook {
 fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
     Err(match error {
         SettleError::Store(error) => error.into(),
-        SettleError::Provider(ProviderError::Refused(reason)) => {
+        SettleError::Provider(ProviderError::Refused(reason) | ProviderError::NoCheckout(reason)) => {
             tracing::warn!(reason, "a notice about something that the payment provider does not show");
             return Ok(());
         }

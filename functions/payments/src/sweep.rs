@@ -2,6 +2,7 @@
 
 use crate::{DEADLINE, State};
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
+use shared::providers::Stripe;
 use shared::usecases::checkouts::{Swept, sweep};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -25,6 +26,9 @@ impl Endpoint for Sweep {
 
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
         let base = &state.base;
-        Ok(Json::of(&sweep(&base.db, base.clock.as_ref(), state.stripe.as_ref()).await?))
+        base.published.may_write().await?;
+        // Connections are kept for this sweep only.
+        let stripe = state.stripe.as_ref().map(Stripe::for_many_calls);
+        Ok(Json::of(&sweep(&base.db, base.clock.as_ref(), stripe.as_ref()).await?))
     }
 }

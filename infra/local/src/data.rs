@@ -1,19 +1,39 @@
-//! The data directory: the table's file and the token keys, kept across restarts.
+//! The data directory: the table's file, the token keys and the payment provider's state, kept across restarts. One process
+//! at a time has it open.
 
 use crate::error::StartError;
 use shared::token::TokenKeys;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a generated secret.
 const SECRET: usize = 32;
 
-/// Creates the directory if it does not exist; only its owner can read it.
+/// A data directory that no other process can open until this is dropped.
+#[derive(Debug)]
+pub struct DataLock {
+    _file: File,
+}
+
+/// Creates the directory if it does not exist, and keeps other processes out of it.
 ///
 /// # Errors
-/// [`StartError::Data`] if it cannot be created.
-pub fn prepare(dir: &Path) -> Result<(), StartError> {
+/// [`StartError::DataInUse`] if another process has it open, [`StartError::Data`] if it cannot be created or locked.
+pub fn lock(dir: &Path) -> Result<DataLock, StartError> {
+    prepare(dir)?;
+    let path = dir.join("lock");
+    let failed = |source| StartError::Data { path: path.clone(), source };
+    let file = private().truncate(false).open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(DataLock { _file: file }),
+        Err(TryLockError::WouldBlock) => Err(StartError::DataInUse(dir.to_owned())),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+/// Creates the directory if it does not exist; only its owner can read it.
+fn prepare(dir: &Path) -> Result<(), StartError> {
     if dir.is_dir() {
         return Ok(());
     }
@@ -28,6 +48,12 @@ pub fn prepare(dir: &Path) -> Result<(), StartError> {
 #[must_use]
 pub fn table_file(dir: &Path) -> PathBuf {
     dir.join("table.db")
+}
+
+/// The file of what the stand-in for Stripe remembers.
+#[must_use]
+pub fn payments_file(dir: &Path) -> PathBuf {
+    dir.join("stripe.json")
 }
 
 /// The file of the token keys: a JSON object of key ids and secrets, as in `TOKEN_KEYS`.
@@ -46,7 +72,7 @@ pub fn token_keys(dir: &Path) -> Result<String, StartError> {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let text = new_token_keys()?;
-            write_private(&path, &text).map_err(|source| StartError::Data { path: path.clone(), source })?;
+            write_whole(&path, text.as_bytes()).map_err(|source| StartError::Data { path: path.clone(), source })?;
             text
         }
         Err(source) => return Err(StartError::Data { path, source }),
@@ -65,10 +91,29 @@ pub fn new_token_keys() -> Result<String, StartError> {
     Ok(serde_json::json!({ "local": hex::encode(secret) }).to_string())
 }
 
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+/// Writes a file that only its owner can read. If the process is killed, the file is as before or as wanted.
+///
+/// # Errors
+/// As the file system.
+pub fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let unfinished = unfinished(path);
+    private().truncate(true).open(&unfinished)?.write_all(content)?;
+    fs::rename(&unfinished, path)
+}
+
+/// The name of a file until it is complete.
+#[must_use]
+pub fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+/// How files are created that only their owner can read.
+fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.write(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(text.as_bytes())
+    options
 }

@@ -1,13 +1,18 @@
 //! The embedded DynamoDB: an engine on a loopback port, with the table that template.yaml defines.
 
+use crate::data;
 use crate::error::StartError;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TimeToLiveSpecification,
+    TimeToLiveStatus,
 };
 use dynoxide::Database;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use shared::fault::chain;
 use shared::store::{Access, connector};
 use std::path::Path;
@@ -16,6 +21,9 @@ use template::TableDefinition;
 
 /// How often expired items are removed; DynamoDB itself takes days.
 const SWEEP: Duration = Duration::from_mins(1);
+/// How long a call to the engine may take. It runs one call after another, so a call waits for all that came before it;
+/// DynamoDB's own limits are in [`Access::new`].
+pub(crate) const CALL: Duration = Duration::from_secs(30);
 /// The region that requests are signed for.
 const REGION: &str = "local";
 
@@ -53,7 +61,9 @@ impl Engine {
     /// The functions' access to this engine, which accepts any credentials.
     #[must_use]
     pub fn access(&self) -> Access {
-        Access::new(REGION, Some(self.endpoint.clone()), Some(credentials()), connector::plain_client())
+        let client = connector::plain_client();
+        let timeouts = TimeoutConfig::builder().connect_timeout(CALL).operation_attempt_timeout(CALL).build();
+        Access { timeouts, ..Access::new(REGION, Some(self.endpoint.clone()), Some(credentials()), client) }
     }
 
     /// The configuration of a client of this engine, with the timeouts of the SDK.
@@ -84,14 +94,59 @@ async fn sweep(database: Database) {
     }
 }
 
-/// Creates the table that the template defines, if it does not exist.
+/// Creates the file of a database with the table that the template defines, if the file does not exist. It has its name
+/// only when it is complete, so that a start that is killed leaves nothing behind that the next one would use.
+///
+/// # Errors
+/// [`StartError::Engine`] if it cannot be created.
+pub fn create_file(path: &Path, definition: &TableDefinition) -> Result<(), StartError> {
+    if path.exists() {
+        return Ok(());
+    }
+    let fault = |error: &dyn std::fmt::Display| StartError::Engine(error.to_string());
+    let unfinished = data::unfinished(path);
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut name = unfinished.as_os_str().to_owned();
+        name.push(ending);
+        match std::fs::remove_file(name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fault(&error)),
+            _ => {}
+        }
+    }
+    let name = &definition.logical_id;
+    let attributes = definition.attributes.iter();
+    let attributes: Vec<Value> =
+        attributes.map(|(name, kind)| json!({ "AttributeName": name, "AttributeType": kind })).collect();
+    let keys = definition.key_schema.iter();
+    let keys: Vec<Value> = keys.map(|(name, role)| json!({ "AttributeName": name, "KeyType": role })).collect();
+    let table = json!({
+        "TableName": name, "AttributeDefinitions": attributes, "KeySchema": keys, "BillingMode": "PAY_PER_REQUEST",
+    });
+    let database = Database::new(&unfinished.to_string_lossy()).map_err(|error| fault(&error))?;
+    database.create_table(request(table)?).map_err(|error| fault(&error))?;
+    if let Some(attribute) = &definition.ttl_attribute {
+        let time_to_live = json!({ "AttributeName": attribute, "Enabled": true });
+        let time_to_live = json!({ "TableName": name, "TimeToLiveSpecification": time_to_live });
+        database.update_time_to_live(request(time_to_live)?).map_err(|error| fault(&error))?;
+    }
+    // Closing it moves what is in its log into the file.
+    drop(database);
+    std::fs::rename(&unfinished, path).map_err(|error| fault(&error))
+}
+
+/// A request of the engine.
+fn request<T: DeserializeOwned>(body: Value) -> Result<T, StartError> {
+    serde_json::from_value(body).map_err(|error| StartError::Engine(error.to_string()))
+}
+
+/// Creates the table that the template defines with its time to live, or what of both is missing.
 ///
 /// # Errors
 /// [`StartError::Table`] if the database refuses.
 pub async fn ensure_table(client: &Client, name: &str, definition: &TableDefinition) -> Result<(), StartError> {
     let refused = |action| move |reason: String| StartError::Table { action, reason };
     match client.describe_table().table_name(name).send().await {
-        Ok(_) => return Ok(()),
+        Ok(_) => return ensure_time_to_live(client, name, definition).await,
         Err(error) if error.as_service_error().is_some_and(DescribeTableError::is_resource_not_found_exception) => {}
         Err(error) => return Err(refused("described")(chain(&error))),
     }
@@ -106,10 +161,22 @@ pub async fn ensure_table(client: &Client, name: &str, definition: &TableDefinit
         request = request.key_schema(element.build().map_err(|error| refused("created")(chain(&error)))?);
     }
     request.send().await.map_err(|error| refused("created")(chain(&error)))?;
+    ensure_time_to_live(client, name, definition).await
+}
+
+/// Sets the attribute by which items expire, if it is not set: an earlier start may have been killed before it was.
+async fn ensure_time_to_live(client: &Client, name: &str, definition: &TableDefinition) -> Result<(), StartError> {
+    let refused = |reason: String| StartError::Table { action: "given its time to live", reason };
     let Some(attribute) = &definition.ttl_attribute else { return Ok(()) };
+    let described = client.describe_time_to_live().table_name(name).send().await;
+    let described = described.map_err(|error| refused(chain(&error)))?.time_to_live_description;
+    let status = described.and_then(|description| description.time_to_live_status);
+    if matches!(status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling)) {
+        return Ok(());
+    }
     let specification = TimeToLiveSpecification::builder().attribute_name(attribute).enabled(true).build();
-    let specification = specification.map_err(|error| refused("given its time to live")(chain(&error)))?;
+    let specification = specification.map_err(|error| refused(chain(&error)))?;
     let request = client.update_time_to_live().table_name(name).time_to_live_specification(specification);
-    request.send().await.map_err(|error| refused("given its time to live")(chain(&error)))?;
+    request.send().await.map_err(|error| refused(chain(&error)))?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use publish::Fault;
 use shared::fault::chain;
+use shared::model::SCHEMA;
 use std::path::PathBuf;
 
 /// Why the server does not start.
@@ -42,6 +43,19 @@ pub enum StartError {
         /// The cause.
         source: std::io::Error,
     },
+    /// Another process has the data directory open.
+    #[error(
+        "{0} is in use by another process, a server or a tool; stop it, or use the endpoint that the server printed"
+    )]
+    DataInUse(PathBuf),
+    /// The file of the payment provider's stand-in.
+    #[error("{path} cannot be read: {reason}; without the file, the stand-in for Stripe starts with no payments")]
+    StandIn {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        reason: String,
+    },
     /// The file of token keys.
     #[error("the token keys in {path} cannot be used: {source}")]
     Keys {
@@ -71,6 +85,17 @@ pub enum StartError {
         action: &'static str,
         /// The cause.
         reason: String,
+    },
+    /// Data of an earlier version.
+    #[error(
+        "the data are of an earlier version (schema number {found}, {SCHEMA} is needed); keep a copy of them, then run \
+         `cargo run -p storectl -- upgrade {target}`"
+    )]
+    Outdated {
+        /// The schema number of the data.
+        found: u32,
+        /// The option of the tool that names the table.
+        target: String,
     },
     /// Publishing the store.
     #[error("the store cannot be published: {}", chain(.0))]

@@ -1,18 +1,20 @@
 //! The five functions in one process, each with its own state.
 
+use crate::auth_by_host::AuthByHost;
 use crate::error::StartError;
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::clock::Clock;
 use shared::config::Config;
 use shared::endpoint::{Declaration, Route};
+use shared::model::LocalAddresses;
 use shared::store::Db;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use template::Template;
 
-/// The values that a deployment reads from Secrets Manager.
+/// The values that a deployment reads from Secrets Manager, and what only a server on one machine has.
 #[derive(Clone, Copy)]
 pub struct Secrets<'a> {
     /// `TOKEN_KEYS`.
@@ -23,13 +25,15 @@ pub struct Secrets<'a> {
     pub payments: &'a str,
     /// `STRIPE_API_BASE`: the stand-in for Stripe. No deployment has it.
     pub stripe: Option<&'a str>,
+    /// Addresses on this machine, in place of those of the published store.
+    pub addresses: Option<&'a LocalAddresses>,
 }
 
 impl<'a> Secrets<'a> {
     /// Secrets as a new stack has them: token keys, and neither a chat client nor a payment provider.
     #[must_use]
     pub const fn new(token_keys: &'a str) -> Self {
-        Self { token_keys, chat: "{}", payments: "{}", stripe: None }
+        Self { token_keys, chat: "{}", payments: "{}", stripe: None, addresses: None }
     }
 }
 
@@ -41,6 +45,7 @@ pub struct Functions {
     payments: payments::State,
     content: content::State,
     auth: auth::State,
+    auth_by_host: Option<AuthByHost>,
 }
 
 impl Functions {
@@ -63,18 +68,27 @@ impl Functions {
         secrets: Secrets<'_>,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, StartError> {
+        let config = |function: &str| {
+            config(function, &template.environment(function)?, db.table(), secrets)
+                .map_err(|source| StartError::Function { function: function.to_owned(), source })
+        };
+        let addresses = secrets.addresses.cloned().unwrap_or_default();
         let base = |function: &str| {
-            let environment = template.environment(function)?;
-            let config = config(function, &environment, db.table(), secrets)
-                .map_err(|source| StartError::Function { function: function.to_owned(), source })?;
-            Ok::<_, StartError>(Base::new(db.clone(), config, Arc::clone(clock)))
+            let base = Base::new(db.clone(), config(function)?, Arc::clone(clock));
+            Ok::<_, StartError>(base.with_addresses(addresses.clone()))
+        };
+        let chat = chat_settings(&template.environment("auth")?, secrets.chat);
+        let config = config("auth")?;
+        let by_host = |here: &LocalAddresses| {
+            AuthByHost::new(db.clone(), config.clone(), Arc::clone(clock), chat.clone(), here.clone())
         };
         Ok(Self {
             catalog: catalog::State::new(base("catalog")?),
             cart: cart::State::new(base("cart")?),
             payments: payments::State::new(base("payments")?),
             content: content::State::new(base("content")?),
-            auth: auth::State::new(base("auth")?, chat_settings(&template.environment("auth")?, secrets.chat)),
+            auth_by_host: secrets.addresses.map(by_host),
+            auth: auth::State::new(base("auth")?, chat),
         })
     }
 
@@ -94,7 +108,13 @@ impl Functions {
     }
 
     /// Passes a request to the function with this name; `None` if there is none.
-    pub async fn call(&self, function: &str, request: Request) -> Option<Response<Body>> {
+    pub async fn call(&self, function: &str, mut request: Request) -> Option<Response<Body>> {
+        if let (Some(by_host), "auth") = (&self.auth_by_host, function) {
+            match by_host.call(request).await {
+                Ok(response) => return Some(response),
+                Err(unchanged) => request = unchanged,
+            }
+        }
         // Boxed, because the futures of all five together are too large for the compiler.
         let response: Pin<Box<dyn Future<Output = Response<Body>> + Send + '_>> = match function {
             "catalog" => Box::pin(catalog::handle(&self.catalog, request)),

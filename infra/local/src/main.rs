@@ -1,7 +1,8 @@
 //! `cargo run`: the whole store on one port.
 
 use clap::Parser;
-use local::engine::{Engine, ensure_table};
+use local::data::DataLock;
+use local::engine::{self, Engine, ensure_table};
 use local::error::StartError;
 use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
@@ -11,9 +12,9 @@ use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::reference::Reference;
 use local::site::{self, Demo, Images};
 use local::store::Store;
-use local::{chat, data, server};
-use publish::live::Live;
+use local::{chat, data, players, server};
 use shared::clock::{Clock, SystemClock};
+use shared::model::{ActiveVersion, LocalAddresses};
 use shared::store::published::read_active_version;
 use shared::store::{Access, Db};
 use shared::token::TokenKeys;
@@ -29,9 +30,8 @@ use tracing::level_filters::LevelFilter;
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 /// The template's parameter with the origins whose pages may call the API.
 const ORIGINS: &str = "AllowedOrigins";
-
-/// The most players that the demo's login offers.
-const SHOWN_PLAYERS: usize = 6;
+/// The parameter that lets checkouts begin. There is always a provider here.
+const PAYMENTS: &str = "Payments";
 
 /// How often the sweep runs here.
 const SWEEP: Duration = Duration::from_mins(1);
@@ -57,29 +57,31 @@ async fn main() -> ExitCode {
 struct Database {
     access: Access,
     table: String,
+    /// Keeps other processes out of the data directory.
+    _lock: Option<DataLock>,
 }
 
 async fn run(options: &Options) -> Result<(), StartError> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let now = clock.seconds();
+    let (clock, now) = (Arc::new(SystemClock) as Arc<dyn Clock>, SystemClock.seconds());
     let Listeners { api: listener, demo: demo_listener, chat: chat_listener } = listen(options).await?;
     let shop = server::url_of(&demo_listener)?;
     let origins = origins(options, &shop);
-    let mut parameters = options.parameter_map();
-    parameters.insert(ORIGINS.to_owned(), origins.clone());
-    let template = Template::read(&options.template, &parameters)?;
+    let template = template(options, &origins)?;
     let store = Store::read(&options.store, now)?;
-    let token_keys = token_keys(options)?;
     let database = open(options, &template).await?;
+    let token_keys = token_keys(options)?;
     let db = Db::direct(database.access.clone(), &database.table);
     fill(options, &template, &store, &database, &db, now).await?;
     let live = store.in_table(&db).await?;
-    let published = read_active_version(&db).await.map_err(publish::PublishError::Store)?;
-    let differs = published.is_some_and(|active| publish::store_of(&active.version) != store.compiled.version);
+    let published = read_active_version(&db).await.map_err(publish::PublishError::Store)?.unwrap_or_default();
+    let differs = !published.is_empty() && publish::store_of(&published.version) != store.compiled.version;
     let to_try = Try::pick(&store.compiled, &live, now).of_published(differs);
     let base_path = options.base_path.as_deref().unwrap_or_default();
-    let base_url = format!("{}{base_path}", server::url_of(&listener)?);
-    let chat = chat_login(&db, &database.access.endpoint, chat_listener, &base_url, origins).await?;
+    let origin = server::url_of(&listener)?;
+    let base_url = format!("{origin}{base_path}");
+    let chat = chat_login(&published, &database.access.endpoint, chat_listener, &base_url, origins)?;
+    let images = Images::of(&options.store);
+    let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, if images.is_there() { &origin } else { "" }));
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
     let payments = payment_provider(options, &database.access.endpoint, &base_url).await?;
     let secrets = Secrets {
@@ -87,14 +89,16 @@ async fn run(options: &Options) -> Result<(), StartError> {
         chat: &chat_secret,
         payments: &payments.keys,
         stripe: payments.base_url.as_deref(),
+        addresses: addresses.as_ref(),
     };
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
     tokio::spawn(sweep(Arc::clone(&functions)));
     let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
-    let keys = TokenKeys::parse(&token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
-    let tokens = tokens(&live, &keys, now).map_err(|error| StartError::Engine(error.to_string()))?;
-    let images = Images::of(&options.store);
-    open_shop(options, demo_listener, &base_url, &to_try, &live, &images)?;
+    let tokens = tokens(&live, &parsed(&token_keys)?, now).map_err(|error| StartError::Engine(error.to_string()))?;
+    let players = players::suggested(&store.compiled, &live, now);
+    let config = site::Config::new(&base_url, &shop, players, &to_try);
+    let demo = Demo::new(options.demo.clone(), images.clone(), &config)?;
+    tokio::spawn(site::serve(demo_listener, demo));
     let ready = Ready {
         shop: shop.clone(),
         base_url,
@@ -119,6 +123,18 @@ async fn run(options: &Options) -> Result<(), StartError> {
     Ok(())
 }
 
+fn parsed(token_keys: &str) -> Result<TokenKeys, StartError> {
+    TokenKeys::parse(token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })
+}
+
+/// The template, with payments switched on and the demo's origin allowed, unless the options say otherwise.
+fn template(options: &Options, origins: &str) -> Result<Template, StartError> {
+    let mut parameters = options.parameter_map();
+    parameters.entry(PAYMENTS.to_owned()).or_insert_with(|| "true".to_owned());
+    parameters.insert(ORIGINS.to_owned(), origins.to_owned());
+    Ok(Template::read(&options.template, &parameters)?)
+}
+
 /// The reference with every token; the first user's is filled in.
 fn reference_of(ready: &Ready, base_path: &str) -> Reference {
     let shown = ready.shown_user.as_ref();
@@ -135,10 +151,7 @@ fn note_difference(options: &Options) {
 /// The keys that tokens are signed with: those of the data directory, else new ones.
 fn token_keys(options: &Options) -> Result<String, StartError> {
     match &options.data {
-        Some(dir) => {
-            data::prepare(dir)?;
-            data::token_keys(dir)
-        }
+        Some(dir) => data::token_keys(dir),
         None => data::new_token_keys(),
     }
 }
@@ -181,21 +194,6 @@ fn origins(options: &Options, shop: &str) -> String {
     given.unwrap_or_else(|| format!("{shop},http://localhost:3000,http://127.0.0.1:3000"))
 }
 
-/// Serves the demo storefront for the API at `base_url`.
-fn open_shop(
-    options: &Options,
-    listener: TcpListener,
-    base_url: &str,
-    to_try: &Try,
-    live: &Live,
-    images: &Images,
-) -> Result<(), StartError> {
-    let players = live.users.iter().map(|user| user.username.clone()).take(SHOWN_PLAYERS).collect();
-    let config = site::Config::new(base_url, players, to_try);
-    tokio::spawn(site::serve(listener, Demo::new(options.demo.clone(), images.clone(), &config)?));
-    Ok(())
-}
-
 /// Publishes and loads the store into a database on this machine. Any other must have a store already.
 async fn fill(
     options: &Options,
@@ -208,6 +206,9 @@ async fn fill(
     let endpoint = &database.access.endpoint;
     if is_here(endpoint) {
         ensure_table(db.client(), &database.table, &template.table()?).await?;
+    }
+    refuse_outdated(options, endpoint, db).await?;
+    if is_here(endpoint) {
         store.load_into_empty(db, now).await?;
         if options.republish {
             store.republish(db, now).await?;
@@ -220,10 +221,20 @@ async fn fill(
     Ok(())
 }
 
-/// Starts the stand-in for the chat platform and points the published store to it. A database elsewhere is not changed,
-/// and its store keeps its own platform.
-async fn chat_login(
-    db: &Db,
+/// Refuses data of an earlier version: the functions would respond 503 to everything.
+async fn refuse_outdated(options: &Options, endpoint: &str, db: &Db) -> Result<(), StartError> {
+    let active = read_active_version(db).await.map_err(publish::PublishError::Store)?;
+    let Some(found) = active.filter(|active| !active.is_current()).map(|active| active.schema) else { return Ok(()) };
+    let target = match &options.data {
+        Some(dir) => format!("--local {}", dir.display()),
+        None => format!("--endpoint-url {endpoint}"),
+    };
+    Err(StartError::Outdated { found, target })
+}
+
+/// Starts the stand-in for the chat platform. A store in a database elsewhere keeps its own platform.
+fn chat_login(
+    published: &ActiveVersion,
     endpoint: &str,
     listener: TcpListener,
     base_url: &str,
@@ -233,16 +244,25 @@ async fn chat_login(
         return Ok(None);
     }
     let url = chat::url_of(&listener)?;
-    let storefront = origins.split(',').next().filter(|origin| *origin != "*").map(str::to_owned);
-    let config = chat::configure(db, |config| {
-        chat::point_endpoints(&mut config.chat, &url);
-        config.chat.redirect_url = format!("{base_url}/auth/chat/callback");
-        config.storefront_url = storefront.unwrap_or_else(|| config.storefront_url.clone());
-    });
-    let Some(config) = config.await? else { return Ok(None) };
-    let client = chat::Client { id: config.chat.client_id, redirect_url: config.chat.redirect_url };
+    let client = chat::Client { id: published.config.chat.client_id.clone(), redirect_url: callback(base_url) };
     tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client)));
     Ok(Some(Chat { url, allowed_origins: origins, chat_secret: chat::secret() }))
+}
+
+/// The addresses of this server, in place of those of the published store. The pictures are at `assets`.
+fn addresses(chat: &Chat, base_url: &str, assets: &str) -> LocalAddresses {
+    let storefront = chat.allowed_origins.split(',').next().filter(|origin| *origin != "*");
+    LocalAddresses {
+        chat_platform: chat.url.clone(),
+        chat_callback: callback(base_url),
+        storefront: storefront.unwrap_or_default().to_owned(),
+        assets: assets.to_owned(),
+    }
+}
+
+/// The URL of the chat login's callback.
+fn callback(base_url: &str) -> String {
+    format!("{base_url}/auth/chat/callback")
 }
 
 /// The account that an option names, else a stand-in for Stripe. A database elsewhere keeps its own provider, if the
@@ -251,7 +271,8 @@ async fn payment_provider(options: &Options, endpoint: &str, base_url: &str) -> 
     match &options.payment_keys {
         Some(file) => PaymentProvider::account(file),
         None if is_here(endpoint) => {
-            PaymentProvider::stand_in(options.stripe_port, format!("{base_url}/payments/webhook/stripe")).await
+            let kept = options.data.as_deref().map(data::payments_file);
+            PaymentProvider::stand_in(options.stripe_port, format!("{base_url}/payments/webhook/stripe"), kept).await
         }
         None => Ok(PaymentProvider::of_environment()),
     }
@@ -277,12 +298,18 @@ fn environments_secret() -> String {
 /// The embedded database, or the one that the environment names.
 async fn open(options: &Options, template: &Template) -> Result<Database, StartError> {
     let definition = template.table()?;
+    let lock = options.data.as_deref().map(data::lock).transpose()?;
     if std::env::var_os(ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty()) {
         let table = std::env::var("TABLE_NAME").unwrap_or(definition.logical_id);
-        return Ok(Database { access: Access::from_env().map_err(|error| StartError::Access(error.into()))?, table });
+        let access = Access::from_env().map_err(|error| StartError::Access(error.into()))?;
+        return Ok(Database { access, table, _lock: lock });
     }
-    let engine = Engine::start(options.data.as_deref().map(data::table_file).as_deref()).await?;
-    Ok(Database { access: engine.access(), table: definition.logical_id })
+    let file = options.data.as_deref().map(data::table_file);
+    if let Some(file) = &file {
+        engine::create_file(file, &definition)?;
+    }
+    let engine = Engine::start(file.as_deref()).await?;
+    Ok(Database { access: engine.access(), table: definition.logical_id, _lock: lock })
 }
 
 /// Whether a database is on this machine. Only such a database is filled automatically.

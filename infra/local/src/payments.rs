@@ -3,7 +3,7 @@
 use crate::error::StartError;
 use crate::stripe::{self, StandIn};
 use shared::config::PaymentKeys;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The payment provider of a running server.
 #[derive(Debug)]
@@ -17,12 +17,12 @@ pub struct PaymentProvider {
 }
 
 impl PaymentProvider {
-    /// A stand-in on a port of this machine, which posts webhooks to `webhook_url`.
+    /// A stand-in on a port of this machine, which posts webhooks to `webhook_url`. A file keeps what it remembers.
     ///
     /// # Errors
-    /// [`StartError`] if the port is in use or not allowed.
-    pub async fn stand_in(port: u16, webhook_url: String) -> Result<Self, StartError> {
-        let options = stripe::Options { port, webhook_url: Some(webhook_url), ..stripe::Options::default() };
+    /// [`StartError`] if the port is in use or not allowed, or the file cannot be read.
+    pub async fn stand_in(port: u16, webhook_url: String, kept: Option<PathBuf>) -> Result<Self, StartError> {
+        let options = stripe::Options { port, webhook_url: Some(webhook_url), kept, ..stripe::Options::default() };
         let stand_in = stripe::start(options).await?;
         let (keys, base_url) = (stripe::payment_keys(), Some(stand_in.base_url()));
         Ok(Self { keys, base_url, stand_in: Some(stand_in) })

@@ -1,5 +1,6 @@
 //! The listener: accepts HTTP/1.1 connections and prints a line per request.
 
+use crate::engine::CALL;
 use crate::error::StartError;
 use crate::gateway::{Gateway, LARGEST_BODY};
 use crate::reference::Reference;
@@ -12,6 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use lambda_http::Body;
 use shared::clock::Clock;
+use shared::deadline;
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
@@ -117,7 +119,9 @@ async fn respond(
         Ok(body) => {
             let source_ip = peer.ip().to_string();
             let path_and_query = (path.as_str(), head.uri.query().unwrap_or_default());
-            gateway.respond(&head.method, path_and_query, &head.headers, &body, &source_ip).await
+            let response = gateway.respond(&head.method, path_and_query, &head.headers, &body, &source_ip);
+            // The embedded engine runs one call after another: many buyers at once wait for each other.
+            deadline::scope(CALL, response).await
         }
         Err(status) => gateway.refuse(status, &head.headers),
     };

@@ -5,9 +5,11 @@ use crate::error::StartError;
 use crate::ready::{RefusedCode, Try};
 use bytes::Bytes;
 use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
+use http::request::Parts;
+use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -35,6 +37,9 @@ const IMAGE_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; 
 pub struct Config {
     /// The URL of the API.
     pub api: String,
+    /// The URL of the demo itself.
+    #[serde(skip)]
+    pub shop: String,
     /// The players that the login offers.
     pub players: Vec<String>,
     /// A coupon that can be used.
@@ -50,9 +55,10 @@ pub struct Config {
 impl Config {
     /// What the demo gets to know about the API and the values to try.
     #[must_use]
-    pub fn new(api: &str, players: Vec<String>, to_try: &Try) -> Self {
+    pub fn new(api: &str, shop: &str, players: Vec<String>, to_try: &Try) -> Self {
         Self {
             api: api.to_owned(),
+            shop: shop.to_owned(),
             players,
             coupon: to_try.coupon.clone(),
             gift: to_try.gift.clone(),
@@ -71,6 +77,12 @@ impl Images {
     #[must_use]
     pub fn of(store: &Path) -> Self {
         Self(store.join(IMAGES))
+    }
+
+    /// Whether the store has any.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.0.is_dir()
     }
 
     /// The response to GET of a path below `/img/`; `None` for any other path.
@@ -96,6 +108,8 @@ pub struct Demo {
     files: PathBuf,
     images: Images,
     config: String,
+    /// The URL of the demo.
+    url: String,
     policy: HeaderValue,
 }
 
@@ -115,7 +129,22 @@ impl Demo {
              connect-src 'self' {api}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         );
         let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
-        Ok(Self { files, images, config: serde_json::to_string(config).unwrap_or_default(), policy })
+        let url = config.shop.clone();
+        Ok(Self { files, images, config: serde_json::to_string(config).unwrap_or_default(), url, policy })
+    }
+
+    /// Sends a browser on `localhost` to the address by which the API knows the demo: what it keeps there, such as the
+    /// login, is kept for that address only, and a payment comes back to it.
+    fn at_own_address(&self, head: &Parts) -> Option<Page> {
+        let host = head.headers.get(HOST)?.to_str().ok()?;
+        if !host.starts_with("localhost") || self.url.is_empty() {
+            return None;
+        }
+        let target = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let target = HeaderValue::from_str(&format!("{}{target}", self.url)).ok()?;
+        let mut page = text(StatusCode::TEMPORARY_REDIRECT, "The shop is at 127.0.0.1.");
+        page.headers_mut().insert(LOCATION, target);
+        Some(page)
     }
 
     /// The response to a request. Every path without a file is a page of the demo, which its script shows.
@@ -152,7 +181,11 @@ pub async fn serve(listener: TcpListener, demo: Demo) {
             let demo = Arc::clone(&demo);
             async move {
                 let (head, _) = request.into_parts();
-                Ok::<_, Infallible>(demo.respond(&head.method, head.uri.path()).await)
+                let elsewhere = demo.at_own_address(&head);
+                Ok::<_, Infallible>(match elsewhere {
+                    Some(page) => page,
+                    None => demo.respond(&head.method, head.uri.path()).await,
+                })
             }
         });
         tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });

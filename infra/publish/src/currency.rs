@@ -51,11 +51,21 @@ fn usual(code: &str) -> Option<i64> {
     CURRENCIES.get(place).map(|(_, thousandths)| thousandths * 1_000)
 }
 
-/// The usual rate in millionths of a unit per US dollar, if the given one is more than three times larger or smaller.
+/// The usual rate in millionths of a unit per US dollar, if the given one is more than three times larger or smaller, or
+/// nearer to dollars per unit than to units per dollar.
 pub(crate) fn usual_if_far_from(code: &str, millionths: i64) -> Option<i64> {
     let usual = usual(code)?;
     let is_far = millionths > usual.saturating_mul(PLAUSIBLE) || usual > millionths.saturating_mul(PLAUSIBLE);
-    is_far.then_some(usual)
+    (is_far || is_inverted(usual, millionths)).then_some(usual)
+}
+
+/// Whether a rate is nearer to the inverse of the usual one. Currencies that are worth about a dollar look the same both ways.
+fn is_inverted(usual: i64, millionths: i64) -> bool {
+    const ONE: i64 = 1_000_000;
+    let is_about_a_dollar = (usual - ONE).abs() < ONE / 20;
+    let on_other_side = (usual < ONE) != (millionths < ONE) && millionths != ONE;
+    // Between the two, the middle is a dollar: the rate is on the other side of it.
+    !is_about_a_dollar && on_other_side
 }
 
 #[cfg(test)]
@@ -74,5 +84,9 @@ mod tests {
         assert_eq!(usual_if_far_from("PLN", 3_979_213), None);
         assert_eq!(usual_if_far_from("KWD", 3_250_000), Some(308_000));
         assert_eq!(usual_if_far_from("ZZZ", 1), None);
+        assert_eq!(usual_if_far_from("EUR", 1_085_000), Some(930_000));
+        assert_eq!(usual_if_far_from("EUR", 920_000), None);
+        assert_eq!(usual_if_far_from("BBD", 500_000), Some(2_000_000));
+        assert_eq!(usual_if_far_from("PAB", 1_010_000), None);
     }
 }

@@ -46,6 +46,7 @@ pub fn export(store: &Compiled) -> StoreFiles {
         categories,
         pages,
         staff: Source { path: PathBuf::from("staff.yaml"), content: staff(store) },
+        images: BTreeSet::new(),
     }
 }
 
@@ -161,6 +162,7 @@ fn site(store: &Compiled) -> StoreFile {
         },
         players: PlayersFile { avatar: config.player_avatar.clone().into() },
         storefront: StorefrontFile { url: config.storefront_url.clone().into() },
+        assets_url: config.assets_url.clone().into(),
         payments: payments(store),
         patrons: patrons(store),
         servers: servers(store),

@@ -2,6 +2,7 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put};
 use serde::{Deserialize, Serialize};
+use shared::store::transaction::{Sent, Unguarded, Write, send};
 use shared::store::{Db, StoreError, codec, keys};
 
 /// Entries that are kept; one is about 100 bytes.
@@ -87,6 +88,18 @@ impl History {
                 .expression_attribute_values(":seen", AttributeValue::N(seen.newest.to_string()))
         })
     }
+}
+
+/// Begins the list with a version that was published at `since` (seconds since 1970 UTC), before there was a list. Returns
+/// whether it was written; if not, there is a list.
+///
+/// # Errors
+/// If the database does not respond.
+pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, StoreError> {
+    let begun = History::default().with(version, Step::Forward, since);
+    let item = codec::encode_live(&keys::history(), &begun)?;
+    let write = Write::<Unguarded>::put(keys::history(), item).only_if_absent();
+    Ok(send(db, vec![write]).await? == Sent::Written)
 }
 
 /// What was published when; empty before the first publish.

@@ -27,6 +27,7 @@ mod remove;
 pub mod schema;
 mod shape;
 mod switch;
+mod syntax;
 mod version;
 mod write;
 
@@ -36,7 +37,7 @@ pub use digits::check_digits;
 pub use error::PublishError;
 pub use export::{export, write_files};
 pub use fault::Fault;
-pub use history::{History, HistoryEntry, Step, read_history};
+pub use history::{History, HistoryEntry, Step, begin_history, read_history};
 pub use load::{LoadError, damage, load};
 pub use publish::{Published, publish, publish_with};
 pub use read::read;

@@ -3,9 +3,12 @@
 use crate::fault::Problem;
 use crate::schema;
 use crate::shape::Node;
+use crate::syntax;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_saphyr::Error;
+
+const SECOND_DOCUMENT: &str = "a second document begins at ---; a file holds one: move the rest into a file of its own";
 
 /// Parses a file; one that cannot be parsed yields its problems, at least one.
 pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Vec<Problem>> {
@@ -13,7 +16,9 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T,
     // Files are their owner's own: they may be as large as they are let in. The limits on aliases stay.
     let options = serde_saphyr::options! { budget: None, with_snippet: false };
     let parsed: Result<T, Error> = serde_saphyr::from_str_with_options(text, options);
+    let dropped = syntax::dropped(text);
     match parsed {
+        Ok(_) if !dropped.is_empty() => Err(dropped),
         // Only an escape can bring a control character past the parser.
         Ok(content) if text.contains('\\') => match node(text).map(|node| node.unprintable()).unwrap_or_default() {
             found if found.is_empty() => Ok(content),
@@ -25,11 +30,16 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T,
 }
 
 fn broken<T: JsonSchema>(text: &str, error: &Error) -> Vec<Problem> {
+    // What stands after such a mark is not read, so its fields only seem to be missing.
+    if let Some(line) = syntax::second_document(text) {
+        return vec![(Some(line), String::new(), SECOND_DOCUMENT.to_owned())];
+    }
     let mut found = node(text).map(|node| node.misfits(&schema::of::<T>())).unwrap_or_default();
     let is_misfit =
         matches!(error.without_snippet(), Error::SerdeUnknownField { .. } | Error::SerdeMissingField { .. });
-    if found.is_empty() || !is_misfit {
-        found.insert(0, first(text, error));
+    let first = first(text, error);
+    if found.is_empty() || !is_misfit && found.iter().all(|(line, ..)| *line != first.0) {
+        found.insert(0, first);
     }
     found
 }
@@ -50,18 +60,12 @@ fn first(text: &str, error: &Error) -> Problem {
     let place = error.location().filter(|location| location.line() > 0);
     let (field, problem) = explain(error);
     let line = place.map(|place| place.line());
-    if matches!(error.without_snippet(), Error::MultipleDocuments { .. }) {
-        // The parser stops at what follows the mark.
-        return (line.map(|line| mark_before(text, line)), String::new(), problem);
-    }
-    let field = field.or_else(|| place.and_then(|place| field_at(text, place.line(), place.column())));
-    (line, field.unwrap_or_default(), problem)
-}
-
-/// The line of the last mark of a document up to a line.
-fn mark_before(text: &str, line: u64) -> u64 {
-    let upto = (1..=line).zip(text.lines());
-    upto.filter(|(_, text)| text.starts_with("---")).last().map_or(line, |(place, _)| place)
+    let at_place = || place.and_then(|place| field_at(text, place.line(), place.column())).unwrap_or_default();
+    let Some(problem) = problem else {
+        let (began, problem) = syntax::explain(text, line, &error.to_string());
+        return (began, if began == line { at_place() } else { String::new() }, problem);
+    };
+    (line, field.unwrap_or_else(at_place), problem)
 }
 
 /// A file of another encoding, and the first line that shows it.
@@ -87,9 +91,10 @@ fn field_at(text: &str, line: u64, column: u64) -> Option<String> {
     Some(key.to_owned()).filter(|key| !key.is_empty())
 }
 
-/// A parser's error in an owner's words: the field if the error names it, and the problem.
-fn explain(error: &Error) -> (Option<String>, String) {
-    match error.without_snippet() {
+/// A parser's error in an owner's words: the field if the error names it, and the problem; no problem if the fault is one
+/// of syntax.
+fn explain(error: &Error) -> (Option<String>, Option<String>) {
+    let (field, problem) = match error.without_snippet() {
         Error::SerdeUnknownField { field, expected, .. } => {
             (Some(field.clone()), format!("is not a field here; there are {}", expected.join(", ")))
         }
@@ -102,24 +107,10 @@ fn explain(error: &Error) -> (Option<String>, String) {
         Error::InvalidScalar { ty, .. } => (None, format!("must be {}", scalar(ty))),
         Error::Unexpected { expected, .. } => (None, expected_shape(expected).to_owned()),
         Error::Eof { .. } => (None, "the file is empty; write its fields or remove the file".to_owned()),
-        Error::MultipleDocuments { .. } => {
-            (None, "a second document begins at ---; a file holds one: move the rest into a file of its own".to_owned())
-        }
-        other => (None, syntax(&other.to_string())),
-    }
-}
-
-/// A fault of syntax: the parser's words and what usually helps.
-fn syntax(text: &str) -> String {
-    // The fault has its line already.
-    let text = &text[..text.rfind(" at line ").unwrap_or(text.len())];
-    let remedy = match text {
-        _ if text.contains("tab") => "; indent with spaces, not with tabs",
-        _ if text.contains("mapping values are not allowed") => "; put a text that contains a colon in quotes",
-        _ if text.contains("unexpected character") => "; put a text that begins with a special character in quotes",
-        _ => "",
+        Error::MultipleDocuments { .. } => (None, SECOND_DOCUMENT.to_owned()),
+        _ => return (None, None),
     };
-    format!("{text}{remedy}")
+    (field, Some(problem))
 }
 
 /// A Rust type in an owner's words.

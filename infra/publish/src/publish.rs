@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
 use shared::store::codec::Item;
 use shared::store::keys::Key;
-use shared::store::published::read_active_version;
+use shared::store::published::{must_be_current, read_active_version};
 use shared::store::{Db, StoreError, codec};
 
 /// What publishing came to.
@@ -56,6 +56,7 @@ pub async fn publish_with(
     progress: OnProgress<'_>,
 ) -> Result<Published, PublishError> {
     let current = read_active_version(db).await?;
+    current.as_ref().map_or(Ok(()), must_be_current)?;
     let previous = current.as_ref().map(|active| active.version.clone());
     let same = previous.as_ref().is_some_and(|version| store_of(version) == compiled.version);
     if !same && previous.as_deref() != seen {

@@ -42,6 +42,10 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
         }
     };
     let categories = folder::<CategoryFile>(dir, "categories", &mut report);
+    if categories.is_empty() && report.is_empty() && dir.join("categories").is_dir() {
+        report.enter(Path::new("categories"));
+        report.fault(None, "", "is empty: add a file for each category, such as categories/ranks.yaml");
+    }
     let pages = folder::<PageFile>(dir, "pages", &mut report);
     let staff_path = Path::new("staff.yaml");
     let staff = file::<StaffFile>(dir, staff_path, LARGEST_PUBLISHED, &mut report).whole();
@@ -51,6 +55,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
         categories,
         pages,
         staff: Source { path: staff_path.to_path_buf(), content: staff.unwrap_or_default() },
+        images: images(dir, &mut report),
     };
     if report.is_empty() {
         return Ok(files);
@@ -140,6 +145,23 @@ fn folder<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str, report: &mut
     sources
 }
 
+/// The pictures in `img/` and its folders, as items name them.
+fn images(dir: &Path, report: &mut Report) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![PathBuf::from("img")];
+    while let Some(folder) = folders.pop() {
+        for name in names(dir, &folder, report) {
+            let path = folder.join(name);
+            if dir.join(&path).is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(format!("/{}", path.display()));
+            }
+        }
+    }
+    found
+}
+
 /// Notes what is in a folder of fixed contents and would be overlooked.
 fn check_names(dir: &Path, folder: &Path, known: &[&str], report: &mut Report) {
     for name in names(dir, folder, report) {
@@ -147,7 +169,9 @@ fn check_names(dir: &Path, folder: &Path, known: &[&str], report: &mut Report) {
         if known.contains(&text.as_ref()) || is_words(&name) {
             continue;
         }
-        let problem = match nearest(&text, known.iter().copied()) {
+        let folder_of_pictures = matches!(text.as_ref(), "images" | "image" | "pictures").then_some("img");
+        let near = folder_of_pictures.filter(|img| known.contains(img));
+        let problem = match near.or_else(|| nearest(&text, known.iter().copied())) {
             Some(near) => format!("is not read; did you mean {near}?"),
             None => format!("is not part of a store: move it elsewhere; a store has {}", known.join(", ")),
         };

@@ -1,5 +1,5 @@
-//! The fields of a file against those that its schema knows: every unknown and every missing one at once, while the
-//! typed parser stops at the first. Also finds characters that no text of a store can hold.
+//! The fields of a file against those that its schema knows: every unknown and missing one and every value of another
+//! kind at once, while the typed parser stops at the first. Also finds characters that no text of a store can hold.
 //!
 //! Knows nothing of the format but what the schema says.
 
@@ -7,7 +7,7 @@ use crate::fault::{Problem, nearest};
 use crate::files::At;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Part of a YAML file: what is in it is not looked at, but for texts.
@@ -79,7 +79,8 @@ impl<'de> Visitor<'de> for NodeVisitor {
 }
 
 impl Node {
-    /// Every field that the schema does not know, and every one that it needs and that is missing.
+    /// Every field that the schema does not know, every one that it needs and that is missing, and every value that is
+    /// of another kind, such as a list instead of a price.
     pub(crate) fn misfits(&self, schema: &Value) -> Vec<Problem> {
         let mut found = Vec::new();
         Check { root: schema, found: &mut found }.node(self, schema, "", None);
@@ -139,6 +140,10 @@ struct Check<'a> {
 impl<'a> Check<'a> {
     fn node(&mut self, node: &Node, schema: &'a Value, path: &str, line: Option<u64>) {
         let schema = self.resolve(schema);
+        if let Some(problem) = other_kind(node, schema) {
+            self.found.push((line, path.to_owned(), problem));
+            return;
+        }
         match node {
             Node::Scalar(_) => {}
             Node::List(entries) => {
@@ -158,12 +163,21 @@ impl<'a> Check<'a> {
             .map(|known| known.iter().map(|(name, schema)| (name.as_str(), schema)).collect())
             .unwrap_or_default();
         let others = schema.get("additionalProperties");
+        // Fields that are named by an id: its pattern is that of a whole number.
+        let by_id = schema.get("patternProperties").and_then(Value::as_object).and_then(|known| known.values().next());
         let mut before: Option<&str> = None;
+        let mut meant = BTreeSet::new();
         for (name, value) in fields {
             let field = below(path, name);
-            match properties.get(name.as_str()).copied().or_else(|| others.filter(|schema| schema.is_object())) {
+            let by_id = by_id.filter(|_| name.bytes().all(|byte| byte.is_ascii_digit()));
+            let known = properties.get(name.as_str()).copied().or(by_id);
+            match known.or_else(|| others.filter(|schema| schema.is_object())) {
                 Some(schema) => self.node(value, schema, &field, name.line),
+                None if properties.is_empty() && schema.get("patternProperties").is_some() => {
+                    self.found.push((name.line, field, "is not an id; write a whole number such as 1".to_owned()));
+                }
                 None if others == Some(&Value::Bool(false)) => {
+                    meant.extend(nearest(name, properties.keys().copied()));
                     let (field, problem) = unknown(name, value, before, path, &properties);
                     self.found.push((name.line, field, problem));
                 }
@@ -172,7 +186,8 @@ impl<'a> Check<'a> {
             before = Some(name);
         }
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-        for name in required.filter_map(Value::as_str) {
+        // A field that is there under a misspelt name is not missing as well.
+        for name in required.filter_map(Value::as_str).filter(|name| !meant.contains(name)) {
             if fields.iter().all(|(known, _)| known.as_str() != name) {
                 let line = fields.first().and_then(|(first, _)| first.line).or(line);
                 self.found.push((line, below(path, name), "is missing".to_owned()));
@@ -187,6 +202,37 @@ impl<'a> Check<'a> {
         let choice = || ["anyOf", "allOf"].iter().find_map(|key| schema.get(key)?.as_array()?.first());
         referred.or_else(choice).map_or(schema, |inner| self.resolve(inner))
     }
+}
+
+/// What is wrong with a value that is of another kind than its schema: a list, fields, or a single value.
+fn other_kind(node: &Node, schema: &Value) -> Option<String> {
+    let kinds: Vec<&str> = match schema.get("type")? {
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        kind => kind.as_str().into_iter().collect(),
+    };
+    let expected = match *kinds.first()? {
+        "array" => "a list",
+        "object" => "fields with values",
+        "number" => "one amount such as 9.99",
+        "integer" => "a whole number such as 1",
+        "boolean" => "true or false",
+        _ => "text",
+    };
+    let found = match node {
+        Node::List(_) if kinds.contains(&"array") => return None,
+        Node::List(_) => "not a list",
+        Node::Fields(_) if kinds.contains(&"object") => return None,
+        Node::Fields(_) => "not fields in {…}",
+        Node::Scalar(text) if kinds.contains(&"integer") && !kinds.contains(&"string") => {
+            let is_number = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            return (!is_number).then(|| format!("must be {expected}, not `{text}`"));
+        }
+        // No value at all is reported by the typed parser.
+        Node::Scalar(text) if text.is_empty() || !matches!(expected, "a list" | "fields with values") => return None,
+        Node::Scalar(text) if expected == "a list" => return Some(format!("must be a list, such as [{text}]")),
+        Node::Scalar(_) => "not a single value",
+    };
+    Some(format!("must be {expected}, {found}"))
 }
 
 /// Field and problem of a field that is not known.

@@ -16,6 +16,7 @@ const OPERATION: &str = "TransactWriteItems";
 /// Attributes of the active version's row.
 const VERSION: &str = "version";
 const CONFIG: &str = "config";
+const SCHEMA: &str = "schema";
 
 /// Moves the active version by one write: only if it still points to `from` (or is not there yet), and only to a
 /// version that is not being removed. The same write updates the history and the records of both versions. `first`
@@ -92,22 +93,21 @@ fn refused(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
     StoreError::Refused { operation: OPERATION, source: Box::new(error) }
 }
 
-/// Sets the version and its config. What else is on the row stays: `storectl maintenance` writes there.
+/// Sets the version and its config, and in a table without a row the schema number. What else is on the row stays:
+/// `storectl maintenance` and `storectl upgrade` write there.
 fn update_active_version(db: &Db, from: Option<&str>, to: &ActiveVersion) -> Result<TransactWriteItem, StoreError> {
     let key = keys::active_version();
     let mut item = codec::encode_live(&key, to)?;
+    let attributes = if from.is_none() { &[VERSION, CONFIG, SCHEMA][..] } else { &[VERSION, CONFIG] };
+    let terms: Vec<String> = attributes.iter().map(|name| format!("#{name} = :{name}")).collect();
+    let names = attributes.iter().map(|name| (format!("#{name}"), (*name).to_owned())).collect();
+    let values = attributes.iter().filter_map(|name| Some((format!(":{name}"), item.remove(*name)?))).collect();
     let update = Update::builder()
         .table_name(db.table())
         .set_key(Some(codec::key_attributes(&key)))
-        .update_expression("SET #version = :version, #config = :config")
-        .expression_attribute_names("#version", VERSION)
-        .expression_attribute_names("#config", CONFIG)
-        .set_expression_attribute_values(Some(
-            [(":version", VERSION), (":config", CONFIG)]
-                .into_iter()
-                .filter_map(|(placeholder, name)| Some((placeholder.to_owned(), item.remove(name)?)))
-                .collect(),
-        ));
+        .update_expression(format!("SET {}", terms.join(", ")))
+        .set_expression_attribute_names(Some(names))
+        .set_expression_attribute_values(Some(values));
     let update = match from {
         None => update.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK),
         Some(version) => update

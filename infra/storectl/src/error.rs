@@ -154,6 +154,9 @@ impl From<StoreError> for Failure {
                 format!("The database refused {operation}: {}.", last(&error)),
                 "Check with `storectl doctor`.",
             ),
+            (None, StoreError::Outdated { .. }) => {
+                Self::new(Exit::Refused, format!("{}.", capital(&chain(&error))), "Take a backup before.")
+            }
             (None, StoreError::Unreadable { .. }) => Self::new(
                 Exit::Refused,
                 format!("{}.", capital(&chain(&error))),

@@ -2,12 +2,18 @@
 //! themselves are [`shared::usecases::orders`].
 
 use crate::table::each;
-use shared::model::{Goal, InternalId, User};
+use publish::OnProgress;
+use shared::model::{Cart, Goal, InternalId, Settings, User, UserId};
+use shared::rules::erase::ErasedPlayer;
+use shared::rules::referral::Credits;
 use shared::store::codec::{Row, decode_live, key_of};
-use shared::store::keys::prefix;
+use shared::store::keys::{self, prefix};
 use shared::store::orders::{COUNTED, StoredOrder};
-use shared::store::{Db, StoreError};
+use shared::store::published::read_active_version;
+use shared::store::statistics::VersionedDonations;
+use shared::store::{Db, StoreError, read_published};
 use shared::usecases::orders::{self, Audit, CatchUp, TableSums};
+use std::ops::Range;
 
 /// The result of [`finish_statistics`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,16 +32,8 @@ pub struct Finished {
 /// # Errors
 /// [`StoreError`] if the database is unavailable; what was finished before stays so.
 pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
-    let (mut done, mut behind) = (Finished::default(), Vec::new());
-    each(db, prefix::ORDER, |item| {
-        if item.contains_key(COUNTED) {
-            let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
-            behind.extend(stored.statistics_due().then_some(stored.order.internal_id));
-        }
-        Ok::<(), StoreError>(())
-    })
-    .await?;
-    for id in behind {
+    let mut done = Finished::default();
+    for id in behind(db, &|_| {}).await? {
         match orders::catch_up(db, &id).await? {
             CatchUp::Current => {}
             CatchUp::Updated => done.finished += 1,
@@ -46,22 +44,63 @@ pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
     Ok(done)
 }
 
-/// Compares the table with its orders. Reads every item, twice if something differs.
+/// The orders that the statistics are behind of. Calls `progress` for what it reads.
+///
+/// # Errors
+/// [`StoreError`] if the table cannot be read.
+pub async fn behind(db: &Db, progress: OnProgress<'_>) -> Result<Vec<InternalId>, StoreError> {
+    let mut behind = Vec::new();
+    each(db, prefix::ORDER, |item| {
+        progress(1);
+        if item.contains_key(COUNTED) {
+            let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
+            behind.extend(stored.statistics_due().then_some(stored.order.internal_id));
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    Ok(behind)
+}
+
+/// Compares the table with its orders. Reads every item, twice if something differs. What the sweep has still to finish
+/// does not differ.
 ///
 /// # Errors
 /// [`StoreError`] if the table cannot be read.
 pub async fn audit(db: &Db) -> Result<Audit, StoreError> {
-    let first = pass(db).await?;
+    audit_with(db, &|_| {}).await
+}
+
+/// [`audit`], which calls `progress` for every item that it reads.
+///
+/// # Errors
+/// As [`audit`].
+pub async fn audit_with(db: &Db, progress: OnProgress<'_>) -> Result<Audit, StoreError> {
+    let first = pass(db, progress).await?;
     if first.is_clean() {
         return Ok(first);
     }
-    Ok(pass(db).await?.also_in(&first))
+    Ok(pass(db, progress).await?.also_in(&first))
 }
 
-async fn pass(db: &Db) -> Result<Audit, StoreError> {
+async fn pass(db: &Db, progress: OnProgress<'_>) -> Result<Audit, StoreError> {
     let mut sums = TableSums::default();
-    each(db, "", |item| sums.add(item)).await?;
+    each(db, "", |item| {
+        progress(1);
+        sums.add(item)
+    })
+    .await?;
     Ok(sums.into_audit())
+}
+
+/// The goals of the published store.
+///
+/// # Errors
+/// [`StoreError`] if they cannot be read.
+pub async fn published_goals(db: &Db) -> Result<Vec<Goal>, StoreError> {
+    let version = read_active_version(db).await?.unwrap_or_default().version;
+    let settings: Option<Settings> = read_published(db, &keys::settings(&version)).await?;
+    Ok(settings.unwrap_or_default().goals)
 }
 
 /// Corrects every number of an audit, and writes a missing item with goals and donators again. Returns how many rows
@@ -75,9 +114,60 @@ pub async fn repair(db: &Db, audit: &Audit, goals: &[Goal]) -> Result<usize, Sto
     if !audit.no_donations {
         return Ok(left);
     }
+    // First the item, whose version guards what is read after it.
+    let shown = VersionedDonations::read(db).await?;
     let (orders, users) = (all_orders(db).await?, all_users(db).await?);
-    let written = orders::rewrite_donations(db, orders, &users, goals).await?;
+    let written = orders::rewrite_donations(db, shown, &orders, &users, goals).await?;
     Ok(left + usize::from(!written))
+}
+
+/// What paid orders of a time (seconds since 1970 UTC) add up to by referral code. Reads every item.
+///
+/// # Errors
+/// [`StoreError`] if the table cannot be read.
+pub async fn credits(db: &Db, period: &Range<i64>) -> Result<Credits, StoreError> {
+    let mut credits = Credits::default();
+    each(db, prefix::ORDER, |item| {
+        let StoredOrder { order, effects } = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
+        credits.add(&order, &effects, period);
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    Ok(credits)
+}
+
+/// Where a player is found who is to be erased.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traces {
+    /// Orders that can still be paid: the player's, and those with a gift for them.
+    pub open: Vec<InternalId>,
+    /// Orders with the player's name, or with what they typed.
+    pub orders: Vec<InternalId>,
+    /// Other buyers whose carts have the player's name.
+    pub carts: Vec<UserId>,
+}
+
+/// Looks for a player in orders and carts. Reads every item.
+///
+/// # Errors
+/// [`StoreError`] if the table cannot be read.
+pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError> {
+    let mut traces = Traces::default();
+    each(db, "", |item| {
+        let key = key_of(&item)?;
+        if key.pk.starts_with(prefix::ORDER) {
+            let StoredOrder { order, effects } = StoredOrder::decode(&key, Row::from(item))?;
+            traces.open.extend(player.has_open(&order).then(|| order.internal_id.clone()));
+            traces.orders.extend(player.without_in_order(&order, &effects).map(|_| order.internal_id));
+        } else if key.pk.starts_with(prefix::CART) {
+            let cart: Cart = decode_live(&key, item)?;
+            let is_other = cart.user != player.user;
+            traces.carts.extend(player.without_in_cart(&cart).filter(|_| is_other).map(|_| cart.user));
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    Ok(traces)
 }
 
 async fn all_orders(db: &Db) -> Result<Vec<StoredOrder>, StoreError> {

@@ -1,18 +1,23 @@
 //! Requests to other services: the chat platform and the payment provider.
 //!
 //! [`Client`] sends HTTP/1.1 requests over TLS, each on a connection of its own: they are rare, and a connection that is
-//! kept while the sandbox is frozen may be dead without notice. Nothing is sent twice; whether a request may be
-//! repeated is known only to its caller.
+//! kept while the sandbox is frozen may be dead without notice. [`Client::keeping`] keeps connections, for many requests
+//! in a row. Nothing is sent twice; whether a request may be repeated is known only to its caller.
 
 pub mod connection;
+mod kept;
 
 use bytes::Bytes;
-use connection::{Connector, Origin};
+use connection::{Body, Connector, Origin};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
+use kept::Kept;
 use rustls::RootCertStore;
 use std::error::Error;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -56,13 +61,21 @@ impl OutgoingError {
 pub struct Client {
     connector: Connector,
     total: Duration,
+    kept: Option<Arc<Kept>>,
 }
 
 impl Client {
     /// A client that trusts `roots`.
     #[must_use]
     pub fn new(roots: RootCertStore) -> Self {
-        Self { connector: Connector::new(roots, Some(CONNECT)), total: TOTAL }
+        Self { connector: Connector::new(roots, Some(CONNECT)), total: TOTAL, kept: None }
+    }
+
+    /// The same client, which keeps its connections for the requests that follow. They are closed when the last clone of
+    /// this client is dropped: it is for one piece of work, and must not outlive a request of a function.
+    #[must_use]
+    pub fn keeping(&self) -> Self {
+        Self { kept: Some(Arc::default()), ..self.clone() }
     }
 
     /// The same client with another limit in place of [`TOTAL`].
@@ -81,18 +94,47 @@ impl Client {
         if !is_allowed(url) {
             return Err(OutgoingError::Address);
         }
-        let exchange = exchange(&self.connector, request);
-        timeout(self.total, exchange).await.unwrap_or(Err(OutgoingError::Timeout(self.total)))
+        timeout(self.total, self.exchange(request)).await.unwrap_or(Err(OutgoingError::Timeout(self.total)))
+    }
+
+    async fn exchange(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, OutgoingError> {
+        let origin = Origin::take_from(&mut request).map_err(OutgoingError::Connect)?;
+        let mut request = request.map(|body| Full::new(body).map_err(|never| match never {}).boxed_unsync());
+        loop {
+            let free = match &self.kept {
+                Some(kept) => kept.take(&origin).await,
+                None => None,
+            };
+            let is_kept = free.is_some();
+            let mut sender = match free {
+                Some(sender) => sender,
+                None => self.open(&origin).await?,
+            };
+            match sender.try_send_request(request).await {
+                Ok(response) => {
+                    let response = whole(response).await?;
+                    if let Some(kept) = &self.kept {
+                        kept.keep(origin, sender);
+                    }
+                    return Ok(response);
+                }
+                // The other side closed a kept connection just now: nothing of the request was sent, so it takes another one.
+                Err(mut failure) => match failure.take_message() {
+                    Some(unsent) if is_kept => request = unsent,
+                    _ => return Err(OutgoingError::Broken(failure.into_error().into())),
+                },
+            }
+        }
+    }
+
+    async fn open(&self, origin: &Origin) -> Result<SendRequest<Body>, OutgoingError> {
+        let opened = timeout(CONNECT, self.connector.open(origin)).await.unwrap_or_else(|elapsed| Err(elapsed.into()));
+        opened.map_err(OutgoingError::Connect)
     }
 }
 
-async fn exchange(connector: &Connector, mut request: Request<Bytes>) -> Result<Response<Bytes>, OutgoingError> {
-    let origin = Origin::take_from(&mut request).map_err(OutgoingError::Connect)?;
-    let opened = timeout(CONNECT, connector.open(&origin)).await.unwrap_or_else(|elapsed| Err(elapsed.into()));
-    let mut sender = opened.map_err(OutgoingError::Connect)?;
-    let request = request.map(|body| Full::new(body).map_err(|never| match never {}).boxed_unsync());
-    let sent = sender.try_send_request(request).await;
-    let response = sent.map_err(|failure| OutgoingError::Broken(failure.into_error().into()))?;
+/// A response with its whole body.
+async fn whole(response: Response<Incoming>) -> Result<Response<Bytes>, OutgoingError> {
     let (head, body) = response.into_parts();
     let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() { OutgoingError::TooLarge } else { OutgoingError::Broken(error) }

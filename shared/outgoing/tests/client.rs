@@ -7,6 +7,7 @@ use http::{Request, Response};
 use outgoing::{CONNECT, Client, MAX_BODY, OutgoingError, TOTAL, is_allowed};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, ServerConfig};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -90,6 +91,66 @@ async fn each_request_has_a_connection_of_its_own() {
         client.send(request(&format!("http://localhost:{port}/"))).await.unwrap();
         assert_eq!(received.lock().unwrap().len(), count);
     }
+}
+
+/// A server that responds to every request on every connection, and closes a connection after `most` of them. Counts the
+/// connections.
+async fn keeping_server(most: usize) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&connections);
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            counted.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(async move {
+                for _ in 0..most {
+                    let mut request = Vec::new();
+                    while !request.ends_with(b"ping") {
+                        if stream.read_buf(&mut request).await.unwrap() == 0 {
+                            return;
+                        }
+                    }
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    stream.write_all(&reply("200 OK", 4, "pong")).await.unwrap();
+                }
+            });
+        }
+    });
+    (url, connections)
+}
+
+#[tokio::test]
+async fn a_client_that_keeps_connections_has_as_many_as_requests_at_once() {
+    let (url, connections) = keeping_server(usize::MAX).await;
+    let client = Client::new(RootCertStore::empty()).keeping();
+    for _ in 0..5 {
+        let sent = (0..3).map(|_| {
+            tokio::spawn({
+                let (client, url) = (client.clone(), url.clone());
+                async move { client.send(request(&url)).await.unwrap() }
+            })
+        });
+        for sent in sent.collect::<Vec<_>>() {
+            assert_eq!(sent.await.unwrap().body().as_ref(), b"pong");
+        }
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 3);
+    Client::new(RootCertStore::empty()).keeping().send(request(&url)).await.unwrap();
+    assert_eq!(connections.load(Ordering::SeqCst), 4, "another client has its own");
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_was_closed_is_replaced() {
+    let (url, connections) = keeping_server(2).await;
+    let client = Client::new(RootCertStore::empty()).keeping();
+    for _ in 0..6 {
+        assert_eq!(client.send(request(&url)).await.unwrap().body().as_ref(), b"pong");
+        // The end of the connection arrives.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! The keys of payment providers, as the secret of the stack has them (`PAYMENT_KEYS`).
 
+use crate::model::ProviderAccount;
 use serde_json::{Map, Value, json};
 use std::fmt;
-use stripe::{SecretKey, WebhookSecret};
+use stripe::{ObjectId, SecretKey, WebhookSecret};
 
 /// The most webhook secrets of a provider. Two are enough to rotate one.
 const MOST_SECRETS: usize = 5;
@@ -21,11 +22,16 @@ pub struct StripeKeys {
     pub key: SecretKey,
     /// The secrets that webhooks may be signed with, at least one.
     pub webhook: Vec<WebhookSecret>,
+    /// The id of the account; `None` in keys that were stored before it was.
+    pub account: Option<String>,
 }
 
 impl fmt::Debug for StripeKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StripeKeys").field("webhook", &self.webhook.len()).finish_non_exhaustive()
+        f.debug_struct("StripeKeys")
+            .field("webhook", &self.webhook.len())
+            .field("account", &self.account)
+            .finish_non_exhaustive()
     }
 }
 
@@ -42,7 +48,7 @@ pub enum PaymentKeysError {
     #[error("stripe is not a JSON object")]
     Stripe,
     /// A field that a provider does not have.
-    #[error("stripe has a field that is not known; \"key\" and \"webhook\" are")]
+    #[error("stripe has a field that is not known; \"key\", \"webhook\" and \"account\" are")]
     Field,
     /// The key is missing or cannot be one.
     #[error("stripe.key {0}")]
@@ -50,6 +56,9 @@ pub enum PaymentKeysError {
     /// The list of webhook secrets is missing, empty or too long.
     #[error("stripe.webhook must be a list of 1 to {MOST_SECRETS} webhook secrets")]
     Secrets,
+    /// The account cannot be one.
+    #[error("stripe.account must be an id of Stripe's (acct_…)")]
+    Account,
     /// A webhook secret cannot be one.
     #[error("stripe.webhook[{place}] {reason}")]
     Secret {
@@ -61,7 +70,7 @@ pub enum PaymentKeysError {
 }
 
 impl PaymentKeys {
-    /// Reads `{"stripe":{"key":"rk_…","webhook":["new","old"]}}`. An empty object has no keys.
+    /// Reads `{"stripe":{"key":"rk_…","webhook":["new","old"],"account":"acct_…"}}`; `account` may be missing. An empty object has no keys.
     ///
     /// # Errors
     /// [`PaymentKeysError`] for the first problem.
@@ -76,9 +85,13 @@ impl PaymentKeys {
     /// The text that [`Self::parse`] reads. It has the keys.
     #[must_use]
     pub fn expose(&self) -> String {
-        let stripe = self.stripe.as_ref().map(|StripeKeys { key, webhook }| {
+        let stripe = self.stripe.as_ref().map(|StripeKeys { key, webhook, account }| {
             let webhook: Vec<&str> = webhook.iter().map(WebhookSecret::expose).collect();
-            json!({"key": key.expose(), "webhook": webhook})
+            let mut stripe = json!({"key": key.expose(), "webhook": webhook});
+            if let Some(account) = account {
+                stripe["account"] = account.as_str().into();
+            }
+            stripe
         });
         Value::Object(stripe.map(|stripe| ("stripe".to_owned(), stripe)).into_iter().collect()).to_string()
     }
@@ -88,6 +101,7 @@ impl StripeKeys {
     fn read(value: Value) -> Result<Self, PaymentKeysError> {
         let Value::Object(mut fields) = value else { return Err(PaymentKeysError::Stripe) };
         let (key, webhook) = (fields.remove("key"), fields.remove("webhook"));
+        let account = fields.remove("account").map(read_account).transpose()?;
         if !fields.is_empty() {
             return Err(PaymentKeysError::Field);
         }
@@ -98,8 +112,27 @@ impl StripeKeys {
             return Err(PaymentKeysError::Secrets);
         }
         let webhook = webhook.into_iter().enumerate().map(|(place, secret)| read_secret(place, secret));
-        Ok(Self { key, webhook: webhook.collect::<Result<_, _>>()? })
+        Ok(Self { key, webhook: webhook.collect::<Result<_, _>>()?, account })
     }
+
+    /// The account in the mode of the key.
+    #[must_use]
+    pub fn provider_account(&self) -> ProviderAccount {
+        ProviderAccount { id: self.account.clone(), live: self.key.is_live() }
+    }
+}
+
+fn read_account(value: Value) -> Result<String, PaymentKeysError> {
+    match value {
+        Value::String(id) if is_account(&id) => Ok(id),
+        _ => Err(PaymentKeysError::Account),
+    }
+}
+
+/// Whether a text can be the id of a Stripe account.
+#[must_use]
+pub fn is_account(id: &str) -> bool {
+    id.starts_with("acct_") && ObjectId::parse(id).is_ok()
 }
 
 fn read_secret(place: usize, secret: Value) -> Result<WebhookSecret, PaymentKeysError> {
@@ -124,6 +157,10 @@ mod tests {
         assert_eq!(PaymentKeys::parse(&keys.expose()).unwrap(), keys);
         let printed = format!("{keys:?}");
         assert!(!printed.contains("51abc") && !printed.contains("new"), "{printed}");
+        assert_eq!(stripe.provider_account(), ProviderAccount { id: None, live: false });
+        let known = PaymentKeys::parse(&KEYS.replace("}}", r#","account":"acct_1"}}"#)).unwrap();
+        assert_eq!(known.stripe.clone().unwrap().account.as_deref(), Some("acct_1"));
+        assert_eq!(PaymentKeys::parse(&known.expose()).unwrap(), known);
     }
 
     #[test]
@@ -151,7 +188,9 @@ mod tests {
             (many, "1 to 5"),
             (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a","51abc"]}}"#, "stripe.webhook[1] must begin"),
             (r#"{"stripe":{"key":"rk_test_51abc","webhook":[null]}}"#, "stripe.webhook[0] must be a text"),
-            (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"51abc":1}}"#, "\"key\" and \"webhook\""),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"51abc":1}}"#, "\"webhook\" and \"account\""),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"account":"51abc"}}"#, "stripe.account must be"),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"account":7}}"#, "stripe.account must be"),
         ] {
             let message = PaymentKeys::parse(text).unwrap_err().to_string();
             assert!(message.contains(problem) && !message.contains("51abc"), "{text}: {message}");

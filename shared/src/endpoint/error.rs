@@ -178,7 +178,7 @@ impl Error {
 pub fn failed(request_id: &str, error: &StoreError) -> Response<Body> {
     tracing::error!(request_id, error = %error, causes = fault::causes(error), "the request failed");
     match error {
-        StoreError::Unavailable { .. } => reply::unavailable(),
+        StoreError::Unavailable { .. } | StoreError::Outdated { .. } => reply::unavailable(),
         // Credentials come with the environment: a new process has new ones.
         StoreError::Credentials { .. } => {
             let mut response = reply::unavailable();

@@ -48,6 +48,9 @@ async fn observed(
 ) -> Response<Body> {
     let (name, request_id) = (endpoint.name, route::request_id(request));
     let respond = async {
+        if let Err(error) = base.published.refuse_outdated().await {
+            return rendered(endpoint, &request_id, Err(error.into()));
+        }
         match counting {
             None => rendered(endpoint, &request_id, call.await),
             Some((limit, verdict)) => {
@@ -58,7 +61,7 @@ async fn observed(
         }
     };
     // The state behind an endpoint is read-only or behind locks that recover from poisoning.
-    let guarded = AssertUnwindSafe(deadline::scope(endpoint.deadline, respond)).catch_unwind().map(|response| {
+    let guarded = AssertUnwindSafe(deadline::of_request(endpoint.deadline, respond)).catch_unwind().map(|response| {
         response.unwrap_or_else(|panic| {
             tracing::error!(request_id, endpoint = name, panic = fault::panic_text(&*panic), "the endpoint panicked");
             reply::internal(&request_id)

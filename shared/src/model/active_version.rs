@@ -1,7 +1,8 @@
 //! The active version, and the few settings that every function needs.
 
-use super::{AuthType, Money};
+use super::{AuthType, Money, ProviderAccount};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The settings that a function needs before it reads anything else. They are part of the active version, so that they
 /// cost no read of their own and always belong to the same version.
@@ -32,6 +33,10 @@ pub struct StoreConfig {
     /// URL of the storefront, without a slash at the end; empty if the store does not say.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub storefront_url: String,
+    /// URL below which the pictures are that the store's files name by a path, without a slash at the end; empty if the
+    /// storefront has them.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub assets_url: String,
     /// Whether the store is closed for maintenance, unless the active version says otherwise.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub maintenance: Maintenance,
@@ -90,6 +95,24 @@ impl StoreConfig {
     pub fn avatar_of(&self, player: &str) -> String {
         self.player_avatar.replace("{player}", player)
     }
+
+    /// The URL of a picture as clients get it: a path is resolved against `assets_url`, if the store has one. Stored
+    /// pictures keep their path, so that `assets_url` can change.
+    #[must_use]
+    pub fn picture<'a>(&self, image: &'a str) -> Cow<'a, str> {
+        let is_path = !image.is_empty() && !image.starts_with("//") && !has_scheme(image);
+        if self.assets_url.is_empty() || !is_path {
+            return Cow::Borrowed(image);
+        }
+        Cow::Owned(format!("{}/{}", self.assets_url, image.trim_start_matches('/')))
+    }
+}
+
+/// Whether a URL is absolute: a scheme begins with a letter and ends at the first colon.
+fn has_scheme(url: &str) -> bool {
+    let Some((scheme, _)) = url.split_once(':') else { return false };
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 const fn default_true() -> bool {
@@ -114,6 +137,7 @@ impl Default for StoreConfig {
             auth_type: AuthType::default(),
             player_avatar: String::new(),
             storefront_url: String::new(),
+            assets_url: String::new(),
             maintenance: Maintenance::default(),
             payments: Payments::default(),
         }
@@ -154,8 +178,17 @@ impl ChatLogin {
     }
 }
 
-/// Which version of the store is published (rules.md, "Publishing").
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The number of the format in which this code stores data. Every change of what is stored raises it, and gets a step in
+/// `storectl upgrade` and a backup to test it with (CONTRIBUTING.md, "Change what is stored").
+pub const SCHEMA: u32 = 2;
+
+/// The number of data from before there were numbers.
+const fn unnumbered() -> u32 {
+    1
+}
+
+/// Which version of the store is published (rules.md, "Publishing"), and the format of the data in the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActiveVersion {
     /// Hash of the compiled store; empty if nothing was published yet.
     pub version: String,
@@ -165,9 +198,45 @@ pub struct ActiveVersion {
     /// `storectl maintenance` sets it, and a publish keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<bool>,
+    /// The provider's account in which no checkout begins any more. `storectl payments drain` sets it, and a publish
+    /// keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained: Option<Drained>,
+    /// The format of the data in the table, see [`SCHEMA`]. The first publish sets it, `storectl upgrade` raises it.
+    #[serde(default = "unnumbered")]
+    pub schema: u32,
+}
+
+impl Default for ActiveVersion {
+    /// That of an empty table, in which nothing has to be upgraded.
+    fn default() -> Self {
+        Self {
+            version: String::new(),
+            config: StoreConfig::default(),
+            maintenance: None,
+            drained: None,
+            schema: SCHEMA,
+        }
+    }
+}
+
+/// An account at the payment provider that the store is about to leave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drained {
+    /// The account.
+    pub account: ProviderAccount,
+    /// Since when, seconds since 1970 UTC.
+    pub since: i64,
 }
 
 impl ActiveVersion {
+    /// Whether this code works on the data in the table. Data of a later format have all that it needs: what is stored
+    /// only ever grows.
+    #[must_use]
+    pub const fn is_current(&self) -> bool {
+        self.schema >= SCHEMA
+    }
+
     /// What visitors read while the store is closed for maintenance; `None` while it is open.
     #[must_use]
     pub fn closed(&self) -> Option<&str> {
@@ -182,5 +251,27 @@ impl ActiveVersion {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.version.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_path_is_resolved_against_the_assets_url() {
+        let mut config = StoreConfig::default();
+        assert_eq!(config.picture("/img/a.svg"), "/img/a.svg");
+        config.assets_url = "https://cdn.example/shop".to_owned();
+        for (image, url) in [
+            ("/img/a.svg", "https://cdn.example/shop/img/a.svg"),
+            ("img/a:b.svg", "https://cdn.example/shop/img/a:b.svg"),
+            ("https://img.example/a.png", "https://img.example/a.png"),
+            ("data:image/png;base64,AA", "data:image/png;base64,AA"),
+            ("//img.example/a.png", "//img.example/a.png"),
+            ("", ""),
+        ] {
+            assert_eq!(config.picture(image), url);
+        }
     }
 }

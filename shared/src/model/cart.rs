@@ -1,6 +1,9 @@
 //! A user's stored cart: what was chosen, never its price.
 
-use super::{Code, CodeId, CodeKind, CodeText, ItemId, LineId, Money, OpenCheckout, PlayerName, ServerId, UserId};
+use super::{
+    CodeId, CodeKind, CodeText, Coupon, GiftCard, ItemId, LineId, Login, Money, OpenCheckout, PlayerName, ServerId,
+    UserId,
+};
 use serde::{Deserialize, Serialize};
 
 /// How a line is bought (rules.md, "Carts").
@@ -93,25 +96,62 @@ impl Line {
     }
 }
 
-/// The code on a cart: one coupon or one gift card (rules.md, "Carts").
+/// The coupon on a cart (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppliedCode {
-    /// The code's text.
+pub struct AppliedCoupon {
+    /// The coupon's text.
     pub code: CodeText,
-    /// The code's id when it was applied. A code that was issued again under the same text has another id.
+    /// The coupon's id when it was applied. A code that was issued again under the same text has another id.
     pub id: CodeId,
-    /// Coupon or gift card.
-    pub kind: CodeKind,
 }
 
-impl From<&Code> for AppliedCode {
-    fn from(code: &Code) -> Self {
-        Self { code: code.text().clone(), id: code.id(), kind: code.kind() }
+impl From<&Coupon> for AppliedCoupon {
+    fn from(coupon: &Coupon) -> Self {
+        Self { code: coupon.code.clone(), id: coupon.id }
+    }
+}
+
+/// The gift card on a cart (rules.md, "Carts").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedGiftCard {
+    /// The card's text.
+    pub code: CodeText,
+    /// The card's id when it was applied. A code that was issued again under the same text has another id.
+    pub id: CodeId,
+    /// The login that entered it, whose it is (rules.md, "Logins"). A card that was stored without one is of no login by
+    /// name.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub login: Login,
+}
+
+impl AppliedGiftCard {
+    /// A card that a login has entered.
+    #[must_use]
+    pub fn entered_by(login: Login, card: &GiftCard) -> Self {
+        Self { code: card.code.clone(), id: card.id, login }
+    }
+}
+
+/// The only code of a cart, as it was stored when a cart had a coupon or a gift card, but not both. It is still written, for
+/// functions of that time which run on the same table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct SingleCode {
+    code: CodeText,
+    id: CodeId,
+    kind: CodeKind,
+}
+
+impl SingleCode {
+    /// What such functions see of a cart: its coupon, or its gift card if it has none.
+    fn of(coupon: Option<&AppliedCoupon>, gift_card: Option<&AppliedGiftCard>) -> Option<Self> {
+        let coupon = coupon.map(|on| Self { code: on.code.clone(), id: on.id, kind: CodeKind::Coupon });
+        coupon.or_else(|| gift_card.map(|on| Self { code: on.code.clone(), id: on.id, kind: CodeKind::Gift }))
     }
 }
 
 /// A user's cart. Every user has exactly one; before the first write it is [`Cart::empty`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredCart", into = "StoredCart")]
 pub struct Cart {
     /// The owner, whose id is also the cart's id.
     pub user: UserId,
@@ -120,16 +160,14 @@ pub struct Cart {
     /// The id of the next line.
     pub next_line: u64,
     /// Its lines, at most [`Cart::MAX_LINES`].
-    #[serde(default)]
     pub lines: Vec<Line>,
-    /// The coupon or gift card on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<AppliedCode>,
+    /// The coupon on it.
+    pub coupon: Option<AppliedCoupon>,
+    /// The gift card on it.
+    pub gift_card: Option<AppliedGiftCard>,
     /// The referral code on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub referral: Option<CodeText>,
     /// The checkout that sells what was in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkout: Option<OpenCheckout>,
 }
 
@@ -142,6 +180,128 @@ impl Cart {
     /// The cart of a user that was never written.
     #[must_use]
     pub const fn empty(user: UserId) -> Self {
-        Self { user, version: 0, next_line: 1, lines: Vec::new(), code: None, referral: None, checkout: None }
+        Self {
+            user,
+            version: 0,
+            next_line: 1,
+            lines: Vec::new(),
+            coupon: None,
+            gift_card: None,
+            referral: None,
+            checkout: None,
+        }
+    }
+}
+
+/// A cart as it is stored.
+#[derive(Serialize, Deserialize)]
+struct StoredCart {
+    user: UserId,
+    version: u64,
+    next_line: u64,
+    #[serde(default)]
+    lines: Vec<Line>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code: Option<SingleCode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    coupon: Option<AppliedCoupon>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gift_card: Option<AppliedGiftCard>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    referral: Option<CodeText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checkout: Option<OpenCheckout>,
+}
+
+impl From<Cart> for StoredCart {
+    fn from(cart: Cart) -> Self {
+        let code = SingleCode::of(cart.coupon.as_ref(), cart.gift_card.as_ref());
+        let Cart { user, version, next_line, lines, coupon, gift_card, referral, checkout } = cart;
+        Self { user, version, next_line, lines, code, coupon, gift_card, referral, checkout }
+    }
+}
+
+impl From<StoredCart> for Cart {
+    fn from(stored: StoredCart) -> Self {
+        let StoredCart { user, version, next_line, lines, code, mut coupon, mut gift_card, referral, checkout } =
+            stored;
+        if code != SingleCode::of(coupon.as_ref(), gift_card.as_ref()) {
+            // Written by a function that knows a single code: it has removed or replaced the one that it saw.
+            if coupon.take().is_none() {
+                gift_card = None;
+            }
+            match code {
+                Some(SingleCode { code, id, kind: CodeKind::Coupon }) => coupon = Some(AppliedCoupon { code, id }),
+                Some(SingleCode { code, id, kind: CodeKind::Gift }) => {
+                    gift_card = Some(AppliedGiftCard { code, id, login: Login::default() });
+                }
+                None => {}
+            }
+        }
+        Self { user, version, next_line, lines, coupon, gift_card, referral, checkout }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::LoginId;
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(more: &Value) -> Cart {
+        let mut stored = json!({ "user": 7, "version": 3, "next_line": 2 });
+        stored.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(stored).unwrap()
+    }
+
+    fn single(code: &str, id: u64, kind: &str) -> Value {
+        json!({ "code": code, "id": id, "kind": kind })
+    }
+
+    /// The texts of a cart's coupon and gift card.
+    fn codes(cart: &Cart) -> [Option<&str>; 2] {
+        [cart.coupon.as_ref().map(|on| on.code.as_str()), cart.gift_card.as_ref().map(|on| on.code.as_str())]
+    }
+
+    #[test]
+    fn a_cart_that_was_stored_with_a_single_code_is_read() {
+        assert_eq!(codes(&read(&json!({ "code": single("ten", 1, "coupon") }))), [Some("ten"), None]);
+        let cart = read(&json!({ "code": single("card", 2, "gift") }));
+        assert_eq!(codes(&cart), [None, Some("card")]);
+        assert_eq!(cart.gift_card.unwrap().login, Login::Proven, "of no login by name");
+    }
+
+    #[test]
+    fn what_a_function_that_knows_a_single_code_does_to_a_cart_with_two_is_understood() {
+        let both = json!({ "coupon": { "code": "ten", "id": 1 }, "gift_card": { "code": "card", "id": 2 } });
+        let with = |code: Option<Value>| {
+            let mut stored = both.clone();
+            stored.as_object_mut().unwrap().extend(code.map(|code| ("code".to_owned(), code)));
+            read(&stored)
+        };
+        assert_eq!(codes(&with(Some(single("ten", 1, "coupon")))), [Some("ten"), Some("card")], "nothing");
+        assert_eq!(codes(&with(None)), [None, Some("card")], "the coupon that it saw was removed");
+        assert_eq!(codes(&with(Some(single("half", 3, "coupon")))), [Some("half"), Some("card")]);
+        assert_eq!(codes(&with(Some(single("other", 4, "gift")))), [None, Some("other")]);
+        let card_only = json!({ "gift_card": { "code": "card", "id": 2 } });
+        assert_eq!(codes(&read(&card_only)), [None, None], "the card that it saw was used");
+    }
+
+    #[test]
+    fn a_cart_is_read_as_it_was_written() {
+        let login = LoginId::parse("00c0ffee00c0ffee").unwrap();
+        let (coupon, card) = (CodeText::parse("ten").unwrap(), CodeText::parse("card").unwrap());
+        let coupon = AppliedCoupon { code: coupon, id: CodeId::new(1) };
+        let card = AppliedGiftCard { code: card, id: CodeId::new(2), login: Login::Name(login) };
+        for (coupon, gift_card) in
+            [(Some(&coupon), Some(&card)), (Some(&coupon), None), (None, Some(&card)), (None, None)]
+        {
+            let empty = Cart::empty(UserId::new(7));
+            let filled = Cart { coupon: coupon.cloned(), gift_card: gift_card.cloned(), ..empty };
+            let written = serde_json::to_value(&filled).unwrap();
+            assert_eq!(serde_json::from_value::<Cart>(written).unwrap(), filled);
+        }
+        let card = serde_json::to_value(AppliedGiftCard { login: Login::Proven, ..card }).unwrap();
+        assert_eq!(card, json!({ "code": "card", "id": 2 }));
     }
 }

@@ -1,5 +1,6 @@
 //! An account at the chat platform that completed the chat login.
 
+use super::UserId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -105,8 +106,20 @@ pub struct ChatAccount {
     pub name: ChatName,
     /// The time of the login, in seconds since 1970 UTC.
     pub logged_in_at: i64,
-    /// When the row may be removed, in seconds since 1970 UTC (the table's time to live).
+    /// The first second (since 1970 UTC) at which the login no longer counts. The table's time to live removes the row later.
     pub expires_at: i64,
+    /// The account of the store that uses it; `None` before its first use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
+}
+
+impl ChatAccount {
+    /// Whether an account may use the login at `now`, in seconds since 1970 UTC: it has not ended, and no other account
+    /// uses it.
+    #[must_use]
+    pub fn is_for(&self, user: UserId, now: i64) -> bool {
+        now < self.expires_at && self.user.is_none_or(|first| first == user)
+    }
 }
 
 #[cfg(test)]

@@ -34,6 +34,15 @@ impl CodeText {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The code for callers who must not learn it: `****` and its last four characters, or `****` alone if it has fewer
+    /// than 12 characters.
+    #[must_use]
+    pub fn masked(&self) -> String {
+        let count = self.0.chars().count();
+        let shown = if count < 12 { 0 } else { 4 };
+        format!("****{}", self.0.chars().skip(count - shown).collect::<String>())
+    }
 }
 
 impl fmt::Display for CodeText {
@@ -196,5 +205,18 @@ mod tests {
         assert_eq!(CodeText::parse("  SUMMER ").unwrap().as_str(), "summer");
         assert_eq!(CodeText::parse("Straße").unwrap().as_str(), "straße");
         assert_eq!(CodeText::parse(" \t\n"), Err(BlankCode));
+    }
+
+    #[test]
+    fn a_masked_code_shows_at_most_its_last_four_characters() {
+        for (code, masked) in [
+            ("glow-7qxm-2k4d", "****2k4d"),
+            ("123456789012", "****9012"),
+            ("ÄÖÜ-ÄÖÜ-ßÄÖÜ", "****ßäöü"),
+            ("12345678901", "****"),
+            ("1", "****"),
+        ] {
+            assert_eq!(CodeText::parse(code).unwrap().masked(), masked);
+        }
     }
 }

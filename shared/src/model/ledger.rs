@@ -14,22 +14,26 @@ pub struct Holding {
 
 /// A user's ledger: one entry per distinct item bought, however often (rules.md, "The table").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ledger(BTreeMap<ItemId, Holding>);
+pub struct Ledger {
+    holdings: BTreeMap<ItemId, Holding>,
+    /// How often it was written; 0 of a user who bought nothing yet.
+    pub version: u64,
+}
 
 impl Ledger {
     /// The entry of an item; the default if it was never bought.
     #[must_use]
     pub fn of(&self, item: ItemId) -> Holding {
-        self.0.get(&item).copied().unwrap_or_default()
+        self.holdings.get(&item).copied().unwrap_or_default()
     }
 
     /// The entry of an item, inserted if it is missing.
     pub fn entry(&mut self, item: ItemId) -> &mut Holding {
-        self.0.entry(item).or_default()
+        self.holdings.entry(item).or_default()
     }
 
     /// Every entry, by item.
     pub fn iter(&self) -> impl Iterator<Item = (ItemId, Holding)> {
-        self.0.iter().map(|(item, holding)| (*item, *holding))
+        self.holdings.iter().map(|(item, holding)| (*item, *holding))
     }
 }

@@ -15,16 +15,19 @@ mod decimal;
 mod id;
 mod item;
 mod ledger;
+mod local_addresses;
+mod login;
 mod money;
 mod order;
 mod player_name;
+mod refund;
 mod settings;
 mod slug;
 mod statistics;
 mod user;
 
-pub use active_version::{ActiveVersion, ChatLogin, Maintenance, Payments, StoreConfig};
-pub use cart::{AppliedCode, Cart, Line, LineVariable, PaymentType};
+pub use active_version::{ActiveVersion, ChatLogin, Drained, Maintenance, Payments, SCHEMA, StoreConfig};
+pub use cart::{AppliedCoupon, AppliedGiftCard, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use chat::{ChatAccount, ChatId, ChatName, NotAChatId, NotAChatName};
 pub use checkout::{Held, OpenCheckout, Units};
@@ -37,9 +40,15 @@ pub use item::{
     Variable, VariableKind,
 };
 pub use ledger::{Holding, Ledger};
+pub use local_addresses::LocalAddresses;
+pub use login::{Login, LoginId, NotALoginId};
 pub use money::{Money, Percent, Rate};
-pub use order::{Chosen, GiftCardPayment, InternalId, Order, OrderEffects, OrderLine, OrderStatus, ProviderCheckout};
+pub use order::{
+    Chosen, GiftCardPayment, InternalId, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus,
+    ProviderAccount, ProviderCheckout,
+};
 pub use player_name::{NotAPlayerName, PlayerName};
+pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
 pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};

@@ -1,11 +1,14 @@
 //! Orders.
 
-use super::{CodeText, ItemId, LineId, LineVariable, Money, OrderNumber, PaymentType, PlayerName, ServerId, UserId};
+use super::{
+    ChatId, CodeText, ItemId, LineId, LineVariable, Login, Money, OrderNumber, PaymentType, PlayerName, RefundAttempt,
+    Reviewed, ServerId, UserId,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The id that buyers and gateways use for an order; matched exactly (rules.md, "Who may see an order").
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InternalId(String);
 
@@ -98,15 +101,15 @@ pub struct OrderLine {
     /// The user a gift is for; `None` on every other line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipient: Option<UserId>,
-    /// What was chosen at a checkout; `None` on a line that was recorded.
+    /// What was chosen; `None` on a line that was recorded without choices by an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Chosen>,
 }
 
-/// What a buyer chose for a line of a checkout.
+/// What a buyer chose for a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// The cart's line.
+    /// The cart's line; of a recorded order the line's place, from 1.
     pub line: LineId,
     /// The item's name then.
     pub name: String,
@@ -192,6 +195,25 @@ pub struct GiftCardPayment {
     pub amount: Money,
 }
 
+/// The referral code with which an order was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderReferral {
+    /// The code.
+    pub code: CodeText,
+    /// The user whose code it was then, who is credited.
+    pub owner: UserId,
+}
+
+/// How the buyer had logged in (rules.md, "Tokens").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoginKind {
+    /// By typing a name, which proves nothing.
+    Name,
+    /// In the game, or by a token that the operator issued.
+    Proven,
+}
+
 /// A checkout at a payment provider. Everything that the provider is sent is in the order, so that the request can be
 /// repeated unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -215,6 +237,35 @@ pub struct ProviderCheckout {
     /// The second (since 1970 UTC) at which the provider was last asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_at: Option<i64>,
+    /// The account that it was opened for. Orders of before this was stored have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Whether the account's key was one for real money. Of orders from before this was stored, the id says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<bool>,
+}
+
+impl ProviderCheckout {
+    /// Whether its money is real: as stored, or as its id says (`cs_live_…`, `cs_test_…`).
+    #[must_use]
+    pub fn is_live(&self) -> Option<bool> {
+        let of_id = |id: &str| match id {
+            id if id.starts_with("cs_live_") => Some(true),
+            id if id.starts_with("cs_test_") => Some(false),
+            _ => None,
+        };
+        self.live.or_else(|| of_id(self.session.as_deref()?))
+    }
+}
+
+/// An account at a payment provider, in one of its modes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderAccount {
+    /// Its id; `None` if the keys were stored before the id was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Whether its money is real.
+    pub live: bool,
 }
 
 /// What an order takes, stored with the order so that a refund gives back exactly that. An order that was loaded
@@ -236,6 +287,18 @@ pub struct OrderEffects {
     /// Whether the statistics count it. This mark guards their transaction. Without it they agree with the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<bool>,
+    /// The referral code that was on the cart, if it was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub referral: Option<OrderReferral>,
+    /// When the buyer agreed to the terms and the privacy policy, seconds since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consented_at: Option<i64>,
+    /// How the buyer had logged in at the checkout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<LoginKind>,
+    /// The chat account of the buyer, if an item needed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<ChatId>,
     /// The amount paid in virtual currency.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub virtual_currency: Money,
@@ -243,6 +306,9 @@ pub struct OrderEffects {
     /// taken them.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub held: bool,
+    /// The login that began the checkout (rules.md, "Logins"); `None` if it was recorded, or stored without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<Login>,
     /// The checkout at the payment provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderCheckout>,
@@ -258,12 +324,24 @@ pub struct OrderEffects {
     /// The part of `refunded` that the statistics have taken off, if they count the order.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub counted_refunded: Money,
+    /// The last attempt to refund the payment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refund: Option<RefundAttempt>,
+    /// The sum of the refunds that the provider reports as failed.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub failed_refunds: Money,
+    /// The part of failed refunds that the buyer still waits for: it has not been refunded again.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub unreturned: Money,
     /// Whether a recipient was over a limit when the gift was paid: another gift came in between.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub over_limit: bool,
     /// Why an operator has to look at the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
+    /// How the last such look ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<Reviewed>,
     /// The state of a dispute, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<String>,

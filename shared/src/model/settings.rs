@@ -110,8 +110,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The currency codes an order may be in: the store's own, then those a buyer may pay in.
+    /// The currency codes an order may be in, each once: the store's own, then those a buyer may pay in.
     pub fn order_currencies(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&self.system_currency).chain(&self.currencies).map(|currency| currency.name.as_str())
+        let own = self.system_currency.name.as_str();
+        let others = self.currencies.iter().map(|currency| currency.name.as_str()).filter(move |name| *name != own);
+        std::iter::once(own).chain(others)
     }
 }

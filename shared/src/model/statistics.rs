@@ -93,7 +93,7 @@ impl RecentDonation {
     }
 }
 
-/// A paid order with an owner, sorted by time. It has no name, because it is kept when the account is erased.
+/// A paid order with an owner and an amount above zero, sorted by time. It has no name, because it is kept when the account is erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidOrder {
     /// The order.
@@ -143,7 +143,7 @@ pub struct Donations {
     /// That month's largest donors, largest first.
     #[serde(default)]
     pub top: Vec<Donor>,
-    /// The newest paid orders with an owner, newest first, at most [`Donations::RECENT`].
+    /// The newest paid orders with an owner and an amount above zero, newest first, at most [`Donations::RECENT`].
     #[serde(default)]
     pub recent: Vec<RecentDonation>,
 }

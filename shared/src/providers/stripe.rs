@@ -1,26 +1,37 @@
 //! Stripe as a payment provider.
 
+use super::pace::Pace;
 use crate::config::{Config, StripeKeys};
 use crate::deadline;
-use crate::model::{InternalId, Money, Order};
+use crate::model::{InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
 use crate::rules::checkout::bill;
 use crate::rules::payment::{PaymentState, Progress};
 use crate::store::connector;
 use crate::store::orders::StoredOrder;
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::checkouts::{DisputeState, Notice, Provider, ProviderError, Session};
+use crate::usecases::checkouts::{DisputeState, Notice, NoticePage, PaymentPage, Provider, ProviderError, Session};
 use outgoing::OutgoingError;
+use std::sync::Arc;
+use std::time::Duration;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     ApiBase, Call, Charge, Client, Dispute, Event, EventKind, Expandable, IdempotencyKey, IntentStatus, Invalid, Line,
     NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, RefusalKind, SessionStatus, WebhookSecret,
 };
 
+/// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some, too.
+const CALLS: u32 = 20;
+/// How often a call is repeated that Stripe refused because there were too many. The pause doubles, from [`PAUSE`] on.
+const REPEATS: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Stripe, with the keys of one account.
 #[derive(Debug, Clone)]
 pub struct Stripe {
     client: Client,
     webhooks: Vec<WebhookSecret>,
+    pace: Option<Arc<Pace>>,
+    account: ProviderAccount,
 }
 
 impl Stripe {
@@ -34,8 +45,18 @@ impl Stripe {
     /// Stripe with keys, at `base`.
     #[must_use]
     pub fn new(keys: StripeKeys, base: ApiBase) -> Self {
+        let account = keys.provider_account();
         let client = outgoing::Client::new(connector::roots());
-        Self { client: Client::new(client, base, keys.key), webhooks: keys.webhook }
+        Self { client: Client::new(client, base, keys.key), webhooks: keys.webhook, pace: None, account }
+    }
+
+    /// The same account for many calls: over connections that are kept as long as this value is, and at a pace that leaves
+    /// room for buyers. All calls pause when Stripe says that there are too many.
+    #[must_use]
+    pub fn for_many_calls(&self) -> Self {
+        let pace = Some(Arc::new(Pace::per_second(CALLS)));
+        let (client, account) = (self.client.keeping(), self.account.clone());
+        Self { client, webhooks: self.webhooks.clone(), pace, account }
     }
 
     /// What a webhook is about; `None` if it is about nothing that concerns orders. `header` is `Stripe-Signature`, `now` in
@@ -49,17 +70,89 @@ impl Stripe {
     }
 
     async fn send<T: serde::de::DeserializeOwned>(&self, call: Call<T>) -> Result<T, ProviderError> {
-        let sent = deadline::within(self.client.send(&call)).await;
+        self.send_or(call, failed).await
+    }
+
+    /// Sends a call about a checkout.
+    async fn send_about(&self, call: Call<stripe::Session>) -> Result<stripe::Session, ProviderError> {
+        let failed = |error: &stripe::Error| match error.refusal() {
+            Some(refusal) if refusal.kind == RefusalKind::NotFound => ProviderError::NoCheckout(error.to_string()),
+            _ => failed(error),
+        };
+        self.send_or(call, failed).await
+    }
+
+    async fn send_or<T: serde::de::DeserializeOwned>(
+        &self,
+        call: Call<T>,
+        failed: impl FnOnce(&stripe::Error) -> ProviderError,
+    ) -> Result<T, ProviderError> {
+        let sent = deadline::within(self.send_in_turn(&call)).await;
         sent.ok_or_else(|| ProviderError::Unavailable("the time of the request is up".to_owned()))?
             .map_err(|error| failed(&error))
+    }
+
+    async fn send_in_turn<T: serde::de::DeserializeOwned>(&self, call: &Call<T>) -> Result<T, stripe::Error> {
+        let Some(pace) = &self.pace else { return self.client.send(call).await };
+        for repeat in 0..REPEATS {
+            pace.turn().await;
+            match self.client.send(call).await {
+                Err(error) if error.is_rate_limited() => pace.pause(PAUSE * 2_u32.pow(repeat)),
+                sent => return sent,
+            }
+        }
+        pace.turn().await;
+        self.client.send(call).await
+    }
+
+    /// Every refund of a payment, those that failed among them. Most payments have none, and a session brings the newest ones.
+    async fn refunds(&self, intent: Option<&PaymentIntent>) -> Result<Vec<Refund>, ProviderError> {
+        let Some((intent, charge)) = intent.and_then(|intent| Some((intent, charge(intent)?))) else {
+            return Ok(Vec::new());
+        };
+        let mut has_more = charge.refunds.as_ref().map_or(charge.amount_refunded > 0, |refunds| refunds.has_more);
+        let mut all = charge.refunds.as_ref().map_or_else(Vec::new, |refunds| refunds.data.clone());
+        while has_more {
+            let page = self.send(Refund::list(&intent.id, all.last().map(|refund| &refund.id))).await?;
+            has_more = page.has_more && !page.data.is_empty();
+            all.extend(page.data);
+        }
+        Ok(all)
     }
 
     fn is_live(&self) -> bool {
         self.client.key().is_live()
     }
+
+    /// What Stripe says of a session. The order is the one in its metadata, which only the account's owner can set: the
+    /// buyer's browser can set the reference of a payment link.
+    fn state(&self, session: &stripe::Session, refunds: &[Refund]) -> PaymentState {
+        let intent = session.payment_intent.as_ref();
+        let object = intent.and_then(Expandable::object);
+        let sum = |failed: bool| {
+            let amounts = refunds.iter().filter(|refund| refund.has_failed() == failed).map(|refund| refund.amount);
+            amounts.map(Money::from_minor).sum()
+        };
+        PaymentState {
+            session: session.id.to_string(),
+            order: session.metadata.order.as_deref().map(InternalId::new),
+            amount: Money::from_minor(session.amount_total.unwrap_or_default()),
+            currency: session.currency.clone().unwrap_or_default(),
+            same_mode: session.livemode == self.is_live(),
+            progress: progress(session, object),
+            intent: intent.map(|intent| intent.id().to_string()),
+            refunded: sum(false),
+            failed_refunds: sum(true),
+            attempts: refunds.iter().filter_map(attempt_of).collect(),
+        }
+    }
 }
 
 impl Provider for Stripe {
+    fn account(&self) -> ProviderAccount {
+        self.account.clone()
+    }
+
     async fn open(&self, stored: &StoredOrder) -> Result<Session, ProviderError> {
         let order = &stored.order;
         let checkout = stored.effects.provider.as_ref();
@@ -82,33 +175,27 @@ impl Provider for Stripe {
     }
 
     async fn look(&self, session: &str) -> Result<PaymentState, ProviderError> {
-        let session = self.send(stripe::Session::retrieve(&id(session)?)).await?;
-        let intent = session.payment_intent.as_ref();
-        let object = intent.and_then(Expandable::object);
-        Ok(PaymentState {
-            order: session.client_reference_id.as_deref().map(InternalId::new),
-            amount: Money::from_minor(session.amount_total.unwrap_or_default()),
-            currency: session.currency.clone().unwrap_or_default(),
-            same_mode: session.livemode == self.is_live(),
-            progress: progress(&session, object),
-            intent: intent.map(|intent| intent.id().to_string()),
-            refunded: Money::from_minor(object.and_then(charge).map_or(0, |charge| charge.amount_refunded)),
-        })
+        let session = self.send_about(stripe::Session::retrieve(&id(session)?)).await?;
+        let refunds = self.refunds(session.payment_intent.as_ref().and_then(Expandable::object)).await?;
+        Ok(self.state(&session, &refunds))
     }
 
     async fn expire(&self, session: &str) -> Result<(), ProviderError> {
-        match self.send(stripe::Session::expire(&id(session)?)).await {
+        match self.send_about(stripe::Session::expire(&id(session)?)).await {
             // One that is not open any more cannot be ended.
             Ok(_) | Err(ProviderError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    async fn refund(&self, order: &Order, intent: &str, amount: Money, once: &str) -> Result<(), ProviderError> {
-        let intent = id(intent)?;
-        let amount = Some(amount.minor());
-        let new = NewRefund { payment_intent: &intent, amount, order: order.internal_id.as_str() };
-        self.send(Refund::create(&new, key(once)?)).await.map(|_| ())
+    async fn refund(&self, order: &Order, intent: &str, attempt: &RefundAttempt) -> Result<(), ProviderError> {
+        let new = NewRefund {
+            payment_intent: &id(intent)?,
+            amount: Some(attempt.amount().minor()),
+            order: order.internal_id.as_str(),
+            attempt: attempt.number,
+        };
+        self.send(Refund::create(&new, key(&attempt.key(&order.internal_id))?)).await.map(|_| ())
     }
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
@@ -117,16 +204,33 @@ impl Provider for Stripe {
         Ok(DisputeState { intent, state: dispute.status.as_str().to_owned() })
     }
 
-    async fn notices_since(&self, second: i64) -> Result<Vec<Notice>, ProviderError> {
-        let (mut notices, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.send(Event::list(&EventKind::ALL, second, after.as_ref())).await?;
-            notices.extend(page.data.iter().filter_map(notice_of));
-            after = page.data.last().map(|event| event.id.clone());
-            if !page.has_more || after.is_none() {
-                return Ok(notices);
-            }
+    async fn notices(&self, times: (i64, i64), after: Option<&str>) -> Result<NoticePage, ProviderError> {
+        let after = after.map(id).transpose()?;
+        let page = self.send(Event::list(&EventKind::ALL, times, after.as_ref())).await?;
+        if page.unreadable > 0 {
+            tracing::error!(events = page.unreadable, "events of Stripe cannot be read and are skipped");
         }
+        let notices = page.events.iter().filter_map(notice_of).collect();
+        Ok(NoticePage { notices, next: page.last.map(|last| last.to_string()) })
+    }
+
+    async fn payments(&self, since: i64, after: Option<&str>) -> Result<PaymentPage, ProviderError> {
+        let after = after.map(id).transpose()?;
+        let page = self.send(stripe::Session::list_complete(since, after.as_ref())).await?;
+        let next = page.data.last().filter(|_| page.has_more).map(|session| session.id.to_string());
+        let mut payments = Vec::with_capacity(page.data.len());
+        for session in &page.data {
+            let refunds = self.refunds(session.payment_intent.as_ref().and_then(Expandable::object)).await?;
+            payments.push(self.state(session, &refunds));
+        }
+        Ok(PaymentPage { payments, next })
+    }
+
+    async fn return_payment(&self, payment: &PaymentState) -> Result<(), ProviderError> {
+        let intent = id(payment.intent.as_deref().unwrap_or_default())?;
+        let order = payment.order.as_ref().map(InternalId::as_str).unwrap_or_default();
+        let new = NewRefund { payment_intent: &intent, amount: None, order, attempt: 1 };
+        self.send(Refund::create(&new, key(&format!("return-{intent}"))?)).await.map(|_| ())
     }
 }
 
@@ -143,7 +247,10 @@ fn notice_of(event: &Event) -> Option<Notice> {
         | EventKind::SessionPaymentSucceeded
         | EventKind::SessionPaymentFailed
         | EventKind::SessionExpired => object().map(Notice::Checkout),
-        EventKind::ChargeRefunded => event.payment_intent.as_ref().map(|intent| Notice::Payment(intent.to_string())),
+        // Each names the payment that it belongs to.
+        EventKind::ChargeRefunded | EventKind::RefundUpdated | EventKind::RefundFailed => {
+            event.payment_intent.as_ref().map(|intent| Notice::Payment(intent.to_string()))
+        }
         EventKind::DisputeCreated | EventKind::DisputeClosed => object().map(Notice::Dispute),
         EventKind::Other(_) => None,
     }
@@ -163,6 +270,12 @@ fn progress(session: &stripe::Session, intent: Option<&PaymentIntent>) -> Progre
 
 fn charge(intent: &PaymentIntent) -> Option<&Charge> {
     intent.latest_charge.as_ref().and_then(Expandable::object)
+}
+
+/// The number of our attempt that a refund was made by, and how it stands.
+fn attempt_of(refund: &Refund) -> Option<(u32, RefundOutcome)> {
+    let number = refund.metadata.attempt.as_deref()?.parse().ok()?;
+    Some((number, if refund.has_failed() { RefundOutcome::Failed } else { RefundOutcome::Refunded }))
 }
 
 fn id(text: &str) -> Result<ObjectId, ProviderError> {

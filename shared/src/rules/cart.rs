@@ -97,7 +97,7 @@ fn keep_one_step(lines: &mut [PricedLine<'_>]) {
 
 /// The price of one unit. A line added from a promotion keeps the promoted price while the promotion is published. An
 /// any-price line has the buyer's price, but at least the item's current minimum. Every other line has the catalog's
-/// price (rules.md, "Carts").
+/// price, also an any-price line without a chosen price (rules.md, "Carts").
 fn unit_price(line: &Line, item: &Item, availability: Availability) -> Money {
     match (&item.promotion, line.price) {
         (Some(promotion), _) if line.promoted => promotion.price,

@@ -1,13 +1,14 @@
-//! What a checkout sells: the lines, their totals, and what is held for it (rules.md, "Checkout").
+//! What a checkout sells: the lines, their totals and the bill (rules.md, "Checkout").
 
 use super::cart::PricedLine;
-use super::code::{Applied, taken_off};
+use super::code::{Applied, AppliedCodes, taken_off};
 use super::missing::missing;
 use super::pricing::is_cumulative;
 use crate::model::{
-    Cart, Chosen, Code, CodeText, Coupon, GiftCard, GiftCardPayment, Held, ItemId, Money, OrderEffects, OrderLine,
-    PaymentType, Payments, PlayerName, Sold, Units,
+    Cart, Chosen, Code, CodeText, GiftCardPayment, ItemId, Money, OrderLine, PaymentType, Payments, PlayerName,
+    PriceTier,
 };
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest amount of a line and of a checkout: what payment providers take.
@@ -31,7 +32,7 @@ pub struct Sale {
 /// Who pays, as far as it decides what can be bought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payer {
-    /// Whether the token proves more than a name (rules.md, "Tokens").
+    /// Whether the login proves more than a name (rules.md, "Tokens").
     pub is_proven: bool,
     /// Whether the buyer has completed the chat login.
     pub has_chat: bool,
@@ -117,14 +118,14 @@ pub enum CheckoutRefusal {
     },
 }
 
-/// What a checkout of a cart sells. `lines` are the cart's priced lines, `applied` the code on it, if it applies; what the
-/// buyer's own checkout holds does not count in their availability.
+/// What a checkout of a cart sells. `lines` are the cart's priced lines, `codes` those on it that apply; what the buyer's
+/// own checkout holds does not count in their availability.
 ///
 /// # Errors
 /// The first [`CheckoutRefusal`].
 pub fn sale(
     lines: &[PricedLine<'_>],
-    applied: Option<&Applied<'_>>,
+    codes: &AppliedCodes<'_>,
     payments: &Payments,
     payer: Payer,
 ) -> Result<Sale, CheckoutRefusal> {
@@ -133,11 +134,11 @@ pub fn sale(
     }
     lines.iter().try_for_each(|line| check_line(line, payer))?;
     check_units(lines, payments)?;
-    let sold = lines.iter().zip(discounts(lines, applied)).map(|(line, off)| order_line(line, off)).collect();
+    let sold = lines.iter().zip(discounts(lines, codes)).map(|(line, off)| order_line(line, off)).collect();
     let sale = Sale {
         lines: sold,
-        coupon: applied.and_then(|applied| coupon(applied.code)),
-        gift_card: applied.and_then(gift_card),
+        coupon: codes.coupon.as_ref().map(|applied| applied.code.text().clone()),
+        gift_card: codes.gift_card.as_ref().and_then(gift_card),
         virtual_currency: virtual_price(lines),
         price: Money::ZERO,
     };
@@ -213,19 +214,16 @@ fn check_amounts(mut sale: Sale, payments: &Payments, payer: Payer) -> Result<Sa
     Ok(sale)
 }
 
-fn discounts(lines: &[PricedLine<'_>], applied: Option<&Applied<'_>>) -> Vec<Money> {
-    match applied.map(|applied| applied.code) {
+fn discounts(lines: &[PricedLine<'_>], codes: &AppliedCodes<'_>) -> Vec<Money> {
+    match codes.coupon.as_ref().map(|applied| applied.code) {
         Some(Code::Coupon(coupon)) => taken_off(coupon, lines),
         _ => vec![Money::ZERO; lines.len()],
     }
 }
 
-fn coupon(code: &Code) -> Option<CodeText> {
-    matches!(code, Code::Coupon(_)).then(|| code.text().clone())
-}
-
+/// A card that pays nothing is not used.
 fn gift_card(applied: &Applied<'_>) -> Option<GiftCardPayment> {
-    let pays = matches!(applied.code, Code::Gift(_)) && applied.sum > Money::ZERO;
+    let pays = applied.sum > Money::ZERO;
     pays.then(|| GiftCardPayment { code: applied.code.text().clone(), amount: applied.sum })
 }
 
@@ -247,47 +245,6 @@ fn order_line(line: &PricedLine<'_>, off: Money) -> OrderLine {
             gift_to: chosen.gift_to.clone(),
         }),
         ..OrderLine::new(item.id, line.count, total)
-    }
-}
-
-/// What is held for an order.
-#[must_use]
-pub fn held(lines: &[OrderLine], effects: &OrderEffects) -> Held {
-    let mut units: BTreeMap<ItemId, u64> = BTreeMap::new();
-    for line in lines {
-        *units.entry(line.item).or_default() += u64::from(line.count);
-    }
-    Held {
-        units: units.into_iter().map(|(item, count)| Units { item, count }).collect(),
-        coupon: effects.coupon.clone(),
-        gift_card: effects.gift_card.clone(),
-        virtual_currency: effects.virtual_currency,
-    }
-}
-
-/// Takes what the buyer's own checkout holds out of the units sold: it does not count against the buyer's cart.
-pub fn release_units(sold: &mut Sold, held: &Held) {
-    for units in &held.units {
-        if let Some(sold) = sold.get_mut(&units.item) {
-            *sold = sold.saturating_sub(units.count);
-        }
-    }
-}
-
-/// A code and the buyer's uses of it, without what the buyer's own checkout holds.
-#[must_use]
-pub fn release_code(code: Option<Code>, uses: u32, held: &Held) -> (Option<Code>, u32) {
-    match code {
-        Some(Code::Coupon(coupon)) if held.coupon.as_ref() == Some(&coupon.code) => {
-            let coupon = Coupon { uses: coupon.uses.saturating_sub(1), ..coupon };
-            (Some(Code::Coupon(coupon)), uses.saturating_sub(1))
-        }
-        Some(Code::Gift(gift)) => {
-            let own = held.gift_card.as_ref().filter(|payment| payment.code == gift.code);
-            let balance = gift.balance + own.map_or(Money::ZERO, |payment| payment.amount);
-            (Some(Code::Gift(GiftCard { balance, ..gift })), uses)
-        }
-        code => (code, uses),
     }
 }
 
@@ -344,7 +301,10 @@ pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
         }
         if is_cumulative(item, &line.published.price_tiers) {
             let higher = line.published.price_tiers.iter().filter(|tier| tier.price >= item.price);
-            of.extend(higher.map(|tier| MayOwn { item: tier.item, most: 0, sold: item.id, limit: None }));
+            let mut higher: Vec<&PriceTier> = higher.collect();
+            // The dearest first: a condition compares only the first of very many.
+            higher.sort_by_key(|tier| Reverse(tier.price));
+            of.extend(higher.into_iter().map(|tier| MayOwn { item: tier.item, most: 0, sold: item.id, limit: None }));
         }
     }
     all.retain(|_, limits| !limits.is_empty());
@@ -382,7 +342,7 @@ pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<Bil
     bill
 }
 
-/// The cart once an order is paid: without the units that were bought, and without the code that was used. Units and
+/// The cart once an order is paid: without the units that were bought, and without the codes that were used. Units and
 /// lines that were added meanwhile stay.
 #[must_use]
 pub fn without_bought(cart: &Cart, lines: &[OrderLine], codes: &[&CodeText]) -> Cart {
@@ -394,7 +354,8 @@ pub fn without_bought(cart: &Cart, lines: &[OrderLine], codes: &[&CodeText]) -> 
         }
     }
     cart.lines.retain(|line| line.count > 0);
-    cart.code = cart.code.filter(|code| !codes.contains(&&code.code));
+    cart.coupon.take_if(|coupon| codes.contains(&&coupon.code));
+    cart.gift_card.take_if(|card| codes.contains(&&card.code));
     cart.checkout = None;
     cart
 }

@@ -57,6 +57,46 @@ pub struct Applied<'a> {
     pub sum: Money,
 }
 
+/// The codes on a cart that apply to it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AppliedCodes<'a> {
+    /// The coupon.
+    pub coupon: Option<Applied<'a>>,
+    /// The gift card, which pays from what the coupon leaves.
+    pub gift_card: Option<Applied<'a>>,
+}
+
+impl AppliedCodes<'_> {
+    /// What the coupon takes off.
+    #[must_use]
+    pub fn coupon_sum(&self) -> Money {
+        self.coupon.as_ref().map_or(Money::ZERO, |applied| applied.sum)
+    }
+
+    /// What the gift card pays.
+    #[must_use]
+    pub fn gift_sum(&self) -> Money {
+        self.gift_card.as_ref().map_or(Money::ZERO, |applied| applied.sum)
+    }
+
+    /// What is left to pay in money.
+    #[must_use]
+    pub fn to_pay(&self, lines: &[PricedLine<'_>]) -> Money {
+        sums(lines).clear_price.less(self.coupon_sum()).less(self.gift_sum())
+    }
+}
+
+/// A cart, as far as it decides about a code.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeInputs<'a> {
+    /// The priced lines.
+    pub lines: &'a [PricedLine<'a>],
+    /// What the coupon on the cart takes off; a gift card pays from what it leaves.
+    pub coupon_sum: Money,
+    /// The least amount that can be paid. A gift card pays less if otherwise less than that would be left.
+    pub least: Money,
+}
+
 /// Decides whether a code applies to a cart. `uses_by_user` is how often the cart's owner used it in paid orders, `now`
 /// the current second.
 ///
@@ -65,16 +105,16 @@ pub struct Applied<'a> {
 pub fn judge<'a>(
     code: Option<&'a Code>,
     uses_by_user: u32,
-    lines: &[PricedLine<'_>],
+    inputs: CodeInputs<'_>,
     now: i64,
 ) -> Result<Applied<'a>, CodeRefusal> {
     let code = usable(code, uses_by_user, now)?;
-    if lines.is_empty() {
+    if inputs.lines.is_empty() {
         return Err(CodeRefusal::EmptyCart);
     }
     let sum = match code {
-        Code::Coupon(coupon) => judge_coupon(coupon, lines)?,
-        Code::Gift(gift) => judge_gift(gift, lines)?,
+        Code::Coupon(coupon) => judge_coupon(coupon, inputs.lines)?,
+        Code::Gift(gift) => judge_gift(gift, inputs)?,
     };
     Ok(Applied { code, sum })
 }
@@ -137,11 +177,14 @@ pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     parts.collect()
 }
 
-fn judge_gift(gift: &GiftCard, lines: &[PricedLine<'_>]) -> Result<Money, CodeRefusal> {
-    if !lines.iter().any(PricedLine::is_payable) {
+fn judge_gift(gift: &GiftCard, inputs: CodeInputs<'_>) -> Result<Money, CodeRefusal> {
+    if !inputs.lines.iter().any(PricedLine::is_payable) {
         return Err(CodeRefusal::NothingEligible);
     }
-    Ok(gift.balance.min(sums(lines).clear_price))
+    let due = sums(inputs.lines).clear_price.less(inputs.coupon_sum);
+    let most = gift.balance.min(due);
+    let is_too_little = most < due && due.less(most) < inputs.least;
+    Ok(if is_too_little { due.less(inputs.least) } else { most })
 }
 
 /// A code is valid from `starts_at` on and no longer at `ends_at`.

@@ -11,6 +11,8 @@ pub enum Adjustment {
     Add,
     /// A part of it was refunded; the rest is still counted.
     Reduce,
+    /// A part of it that was refunded is counted again: the refund failed.
+    Restore,
     /// It is no longer counted.
     Remove,
 }
@@ -20,7 +22,7 @@ impl Adjustment {
     #[must_use]
     pub fn apply(self, sum: Money, amount: Money) -> Money {
         match self {
-            Self::Add => sum + amount,
+            Self::Add | Self::Restore => sum + amount,
             Self::Reduce | Self::Remove => sum.less(amount),
         }
     }

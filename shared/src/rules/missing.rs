@@ -20,9 +20,6 @@ pub enum Missing {
     /// No server is selected, or one that the item no longer has.
     #[error("A server must be selected for this item.")]
     Server,
-    /// No price is chosen for an any-price item.
-    #[error("A price must be chosen for this item.")]
-    Price,
 }
 
 /// Everything that a line lacks; empty if the line is complete.
@@ -32,9 +29,8 @@ pub fn missing(line: &Line, item: &Item) -> Vec<Missing> {
     let unset = item.variables.iter().filter(|variable| value_of(line, variable).is_none());
     let variables = unset.map(|variable| Missing::Variable { id: variable.id, name: variable.name.clone() });
     let server = item.allow_select_server && server_of(line, item).is_none();
-    let price = item.any_price && line.price.is_none() && !is_promoted(line, item);
     let missing = recipient.then_some(Missing::Recipient).into_iter().chain(variables);
-    missing.chain(server.then_some(Missing::Server)).chain(price.then_some(Missing::Price)).collect()
+    missing.chain(server.then_some(Missing::Server)).collect()
 }
 
 /// The value that a line has for a variable, if it is still right.

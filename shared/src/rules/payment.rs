@@ -1,7 +1,10 @@
 //! What is done about an order when its payment provider was asked (rules.md, "Checkout"). One rule for webhooks, the
 //! sweep, buyers and operators: it depends on what the provider says now and on the order, never on what a message said.
 
-use crate::model::{InternalId, Money, Order, OrderEffects, OrderStatus};
+use crate::model::{
+    Drained, InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundOutcome,
+    Refunds, ReviewOutcome,
+};
 
 /// How far a payment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +24,9 @@ pub enum Progress {
 /// What the provider says of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentState {
-    /// The order that it names.
+    /// The provider's id of the checkout.
+    pub session: String,
+    /// The order that it names. `None` if it is not one of ours.
     pub order: Option<InternalId>,
     /// The amount, in minor units of `currency`.
     pub amount: Money,
@@ -33,8 +38,20 @@ pub struct PaymentState {
     pub progress: Progress,
     /// The provider's id of the payment.
     pub intent: Option<String>,
-    /// What was refunded of it.
+    /// What is refunded of it, without the refunds that failed.
     pub refunded: Money,
+    /// The sum of the refunds that failed.
+    pub failed_refunds: Money,
+    /// The attempts of ours that it has refunds of, by number, and how each stands now.
+    pub attempts: Vec<(u32, RefundOutcome)>,
+}
+
+impl PaymentState {
+    /// Whether all of it is refunded.
+    #[must_use]
+    pub fn is_refunded(&self) -> bool {
+        self.refunded >= self.amount && self.refunded > Money::ZERO
+    }
 }
 
 /// What is done about an order.
@@ -50,28 +67,70 @@ pub enum Decision {
     End(OrderStatus),
     /// The payment was refunded.
     Refund,
-    /// This much of the payment is refunded by now.
-    RefundInPart(Money),
+    /// Only a part of the payment is refunded, and not what was noted: more by now, or less because a refund failed.
+    RefundInPart(Refunds),
+    /// Refunds of an order that is not paid, or not any more, have failed, or were made again.
+    RefundFailed(Refunds),
+    /// It cannot be taken any more, and its refund was begun: the refund is finished.
+    FinishRefund,
+    /// The payment of an order that needed an operator is refunded in full.
+    EndReview,
     /// An operator has to look at it.
     Review(&'static str),
+}
+
+/// Whether a provider's checkout is the order's own: by its id if that is known, otherwise by the order that it names.
+#[must_use]
+pub fn is_own(order: &Order, effects: &OrderEffects, state: &PaymentState) -> bool {
+    match &effects.provider {
+        Some(checkout) => match &checkout.session {
+            Some(session) => *session == state.session,
+            None => state.order.as_ref() == Some(&order.internal_id),
+        },
+        None => false,
+    }
+}
+
+/// Where a checkout was opened, seen from the account of our keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// In the same account and mode.
+    Own,
+    /// In another account, or in the other mode.
+    Other,
+    /// In the same mode, as far as is known; one of the accounts is not known.
+    Unknown,
+}
+
+/// Where a checkout was opened.
+#[must_use]
+pub fn origin(checkout: &ProviderCheckout, ours: &ProviderAccount) -> Origin {
+    let live = checkout.is_live();
+    match (checkout.account.as_ref(), ours.id.as_ref()) {
+        _ if live.is_some_and(|live| live != ours.live) => Origin::Other,
+        (Some(account), Some(ours)) if account != ours => Origin::Other,
+        (Some(_), Some(_)) if live.is_some() => Origin::Own,
+        _ => Origin::Unknown,
+    }
+}
+
+/// Whether no checkout may begin in the account of our keys: it is drained, unless it is certainly another one.
+#[must_use]
+pub fn is_drained(drained: Option<&Drained>, ours: &ProviderAccount) -> bool {
+    drained.is_some_and(|Drained { account, .. }| {
+        let is_other = account.id.as_ref().zip(ours.id.as_ref()).is_some_and(|(account, ours)| account != ours);
+        account.live == ours.live && !is_other
+    })
 }
 
 /// Decides what is done about an order.
 #[must_use]
 pub fn decide(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision {
-    match (state.progress, order.status) {
-        (Progress::Paid, OrderStatus::Refunded) | (Progress::Open | Progress::Processing, _) => Decision::Nothing,
-        (Progress::Paid, status) => match disagreement(order, state) {
-            Some(_) if effects.review.is_some() => Decision::Nothing,
-            Some(reason) => Decision::Review(reason),
-            None if status == OrderStatus::Paid => refunded(order, effects, state.refunded),
-            // It was refunded before it was seen: it never becomes paid here.
-            None if state.refunded >= order.price && state.refunded > Money::ZERO => end(order, OrderStatus::Cancelled),
-            None if effects.held => Decision::Pay,
-            None => Decision::PayOrRefund,
-        },
-        (Progress::Expired, _) => end(order, OrderStatus::Cancelled),
-        (Progress::Failed, _) => end(order, OrderStatus::Failed),
+    match state.progress {
+        Progress::Open | Progress::Processing => Decision::Nothing,
+        Progress::Expired => end(order, OrderStatus::Cancelled),
+        Progress::Failed => end(order, OrderStatus::Failed),
+        Progress::Paid => paid(order, effects, state),
     }
 }
 
@@ -79,21 +138,98 @@ fn end(order: &Order, status: OrderStatus) -> Decision {
     if order.status == OrderStatus::Pending { Decision::End(status) } else { Decision::Nothing }
 }
 
-fn refunded(order: &Order, effects: &OrderEffects, refunded: Money) -> Decision {
-    if refunded >= order.price && refunded > Money::ZERO {
-        Decision::Refund
-    } else if refunded > effects.refunded {
-        Decision::RefundInPart(refunded)
-    } else {
-        Decision::Nothing
+fn paid(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision {
+    if let Some(reason) = foreign(order, effects, state) {
+        return review(order, effects, reason);
+    }
+    let (news, disagreement) = (news(order, effects, state), disagreement(order, effects, state));
+    match (order.status, news) {
+        (OrderStatus::Paid, Some(_)) if state.is_refunded() => Decision::Refund,
+        // It was refunded before it was seen: it never becomes paid here.
+        (OrderStatus::Pending, _) if state.is_refunded() => Decision::End(OrderStatus::Cancelled),
+        (OrderStatus::Refunded | OrderStatus::Failed | OrderStatus::Cancelled, Some(news)) => {
+            Decision::RefundFailed(news)
+        }
+        (OrderStatus::Refunded | OrderStatus::Failed | OrderStatus::Cancelled, None) if state.is_refunded() => {
+            if effects.review.is_some() {
+                Decision::EndReview
+            } else {
+                Decision::Nothing
+            }
+        }
+        (OrderStatus::Refunded, None) => Decision::Nothing,
+        // What was refunded once is not paid by itself because the refund failed.
+        (OrderStatus::Failed | OrderStatus::Cancelled, None) if effects.failed_refunds > Money::ZERO => {
+            Decision::Nothing
+        }
+        (status, news) => match disagreement {
+            Some(reason) => review(order, effects, reason),
+            None if status == OrderStatus::Paid => news.map_or(Decision::Nothing, Decision::RefundInPart),
+            None => unpaid(order, effects),
+        },
     }
 }
 
-fn disagreement(order: &Order, state: &PaymentState) -> Option<&'static str> {
+/// What is done about an order that is not paid, and whose payment agrees with it.
+fn unpaid(order: &Order, effects: &OrderEffects) -> Decision {
+    let Some(attempt) = &effects.refund else {
+        return if effects.held { Decision::Pay } else { Decision::PayOrRefund };
+    };
+    match attempt.outcome {
+        None => Decision::FinishRefund,
+        Some(RefundOutcome::Refused | RefundOutcome::Abandoned) => {
+            review(order, effects, "a late payment was not refunded")
+        }
+        Some(RefundOutcome::Refunded | RefundOutcome::Failed) => end(order, OrderStatus::Cancelled),
+    }
+}
+
+/// An operator is asked once.
+fn review(order: &Order, effects: &OrderEffects, reason: &'static str) -> Decision {
+    let is_known = effects.review.is_some() || effects.reviewed.is_some() || order.status == OrderStatus::Refunded;
+    if is_known { Decision::Nothing } else { Decision::Review(reason) }
+}
+
+/// What is refunded by now; `None` if that is noted already, or older than what is noted: reads of the provider may overtake
+/// each other. A refund that failed never succeeds, so that of two reads the one with more failures is the newer one, and
+/// among equal failures the one with more refunds.
+fn news(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<Refunds> {
+    let in_order = |amount: Money| {
+        if state.amount == order.price { amount } else { amount.portion(order.price, state.amount) }
+    };
+    let (refunded, failed) = (in_order(state.refunded).min(order.price), in_order(state.failed_refunds));
+    let noted = match order.status {
+        OrderStatus::Paid => effects.refunded,
+        // Of an order that is not paid, what is refunded is noted only once a refund has failed.
+        _ => order.price.less(effects.unreturned),
+    };
+    let promised = match &effects.refund {
+        _ if order.status != OrderStatus::Paid => order.price,
+        Some(attempt) if matches!(attempt.outcome, Some(RefundOutcome::Refunded | RefundOutcome::Failed)) => {
+            (noted + effects.unreturned).max(in_order(attempt.after))
+        }
+        _ => noted + effects.unreturned,
+    };
+    let unreturned = if failed > Money::ZERO { promised.less(refunded) } else { Money::ZERO };
+    ((failed, refunded) > (effects.failed_refunds, noted)).then_some(Refunds { refunded, failed, unreturned })
+}
+
+/// Why a payment is not the order's own.
+fn foreign(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<&'static str> {
     if state.order.as_ref() != Some(&order.internal_id) {
         Some("the payment names another order")
-    } else if !state.same_mode {
+    } else if !state.same_mode && !is_accepted(effects) {
         Some("the payment is of another mode, test or live")
+    } else {
+        None
+    }
+}
+
+/// Whether the payment is not what the order asked for, and no operator has accepted that.
+#[must_use]
+pub fn disagreement(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<&'static str> {
+    if is_accepted(effects) {
+        None
     } else if !state.currency.eq_ignore_ascii_case(&order.currency) {
         Some("the payment is in another currency")
     } else if state.amount != order.price {
@@ -101,4 +237,8 @@ fn disagreement(order: &Order, state: &PaymentState) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+fn is_accepted(effects: &OrderEffects) -> bool {
+    effects.reviewed.as_ref().is_some_and(|reviewed| reviewed.outcome == ReviewOutcome::Accepted)
 }

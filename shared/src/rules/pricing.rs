@@ -116,6 +116,8 @@ pub fn availability_with_credit(
 ) -> Availability {
     let limits = Limits::of(item, sold, buyer);
     let sale = item.price.less(item.discount);
+    // The buyer chooses the price; this one holds until then, and could be chosen.
+    let sale = if item.any_price { sale.max(item.min_price) } else { sale };
     let credit = credit.filter(|_| takes_credit(item));
     let price = credit.map_or(sale, |credit| sale.less(credit.paid));
     // The item itself, which is one of the tiers, or another whose regular price is not lower.

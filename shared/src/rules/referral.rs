@@ -1,6 +1,8 @@
 //! What happens to the referral code on a cart (rules.md, "Referral codes").
 
-use crate::model::{CodeText, Referral, UserId};
+use crate::model::{CodeText, Money, Order, OrderEffects, OrderStatus, Referral, UserId};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What setReferral does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,4 +38,31 @@ pub fn set(referral: Option<&Referral>, on_cart: Option<&CodeText>, caller: User
 #[must_use]
 pub fn in_force(referral: Option<&Referral>, switched_on: bool) -> Option<&Referral> {
     referral.filter(|referral| switched_on && referral.active)
+}
+
+/// What paid orders with one referral code add up to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Credit {
+    /// The number of orders.
+    pub orders: u64,
+    /// What was paid in money, less refunds, by currency and the digits of its amounts.
+    pub sums: BTreeMap<(String, Option<u8>), Money>,
+}
+
+/// What paid orders add up to, by referral code and by the user who is credited.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Credits(pub BTreeMap<(CodeText, UserId), Credit>);
+
+impl Credits {
+    /// Adds an order, if it is paid, was made in `period` (seconds since 1970 UTC) and has a referral code.
+    pub fn add(&mut self, order: &Order, effects: &OrderEffects, period: &Range<i64>) {
+        let Some(referral) = &effects.referral else { return };
+        if order.status != OrderStatus::Paid || !period.contains(&order.created_at) {
+            return;
+        }
+        let credit = self.0.entry((referral.code.clone(), referral.owner)).or_default();
+        credit.orders += 1;
+        let sum = credit.sums.entry((order.currency.clone(), order.digits)).or_default();
+        *sum = *sum + order.price.less(effects.refunded);
+    }
 }

@@ -81,9 +81,11 @@ fn donors<'a>(orders: impl Iterator<Item = &'a Order>, users: &BTreeMap<UserId, 
     given.map(donor).collect()
 }
 
-/// The last paid orders with an owner, newest first; of two in the same second the one with the larger number.
+/// The last paid orders with an owner and an amount above zero, newest first; of two in the same second the one with the
+/// larger number.
 fn recent(paid: &[&Order], users: &BTreeMap<UserId, &User>) -> Vec<RecentDonation> {
-    let mut owned: Vec<(&Order, UserId)> = paid.iter().filter_map(|order| Some((*order, order.owner?))).collect();
+    let shown = paid.iter().filter(|order| order.price > Money::ZERO);
+    let mut owned: Vec<(&Order, UserId)> = shown.filter_map(|order| Some((*order, order.owner?))).collect();
     owned.sort_by_key(|(order, _)| Reverse((order.created_at, order.id)));
     owned.truncate(Donations::RECENT);
     let donation = |(order, user): (&Order, UserId)| {

@@ -96,7 +96,7 @@ fn the_last_ten_donations_are_shown_newest_first() {
 #[test]
 fn a_user_who_gave_nothing_is_not_a_donor() {
     let sums = sums(&[order(1, OrderStatus::Paid, Some(5), NOW, &[(7, 1, 0)])], NOW);
-    assert!(sums.patrons.is_empty() && sums.donations.top.is_empty());
+    assert!(sums.patrons.is_empty() && sums.donations.top.is_empty() && sums.donations.recent.is_empty());
     assert_eq!(sums.ledgers[&UserId::new(5)].of(ItemId::new(7)).units, 1);
 }
 

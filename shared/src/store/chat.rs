@@ -4,18 +4,18 @@ use super::client::Db;
 use super::codec::encode_live;
 use super::transaction::{Sent, Unguarded, Write, send};
 use super::{RETRIES, StoreError, backoff, keys};
-use crate::model::{ChatAccount, ChatId, ChatName};
+use crate::model::{ChatAccount, ChatId, ChatName, UserId};
 
 /// How long the row of an account is kept, in seconds.
 pub const KEPT_SECONDS: i64 = 6 * 3_600;
 
-/// Writes that an account completed the login at `now`, in seconds since 1970 UTC. It is a transaction of one write: the
-/// auth function has transactions already, and PutItem would make it larger.
+/// Writes that an account completed the login at `now`, in seconds since 1970 UTC. No account of the store uses it then. It
+/// is a transaction of one write: the auth function has transactions already, and PutItem would make it larger.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the row may then have been written or not.
 pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result<(), StoreError> {
-    let account = ChatAccount { name, logged_in_at: now, expires_at: now.saturating_add(KEPT_SECONDS) };
+    let account = ChatAccount { name, logged_in_at: now, expires_at: now.saturating_add(KEPT_SECONDS), user: None };
     let key = keys::chat(id);
     let write = Write::<Unguarded>::put(key.clone(), encode_live(&key, &account)?);
     for round in 0..=RETRIES {
@@ -26,4 +26,15 @@ pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result
         }
     }
     Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// The write that makes a login the user's, on the condition that at `now` (seconds since 1970 UTC) it has not ended and no
+/// other user has it.
+#[must_use]
+pub fn claim<G>(id: &ChatId, user: UserId, now: i64) -> Write<G> {
+    Write::update(keys::chat(id), "SET #user = :user")
+        .only_if("expires_at > :now AND (attribute_not_exists(#user) OR #user = :user)")
+        .name("#user", "user")
+        .number(":user", user)
+        .number(":now", now)
 }

@@ -4,8 +4,8 @@
 
 use super::StoreError;
 use super::client::{Db, Rows};
-use super::keys::{self, Key};
-use super::transaction::Write;
+use super::keys::{self, Key, PK};
+use super::transaction::{VERSION, Write};
 use super::versioned_cache;
 use crate::model::{ItemId, Sold};
 use quick_cache::sync::{Cache, DefaultLifecycle};
@@ -64,8 +64,8 @@ impl Counters {
     /// # Errors
     /// [`StoreError::Unreadable`] for the first counter that is not a number.
     pub fn complete(&self, mut plan: CounterPlan, rows: &mut Rows) -> Result<Sold, StoreError> {
-        for (id, key) in plan.stale {
-            let sold = rows.take(&key).map_or(Ok(0), |row| row.live(&key).map(|Counted { sold }| sold))?;
+        for (id, _) in plan.stale {
+            let sold = take(rows, id)?.unwrap_or_default();
             let sold = u64::try_from(sold).unwrap_or_default();
             self.cache.insert(id, (plan.now, sold));
             plan.known.insert(id, sold);
@@ -88,7 +88,11 @@ impl Counters {
 /// The write that adds to the units sold of an item.
 #[must_use]
 pub fn add_sold<G>(item: ItemId, units: u64) -> Write<G> {
-    Write::add(keys::count(item), SOLD, units)
+    Write::update(keys::count(item), "ADD #added :added, #version :one")
+        .name("#added", SOLD)
+        .number(":added", units)
+        .name("#version", VERSION)
+        .number(":one", 1)
 }
 
 /// The write that adds to the units sold of an item, on the condition that at most `before` are sold so far.
@@ -97,10 +101,35 @@ pub fn add_sold_if_at_most<G>(item: ItemId, units: u64, before: u64) -> Write<G>
     add_sold(item, units).only_if("attribute_not_exists(#added) OR #added <= :before").number(":before", before)
 }
 
-/// The write that subtracts from the units sold of an item that has a counter.
+/// The write that subtracts from the units sold of an item, never below zero. `sold` is what was read: the condition is
+/// that there are still enough, or still not.
 #[must_use]
-pub fn subtract_sold<G>(item: ItemId, units: u64) -> Write<G> {
-    Write::add(keys::count(item), SOLD, format!("-{units}")).only_if_present()
+pub fn subtract_sold<G>(item: ItemId, units: u64, sold: i64) -> Write<G> {
+    let (expression, condition) = if i128::from(sold) < i128::from(units) {
+        ("SET #sold = :zero ADD #version :one", "attribute_exists(#pk) AND NOT #sold >= :units")
+    } else {
+        ("ADD #sold :less, #version :one", "#sold >= :units")
+    };
+    let write = Write::update(keys::count(item), expression)
+        .only_if(condition)
+        .name("#sold", SOLD)
+        .name("#version", VERSION)
+        .number(":units", units)
+        .number(":one", 1);
+    if i128::from(sold) < i128::from(units) {
+        write.number(":zero", 0).name("#pk", PK)
+    } else {
+        write.number(":less", format!("-{units}"))
+    }
+}
+
+/// Takes the units sold of an item out of the rows; `None` if it has no counter.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if [`SOLD`] is not a number.
+pub fn take(rows: &mut Rows, item: ItemId) -> Result<Option<i64>, StoreError> {
+    let key = keys::count(item);
+    rows.take(&key).map(|row| row.live(&key).map(|Counted { sold }| sold)).transpose()
 }
 
 impl CounterPlan {
@@ -113,5 +142,6 @@ impl CounterPlan {
 /// A counter's row, see [`SOLD`].
 #[derive(Deserialize)]
 struct Counted {
+    #[serde(default)]
     sold: i64,
 }

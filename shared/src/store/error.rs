@@ -35,6 +35,14 @@ pub enum StoreError {
         #[source]
         source: Source,
     },
+    /// The data in the table are of an earlier format than this code works on.
+    #[error("the data in the table have the schema number {found}, but {needed} is needed: run `storectl upgrade`")]
+    Outdated {
+        /// The number of the data.
+        found: u32,
+        /// The number that this code needs.
+        needed: u32,
+    },
     /// An item exists, but does not decode.
     #[error("the {kind} item is unreadable at {attribute}")]
     Unreadable {

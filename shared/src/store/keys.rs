@@ -6,8 +6,9 @@
 //!
 //! | access pattern | pk | sk | operation |
 //! |---|---|---|---|
-//! | which version is published, and its config | `STORE` | `POINTER` | Get |
+//! | which version is published, its config, and the schema number of the data | `STORE` | `POINTER` | Get, Update |
 //! | a restore that is not finished, in the place of the active version | `STORE` | `POINTER` | Get, Put, Update |
+//! | a restore that an earlier version of the tool began | `RESTORE` | `RESTORE` | Get |
 //! | what was published when | `STORE` | `HISTORY` | Get, Put |
 //! | versions still in the table | `VERSIONS` | *version* | Query |
 //! | settings, staff, patronage of a version | `CONTENT#v#SETTINGS` … | `DATA` | Get |
@@ -18,22 +19,23 @@
 //! | a user | `USER#id` | `USER` | BatchGet |
 //! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, BatchGet, Put and Delete in transactions |
 //! | whether a name is banned | `BAN#name`, lower-cased | `BAN` | BatchGet, Put, Delete, a condition in transactions |
-//! | a chat account that completed the login, for 6 hours | `CHAT#id` | `CHAT` | Put in transactions |
+//! | a chat account that completed the login, for 6 hours | `CHAT#id` | `CHAT` | Put; Update in transactions |
 //! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
 //! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
 //! | a coupon or gift card by its text | `CODE#code` | `CODE` | BatchGet, Update |
 //! | how often a user used a coupon | `USE#code#user` | `USE` | BatchGet, Update |
 //! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
 //! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
+//! | open checkouts of an address with limited items | `RATE#hold#address` | `RATE` | Update |
 //! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update |
 //! | units of an item sold in total | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |
 //! | the largest of them, compiled | `STATS` | `PATRONS` | Get, Put |
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
-//! | paid orders with an owner, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
+//! | paid orders with an owner and an amount above zero, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
-//! | since when the provider's notices have not been asked for | `OPEN` | `NOTICES` | Get, Put |
+//! | how far the provider's notices were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
@@ -74,6 +76,12 @@ fn key(pk: String, sk: &str) -> Key {
 #[must_use]
 pub fn active_version() -> Key {
     key("STORE".to_owned(), "POINTER")
+}
+
+/// The mark that versions before the first schema number left while a restore ran, in a table without an active version.
+#[must_use]
+pub fn earlier_restore() -> Key {
+    key("RESTORE".to_owned(), "RESTORE")
 }
 
 /// The list of what was published when.
@@ -298,10 +306,22 @@ pub fn unfinished_take(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
 }
 
+/// Whether a key is one of [`unfinished_take`].
+#[must_use]
+pub fn is_unfinished_take(key: &Key) -> bool {
+    key.pk == unfinished() && key.sk.ends_with("#TAKE")
+}
+
 /// The last sort key of [`unfinished`] that is due at `now`.
 #[must_use]
 pub fn due_until(now: i64) -> String {
     format!("{}#~", second_text(now))
+}
+
+/// The second since when a row of [`unfinished`] is due; `None` if it is not a key of such a row.
+#[must_use]
+pub fn due_second(row: &Key) -> Option<i64> {
+    row.sk.split_once('#')?.0.parse().ok()
 }
 
 /// A second since 1970 UTC as text that sorts like the number.
@@ -309,7 +329,7 @@ fn second_text(second: i64) -> String {
     format!("{:012}", second.max(0))
 }
 
-/// Since when the provider's notices have not been asked for. It sorts behind every due order.
+/// How far the provider's notices were asked for. It sorts behind every due order.
 #[must_use]
 pub fn notices() -> Key {
     key(unfinished(), "NOTICES")

@@ -1,11 +1,12 @@
 //! A user's ledger. Each item has two flat attributes, `u<id>` (units) and `p<id>` (minor units paid), so that
-//! recording an order can add to both and guard the user's limit in one expression without reading first.
+//! recording an order can add to both and guard the user's limit in one expression without reading first. Every write adds
+//! 1 to its [`VERSION`], so that one number in a condition says that nothing has changed since it was read.
 
 use super::StoreError;
 use super::client::Rows;
 use super::codec::Item;
 use super::keys;
-use super::transaction::Write;
+use super::transaction::{VERSION, Write};
 use crate::model::{ItemId, Ledger, Money, UserId};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
@@ -39,7 +40,9 @@ pub fn add<G>(user: UserId, changes: &[LedgerChange]) -> Write<G> {
     let limited = changes.iter().enumerate().filter(|(_, change)| change.at_most.is_some());
     let conditions = limited.map(|(place, _)| format!("(attribute_not_exists(#u{place}) OR #u{place} <= :r{place})"));
     let conditions: Vec<String> = conditions.collect();
-    let mut write = Write::update(keys::ledger(user), format!("ADD {}", terms.collect::<Vec<_>>().join(", ")));
+    let terms: Vec<String> = terms.chain(["#version :one".to_owned()]).collect();
+    let mut write = Write::update(keys::ledger(user), format!("ADD {}", terms.join(", ")));
+    write = write.name("#version", VERSION).number(":one", 1);
     if !conditions.is_empty() {
         write = write.only_if(conditions.join(" AND "));
     }
@@ -56,13 +59,20 @@ pub fn add<G>(user: UserId, changes: &[LedgerChange]) -> Write<G> {
 /// The most units of an item that a ledger may have.
 pub type AtMost = (ItemId, u64);
 
-/// The condition that a user's ledger has at most so many units of some items; changes nothing. Placeholders are short,
-/// as in [`add`].
+/// How many items one condition compares: an expression has at most 4 KB and 300 operators.
+pub const AT_ONCE: usize = 100;
+
+/// The condition that a user's ledger has at most so many units of some items, and that it is at the version that was
+/// `read`, if it was; changes nothing. Of more than [`AT_ONCE`] items only the first are compared: the ledger must have
+/// been read then. The items are compared although the version is too, because functions of a version from before it was
+/// stored write ledgers without counting it.
 #[must_use]
-pub fn check<G>(user: UserId, most: &[AtMost]) -> Write<G> {
-    let places = 0..most.len();
-    let terms = places.map(|place| format!("(attribute_not_exists(#u{place}) OR #u{place} <= :r{place})"));
-    let write = Write::check(keys::ledger(user)).only_if(terms.collect::<Vec<_>>().join(" AND "));
+pub fn check<G>(user: UserId, most: &[AtMost], read: Option<u64>) -> Write<G> {
+    let most = most.get(..AT_ONCE).unwrap_or(most);
+    // An attribute that is missing is not larger.
+    let terms: Vec<String> = (0..most.len()).map(|place| format!("#u{place} > :r{place}")).collect();
+    let write = Write::check(keys::ledger(user)).only_if(format!("NOT ({})", terms.join(" OR ")));
+    let write = read.into_iter().fold(write, Write::and_at);
     most.iter().enumerate().fold(write, |write, (place, (item, most))| {
         write.name(format!("#u{place}"), format!("u{item}")).number(format!(":r{place}"), most)
     })
@@ -103,6 +113,10 @@ impl<'de> Visitor<'de> for FlatVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut row: A) -> Result<Flat, A::Error> {
         let mut ledger = Ledger::default();
         while let Some(name) = row.next_key::<String>()? {
+            if name == VERSION {
+                ledger.version = row.next_value()?;
+                continue;
+            }
             let units = name.strip_prefix('u').and_then(|id| id.parse::<ItemId>().ok());
             let paid = name.strip_prefix('p').and_then(|id| id.parse::<ItemId>().ok());
             let (Some(item), is_units) = (units.or(paid), units.is_some()) else {

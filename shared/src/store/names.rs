@@ -4,7 +4,7 @@
 use super::client::Db;
 use super::codec::{Item, encode_live};
 use super::keys;
-use super::transaction::{Guard, Sent, Write, send};
+use super::transaction::{Guard, Sent, Unguarded, Write, send};
 use super::{RETRIES, StoreError, backoff, read_live};
 use crate::model::{User, UserId, UserName, next_issue};
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,20 @@ pub async fn login(db: &Db, name: &UserName) -> Result<Login, StoreError> {
     let mut rows = db.batch_get(vec![key.clone(), ban.clone()]).await?;
     let row = rows.take(&key).map(|row| row.live(&key)).transpose()?;
     Ok(Login { name: row, is_banned: rows.take(&ban).is_some() })
+}
+
+/// Gives a name to a user, if it still belongs to `found` (`None`: to no user). Returns whether it was written.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId>) -> Result<bool, StoreError> {
+    let key = keys::name(name);
+    let write = Write::<Unguarded>::put(key.clone(), encode_live(&key, row)?);
+    let write = match found {
+        None => write.only_if_absent(),
+        Some(other) => write.only_if_equal(USER, other),
+    };
+    Ok(send(db, vec![write]).await? == Sent::Written)
 }
 
 /// The result of creating an account.

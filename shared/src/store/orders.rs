@@ -7,7 +7,7 @@ use super::keys::{self, Key};
 use super::read_live;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
-use crate::model::{InternalId, Money, Order, OrderEffects, OrderLine, OrderStatus};
+use crate::model::{InternalId, Order, OrderEffects, OrderLine, OrderStatus, Reviewed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 
@@ -115,13 +115,21 @@ impl StoredOrder {
         if self.effects.held {
             values.insert(":held".to_owned(), yes);
         }
-        let refunded = self.refunded_as_read();
-        if self.effects.refunded > Money::ZERO {
-            values.insert(":before".to_owned(), AttributeValue::N(self.effects.refunded.minor().to_string()));
+        if let Some(reviewed) = change.reviewed {
+            set.push("reviewed = :reviewed");
+            removed.push("review");
+            values.insert(":reviewed".to_owned(), self.encode_reviewed(reviewed)?);
+        }
+        let mut condition = vec!["#status = :from".to_owned(), held.to_owned()];
+        condition.extend(self.refunded_as_read(&mut values));
+        match change.to {
+            // What is being refunded is never paid.
+            OrderStatus::Paid => condition.push(self.attempt_as_read(&mut values)),
+            _ => removed.push("unreturned"),
         }
         let expression = format!("SET {} REMOVE {}", set.join(", "), removed.join(", "));
         let write = Write::update(self.key(), expression)
-            .only_if(format!("#status = :from AND {held} AND {refunded}"))
+            .only_if(condition.join(" AND "))
             .name("#status", "status")
             .text(":from", self.order.status.as_str())
             .text(":to", change.to.as_str());
@@ -172,14 +180,6 @@ impl StoredOrder {
             .number(":before", before)
     }
 
-    /// The write that notes why an operator has to look at the order, if nothing is noted yet.
-    #[must_use]
-    pub fn set_review<G>(&self, reason: &str) -> Write<G> {
-        Write::update(self.key(), "SET review = if_not_exists(review, :reason)")
-            .only_if_present()
-            .text(":reason", reason)
-    }
-
     /// The write that notes the state of a dispute.
     #[must_use]
     pub fn set_dispute<G>(&self, state: &str) -> Write<G> {
@@ -193,29 +193,6 @@ impl StoredOrder {
             .only_if("cart_cleared = :no")
             .value(":yes", AttributeValue::Bool(true))
             .value(":no", AttributeValue::Bool(false))
-    }
-
-    /// The writes that note how much of the order is refunded by now, on the condition that no other request noted more meanwhile.
-    /// The sweep looks at `due` (seconds since 1970 UTC) whether the statistics show it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if the row cannot be encoded.
-    pub fn set_refunded<G>(&self, refunded: Money, due: i64) -> Result<Vec<Write<G>>, StoreError> {
-        let before = self.effects.refunded.minor();
-        let write = Write::update(self.key(), "SET refunded = :refunded, due = :due")
-            .only_if(format!("#status = :paid AND {}", self.refunded_as_read()))
-            .name("#status", "status")
-            .text(":paid", OrderStatus::Paid.as_str())
-            .number(":refunded", refunded.minor())
-            .number(":due", due);
-        let write = if before == 0 { write } else { write.number(":before", before) };
-        let earlier = self.unfinished().filter(|_| self.effects.due != Some(due)).map(Write::delete);
-        Ok([write, Unfinished::put(&self.order, due)?].into_iter().chain(earlier).collect())
-    }
-
-    /// The condition that as much is refunded as was read; `:before` if that is anything.
-    fn refunded_as_read(&self) -> &'static str {
-        if self.effects.refunded == Money::ZERO { "attribute_not_exists(refunded)" } else { "refunded = :before" }
     }
 
     /// The writes that let the sweep look at the order at `due` (seconds since 1970 UTC), and not before.
@@ -286,6 +263,8 @@ pub struct StatusChange<'a> {
     pub intent: Option<&'a str>,
     /// Whether a limit per user was exceeded.
     pub over_limit: bool,
+    /// How an operator's look at the order ends with it.
+    pub reviewed: Option<&'a Reviewed>,
 }
 
 #[derive(Serialize)]

@@ -1,12 +1,15 @@
 //! The active version, and reads of published things through it (rules.md, "Publishing").
 
 use super::client::Db;
-use super::codec::{Item, decode_live};
+use super::codec::{Item, decode_live, encode_live};
 use super::timed::Timed;
+use super::transaction::{Sent, Unguarded, Write, send, send_patiently};
 use super::{StoreError, keys};
 use crate::clock::Clock;
-use crate::model::ActiveVersion;
+use crate::model::{ActiveVersion, Drained, LocalAddresses, SCHEMA};
+use serde::Serialize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Reads the active version's item. While a restore runs, its mark is there instead: the table is then unavailable, so
@@ -29,32 +32,108 @@ pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, Store
     db.get(&keys::active_version(), true).await?.map(decode_active_version).transpose()
 }
 
-/// Which version is published, as this process knows it.
+/// Refuses data of an earlier format than this code works on.
+///
+/// # Errors
+/// [`StoreError::Outdated`] if `storectl upgrade` must run first.
+pub const fn must_be_current(active: &ActiveVersion) -> Result<(), StoreError> {
+    if active.is_current() { Ok(()) } else { Err(StoreError::Outdated { found: active.schema, needed: SCHEMA }) }
+}
+
+/// Raises the schema number of the data to [`SCHEMA`], unless it is as high already or nothing is published. Returns whether
+/// it was written.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn raise_schema(db: &Db) -> Result<bool, StoreError> {
+    let write = Write::<Unguarded>::update(keys::active_version(), "SET #schema = :schema")
+        .only_if("attribute_exists(#version) AND (attribute_not_exists(#schema) OR #schema < :schema)")
+        .name("#schema", "schema")
+        .name("#version", "version")
+        .number(":schema", SCHEMA);
+    Ok(send(db, vec![write]).await? == Sent::Written)
+}
+
+/// Sets or removes the mark that no checkout begins in an account any more. `false` if nothing was published yet.
+///
+/// # Errors
+/// [`StoreError`] if it cannot be written; it is not known then whether it was.
+pub async fn set_drained(db: &Db, drained: Option<&Drained>) -> Result<bool, StoreError> {
+    #[derive(Serialize)]
+    struct Mark<'a> {
+        drained: &'a Drained,
+    }
+    let key = keys::active_version();
+    let write: Write<Unguarded> = match drained {
+        Some(drained) => {
+            let mark = encode_live(&key, &Mark { drained })?.remove("drained");
+            let mark = mark.ok_or_else(|| StoreError::unreadable(&key, "drained"))?;
+            Write::update(key, "SET drained = :drained").value(":drained", mark)
+        }
+        None => Write::update(key, "REMOVE drained"),
+    };
+    let write = write.only_if("attribute_exists(#version)").name("#version", "version");
+    Ok(send_patiently(db, vec![write]).await? == Sent::Written)
+}
+
+/// Which version is published, as this process knows it. Only one of current data is ever kept.
 #[derive(Debug)]
 pub struct Published {
     db: Db,
     clock: Arc<dyn Clock>,
     active: Timed<ActiveVersion>,
+    addresses: LocalAddresses,
+    /// Whether the last read found outdated data.
+    is_outdated: AtomicBool,
 }
 
 impl Published {
     /// Nothing is read yet. An active version will be trusted for `lifetime`.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
-        Self { db, clock, active: Timed::new(lifetime) }
+        let addresses = LocalAddresses::default();
+        Self { db, clock, active: Timed::new(lifetime), addresses, is_outdated: AtomicBool::new(false) }
+    }
+
+    /// The same with addresses on this machine.
+    #[must_use]
+    pub fn with_addresses(self, addresses: LocalAddresses) -> Self {
+        Self { addresses, ..self }
+    }
+
+    /// Reads the active version again if the data were outdated when it was last read: such a table is refused before
+    /// anything else is done.
+    ///
+    /// # Errors
+    /// As [`Self::active_version`].
+    pub async fn refuse_outdated(&self) -> Result<(), StoreError> {
+        if self.is_outdated.load(Ordering::Relaxed) { self.active_version().await.map(drop) } else { Ok(()) }
+    }
+
+    /// Refuses outdated data on behalf of a caller who writes and does not need the active version. It is read only if
+    /// this process has not read it yet.
+    ///
+    /// # Errors
+    /// As [`Self::active_version`].
+    pub async fn may_write(&self) -> Result<(), StoreError> {
+        if self.last_known().is_some() { Ok(()) } else { self.active_version().await.map(drop) }
     }
 
     /// The active version, read again if it is stale. That of an empty table is empty.
     ///
     /// # Errors
-    /// [`StoreError`] if it cannot be read or decoded.
+    /// [`StoreError`] if it cannot be read or decoded, or the data are outdated.
     pub async fn active_version(&self) -> Result<Arc<ActiveVersion>, StoreError> {
         self.active.get(self.clock.millis(), self.read()).await
     }
 
     async fn read(&self) -> Result<ActiveVersion, StoreError> {
         let item = self.db.get(&keys::active_version(), false).await?;
-        item.map_or_else(|| Ok(ActiveVersion::default()), decode_active_version)
+        let mut active = item.map_or_else(|| Ok(ActiveVersion::default()), decode_active_version)?;
+        self.addresses.replace_in(&mut active.config);
+        let current = must_be_current(&active);
+        self.is_outdated.store(current.is_err(), Ordering::Relaxed);
+        current.map(|()| active)
     }
 
     /// The active version last read, however old.

@@ -136,7 +136,8 @@ pub fn write_month_sum<G>(month: &str, sum: &MonthSum, at: i64) -> Result<Write<
     Ok(Write::put(key, item))
 }
 
-/// The newest paid orders whose owners still have an account, newest first, without those that `skip` selects. `known`
+/// The newest paid orders with an amount above zero whose owners still have an account, newest first, without those that
+/// `skip` selects. `known`
 /// are the donations shown so far; their names are kept.
 ///
 /// # Errors
@@ -156,7 +157,8 @@ pub async fn newest(
             let order = row.live(&key)?;
             rows.push((key, order));
         }
-        rows.retain(|(_, row)| !skip(row));
+        // Orders that cost nothing have rows from before they were left out.
+        rows.retain(|(_, row)| row.amount > Money::ZERO && !skip(row));
         let shown = |row: &PaidOrder| known.iter().find(|donation| donation.order == row.order);
         let unknown = rows.iter().filter(|(_, row)| shown(row).is_none()).map(|(_, row)| row.user);
         let users = users::read(db, unknown).await?;

@@ -7,16 +7,16 @@
 
 use super::backoff;
 use super::client::Db;
-use super::codec::{Item, encode_live, key_attributes};
+use super::codec::{Item, Row, encode_live, key_attributes};
 use super::counters::SOLD;
 use super::error::StoreError;
 use super::keys::{self, Key, PK};
-use super::transaction::Write;
+use super::transaction::{VERSION, Write};
 use crate::model::{InternalId, ItemId, Order, Units};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The attribute of a counter with the orders whose units are counted already and which may never be written.
 const TAKING: &str = "taking";
@@ -40,11 +40,26 @@ struct TakeRow<'a> {
     units: &'a [Units],
 }
 
+#[derive(Deserialize)]
+struct TakenRow {
+    order: InternalId,
+    units: Vec<Units>,
+}
+
 impl Take {
     /// The units of an order. The sweep looks at them at `due`, seconds since 1970 UTC.
     #[must_use]
     pub fn new(order: &Order, units: Vec<Units>, due: i64) -> Self {
         Self::found(keys::unfinished_take(due, order.id), order.internal_id.clone(), units)
+    }
+
+    /// Reads a row of [`keys::unfinished_take`].
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it does not decode.
+    pub fn decode(key: Key, row: Row) -> Result<Self, StoreError> {
+        let TakenRow { order, units } = row.live(&key)?;
+        Ok(Self::found(key, order, units))
     }
 
     pub(super) const fn found(key: Key, order: InternalId, units: Vec<Units>) -> Self {
@@ -102,7 +117,9 @@ pub async fn count(db: &Db, order: &InternalId, units: Units, limit: Option<u32>
     let absent = format!("(attribute_not_exists(#{TAKING}) OR NOT contains(#{TAKING}, :order))");
     let mut request = request(db, units.item, order).expression_attribute_names("#sold", SOLD);
     request = request
-        .update_expression(format!("ADD #sold :units, #{TAKING} :orders"))
+        .update_expression(format!("ADD #sold :units, #{TAKING} :orders, #version :one"))
+        .expression_attribute_names("#version", VERSION)
+        .expression_attribute_values(":one", number(1))
         .expression_attribute_values(":units", number(units.count))
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
     request = match limit {
@@ -127,17 +144,36 @@ pub async fn count(db: &Db, order: &InternalId, units: Units, limit: Option<u32>
     Ok(if limit.is_some() { Counted::SoldOut } else { Counted::Conflict })
 }
 
-/// Takes units of an order that was not written out of an item's counter again. Repeating it has no second effect.
+/// Takes units of an order that was not written out of an item's counter again, on the condition that the order is marked
+/// in it. Repeating it has no second effect. A counter that has fewer units, because it was set by hand, becomes zero.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not confirm it.
 pub async fn take_back(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
-    let request = request(db, units.item, order)
-        .update_expression(format!("ADD #sold :units DELETE #{TAKING} :orders"))
-        .condition_expression(format!("contains(#{TAKING}, :order)"))
-        .expression_attribute_names("#sold", SOLD)
-        .expression_attribute_values(":units", AttributeValue::N(format!("-{}", units.count)));
-    confirmed(&update(db, request).await?)
+    let write = |expression: &str, enough: &str| {
+        request(db, units.item, order)
+            .update_expression(format!("{expression} DELETE #{TAKING} :orders"))
+            .condition_expression(format!("contains(#{TAKING}, :order) AND {enough}"))
+            .expression_attribute_names("#sold", SOLD)
+            .expression_attribute_names("#version", VERSION)
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":units", number(units.count))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    };
+    let all = write("ADD #sold :less, #version :one", "#sold >= :units")
+        .expression_attribute_values(":less", AttributeValue::N(format!("-{}", units.count)));
+    let rest = write("SET #sold = :zero ADD #version :one", "NOT #sold >= :units")
+        .expression_attribute_values(":zero", number(0));
+    for _ in 0..ROUNDS {
+        for request in [&all, &rest] {
+            match update(db, request.clone()).await? {
+                // The other one of the two conditions holds, or did a moment ago.
+                Updated::Failed(Some(old)) if is_taking(&old, order) => {}
+                updated => return confirmed(&updated),
+            }
+        }
+    }
+    Err(StoreError::unavailable("UpdateItem"))
 }
 
 /// Forgets that the units of an order were on their way: the order is written and has them.
@@ -159,6 +195,24 @@ fn request(db: &Db, item: ItemId, order: &InternalId) -> UpdateItemInputBuilder 
         .expression_attribute_names(format!("#{TAKING}"), TAKING)
         .expression_attribute_values(":order", AttributeValue::S(order.clone()))
         .expression_attribute_values(":orders", AttributeValue::Ss(vec![order]))
+}
+
+/// The orders whose units are marked in a counter's row as on their way.
+#[must_use]
+pub fn taking(row: &Item) -> Vec<InternalId> {
+    let orders = row.get(TAKING).and_then(|value| value.as_ss().ok());
+    orders.into_iter().flatten().map(|order| InternalId::new(order.as_str())).collect()
+}
+
+/// Adds to the write of a counter that it forgets orders whose units are marked as on their way.
+#[must_use]
+pub fn also_forget<'a, G>(write: Write<G>, orders: impl Iterator<Item = &'a InternalId>) -> Write<G> {
+    let orders: Vec<String> = orders.map(ToString::to_string).collect();
+    if orders.is_empty() {
+        return write;
+    }
+    let write = write.also(&format!("DELETE #{TAKING} :orders")).name(format!("#{TAKING}"), TAKING);
+    write.value(":orders", AttributeValue::Ss(orders))
 }
 
 fn number(value: u64) -> AttributeValue {

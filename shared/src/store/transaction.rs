@@ -19,6 +19,10 @@ use std::fmt::Display;
 
 const OPERATION: &str = "TransactWriteItems";
 
+/// The attribute that counts the writes of a counter or ledger; absent is 0. Functions of a version from before it was
+/// stored do not count theirs.
+pub const VERSION: &str = "version";
+
 /// How often [`send_patiently`] tries. With [`backoff`] the last waits last up to a second.
 const CONTENTION_ROUNDS: u32 = 8;
 
@@ -82,15 +86,26 @@ impl<G> Write<G> {
         Self::new(key, Change::Update(expression.into()))
     }
 
+    /// Adds a clause to the expression of an update.
+    #[must_use]
+    pub fn also(mut self, clause: &str) -> Self {
+        if let Change::Update(expression) = &mut self.change {
+            expression.push(' ');
+            expression.push_str(clause);
+        }
+        self
+    }
+
     /// Adds to one number of the item, which `#added` names in a condition.
     #[must_use]
     pub fn add(key: Key, attribute: &str, number: impl Display) -> Self {
         Self::update(key, "ADD #added :added").name("#added", attribute).number(":added", number)
     }
 
-    /// Sets numbers of the item, on the condition that each is still what was found.
+    /// Sets numbers of the item and counts the write, on the condition that each number is still what was found and that
+    /// the item's [`VERSION`] is `version`.
     #[must_use]
-    pub fn set_numbers(key: Key, numbers: &[NumberChange]) -> Self {
+    pub fn set_numbers(key: Key, numbers: &[NumberChange], version: u64) -> Self {
         let (mut sets, mut conditions) = (Vec::new(), Vec::new());
         for (place, number) in numbers.iter().enumerate() {
             sets.push(format!("#a{place} = :e{place}"));
@@ -99,7 +114,8 @@ impl<G> Write<G> {
                 None => format!("attribute_not_exists(#a{place})"),
             });
         }
-        let write = Self::update(key, format!("SET {}", sets.join(", "))).only_if(conditions.join(" AND "));
+        let write = Self::update(key, format!("SET {} ADD #version :one", sets.join(", ")));
+        let write = write.only_if(conditions.join(" AND ")).and_at(version).number(":one", 1);
         numbers.iter().enumerate().fold(write, |write, (place, number)| {
             let write = write.name(format!("#a{place}"), number.attribute.clone());
             let write = write.number(format!(":e{place}"), number.expected);
@@ -108,6 +124,18 @@ impl<G> Write<G> {
                 None => write,
             }
         })
+    }
+
+    /// Adds to the condition that the item's [`VERSION`] is `read`.
+    #[must_use]
+    pub fn and_at(mut self, read: u64) -> Self {
+        let is_at = if read == 0 { "attribute_not_exists(#version)" } else { "#version = :version" };
+        self.condition = Some(match self.condition.take() {
+            Some(condition) => format!("{is_at} AND ({condition})"),
+            None => is_at.to_owned(),
+        });
+        let write = self.name("#version", VERSION);
+        if read == 0 { write } else { write.number(":version", read) }
     }
 
     /// Removes the item.

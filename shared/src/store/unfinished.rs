@@ -1,11 +1,11 @@
-//! What the sweep finds: orders and units with something left to do, and since when notices have not been asked for.
+//! What the sweep finds: orders and units with something left to do.
 
+use super::StoreError;
 use super::client::Db;
 use super::codec::{Row, encode_live};
 use super::keys::{self, Key};
 use super::takes::Take;
 use super::transaction::Write;
-use super::{StoreError, read_live};
 use crate::model::{InternalId, Order, Units};
 use serde::{Deserialize, Serialize};
 
@@ -31,58 +31,90 @@ impl Unfinished {
 /// Something that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
-    /// An order, by its row.
-    Order(Key, InternalId),
+    /// An order.
+    Order(InternalId),
     /// Units that were on their way into an order.
     Take(Take),
 }
 
+/// A row that is due. Its key has the second since when, however often it failed.
+#[derive(Debug)]
+pub struct DueRow {
+    /// Its key.
+    pub key: Key,
+    /// What is due; an error if the row cannot be decoded.
+    pub due: Result<Due, StoreError>,
+    /// How often it failed.
+    pub failed: u32,
+    /// When it is tried again after it failed, seconds since 1970 UTC.
+    pub again_at: Option<i64>,
+    /// Why it failed the last time.
+    pub reason: Option<String>,
+}
+
+impl DueRow {
+    fn decode(row: Row) -> Result<Self, StoreError> {
+        let key = row.key()?;
+        Ok(match row.live(&key) {
+            Ok(Attributes { order, units, failed, again_at, reason }) => {
+                let due = match units {
+                    Some(units) => Due::Take(Take::found(key.clone(), order, units)),
+                    None => Due::Order(order),
+                };
+                Self { key, due: Ok(due), failed, again_at, reason }
+            }
+            Err(error) => Self { key, due: Err(error), failed: 0, again_at: None, reason: None },
+        })
+    }
+
+    /// The order that it is about; `None` if the row cannot be decoded.
+    #[must_use]
+    pub fn order(&self) -> Option<&InternalId> {
+        match self.due.as_ref().ok()? {
+            Due::Order(order) | Due::Take(Take { order, .. }) => Some(order),
+        }
+    }
+
+    /// Whether it failed and is not tried again before a later second than `now`.
+    #[must_use]
+    pub fn waits(&self, now: i64) -> bool {
+        self.again_at.is_some_and(|again| again > now)
+    }
+
+    /// The write that lets it be tried again at `again` (seconds since 1970 UTC), if it is still there.
+    #[must_use]
+    pub fn try_again<G>(&self, again: i64, reason: &str) -> Write<G> {
+        let reason: String = reason.chars().take(REASON).collect();
+        Write::update(self.key.clone(), "SET failed = :failed, again_at = :again, reason = :reason")
+            .only_if_present()
+            .number(":failed", self.failed.saturating_add(1))
+            .number(":again", again)
+            .text(":reason", &reason)
+    }
+}
+
+/// The longest reason that is kept, in characters.
+const REASON: usize = 200;
+
 #[derive(Deserialize)]
-struct DueRow {
+struct Attributes {
     order: InternalId,
     #[serde(default)]
     units: Option<Vec<Units>>,
+    #[serde(default)]
+    failed: u32,
+    #[serde(default)]
+    again_at: Option<i64>,
+    #[serde(default)]
+    reason: Option<String>,
 }
 
-/// What is due at `now` (seconds since 1970 UTC), the longest overdue first.
+/// What is due at `now` (seconds since 1970 UTC), the longest overdue first. A row that cannot be decoded does not make the
+/// others unreadable.
 ///
 /// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
-pub async fn due(db: &Db, now: i64) -> Result<Vec<Due>, StoreError> {
+/// [`StoreError`] if the database does not respond.
+pub async fn due(db: &Db, now: i64) -> Result<Vec<DueRow>, StoreError> {
     let rows = db.query_until(&keys::unfinished(), &keys::due_until(now)).await?;
-    let decode = |row: Row| {
-        let key = row.key()?;
-        let DueRow { order, units } = row.live(&key)?;
-        Ok(match units {
-            Some(units) => Due::Take(Take::found(key, order, units)),
-            None => Due::Order(key, order),
-        })
-    };
-    rows.into_iter().map(decode).collect()
-}
-
-/// Since when the provider's notices have not been asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notices {
-    /// Seconds since 1970 UTC.
-    pub since: i64,
-}
-
-impl Notices {
-    /// Reads it, strongly consistent; `None` before the first time.
-    ///
-    /// # Errors
-    /// [`StoreError`] if it can be neither read nor decoded.
-    pub async fn read(db: &Db) -> Result<Option<Self>, StoreError> {
-        read_live(db, &keys::notices()).await
-    }
-
-    /// The write of it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn put<G>(&self) -> Result<Write<G>, StoreError> {
-        let key = keys::notices();
-        Ok(Write::put(key.clone(), encode_live(&key, self)?))
-    }
+    rows.into_iter().map(DueRow::decode).collect()
 }

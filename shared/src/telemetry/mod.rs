@@ -4,7 +4,7 @@
 mod lines;
 mod payments;
 
-pub use payments::{PaymentEvent, overdue_orders, payment_event};
+pub use payments::{PaymentEvent, overdue_orders, payment_event, signature};
 
 use crate::http::wire::{self, Decimal};
 use lines::Lines;
@@ -59,11 +59,14 @@ pub const METRICS: &[Metric] = &[
     millis("Duration"),
     millis("DatabaseLatency"),
     count(PaymentEvent::BadSignature.metric()),
+    count(PaymentEvent::GoodSignature.metric()),
     count(PaymentEvent::Review.metric()),
     count(PaymentEvent::Dispute.metric()),
     count(PaymentEvent::Overdue.metric()),
     count(PaymentEvent::ProviderError.metric()),
     count(PaymentEvent::AutomaticRefund.metric()),
+    count(PaymentEvent::PaidWithoutOrder.metric()),
+    count(PaymentEvent::FailedRefund.metric()),
     Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
 ];
 
@@ -160,6 +163,15 @@ pub async fn observed<T>(
         lines::write(line);
     }
     answer
+}
+
+/// Runs work as if it were a request, and returns the events of payments that it noted, by their metrics. Nothing is emitted.
+pub async fn payment_events<T>(work: impl Future<Output = T>) -> (T, Vec<(&'static str, u32)>) {
+    let measured = async {
+        let result = work.await;
+        (result, METER.with(|meter| meter.payments.counts().collect()))
+    };
+    METER.scope(Meter::default(), measured).await
 }
 
 impl Meter {

@@ -7,8 +7,10 @@ use std::cell::Cell;
 /// An event that an alarm waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaymentEvent {
-    /// A webhook's signature is missing, stale or wrong.
+    /// A webhook's signature is stale or wrong.
     BadSignature,
+    /// A webhook's signature is valid.
+    GoodSignature,
     /// An order needs an operator.
     Review,
     /// A dispute was opened or closed.
@@ -19,23 +21,39 @@ pub enum PaymentEvent {
     ProviderError,
     /// A late payment was refunded because what it bought is gone.
     AutomaticRefund,
+    /// A paid checkout names an order that the table does not have.
+    PaidWithoutOrder,
+    /// A refund has failed after it was made: the money is back with the store.
+    FailedRefund,
 }
 
 impl PaymentEvent {
     /// Every event.
-    pub const ALL: [Self; 6] =
-        [Self::BadSignature, Self::Review, Self::Dispute, Self::Overdue, Self::ProviderError, Self::AutomaticRefund];
+    pub const ALL: [Self; 9] = [
+        Self::BadSignature,
+        Self::GoodSignature,
+        Self::Review,
+        Self::Dispute,
+        Self::Overdue,
+        Self::ProviderError,
+        Self::AutomaticRefund,
+        Self::PaidWithoutOrder,
+        Self::FailedRefund,
+    ];
 
     /// The name of its metric.
     #[must_use]
     pub const fn metric(self) -> &'static str {
         match self {
             Self::BadSignature => "BadSignatures",
+            Self::GoodSignature => "GoodSignatures",
             Self::Review => "PaymentReviews",
             Self::Dispute => "PaymentDisputes",
             Self::Overdue => "OverdueOrders",
             Self::ProviderError => "ProviderErrors",
             Self::AutomaticRefund => "AutomaticRefunds",
+            Self::PaidWithoutOrder => "PaidWithoutOrder",
+            Self::FailedRefund => "FailedRefunds",
         }
     }
 }
@@ -50,6 +68,11 @@ pub fn overdue_orders(count: u32) {
     let _ = METER.try_with(|meter| meter.payments.set(PaymentEvent::Overdue, count));
 }
 
+/// Notes whether a webhook's signature is valid. Both counts are written, zero included, because an alarm compares them.
+pub fn signature(is_valid: bool) {
+    let _ = METER.try_with(|meter| meter.payments.set_signature(is_valid));
+}
+
 /// The events of one request.
 #[derive(Debug, Default)]
 pub(super) struct Noted([Cell<Option<u32>>; PaymentEvent::ALL.len()]);
@@ -60,6 +83,11 @@ impl Noted {
         if let (Some(noted), 1..) = (self.place(event), count) {
             noted.set(Some(noted.get().unwrap_or_default().saturating_add(count)));
         }
+    }
+
+    fn set_signature(&self, is_valid: bool) {
+        self.set(PaymentEvent::BadSignature, u32::from(!is_valid));
+        self.set(PaymentEvent::GoodSignature, u32::from(is_valid));
     }
 
     /// Sets the count of an event, zero included.
@@ -101,6 +129,16 @@ mod tests {
         noted.set(PaymentEvent::Overdue, 0);
         assert_eq!(noted.counts().collect::<Vec<_>>(), [("OverdueOrders", 0)]);
         assert!(noted.emits("OverdueOrders") && !noted.emits("PaymentReviews") && !noted.is_empty());
+    }
+
+    #[test]
+    fn a_signature_counts_as_good_or_bad_and_not_as_the_other() {
+        for (is_valid, counts) in [(true, [0, 1]), (false, [1, 0])] {
+            let noted = Noted::default();
+            noted.set_signature(is_valid);
+            let counts = [("BadSignatures", counts[0]), ("GoodSignatures", counts[1])];
+            assert_eq!(noted.counts().collect::<Vec<_>>(), counts);
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@ pub use keys::{KeysError, MIN_SECRET, TokenKeys};
 
 pub use crate::model::LEEWAY;
 
-use crate::model::UserId;
+use crate::model::{Login, LoginId, UserId};
+use crate::random;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
@@ -34,6 +35,8 @@ struct Claims {
     iss: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     via: Option<Via>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sid: Option<LoginId>,
 }
 
 /// How a caller logged in, as the private claim `via`. Tokens that the store's owner makes have none.
@@ -62,6 +65,20 @@ pub struct Claim {
     pub issued_at: i64,
     /// How the caller logged in; `None` if the store's owner made the token.
     pub via: Option<Via>,
+    /// The id of the login; `None` in a token that was issued before logins had one.
+    pub sid: Option<LoginId>,
+}
+
+impl Claim {
+    /// The caller's login; `None` for a login by name without an id, which must be repeated before it enters a gift card or
+    /// pays (rules.md, "Logins").
+    #[must_use]
+    pub fn login(&self) -> Option<Login> {
+        match self.via {
+            Some(Via::Name) => self.sid.map(Login::Name),
+            None => Some(Login::Proven),
+        }
+    }
 }
 
 /// A verified chat state.
@@ -86,14 +103,20 @@ pub struct InvalidToken;
 
 /// A token or state that could not be signed.
 #[derive(Debug, thiserror::Error)]
-#[error("the token could not be signed")]
-pub struct SignError(#[from] jsonwebtoken::errors::Error);
+pub enum SignError {
+    /// The JWT library refuses.
+    #[error("the token could not be signed")]
+    Refused(#[from] jsonwebtoken::errors::Error),
+    /// There is no id for the login.
+    #[error("no entropy is available")]
+    NoEntropy,
+}
 
 impl TokenKeys {
-    /// Signs an access token with the first key; it is valid for `ttl` seconds from `now`.
+    /// Signs an access token with the first key; it is valid for `ttl` seconds from `now`, and a login of its own.
     ///
     /// # Errors
-    /// [`SignError`] if the JWT library refuses, which no key of a valid length causes.
+    /// [`SignError`] if the system gives no random numbers, or the JWT library refuses, which no key of a valid length causes.
     pub fn sign(&self, user: UserId, now: i64, ttl: i64) -> Result<String, SignError> {
         self.sign_via(user, now, ttl, None)
     }
@@ -104,7 +127,8 @@ impl TokenKeys {
     /// As [`TokenKeys::sign`].
     pub fn sign_via(&self, user: UserId, now: i64, ttl: i64, via: Option<Via>) -> Result<String, SignError> {
         let exp = now.saturating_add(ttl);
-        let claims = Claims { sub: user.to_string(), iat: now, exp, iss: ISSUER.to_owned(), via };
+        let sid = random::id().and_then(|id| LoginId::parse(&id).ok()).ok_or(SignError::NoEntropy)?;
+        let claims = Claims { sub: user.to_string(), iat: now, exp, iss: ISSUER.to_owned(), via, sid: Some(sid) };
         let first = self.first();
         encode(Some(first.kid()), &claims, first.secret())
     }
@@ -125,7 +149,7 @@ impl TokenKeys {
             return Err(InvalidToken);
         }
         let user = claims.sub.parse().map_err(|_| InvalidToken)?;
-        Ok(Claim { user, issued_at: claims.iat, via: claims.via })
+        Ok(Claim { user, issued_at: claims.iat, via: claims.via, sid: claims.sid })
     }
 
     /// Signs the `state` of a chat login, which is valid for [`STATE_SECONDS`]. It has a key of its own, so that a
@@ -220,9 +244,39 @@ mod tests {
     }
 
     #[test]
+    fn every_token_is_of_a_login_of_its_own() {
+        let login = |via| {
+            let claim = keys(OLD).verify(&keys(OLD).sign_via(user(), NOW, 60, via).unwrap(), NOW).unwrap();
+            (claim.sid.unwrap(), claim.login())
+        };
+        let [(one, by_name), (other, _)] = [login(Some(Via::Name)), login(Some(Via::Name))];
+        assert_ne!(one, other);
+        assert_eq!(by_name, Some(Login::Name(one)));
+        let [(one, by_owner), (other, _)] = [login(None), login(None)];
+        assert_ne!(one, other);
+        assert_eq!(by_owner, Some(Login::Proven), "those that prove something count as one");
+    }
+
+    #[test]
+    fn a_token_of_before_logins_had_ids_is_valid_and_by_name_of_no_login() {
+        let claims = serde_json::json!({"sub": "7", "iat": NOW, "exp": NOW + 60, "iss": ISSUER, "via": "name"});
+        let secret = b"0123456789abcdef0123456789abcdef";
+        let header = serde_json::json!({"alg": "HS256", "kid": "old"});
+        let by_name = keys(OLD).verify(&forge(header.clone(), claims.clone(), secret), NOW).unwrap();
+        assert_eq!((by_name.sid, by_name.login()), (None, None));
+        let mut claims = claims;
+        claims.as_object_mut().unwrap().remove("via");
+        let by_owner = keys(OLD).verify(&forge(header.clone(), claims.clone(), secret), NOW).unwrap();
+        assert_eq!(by_owner.login(), Some(Login::Proven));
+        claims["sid"] = serde_json::json!("not an id");
+        assert_eq!(keys(OLD).verify(&forge(header, claims, secret), NOW), Err(InvalidToken));
+    }
+
+    #[test]
     fn a_token_names_its_user_until_it_expires() {
         let token = keys(OLD).sign(user(), NOW, 60).unwrap();
-        assert_eq!(keys(OLD).verify(&token, NOW), Ok(Claim { user: user(), issued_at: NOW, via: None }));
+        let claim = keys(OLD).verify(&token, NOW).unwrap();
+        assert_eq!((claim.user, claim.issued_at, claim.via), (user(), NOW, None));
         assert!(keys(OLD).verify(&token, NOW + 60 + LEEWAY).is_ok());
         assert_eq!(keys(OLD).verify(&token, NOW + 61 + LEEWAY), Err(InvalidToken));
     }

@@ -25,13 +25,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let id = |name: &str| ObjectId::parse(name);
     print(&Session::create(&new, key("ska237syhxydekce-1")?))?;
     print(&Session::retrieve(&id("cs_test_1")?))?;
+    print(&Session::list_complete(1_800_000_000, Some(&id("cs_test_1")?)))?;
     print(&Session::expire(&id("cs_test_1")?))?;
     print(&PaymentIntent::retrieve(&id("pi_1")?))?;
     print(&Charge::retrieve(&id("ch_1")?))?;
     print(&Dispute::retrieve(&id("du_1")?))?;
-    let refund = NewRefund { payment_intent: &id("pi_1")?, amount: Some(502), order: "ska237syhxydekce" };
-    print(&Refund::create(&refund, key("refund-ska237syhxydekce-0")?))?;
-    print(&Event::list(&EventKind::ALL, 1_800_000_000, Some(&id("evt_1")?)))?;
+    let refund = NewRefund { payment_intent: &id("pi_1")?, amount: Some(502), order: "ska237syhxydekce", attempt: 1 };
+    print(&Refund::create(&refund, key("refund-ska237syhxydekce-1")?))?;
+    print(&Refund::list(&id("pi_1")?, Some(&id("re_1")?)))?;
+    print(&Event::list(&EventKind::ALL, (1_800_000_000, 1_800_003_600), Some(&id("evt_1")?)))?;
     print(&Account::retrieve())?;
     print(&Balance::retrieve())?;
     let endpoint = NewWebhookEndpoint {
@@ -40,6 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         description: "Store",
     };
     print(&WebhookEndpoint::create(&endpoint, key("connect-1")?))?;
+    print(&WebhookEndpoint::update(&id("we_1")?, &EventKind::ALL))?;
     print(&WebhookEndpoint::list())?;
     print(&WebhookEndpoint::delete(&id("we_1")?))
 }

@@ -25,6 +25,12 @@ impl Client {
         Self { http, base, key }
     }
 
+    /// The same client over connections that are kept: see [`outgoing::Client::keeping`].
+    #[must_use]
+    pub fn keeping(&self) -> Self {
+        Self { http: self.http.keeping(), ..self.clone() }
+    }
+
     /// The key that requests are sent with.
     #[must_use]
     pub const fn key(&self) -> &SecretKey {
@@ -144,6 +150,7 @@ mod tests {
         for status in [408, 409, 429] {
             let error = fails(status, &[], &body("api_error"));
             assert!(matches!(error, Error::Busy(_)) && error.is_temporary() && !error.is_final(), "{status}");
+            assert_eq!(error.is_rate_limited(), status == 429);
         }
         let asked_to_retry = fails(424, &[("stripe-should-retry", "true")], &body("api_error"));
         assert!(asked_to_retry.is_temporary() && !asked_to_retry.is_final());

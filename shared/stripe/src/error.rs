@@ -59,6 +59,12 @@ impl Error {
         }
     }
 
+    /// Whether Stripe refused the request because there were too many: it had no effect.
+    #[must_use]
+    pub const fn is_rate_limited(&self) -> bool {
+        matches!(self, Self::Busy(Refusal { status: 429, .. }))
+    }
+
     /// The refusal, if Stripe gave one.
     #[must_use]
     pub const fn refusal(&self) -> Option<&Refusal> {

@@ -24,6 +24,10 @@ names! {
         SessionExpired = "checkout.session.expired",
         /// A charge was refunded, in part or in full.
         ChargeRefunded = "charge.refunded",
+        /// A refund has changed; it may have failed days after it was made.
+        RefundUpdated = "refund.updated",
+        /// A refund has failed: the money is back with the store.
+        RefundFailed = "refund.failed",
         /// The buyer's bank asks for the money back.
         DisputeCreated = "charge.dispute.created",
         /// A dispute was decided.
@@ -33,12 +37,14 @@ names! {
 
 impl EventKind {
     /// The events that a checkout follows.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::SessionCompleted,
         Self::SessionPaymentSucceeded,
         Self::SessionPaymentFailed,
         Self::SessionExpired,
         Self::ChargeRefunded,
+        Self::RefundUpdated,
+        Self::RefundFailed,
         Self::DisputeCreated,
         Self::DisputeClosed,
     ];
@@ -56,7 +62,7 @@ pub struct Event {
     pub created: i64,
     /// Whether the money is real.
     pub livemode: bool,
-    /// The object's id: a session, a charge or a dispute.
+    /// The object's id: a session, a charge, a refund or a dispute.
     pub object: Option<ObjectId>,
     /// The id of the payment that the object belongs to.
     pub payment_intent: Option<ObjectId>,
@@ -65,13 +71,55 @@ pub struct Event {
 }
 
 impl Event {
-    /// Lists events of some kinds since a time (seconds since 1970 UTC), newest first; the next page begins after the
-    /// last event of this one.
+    /// Lists events of some kinds of a time, newest first: from its first second to its last (since 1970 UTC). The next
+    /// page begins after [`EventPage::last`] of this one.
     #[must_use]
-    pub fn list(kinds: &[EventKind], since: i64, after: Option<&ObjectId>) -> Call<List<Self>> {
-        let form = Form::default().with("created[gte]", &since).with("limit", &PAGE).with_some("starting_after", after);
+    pub fn list(kinds: &[EventKind], (first, last): (i64, i64), after: Option<&ObjectId>) -> Call<EventPage> {
+        let form = Form::default().with("created[gte]", &first).with("created[lte]", &last).with("limit", &PAGE);
+        let form = form.with_some("starting_after", after);
         let form = kinds.iter().fold(form, |form, kind| form.with("types[]", kind.as_str()));
         Call::get("/v1/events", form)
+    }
+}
+
+/// A page of events.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "List<Listed>")]
+pub struct EventPage {
+    /// The events that can be read.
+    pub events: Vec<Event>,
+    /// How many cannot.
+    pub unreadable: usize,
+    /// The last event, if more follow after it.
+    pub last: Option<ObjectId>,
+}
+
+/// An event of a list. One that cannot be read does not make the others unreadable.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Listed {
+    Event(Box<Event>),
+    Unreadable(Object),
+    NoObject(IgnoredAny),
+}
+
+impl Listed {
+    fn id(&self) -> Option<&ObjectId> {
+        match self {
+            Self::Event(event) => Some(&event.id),
+            Self::Unreadable(Object { id: Field::Id(id), .. }) => Some(id),
+            Self::Unreadable(_) | Self::NoObject(_) => None,
+        }
+    }
+}
+
+impl From<List<Listed>> for EventPage {
+    fn from(List { data, has_more }: List<Listed>) -> Self {
+        let last = data.iter().rev().find_map(Listed::id).filter(|_| has_more).cloned();
+        let all = data.len();
+        let is_event = |listed| if let Listed::Event(event) = listed { Some(*event) } else { None };
+        let events: Vec<Event> = data.into_iter().filter_map(is_event).collect();
+        Self { unreadable: all - events.len(), events, last }
     }
 }
 
@@ -183,15 +231,35 @@ mod tests {
 
     #[test]
     fn a_page_of_events_begins_after_the_last_one() {
-        let call = Event::list(&[EventKind::ChargeRefunded, EventKind::SessionExpired], 7, Some(&id("evt_9")));
+        let call = Event::list(&[EventKind::ChargeRefunded, EventKind::SessionExpired], (7, 9), Some(&id("evt_9")));
         let sent: Vec<(&str, &str)> = call.parameters().iter().map(|(name, value)| (&**name, &**value)).collect();
         let wanted = [
             ("created[gte]", "7"),
+            ("created[lte]", "9"),
             ("limit", "20"),
             ("starting_after", "evt_9"),
             ("types[]", "charge.refunded"),
             ("types[]", "checkout.session.expired"),
         ];
         assert_eq!(sent, wanted);
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_read_is_counted_and_is_still_a_place_in_the_list() {
+        let good =
+            r#"{"id": "evt_1", "type": "charge.refunded", "created": 5, "livemode": false, "data": {"object": {}}}"#;
+        let page = |data: &str, has_more: bool| -> EventPage {
+            serde_json::from_str(&format!(r#"{{"data": [{data}], "has_more": {has_more}}}"#)).unwrap()
+        };
+        let with = |bad: &str| page(&format!("{good}, {bad}"), true);
+        for bad in [r#"{"id": "evt_2"}"#, r#"{"id": "evt_2", "type": 5, "created": "now", "data": []}"#] {
+            let page = with(bad);
+            assert_eq!((page.events.len(), page.unreadable, page.last), (1, 1, Some(id("evt_2"))), "{bad}");
+        }
+        for bad in ["5", "null", "[]", r#"{"id": 5}"#] {
+            let page = with(bad);
+            assert_eq!((page.events.len(), page.unreadable, page.last), (1, 1, Some(id("evt_1"))), "{bad}");
+        }
+        assert_eq!(page(good, false).last, None);
     }
 }

@@ -1,9 +1,10 @@
-//! Payments, charges, refunds and disputes.
+//! Payments, charges and disputes.
 
 use crate::call::{Call, path};
 use crate::form::Form;
 use crate::names::names;
-use crate::values::{IdempotencyKey, ObjectId};
+use crate::refund::Refund;
+use crate::values::ObjectId;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -70,6 +71,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Expandable<T> {
 pub struct Metadata {
     /// The order's id.
     pub order: Option<String>,
+    /// The number of a refund's attempt.
+    pub attempt: Option<String>,
 }
 
 /// A page of a list, newest first.
@@ -151,6 +154,8 @@ pub struct Charge {
     pub livemode: bool,
     /// The payment's id.
     pub payment_intent: Option<ObjectId>,
+    /// The newest refunds, if the call asked for them.
+    pub refunds: Option<List<Refund>>,
 }
 
 impl Charge {
@@ -206,62 +211,6 @@ impl Dispute {
     }
 }
 
-/// A refund to create.
-#[derive(Debug, Clone, Copy)]
-pub struct NewRefund<'a> {
-    /// The payment.
-    pub payment_intent: &'a ObjectId,
-    /// The amount in minor units; `None` for all that is left.
-    pub amount: Option<i64>,
-    /// The order's id, for the refund's metadata.
-    pub order: &'a str,
-}
-
-names! {
-    /// A refund's state.
-    RefundStatus {
-        /// The money is on its way back.
-        Succeeded = "succeeded",
-        /// It is being processed.
-        Pending = "pending",
-        /// The buyer must do something.
-        RequiresAction = "requires_action",
-        /// The money could not be returned.
-        Failed = "failed",
-        /// It was withdrawn.
-        Canceled = "canceled",
-    }
-}
-
-/// A refund.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Refund {
-    /// Its id, `re_…`.
-    pub id: ObjectId,
-    /// Its state.
-    pub status: Option<RefundStatus>,
-    /// The amount in minor units.
-    pub amount: i64,
-    /// The currency's code in lower case.
-    pub currency: String,
-    /// The payment's id.
-    pub payment_intent: Option<ObjectId>,
-    /// The charge's id.
-    pub charge: Option<ObjectId>,
-}
-
-impl Refund {
-    /// Creates a refund. The same refund with the same key is made once.
-    #[must_use]
-    pub fn create(new: &NewRefund<'_>, key: IdempotencyKey) -> Call<Self> {
-        let form = Form::default()
-            .with("payment_intent", new.payment_intent)
-            .with_some("amount", new.amount.as_ref())
-            .with("metadata[order]", new.order);
-        Call::post("/v1/refunds", form, Some(key))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,17 +230,5 @@ mod tests {
         for text in ["\"a/b\"", "5", "[]", "{}", "null"] {
             assert!(serde_json::from_str::<Expandable<PaymentIntent>>(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_refund_without_an_amount_is_one_of_all_that_is_left() {
-        let payment_intent = &ObjectId::parse("pi_1").unwrap();
-        let form = |amount| {
-            let new = NewRefund { payment_intent, amount, order: "a" };
-            Refund::create(&new, IdempotencyKey::parse("k").unwrap()).parameters().to_vec()
-        };
-        let names = |amount| form(amount).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        assert_eq!(names(None), ["payment_intent", "metadata[order]"]);
-        assert_eq!(names(Some(5)), ["payment_intent", "amount", "metadata[order]"]);
     }
 }

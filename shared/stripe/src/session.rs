@@ -3,11 +3,13 @@
 use crate::call::{Call, path};
 use crate::form::Form;
 use crate::names::names;
-use crate::objects::{Expandable, Metadata, PaymentIntent};
+use crate::objects::{Expandable, List, Metadata, PaymentIntent};
 use crate::values::{IdempotencyKey, ObjectId};
 use serde::Deserialize;
 
 const SESSIONS: &str = "/v1/checkout/sessions";
+/// The number of sessions on a page: whole payments are in them, and a response has a largest size.
+const PAGE: usize = 20;
 
 /// A session to create: a one-off payment for an order.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +76,7 @@ pub struct Session {
     pub amount_total: Option<i64>,
     /// The currency's code in lower case.
     pub currency: Option<String>,
-    /// The order's id, if this crate created the session.
+    /// The order's id, if this crate created the session. Anybody can set it on a payment link.
     pub client_reference_id: Option<String>,
     /// What was sent with it.
     #[serde(default)]
@@ -116,10 +118,22 @@ impl Session {
         Call::post(SESSIONS, form, Some(key))
     }
 
-    /// Fetches a session with its payment and the payment's charge.
+    /// Fetches a session with its payment, the payment's charge and the charge's newest refunds.
     #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
-        Call::get(path("checkout/sessions", id), Form::default().with("expand[]", "payment_intent.latest_charge"))
+        Call::get(
+            path("checkout/sessions", id),
+            Form::default().with("expand[]", "payment_intent.latest_charge.refunds"),
+        )
+    }
+
+    /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments and
+    /// the payments' charges; the next page begins after the last session of this one.
+    #[must_use]
+    pub fn list_complete(since: i64, after: Option<&ObjectId>) -> Call<List<Self>> {
+        let form = Form::default().with("created[gte]", &since).with("status", "complete").with("limit", &PAGE);
+        let form = form.with_some("starting_after", after).with("expand[]", "data.payment_intent.latest_charge");
+        Call::get(SESSIONS, form)
     }
 
     /// Ends an open session, so that it cannot be paid. Any other session is refused.

@@ -98,6 +98,13 @@ impl WebhookEndpoint {
         Call::post(ENDPOINTS, form, Some(key))
     }
 
+    /// Changes the events that an endpoint is sent. Its secret stays.
+    #[must_use]
+    pub fn update(id: &ObjectId, kinds: &[EventKind]) -> Call<Self> {
+        let form = kinds.iter().fold(Form::default(), |form, kind| form.with("enabled_events[]", kind.as_str()));
+        Call::post(path("webhook_endpoints", id), form, None)
+    }
+
     /// Lists the endpoints, newest first. An account has 16 at most, which fit on a page.
     #[must_use]
     pub fn list() -> Call<List<Self>> {

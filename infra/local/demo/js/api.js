@@ -58,9 +58,9 @@ function lost() {
 }
 
 /** Calls the API. Returns the body of a 2xx response, which can still be a refusal: see `accepted`. */
-export async function call(path, body, { method = "POST", credentials = "omit", seen } = {}) {
+export async function call(path, body, { method = "POST", credentials = "omit", seen, asGuest = false } = {}) {
   const headers = {};
-  if (session.token && method === "POST") headers.authorization = `Bearer ${session.token}`;
+  if (session.token && method === "POST" && !asGuest) headers.authorization = `Bearer ${session.token}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   let response;
   try {
@@ -74,11 +74,22 @@ export async function call(path, body, { method = "POST", credentials = "omit", 
   if (response.ok) return data;
   const refused = new Refused(response, data);
   // The token has expired, or the server has other keys now.
-  if (response.status === 401 && data?.status === false && session.token) {
+  if (response.status === 401 && data?.status === false && session.token && !asGuest) {
     session.clear();
     dispatchEvent(new Event("session"));
   }
   throw refused;
+}
+
+/** The same call as a visitor without a login gets it; null if nobody is logged in, or the store shows nothing to guests. */
+export async function asGuest(path) {
+  if (!session.token) return null;
+  try {
+    return await call(path, undefined, { asGuest: true });
+  } catch (error) {
+    if (error instanceof Refused) return null;
+    throw error;
+  }
 }
 
 export const get = (path) => call(path, undefined, { method: "GET" });

@@ -1,35 +1,38 @@
 // The frame of every page: routes, header and footer, currency, theme, and what happens when a page cannot be shown.
 import { Offline, Refused, call, connection, session } from "./api.js";
-import { byId, h, hidden, picture, say } from "./dom.js";
+import { byId, decoded, h, hidden, picture, say } from "./dom.js";
 import { cart } from "./pages/cart.js";
 import { category } from "./pages/category.js";
 import { closed, loginPage, missing, needsLogin, page, patrons, staff } from "./pages/content.js";
 import { home } from "./pages/home.js";
 import { item } from "./pages/item.js";
 import { order } from "./pages/order.js";
+import { add } from "./parts.js";
 import { currency, embers, loadStore, loadUser, store } from "./store.js";
 
 const main = byId("main");
 let leave;
 let visit = 0;
 let isShown = false;
+/** What a visitor wanted to put into the cart before the login, and where. */
+let wanted = null;
 
 function match(path, query) {
-  const [first, ...rest] = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const [first, ...rest] = path.split("/").filter(Boolean).map(decoded);
   const below = rest.join("/");
   switch (first) {
     case undefined: return home;
     case "category": return () => category(below);
-    case "item": return () => item(below, show);
+    case "item": return () => item(below);
     case "pages": return () => page(below);
     case "staff": return staff;
     case "patrons": return patrons;
-    case "login": return () => loginPage(() => go("/"));
+    case "login": return () => loginPage(entered, wanted && `Log in, and ${wanted.item.name} is put into your cart.`);
     // A buyer who leaves the payment provider's page comes back to /checkout.
     case "checkout":
     case "cart": return () => cart(show);
-    case "orders": return () => order(below, null, go);
-    case "payment": return () => order(query.get("order_id"), query.get("checkout_id"), go);
+    case "orders": return () => order(below, null, go, false);
+    case "payment": return () => order(query.get("order_id"), query.get("checkout_id"), go, true);
     default: return missing;
   }
 }
@@ -38,6 +41,7 @@ function match(path, query) {
 async function show({ isNew = false } = {}) {
   const mine = (visit += 1);
   main.setAttribute("aria-busy", "true");
+  const wasLoggedIn = Boolean(session.token);
   let next;
   try {
     if (!store.settings) {
@@ -46,7 +50,7 @@ async function show({ isNew = false } = {}) {
     }
     next = (await gate()) ?? (await match(location.pathname, new URLSearchParams(location.search))());
   } catch (error) {
-    next = failed(error);
+    next = failed(error, wasLoggedIn);
   }
   if (mine !== visit) return next?.leave?.();
   leave?.();
@@ -75,14 +79,28 @@ async function show({ isNew = false } = {}) {
 const controls = () => [...main.querySelectorAll("a, button, input, select")];
 const placeOf = (element) => (main.contains(element) && element !== main ? controls().indexOf(element) : null);
 
+/** After a login: back to where the visitor wanted something, which is put into the cart. */
+async function entered() {
+  const { item, choices, back, typed } = wanted ?? { back: "/", typed: [] };
+  wanted = null;
+  await go(back);
+  for (const [name, value] of typed) {
+    const control = main.querySelector(`[name="${name}"]`);
+    if (control) control.value = value;
+  }
+  // The item's own page shows a refusal at the field that it is about.
+  if (typed.length > 0) main.querySelector("form.choices")?.requestSubmit();
+  else if (item) await add(item, choices);
+}
+
 /** A page instead of the wanted one, if the store is closed to this visitor. */
 async function gate() {
   const access = await call("/checkAccessibility", undefined, { method: "GET", credentials: "include" });
   return access.success || access.status === "invalid_token" ? null : closed(access.message);
 }
 
-function failed(error) {
-  if (error instanceof Refused && error.status === 401) return needsLogin(() => show({ isNew: true }), error.message);
+function failed(error, wasLoggedIn) {
+  if (error instanceof Refused && error.status === 401) return needsLogin(() => show({ isNew: true }), wasLoggedIn ? error.message : "");
   if (error instanceof Refused && error.status === 404) return missing(error.message);
   if (!(error instanceof Refused || error instanceof Offline)) console.error(error);
   const note = h("p", { class: "note" }, error.message);
@@ -90,6 +108,7 @@ function failed(error) {
 }
 
 export function go(path) {
+  if (path !== "/login") wanted = null;
   history.pushState(null, "", path);
   return show({ isNew: true });
 }
@@ -98,7 +117,7 @@ function shell() {
   if (!store.settings) return;
   const { website_name: name, header, footer, currencies, is_patrons_enabled: hasPatrons, socials } = store.settings;
   byId("brand").textContent = name;
-  const here = decodeURIComponent(location.pathname);
+  const here = decoded(location.pathname);
   const link = (text, url, inside = here === url) => {
     const isOutside = /^[a-z]+:/i.test(url);
     return h("a", { href: url, rel: isOutside ? "noopener" : null, "aria-current": inside ? "page" : null }, text);
@@ -134,6 +153,11 @@ document.addEventListener("click", (event) => {
 });
 addEventListener("popstate", () => show({ isNew: true }));
 addEventListener("shell", shell);
+addEventListener("wanted", ({ detail }) => {
+  const typed = [...main.querySelectorAll("form.choices [name]")].map((one) => [one.name, one.value]);
+  wanted = { ...detail, typed, back: location.pathname + location.search };
+  go("/login");
+});
 addEventListener("session", () => { store.user = null; store.inCart = 0; shell(); });
 connection.restored = async () => {
   try {

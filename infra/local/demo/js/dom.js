@@ -43,15 +43,28 @@ export function field(label, control, note) {
   const message = h("span", { class: "message", id: `${id}m`, role: "alert" }, note ?? "");
   control.setAttribute("aria-describedby", message.id);
   const box = h("p", { class: "field" }, h("label", { for: id }, label), control, message);
+  // The API names a field as requests do; a visitor knows it by its label.
+  const name = [label].flat(Infinity).map((part) => part.textContent ?? part).join("");
   box.complain = (text) => {
-    message.textContent = text;
-    control.toggleAttribute("aria-invalid", Boolean(text));
+    message.textContent = text.replace(/^The \w+ field\b/, `“${name.trim()}”`);
+    if (text) control.setAttribute("aria-invalid", "true");
+    else control.removeAttribute("aria-invalid");
   };
+  box.control = control;
   return box;
 }
 
 export const select = (properties, entries, chosen) =>
   h("select", properties, entries.map(([value, name]) => h("option", { value, selected: value === chosen }, name)));
+
+/** Text from an address, or as it is if it cannot be decoded. */
+export function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 const ALLOWED = new Set("A B BLOCKQUOTE BR CODE EM H1 H2 H3 H4 HR I IMG LI OL P PRE S SMALL STRONG TABLE TBODY TD TH THEAD TR U UL".split(" "));
 const SAFE_URL = /^(https?:|mailto:|\/(?!\/)|#)/i;

@@ -1,7 +1,7 @@
 //! Runs only the stand-in for Stripe.
 
 use clap::Parser;
-use local::stripe::{self, Options};
+use local::stripe::{self, Account, Options};
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,6 +16,9 @@ struct Arguments {
     /// Key that requests must have.
     #[arg(long, default_value = stripe::KEY)]
     key: String,
+    /// Another account, or the other mode of one, with the key to it; live if the key is. May be repeated.
+    #[arg(long, value_name = "KEY=ACCOUNT", value_parser = account)]
+    other: Vec<Account>,
     /// Address on this machine that webhooks are posted to; more can be added by the API.
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
@@ -25,6 +28,18 @@ struct Arguments {
     /// Milliseconds after which a late webhook is sent.
     #[arg(long, default_value_t = 15_000)]
     late: u64,
+    /// Most calls in a second, such as 25 as in Stripe's test mode; the next ones are refused with 429. No limit if it is
+    /// left out.
+    #[arg(long)]
+    calls_per_second: Option<usize>,
+    /// Milliseconds that each call takes.
+    #[arg(long, default_value_t = 0)]
+    delay: u64,
+}
+
+fn account(text: &str) -> Result<Account, String> {
+    let (key, id) = text.split_once('=').ok_or("not KEY=ACCOUNT")?;
+    Ok(Account::new(key, id))
 }
 
 #[tokio::main]
@@ -33,9 +48,12 @@ async fn main() -> ExitCode {
     let options = Options {
         port: arguments.port,
         key: arguments.key,
+        others: arguments.other,
         webhook_url: arguments.webhook,
         webhook_secret: arguments.webhook_secret,
         late: Duration::from_millis(arguments.late),
+        calls_per_second: arguments.calls_per_second,
+        delay: Duration::from_millis(arguments.delay),
         ..Options::default()
     };
     let stand_in = match stripe::start(options).await {

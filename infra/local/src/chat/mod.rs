@@ -9,15 +9,11 @@ mod platform;
 pub use crate::server::url_of;
 pub use platform::{CLIENT_SECRET, ChatPlatform, Client};
 
-use crate::error::StartError;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use shared::model::{ChatLogin, StoreConfig};
-use shared::store::published::read_active_version;
-use shared::store::{Db, StoreError, codec, keys};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,28 +26,6 @@ const LARGEST_BODY: usize = 64 * 1024;
 #[must_use]
 pub fn secret() -> String {
     serde_json::json!({ "client_secret": CLIENT_SECRET }).to_string()
-}
-
-/// Points the endpoints of a client to the stand-in at `url`.
-pub fn point_endpoints(chat: &mut ChatLogin, url: &str) {
-    chat.authorize_url = format!("{url}/authorize");
-    chat.token_url = format!("{url}/token");
-    chat.user_url = format!("{url}/user");
-}
-
-/// Changes the configuration of the published store in the table, until the next publish. Returns the configuration, or
-/// `None` if nothing is published.
-///
-/// # Errors
-/// [`StartError::Publish`] if the database refuses.
-pub async fn configure(db: &Db, change: impl FnOnce(&mut StoreConfig)) -> Result<Option<StoreConfig>, StartError> {
-    let failed = |error| StartError::Publish(publish::PublishError::Store(error));
-    let Some(mut active) = read_active_version(db).await.map_err(failed)? else { return Ok(None) };
-    change(&mut active.config);
-    let row = codec::encode_live(&keys::active_version(), &active).map_err(failed)?;
-    let put = db.client().put_item().table_name(db.table()).set_item(Some(row));
-    Box::pin(put.send()).await.map_err(|error| failed(StoreError::from_sdk("PutItem", error)))?;
-    Ok(Some(active.config))
 }
 
 /// Serves a stand-in until the runtime ends.

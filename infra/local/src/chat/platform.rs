@@ -2,6 +2,7 @@
 
 use super::form::Parameters;
 use super::pages;
+use crate::auth_by_host::is_here;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, LOCATION};
@@ -11,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use shared::random;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use url::Url;
 
 /// The secret that the stand-in expects of every client. It protects nothing.
 pub const CLIENT_SECRET: &str = "stand-in-client-secret";
@@ -36,6 +38,18 @@ pub struct Client {
     pub redirect_url: String,
 }
 
+impl Client {
+    /// Whether buyers may be sent back to a URL: the registered one, or if that is on this machine, its path at any name
+    /// and port of this machine (RFC 8252, section 7.3, has the port).
+    fn may_return_to(&self, url: &str) -> bool {
+        let parse = |url: &str| Url::parse(url).ok().filter(is_here);
+        let is_here_as_well = |(asked, own): (Url, Url)| {
+            (asked.scheme(), asked.path(), asked.query()) == (own.scheme(), own.path(), own.query())
+        };
+        url == self.redirect_url || parse(url).zip(parse(&self.redirect_url)).is_some_and(is_here_as_well)
+    }
+}
+
 /// The stand-in.
 #[derive(Debug)]
 pub struct ChatPlatform {
@@ -50,6 +64,8 @@ pub struct ChatPlatform {
 struct Code {
     account: &'static str,
     challenge: String,
+    /// Where it was sent.
+    redirect_url: String,
 }
 
 impl ChatPlatform {
@@ -84,7 +100,7 @@ impl ChatPlatform {
         if query.get("client_id") != self.client.id {
             return Some("No such client_id.");
         }
-        if query.get("redirect_uri") != self.client.redirect_url {
+        if !self.client.may_return_to(query.get("redirect_uri")) {
             return Some("This redirect_uri is not registered for the client.");
         }
         if query.get("code_challenge").len() != 43 || query.get("code_challenge_method") != "S256" {
@@ -102,7 +118,8 @@ impl ChatPlatform {
         let code = chosen.and_then(|account| {
             let code = random::uuid()?;
             let challenge = form.get("code_challenge").to_owned();
-            lock(&self.codes).insert(code.clone(), Code { account, challenge });
+            let redirect_url = form.get("redirect_uri").to_owned();
+            lock(&self.codes).insert(code.clone(), Code { account, challenge, redirect_url });
             Some(code)
         });
         let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -111,7 +128,7 @@ impl ChatPlatform {
             None => query.append_pair("error", "access_denied"),
         };
         let query = query.append_pair("state", form.get("state")).finish();
-        let target = HeaderValue::try_from(format!("{}?{query}", self.client.redirect_url));
+        let target = HeaderValue::try_from(format!("{}?{query}", form.get("redirect_uri")));
         let Ok(target) = target else { return html(StatusCode::BAD_REQUEST, pages::problem("No such redirect_uri.")) };
         let mut response = Response::new(String::new());
         *response.status_mut() = StatusCode::SEE_OTHER;
@@ -129,11 +146,14 @@ impl ChatPlatform {
             return refused(StatusCode::BAD_REQUEST, "unsupported_grant_type");
         }
         let code = form.get("code");
-        let sample = || Code { account: ACCOUNTS[0].0, challenge: SAMPLE.1.to_owned() };
+        let sample = || Code {
+            account: ACCOUNTS[0].0,
+            challenge: SAMPLE.1.to_owned(),
+            redirect_url: self.client.redirect_url.clone(),
+        };
         let found = if code == SAMPLE.0 { Some(sample()) } else { lock(&self.codes).remove(code) };
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(form.get("code_verifier")));
-        let is_sound =
-            |code: &Code| code.challenge == challenge && form.get("redirect_uri") == self.client.redirect_url;
+        let is_sound = |code: &Code| code.challenge == challenge && form.get("redirect_uri") == code.redirect_url;
         let Some(Code { account, .. }) = found.filter(is_sound) else {
             return refused(StatusCode::BAD_REQUEST, "invalid_grant");
         };

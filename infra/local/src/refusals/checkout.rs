@@ -3,7 +3,7 @@
 
 use super::{Shop, TryCall, TryRefusal, Who, has_no_choices, is_cumulative, is_simple, number_of};
 use serde_json::{Value, json};
-use shared::model::{Cart, Code, Item, Line, LineId, Money, PaymentType};
+use shared::model::{Cart, Code, Discount, Item, Line, LineId, Money, PaymentType};
 use shared::rules::checkout::{CheckoutRefusal, LARGEST_CHARGE};
 use shared::rules::code::usable;
 use shared::rules::missing::missing;
@@ -65,10 +65,9 @@ fn lines(pay: &Pay<'_>) -> Found {
     let body = json!({"payment_type": number_of(PaymentType::Subscription)});
     let mut found = vec![pay.refused("a subscription", subscription, body, CheckoutRefusal::Subscription)];
     // One item for each thing that a line can lack.
-    let lacks: [(&'static str, Lacks); 3] = [
+    let lacks: [(&'static str, Lacks); 2] = [
         ("a line without its variable", |item| !item.variables.is_empty() && !item.virtual_only),
         ("a line without its server", |item| item.allow_select_server && item.variables.is_empty()),
-        ("a line without its price", |item| item.any_price && item.variables.is_empty()),
     ];
     for (name, lacks) in lacks {
         let item =
@@ -136,14 +135,16 @@ fn amounts(pay: &Pay<'_>) -> Found {
     });
     let least = shop.compiled.config.payments.least;
     let rest = any.and_then(|item| {
-        let card = shop.live.codes.iter().find_map(|code| match code {
-            Code::Gift(card) if usable(Some(code), 0, shop.now).is_ok() => {
-                let price = Money::from_minor((card.balance.minor() + 1).max(item.min_price.minor()));
-                (price.less(card.balance) < least).then_some((&card.code, price))
+        let coupon = shop.live.codes.iter().find_map(|code| match code {
+            Code::Coupon(coupon) if usable(Some(code), 0, shop.now).is_ok() => {
+                let Discount::Amount(amount) = coupon.discount else { return None };
+                let price = Money::from_minor(amount.minor() + 1).max(item.min_price);
+                let applies = coupon.scope.is_everything() && coupon.minimum <= price;
+                (applies && price.less(amount) < least).then_some((&coupon.code, price))
             }
             _ => None,
         });
-        let (code, amount) = card?;
+        let (code, amount) = coupon?;
         let accept = TryCall::new("/cart/acceptCoupon", json!({"coupon": code.as_str()}));
         let calls = vec![TryCall::add(item, price(amount)), accept, pay.create()];
         let message = format!("At least {} must be paid.", shop.money(least));
@@ -172,7 +173,7 @@ fn saved_carts(pay: &Pay<'_>) -> Found {
     let sold_out = |name| CheckoutRefusal::SoldOut { name };
     let unavailable = |name| CheckoutRefusal::Unavailable { name };
     let no_code = shop.live.carts.iter().find_map(|cart| {
-        let on_cart = &cart.code.as_ref()?.code;
+        let on_cart = &cart.coupon.as_ref()?.code;
         let code = shop.live.codes.iter().find(|code| code.text() == on_cart);
         let (line, item) = first(cart).filter(|_| cart.lines.len() == 1)?;
         let price = line.price.filter(|_| item.any_price && item.active && missing(&line, item).is_empty())?;

@@ -3,6 +3,7 @@
 use super::calls;
 use super::error::ApiError;
 use super::idempotency::Request;
+use super::notices::list;
 use super::parameters::{self, Parameter, Shape, texts};
 use super::state::State;
 use super::{API_VERSION, Received, form};
@@ -12,6 +13,8 @@ use serde_json::{Map, Value};
 /// A call with the id in its path, empty if it has none.
 pub(super) struct Input<'a> {
     pub(super) id: &'a str,
+    /// The same id, empty if the object belongs to another account.
+    pub(super) seen: &'a str,
     pub(super) tree: &'a Map<String, Value>,
     pub(super) now: i64,
 }
@@ -23,15 +26,20 @@ type Route = (Method, &'static str, &'static [Parameter], Run);
 
 pub(super) const EXPAND: Parameter = ("expand", false, Shape::List(&Shape::Text(100)));
 
+/// How many refunds an expanded charge has.
+const NEWEST: usize = 10;
+
 const PLAIN: &[Parameter] = &[EXPAND];
 
 const ROUTES: &[Route] = &[
     (Method::POST, "/v1/checkout/sessions", calls::NEW_SESSION, calls::create_session),
+    (Method::GET, "/v1/checkout/sessions", calls::SESSIONS, calls::list_sessions),
     (Method::GET, "/v1/checkout/sessions/*", PLAIN, calls::retrieve_session),
     (Method::POST, "/v1/checkout/sessions/*/expire", PLAIN, calls::expire_session),
     (Method::GET, "/v1/payment_intents/*", PLAIN, calls::retrieve_intent),
     (Method::GET, "/v1/charges/*", PLAIN, calls::retrieve_charge),
     (Method::POST, "/v1/refunds", calls::NEW_REFUND, calls::create_refund),
+    (Method::GET, "/v1/refunds", calls::REFUNDS, calls::list_refunds),
     (Method::GET, "/v1/refunds/*", PLAIN, calls::retrieve_refund),
     (Method::GET, "/v1/disputes/*", PLAIN, calls::retrieve_dispute),
     (Method::GET, "/v1/events", calls::EVENTS, calls::list_events),
@@ -40,6 +48,7 @@ const ROUTES: &[Route] = &[
     (Method::GET, "/v1/balance", PLAIN, calls::balance),
     (Method::POST, "/v1/webhook_endpoints", calls::NEW_ENDPOINT, calls::create_endpoint),
     (Method::GET, "/v1/webhook_endpoints", calls::LIST, calls::list_endpoints),
+    (Method::POST, "/v1/webhook_endpoints/*", calls::CHANGED_ENDPOINT, calls::update_endpoint),
     (Method::DELETE, "/v1/webhook_endpoints/*", &[], calls::delete_endpoint),
 ];
 
@@ -67,13 +76,7 @@ impl ApiResponse {
 }
 
 /// Runs a request. `failure` is the status that it fails with in place of being executed.
-pub(super) fn respond(
-    state: &mut State,
-    asked: &ApiRequest<'_>,
-    key: &str,
-    failure: Option<StatusCode>,
-    now: i64,
-) -> ApiResponse {
+pub(super) fn respond(state: &mut State, asked: &ApiRequest<'_>, failure: Option<StatusCode>, now: i64) -> ApiResponse {
     state.tick(now);
     let text = if asked.method == Method::POST { asked.body } else { asked.query.as_bytes() };
     let parameters = form::pairs(text);
@@ -81,13 +84,13 @@ pub(super) fn respond(
     let route = format!("{} {}", asked.method, asked.path);
     state.received.push(Received { route, parameters: parameters.clone(), key: idempotency.clone() });
     let request = Request { path: asked.path.to_owned(), parameters };
-    let found = match prepare(asked, key, &request) {
+    let found = match authenticate(state, asked).and_then(|()| prepare(asked, &request)) {
         Ok(found) => found,
         Err(error) => return ApiResponse::refusal(&error),
     };
     let idempotency = idempotency.filter(|_| asked.method == Method::POST);
     if let Some(idempotency) = &idempotency {
-        match state.responses.find(idempotency, &request, now) {
+        match state.responses().find(idempotency, &request, now) {
             Ok(Some((status, body))) => return ApiResponse { status, body, replayed: true },
             Ok(None) => {}
             Err(error) => return ApiResponse::refusal(&error),
@@ -103,7 +106,7 @@ pub(super) fn respond(
         Err(error) => (error.status, error.json()),
     };
     if let Some(idempotency) = idempotency.filter(|_| is_kept) {
-        state.responses.keep(&idempotency, request, (status, body.clone()), now);
+        state.responses().keep(&idempotency, request, (status, body.clone()), now);
     }
     ApiResponse { status, body, replayed: false }
 }
@@ -117,7 +120,8 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn run(&self, state: &mut State, now: i64) -> Result<Value, ApiError> {
-        let mut body = (self.run)(state, &Input { id: self.id, tree: &self.tree, now })?;
+        let seen = if state.sees(self.id) { self.id } else { "" };
+        let mut body = (self.run)(state, &Input { id: self.id, seen, tree: &self.tree, now })?;
         for path in texts(&self.tree, "expand") {
             expand(state, &mut body, &path, &path)?;
         }
@@ -125,18 +129,18 @@ impl Found<'_> {
     }
 }
 
-/// Checks key, version, path and parameters.
-fn prepare<'a>(asked: &ApiRequest<'a>, key: &str, request: &Request) -> Result<Found<'a>, ApiError> {
+/// Checks the key, and lets its account call.
+fn authenticate(state: &mut State, asked: &ApiRequest<'_>) -> Result<(), ApiError> {
     let sent = header(asked.headers, "authorization").and_then(|value| value.strip_prefix("Bearer "));
     let Some(sent) = sent else {
         let message = "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY').";
         return Err(ApiError::request(message).status(StatusCode::UNAUTHORIZED).early());
     };
-    if sent != key {
-        let start: String = sent.chars().take(8).collect();
-        let message = format!("Invalid API Key provided: {start}****");
-        return Err(ApiError::request(message).status(StatusCode::UNAUTHORIZED).early());
-    }
+    state.call_as(sent)
+}
+
+/// Checks version, path and parameters.
+fn prepare<'a>(asked: &ApiRequest<'a>, request: &Request) -> Result<Found<'a>, ApiError> {
     match header(asked.headers, "stripe-version") {
         Some(API_VERSION) => {}
         Some(version) => {
@@ -178,7 +182,18 @@ fn id_in<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
 fn expand(state: &State, body: &mut Value, path: &str, whole: &str) -> Result<(), ApiError> {
     let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
     let refused = || ApiError::request(format!("This property cannot be expanded ({whole})."));
+    // A charge has its refunds only if they are asked for: the ten newest.
+    if name == "refunds" && body["object"] == "charge" {
+        let charge = body["id"].as_str().unwrap_or_default();
+        let all = state.refunds_of(charge);
+        let newest: Vec<Value> = all.iter().take(NEWEST).map(|refund| refund.json()).collect();
+        body["refunds"] = list(&format!("/v1/charges/{charge}/refunds"), &newest, all.len() > NEWEST);
+    }
     let field = body.get_mut(name).ok_or_else(refused)?;
+    // A property of all objects of a list.
+    if let (Value::Array(objects), Some(rest)) = (&mut *field, rest) {
+        return objects.iter_mut().try_for_each(|object| expand(state, object, rest, whole));
+    }
     if let Some(id) = field.as_str() {
         *field = state.object(id).ok_or_else(refused)?;
     }

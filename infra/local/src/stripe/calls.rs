@@ -4,7 +4,7 @@ use super::api::{EXPAND, Input};
 use super::error::ApiError;
 use super::give_back::Note;
 use super::notices::{Endpoint, Event, list};
-use super::objects::{Charge, Dispute, Intent, Refund};
+use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::parameters::{Parameter, Shape, integer, metadata, text, texts};
 use super::state::State;
 use serde_json::{Value, json};
@@ -17,6 +17,14 @@ pub(super) const NEW_REFUND: &[Parameter] = &[
     ("amount", false, Shape::Integer),
     ("reason", false, Shape::Word(&["duplicate", "fraudulent", "requested_by_customer"])),
     ("metadata", false, Shape::Metadata),
+    EXPAND,
+];
+
+pub(super) const REFUNDS: &[Parameter] = &[
+    ("payment_intent", false, Shape::Text(255)),
+    ("charge", false, Shape::Text(255)),
+    ("limit", false, Shape::Integer),
+    ("starting_after", false, Shape::Text(255)),
     EXPAND,
 ];
 
@@ -36,6 +44,14 @@ pub(super) const EVENTS: &[Parameter] = &[
     EXPAND,
 ];
 
+pub(super) const SESSIONS: &[Parameter] = &[
+    ("created", false, TIMES),
+    ("status", false, Shape::Word(&["open", "complete", "expired"])),
+    ("limit", false, Shape::Integer),
+    ("starting_after", false, Shape::Text(255)),
+    EXPAND,
+];
+
 pub(super) const LIST: &[Parameter] =
     &[("limit", false, Shape::Integer), ("starting_after", false, Shape::Text(255)), EXPAND];
 
@@ -47,6 +63,8 @@ pub(super) const NEW_ENDPOINT: &[Parameter] = &[
     ("metadata", false, Shape::Metadata),
     EXPAND,
 ];
+
+pub(super) const CHANGED_ENDPOINT: &[Parameter] = &[("enabled_events", false, Shape::List(&Shape::Text(100))), EXPAND];
 
 impl State {
     /// An object by its id.
@@ -61,12 +79,31 @@ impl State {
 }
 
 pub(super) fn retrieve_session(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    let session = state.sessions.get(input.id).map(|session| session.json(&state.base));
+    let session = state.sessions.get(input.seen).map(|session| session.json(&state.base));
     session.ok_or_else(|| ApiError::missing("checkout.session", "session", input.id))
 }
 
+pub(super) fn list_sessions(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let status = text(input.tree, &["status"]);
+    let is_asked_for =
+        |session: &&Session| is_in_time(input, session.created) && status.is_none_or(|status| session.status == status);
+    let all = state.sessions.values().rev().filter(is_asked_for).collect();
+    let (sessions, has_more) = page(all, input, |session| &session.id)?;
+    let sessions: Vec<Value> = sessions.into_iter().map(|session| session.json(&state.base)).collect();
+    Ok(list("/v1/checkout/sessions", &sessions, has_more))
+}
+
+/// Whether a list that was asked for has an object of this second.
+fn is_in_time(input: &Input<'_>, at: i64) -> bool {
+    let bound = |name: &str| integer(input.tree, &["created", name]);
+    bound("gt").is_none_or(|time| at > time)
+        && bound("gte").is_none_or(|time| at >= time)
+        && bound("lt").is_none_or(|time| at < time)
+        && bound("lte").is_none_or(|time| at <= time)
+}
+
 pub(super) fn expire_session(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    let Some(session) = state.sessions.get(input.id) else {
+    let Some(session) = state.sessions.get(input.seen) else {
         return Err(ApiError::missing("checkout.session", "session", input.id));
     };
     let status = session.status;
@@ -79,31 +116,32 @@ pub(super) fn expire_session(state: &mut State, input: &Input<'_>) -> Result<Val
 }
 
 pub(super) fn retrieve_intent(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    let intent = state.intents.get(input.id).map(Intent::json);
+    let intent = state.intents.get(input.seen).map(Intent::json);
     intent.ok_or_else(|| ApiError::missing("payment_intent", "intent", input.id))
 }
 
 pub(super) fn retrieve_charge(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    state.charges.get(input.id).map(Charge::json).ok_or_else(|| ApiError::missing("charge", "id", input.id))
+    state.charges.get(input.seen).map(Charge::json).ok_or_else(|| ApiError::missing("charge", "id", input.id))
 }
 
 pub(super) fn retrieve_refund(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    state.refunds.get(input.id).map(Refund::json).ok_or_else(|| ApiError::missing("refund", "id", input.id))
+    state.refunds.get(input.seen).map(Refund::json).ok_or_else(|| ApiError::missing("refund", "id", input.id))
 }
 
 pub(super) fn retrieve_dispute(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    state.disputes.get(input.id).map(Dispute::json).ok_or_else(|| ApiError::missing("dispute", "dispute", input.id))
+    state.disputes.get(input.seen).map(Dispute::json).ok_or_else(|| ApiError::missing("dispute", "dispute", input.id))
 }
 
 pub(super) fn create_refund(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
     let charge = match (text(input.tree, &["payment_intent"]), text(input.tree, &["charge"])) {
         (Some(id), None) => {
             let missing = || ApiError::missing("payment_intent", "payment_intent", id);
-            let intent = state.intents.get(id).ok_or_else(missing)?;
+            let intent = state.intents.get(id).filter(|_| state.sees(id)).ok_or_else(missing)?;
             let message = format!("This PaymentIntent ({id}) does not have a successful charge to refund.");
             intent.charge.clone().ok_or_else(|| ApiError::request(message))?
         }
-        (None, Some(charge)) => charge.to_owned(),
+        (None, Some(charge)) if state.sees(charge) => charge.to_owned(),
+        (None, Some(charge)) => return Err(ApiError::missing("charge", "charge", charge)),
         _ => {
             let message = "One of the following params should be provided for this request: payment_intent or charge.";
             return Err(ApiError::request(message).code("parameter_missing").early());
@@ -113,6 +151,17 @@ pub(super) fn create_refund(state: &mut State, input: &Input<'_>) -> Result<Valu
     let note = Note { metadata: metadata(input.tree.get("metadata")), reason };
     let refund = state.refund(&charge, integer(input.tree, &["amount"]), Some(note), input.now)?;
     Ok(refund.json())
+}
+
+pub(super) fn list_refunds(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let (intent, charge) = (text(input.tree, &["payment_intent"]), text(input.tree, &["charge"]));
+    let is_asked_for = |refund: &&Refund| {
+        intent.is_none_or(|intent| refund.intent == intent) && charge.is_none_or(|charge| refund.charge == charge)
+    };
+    let (refunds, has_more) =
+        page(state.refunds.values().rev().filter(is_asked_for).collect(), input, |refund| &refund.id)?;
+    let refunds: Vec<Value> = refunds.into_iter().map(Refund::json).collect();
+    Ok(list("/v1/refunds", &refunds, has_more))
 }
 
 /// The part of a list that `limit` and `starting_after` ask for; it is newest first.
@@ -139,14 +188,10 @@ pub(super) fn list_events(state: &mut State, input: &Input<'_>) -> Result<Value,
     if types.len() > 20 {
         return Err(ApiError::parameter("types", "You can only provide up to 20 event types."));
     }
-    let bound = |name: &str| integer(input.tree, &["created", name]);
     let is_asked_for = |event: &&Event| {
-        let at = event.created;
-        (types.is_empty() || types.iter().any(|kind| kind == event.kind))
-            && bound("gt").is_none_or(|time| at > time)
-            && bound("gte").is_none_or(|time| at >= time)
-            && bound("lt").is_none_or(|time| at < time)
-            && bound("lte").is_none_or(|time| at <= time)
+        state.sees(&event.id)
+            && (types.is_empty() || types.iter().any(|kind| kind == event.kind))
+            && is_in_time(input, event.created)
     };
     let (events, has_more) = page(state.events.iter().rev().filter(is_asked_for).collect(), input, |event| &event.id)?;
     let events: Vec<Value> = events.into_iter().map(Event::json).collect();
@@ -154,13 +199,13 @@ pub(super) fn list_events(state: &mut State, input: &Input<'_>) -> Result<Value,
 }
 
 pub(super) fn retrieve_event(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    state.event(input.id).map(Event::json).ok_or_else(|| ApiError::missing("event", "id", input.id))
+    state.event(input.seen).map(Event::json).ok_or_else(|| ApiError::missing("event", "id", input.id))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a call like the others")]
-pub(super) fn account(_: &mut State, _: &Input<'_>) -> Result<Value, ApiError> {
+pub(super) fn account(state: &mut State, _: &Input<'_>) -> Result<Value, ApiError> {
     Ok(json!({
-        "id": "acct_standin",
+        "id": state.account().id,
         "object": "account",
         "charges_enabled": true,
         "country": "US",
@@ -175,11 +220,11 @@ pub(super) fn balance(state: &mut State, _: &Input<'_>) -> Result<Value, ApiErro
     let sum: i64 = state
         .charges
         .values()
-        .filter(|charge| charge.status == "succeeded")
+        .filter(|charge| charge.status == "succeeded" && state.sees(&charge.id))
         .map(|charge| charge.amount - charge.refunded)
         .sum();
     let amount = |amount: i64| json!([{ "amount": amount, "currency": "usd", "source_types": { "card": amount } }]);
-    Ok(json!({ "object": "balance", "available": amount(0), "livemode": state.livemode, "pending": amount(sum) }))
+    Ok(json!({ "object": "balance", "available": amount(0), "livemode": state.livemode(), "pending": amount(sum) }))
 }
 
 pub(super) fn create_endpoint(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
@@ -192,7 +237,7 @@ pub(super) fn create_endpoint(state: &mut State, input: &Input<'_>) -> Result<Va
     let endpoint = Endpoint {
         id: id.clone(),
         created: input.now,
-        livemode: state.livemode,
+        livemode: state.livemode(),
         url: address.to_owned(),
         events: texts(input.tree, "enabled_events"),
         api_version: text(input.tree, &["api_version"]).map(str::to_owned),
@@ -206,14 +251,25 @@ pub(super) fn create_endpoint(state: &mut State, input: &Input<'_>) -> Result<Va
     Ok(reply)
 }
 
+pub(super) fn update_endpoint(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let endpoint = state.endpoints.get_mut(input.id);
+    let endpoint = endpoint.ok_or_else(|| ApiError::missing("webhook endpoint", "id", input.id))?;
+    let events = texts(input.tree, "enabled_events");
+    if !events.is_empty() {
+        endpoint.events = events;
+    }
+    Ok(endpoint.json())
+}
+
 pub(super) fn list_endpoints(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    let (endpoints, has_more) = page(state.endpoints.values().rev().collect(), input, |endpoint| &endpoint.id)?;
+    let own = state.endpoints.values().rev().filter(|endpoint| state.sees(&endpoint.id));
+    let (endpoints, has_more) = page(own.collect(), input, |endpoint| &endpoint.id)?;
     let endpoints: Vec<Value> = endpoints.into_iter().map(Endpoint::json).collect();
     Ok(list("/v1/webhook_endpoints", &endpoints, has_more))
 }
 
 pub(super) fn delete_endpoint(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    match state.endpoints.remove(input.id) {
+    match state.endpoints.remove(input.seen) {
         Some(_) => Ok(json!({ "id": input.id, "object": "webhook_endpoint", "deleted": true })),
         None => Err(ApiError::missing("webhook endpoint", "id", input.id)),
     }

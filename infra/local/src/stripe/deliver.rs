@@ -89,7 +89,8 @@ pub(super) async fn run(shared: Weak<Shared>, mut postings: UnboundedReceiver<Po
 fn receivers(shared: &Shared, event: &str) -> Vec<Endpoint> {
     let state = shared.state();
     let Some(kind) = state.event(event).map(|event| event.kind) else { return Vec::new() };
-    state.endpoints.values().filter(|endpoint| endpoint.wants(kind)).cloned().collect()
+    let is_for = |endpoint: &&Endpoint| endpoint.wants(kind) && state.is_same_account(&endpoint.id, event);
+    state.endpoints.values().filter(is_for).cloned().collect()
 }
 
 async fn send(shared: &Arc<Shared>, posting: Posting) {
@@ -147,6 +148,7 @@ async fn attempt(shared: &Shared, endpoint: &Endpoint, event: &str) -> bool {
     let mut state = shared.state();
     if let Some(event) = state.events.iter_mut().find(|found| found.id == event) {
         event.attempts.push(format!("{}: {outcome}", endpoint.url));
+        event.is_accepted |= accepted;
     }
     accepted
 }

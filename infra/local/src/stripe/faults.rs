@@ -25,25 +25,33 @@ pub struct Fault {
     pub after_effect: bool,
     /// The beginning of the path that it is for, such as `/v1/refunds`; empty for any.
     pub path: String,
+    /// Whether it happens to every such request from now on.
+    pub lasts: bool,
 }
 
 impl Fault {
     /// A fault of the next request, which has no effect.
     #[must_use]
     pub const fn before(kind: FaultKind) -> Self {
-        Self { kind, after_effect: false, path: String::new() }
+        Self { kind, after_effect: false, path: String::new(), lasts: false }
     }
 
     /// A fault of the next request, which has its effect: only the response is lost.
     #[must_use]
     pub const fn after(kind: FaultKind) -> Self {
-        Self { kind, after_effect: true, path: String::new() }
+        Self { kind, after_effect: true, path: String::new(), lasts: false }
     }
 
     /// The same fault for the next request whose path begins so.
     #[must_use]
     pub fn on(self, path: &str) -> Self {
         Self { path: path.to_owned(), ..self }
+    }
+
+    /// The same fault for every such request from now on.
+    #[must_use]
+    pub fn for_ever(self) -> Self {
+        Self { lasts: true, ..self }
     }
 
     /// Reads `429`, `cut`, `silence`, or a number of milliseconds such as `slow-500`; with `after-` before it for a fault
@@ -61,7 +69,7 @@ impl Fault {
                 None => FaultKind::Status(text.parse().ok().filter(|status| (400..600).contains(status))?),
             },
         };
-        Some(Self { kind, after_effect, path: String::new() })
+        Some(Self { kind, after_effect, path: String::new(), lasts: false })
     }
 
     /// The status, if it is an error with one.
@@ -82,10 +90,10 @@ impl Faults {
         self.0.push(fault);
     }
 
-    /// The first fault for a path; it happens once.
+    /// The first fault for a path; it happens once, unless it lasts.
     pub(super) fn take(&mut self, path: &str) -> Option<Fault> {
         let place = self.0.iter().position(|fault| path.starts_with(&fault.path))?;
-        Some(self.0.remove(place))
+        if self.0.get(place)?.lasts { self.0.get(place).cloned() } else { Some(self.0.remove(place)) }
     }
 }
 
@@ -110,5 +118,7 @@ mod tests {
         assert_eq!(faults.take("/v1/events"), None);
         assert!(faults.take("/v1/refunds").is_some());
         assert_eq!(faults.take("/v1/refunds"), None);
+        faults.push(Fault::before(FaultKind::Cut).on("/v1/refunds").for_ever());
+        assert!(faults.take("/v1/refunds").is_some() && faults.take("/v1/refunds").is_some());
     }
 }

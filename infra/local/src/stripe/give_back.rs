@@ -42,12 +42,35 @@ impl State {
             intent: found.intent.clone(),
             metadata: note.metadata,
             reason: note.reason,
+            failed: false,
         };
         let object = found.json();
         self.refunds.insert(id, refund.clone());
         self.happen("refund.created", &refund.json(), now);
         self.happen("charge.refunded", &object, now);
         Ok(refund)
+    }
+
+    /// Lets the newest refund of a session fail that has not failed yet: the buyer's bank sends the money back.
+    pub(super) fn fail_refund(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let charge = self.charge_of(session)?;
+        let mut newest = self.refunds.values_mut().rev();
+        let Some(refund) = newest.find(|refund| refund.charge == charge && !refund.failed) else {
+            return Err("There is no refund that could fail.".to_owned());
+        };
+        refund.failed = true;
+        let refund = refund.clone();
+        if let Some(charge) = self.charges.get_mut(&charge) {
+            charge.refunded -= refund.amount;
+        }
+        self.happen("refund.updated", &refund.json(), now);
+        self.happen("refund.failed", &refund.json(), now);
+        Ok(())
+    }
+
+    /// The refunds of a charge, newest first.
+    pub(super) fn refunds_of(&self, charge: &str) -> Vec<&Refund> {
+        self.refunds.values().rev().filter(|refund| refund.charge == charge).collect()
     }
 
     pub(super) fn dispute(&mut self, session: &str, now: i64) -> Result<(), String> {

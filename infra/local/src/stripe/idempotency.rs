@@ -2,6 +2,7 @@
 
 use super::error::ApiError;
 use http::StatusCode;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -11,21 +12,22 @@ const KEPT: i64 = 24 * 60 * 60;
 const LONGEST: usize = 255;
 
 /// The parts of a request that are compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) path: String,
     pub(super) parameters: Vec<(String, String)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     request: Request,
-    response: (StatusCode, Value),
+    status: u16,
+    body: Value,
     at: i64,
 }
 
 /// The responses by key.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Responses(BTreeMap<String, Kept>);
 
 impl Responses {
@@ -52,14 +54,14 @@ impl Responses {
             "Keys for idempotent requests can only be used with the same parameters they were first used with."
                 .to_owned()
         } else {
-            return Ok(Some(kept.response.clone()));
+            return Ok(Some((StatusCode::from_u16(kept.status).unwrap_or_default(), kept.body.clone())));
         };
         Err(ApiError::request(format!("{fault} {try_another}")).kind("idempotency_error").early())
     }
 
     /// Keeps a response.
-    pub(super) fn keep(&mut self, key: &str, request: Request, response: (StatusCode, Value), now: i64) {
-        self.0.insert(key.to_owned(), Kept { request, response, at: now });
+    pub(super) fn keep(&mut self, key: &str, request: Request, (status, body): (StatusCode, Value), now: i64) {
+        self.0.insert(key.to_owned(), Kept { request, status: status.as_u16(), body, at: now });
     }
 }
 

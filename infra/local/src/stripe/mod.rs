@@ -1,9 +1,10 @@
 //! A stand-in for Stripe: a loopback server that speaks the calls that a checkout needs, with a page to pay on.
 //!
-//! Everything is in memory, and no money moves. Its responses have the shapes of API version [`API_VERSION`]; the official
+//! No money moves, and everything is in memory unless the options name a file that keeps it. Its responses have the shapes of API version [`API_VERSION`]; the official
 //! Python package checks them in CI (`.ci/provider`). It does not use the crate `stripe`, so that a mistake of one
 //! cannot be hidden by the other. No function links it.
 
+mod accounts;
 mod api;
 mod calls;
 mod deliver;
@@ -12,6 +13,8 @@ mod faults;
 mod form;
 mod give_back;
 mod idempotency;
+mod kept;
+mod limit;
 mod new_session;
 mod notices;
 mod objects;
@@ -21,17 +24,21 @@ mod pay;
 mod server;
 mod state;
 
+pub use accounts::Account;
 pub use deliver::{Signed, Switches};
 pub use faults::{Fault, FaultKind};
 pub use state::Action;
 
 use crate::error::StartError;
+use kept::Keeper;
 use server::Shared;
 use shared::clock::{Clock, SystemClock};
 use state::State;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -39,22 +46,30 @@ use tokio::task::JoinHandle;
 pub const API_VERSION: &str = "2025-02-24.acacia";
 /// The key that is accepted unless the options say otherwise.
 pub const KEY: &str = "rk_test_standin";
+/// The most calls that Stripe accepts in a second in test mode. The next one is refused with 429.
+pub const TEST_MODE: usize = 25;
 /// The secret of the first webhook endpoint unless the options say otherwise.
 pub const WEBHOOK_SECRET: &str = "whsec_standin";
+/// The id of the account unless the options say otherwise.
+pub const ACCOUNT: &str = "acct_standin";
 
 /// The content of `PAYMENT_KEYS` for a stand-in with the usual options.
 #[must_use]
 pub fn payment_keys() -> String {
-    serde_json::json!({ "stripe": { "key": KEY, "webhook": [WEBHOOK_SECRET] } }).to_string()
+    serde_json::json!({ "stripe": { "key": KEY, "webhook": [WEBHOOK_SECRET], "account": ACCOUNT } }).to_string()
 }
 
 /// How a stand-in is started.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The port on 127.0.0.1; 0 picks a free one.
+    /// The port on 127.0.0.1; 0 picks that of the last start, if `kept` knows it, else a free one.
     pub port: u16,
     /// The key that requests must have.
     pub key: String,
+    /// The id of the account that the key belongs to.
+    pub account: String,
+    /// Further accounts, or other modes of it, with their keys.
+    pub others: Vec<Account>,
     /// The address that webhooks are posted to. More can be added by the API.
     pub webhook_url: Option<String>,
     /// The secret that webhooks to this address are signed with, and [`StandIn::signed`].
@@ -65,6 +80,12 @@ pub struct Options {
     pub late: Duration,
     /// The pauses before a webhook is repeated that was not accepted.
     pub retries: Vec<Duration>,
+    /// The file that keeps what is remembered; `None` for memory only.
+    pub kept: Option<PathBuf>,
+    /// The most calls in any second; `None` for no limit. See [`TEST_MODE`].
+    pub calls_per_second: Option<usize>,
+    /// How long each call takes.
+    pub delay: Duration,
     /// The clock.
     pub clock: Arc<dyn Clock>,
 }
@@ -74,11 +95,16 @@ impl Default for Options {
         Self {
             port: 0,
             key: KEY.to_owned(),
+            account: ACCOUNT.to_owned(),
+            others: Vec::new(),
             webhook_url: None,
             webhook_secret: WEBHOOK_SECRET.to_owned(),
             livemode: false,
             late: Duration::from_secs(15),
             retries: [2, 10, 60].map(Duration::from_secs).to_vec(),
+            kept: None,
+            calls_per_second: None,
+            delay: Duration::ZERO,
             clock: Arc::new(SystemClock),
         }
     }
@@ -107,17 +133,32 @@ pub struct StandIn {
 /// Starts a stand-in.
 ///
 /// # Errors
-/// [`StartError`] if the port is in use or not allowed.
+/// [`StartError`] if the port is in use or not allowed, or the file cannot be read.
 pub async fn start(options: Options) -> Result<StandIn, StartError> {
-    let listener = crate::server::listen(options.port, "--stripe-port").await?;
+    let remembered = options.kept.as_deref().map(kept::read).transpose()?.flatten();
+    let listener = listen(options.port, remembered.as_ref().map(|found| found.port)).await?;
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?;
     let (sender, receiver) = mpsc::unbounded_channel();
-    let state = State::new(&options, format!("http://{address}"), sender);
-    let shared = Arc::new(Shared::new(state, options));
+    let mut state = State::new(&options, format!("http://{address}"), sender);
+    if let Some(found) = remembered {
+        state.continue_from(found, options.clock.seconds());
+    }
+    let keeper = options.kept.clone().map(|file| Keeper::new(file, address.port()));
+    let shared = Arc::new(Shared::new(state, options, keeper));
     let (stop, stopped) = oneshot::channel();
     tokio::spawn(deliver::run(Arc::downgrade(&shared), receiver));
     let server = tokio::spawn(server::serve(listener, Arc::clone(&shared), stopped));
     Ok(StandIn { address, shared, stop, server })
+}
+
+/// Listens on a port; on the earlier one, where the pages of open sessions are, if any will do.
+async fn listen(port: u16, earlier: Option<u16>) -> Result<TcpListener, StartError> {
+    if let (0, Some(earlier)) = (port, earlier)
+        && let Ok(listener) = crate::server::listen(earlier, "--stripe-port").await
+    {
+        return Ok(listener);
+    }
+    crate::server::listen(port, "--stripe-port").await
 }
 
 impl StandIn {
@@ -157,6 +198,24 @@ impl StandIn {
     /// Lets one of the next requests to the API fail. Faults happen in the order in which they were added.
     pub fn inject(&self, fault: Fault) {
         self.shared.state().faults.push(fault);
+    }
+
+    /// From now on accepts so many calls in any second, and lets each take some time.
+    pub fn slow_down(&self, calls_per_second: Option<usize>, delay: Duration) {
+        let mut state = self.shared.state();
+        (state.limit.per_second, state.delay) = (calls_per_second, delay);
+    }
+
+    /// How many calls were refused because there were too many in a second.
+    #[must_use]
+    pub fn rate_limited(&self) -> usize {
+        self.shared.state().limit.refused
+    }
+
+    /// How many connections were opened, with those to its pages.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.connections()
     }
 
     /// Changes how webhooks are sent from now on.

@@ -93,7 +93,7 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
         id: id.clone(),
         created: input.now,
         expires_at,
-        livemode: state.livemode,
+        livemode: state.livemode(),
         status: "open",
         payment_status: "unpaid",
         amount,

@@ -1,10 +1,11 @@
 //! Events, the endpoints that they are posted to, and lists.
 
 use super::API_VERSION;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// An event, with the bytes that are posted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Event {
     pub(super) id: String,
     pub(super) created: i64,
@@ -12,6 +13,8 @@ pub(super) struct Event {
     pub(super) body: String,
     /// The outcomes of posting it, oldest first.
     pub(super) attempts: Vec<String>,
+    /// Whether an attempt was accepted.
+    pub(super) is_accepted: bool,
 }
 
 impl Event {
@@ -29,7 +32,7 @@ impl Event {
         });
         // Stripe sends events in several lines.
         let body = serde_json::to_string_pretty(&event).unwrap_or_default();
-        Self { id, created, kind, body, attempts: Vec::new() }
+        Self { id, created, kind, body, attempts: Vec::new(), is_accepted: false }
     }
 
     pub(super) fn json(&self) -> Value {
@@ -38,7 +41,7 @@ impl Event {
 }
 
 /// An endpoint of webhooks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Endpoint {
     pub(super) id: String,
     pub(super) created: i64,

@@ -1,9 +1,10 @@
 //! The objects that are kept, and the shapes in which they are sent.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// A session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Session {
     pub(super) id: String,
     pub(super) created: i64,
@@ -50,7 +51,7 @@ const NULL: &[&str] = &[
 ];
 
 /// A line of a session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Line {
     pub(super) name: String,
     pub(super) quantity: i64,
@@ -115,7 +116,7 @@ impl Session {
 }
 
 /// A payment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Intent {
     pub(super) id: String,
     pub(super) created: i64,
@@ -188,7 +189,7 @@ impl Intent {
 }
 
 /// A charge.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Charge {
     pub(super) id: String,
     pub(super) created: i64,
@@ -266,7 +267,7 @@ impl Charge {
 }
 
 /// A refund.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Refund {
     pub(super) id: String,
     pub(super) created: i64,
@@ -276,6 +277,7 @@ pub(super) struct Refund {
     pub(super) intent: String,
     pub(super) metadata: Map<String, Value>,
     pub(super) reason: Option<String>,
+    pub(super) failed: bool,
 }
 
 impl Refund {
@@ -290,8 +292,11 @@ impl Refund {
             "metadata": self.metadata,
             "payment_intent": self.intent,
             "reason": self.reason,
-            "status": "succeeded",
+            "status": if self.failed { "failed" } else { "succeeded" },
         });
+        if self.failed {
+            refund["failure_reason"] = "expired_or_canceled_card".into();
+        }
         let null = [
             "balance_transaction",
             "failure_balance_transaction",
@@ -305,7 +310,7 @@ impl Refund {
 }
 
 /// A dispute.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Dispute {
     pub(super) id: String,
     pub(super) created: i64,

@@ -86,6 +86,7 @@ fn act(state: &mut State, id: &str, fields: &[(String, String)], now: i64) -> Re
         }
         "expire" => (Action::Expire, here),
         "refund" => (Action::Refund(None), here),
+        "fail_refund" => (Action::FailRefund, here),
         "refund_part" => match field(fields, "amount").parse() {
             Ok(amount) => (Action::Refund(Some(amount)), here),
             Err(_) => return payment(state, id, "The amount must be a whole number of minor units."),
@@ -156,6 +157,9 @@ fn buttons_to_give_back(page: &mut String, state: &State, session: &Session) {
     let Some(charge) = charge else { return };
     let left = charge.amount - charge.refunded;
     _ = write!(page, "Refunded: {}. ", money(charge.refunded, &charge.currency));
+    if charge.refunded > 0 {
+        button(page, "fail_refund", "Let the last refund fail");
+    }
     if charge.disputed {
         let open = state.disputes.values().find(|dispute| dispute.charge == charge.id);
         _ = write!(page, "Dispute: {}. ", open.map_or("none", |dispute| dispute.status));

@@ -2,10 +2,11 @@
 
 use super::api::{self, ApiRequest, ApiResponse};
 use super::faults::{Fault, FaultKind};
+use super::kept::Keeper;
 use super::state::State;
 use super::{API_VERSION, Options, pages};
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -14,9 +15,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::RootCertStore;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -30,18 +32,37 @@ const TICK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
+    connections: AtomicUsize,
     pub(super) options: Options,
     pub(super) http: outgoing::Client,
+    keeper: Option<Keeper>,
 }
 
 impl Shared {
-    pub(super) fn new(state: State, options: Options) -> Self {
+    pub(super) fn new(state: State, options: Options, keeper: Option<Keeper>) -> Self {
         // Webhooks are posted on this machine, so no certificate is trusted.
-        Self { state: Mutex::new(state), options, http: outgoing::Client::new(RootCertStore::empty()) }
+        Self {
+            state: Mutex::new(state),
+            connections: AtomicUsize::new(0),
+            options,
+            http: outgoing::Client::new(RootCertStore::empty()),
+            keeper,
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns when what has changed is kept, if there is a file for it.
+    async fn keep(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(self).await;
+        }
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     pub(super) fn now(&self) -> i64 {
@@ -58,7 +79,10 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stoppe
             _ = &mut stopped => return,
             _ = ticks.tick() => {
                 let now = shared.now();
-                shared.state().tick(now);
+                let has_changed = shared.state().tick(now);
+                if has_changed {
+                    shared.keep().await;
+                }
                 continue;
             }
             Some(_) = connections.join_next() => continue,
@@ -68,6 +92,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stoppe
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
+        shared.connections.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::clone(&shared);
         let service = service_fn(move |request| {
             let shared = Arc::clone(&shared);
@@ -87,10 +112,18 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> 
     let body = body.to_bytes();
     let (path, query) = (head.uri.path(), head.uri.query().unwrap_or_default());
     if !path.starts_with("/v1/") {
-        return pages::respond(shared, &head, &body).map(Sent::whole);
+        let page = pages::respond(shared, &head, &body).map(Sent::whole);
+        if head.method == Method::POST {
+            shared.keep().await;
+        }
+        return page;
     }
     let request = ApiRequest { method: &head.method, path, query, headers: &head.headers, body: &body };
-    let fault = shared.state().faults.take(path);
+    let (is_refused, delay, fault) = {
+        let mut state = shared.state();
+        (state.limit.refuses(Instant::now()), state.delay, state.faults.take(path))
+    };
+    tokio::time::sleep(delay).await;
     let before = fault.as_ref().filter(|fault| !fault.after_effect);
     match before.map(|fault| fault.kind) {
         Some(FaultKind::Silence) => std::future::pending().await,
@@ -99,10 +132,14 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> 
         Some(FaultKind::Status(_)) | None => {}
     }
     let failure = before.and_then(Fault::status);
+    let failure = if is_refused { Some(StatusCode::TOO_MANY_REQUESTS) } else { failure };
     let mut reply = {
-        let (key, now) = (&shared.options.key, shared.now());
-        api::respond(&mut shared.state(), &request, key, failure, now)
+        let now = shared.now();
+        api::respond(&mut shared.state(), &request, failure, now)
     };
+    if head.method != Method::GET {
+        shared.keep().await;
+    }
     let after = fault.filter(|fault| fault.after_effect);
     if let Some(status) = after.as_ref().and_then(Fault::status) {
         reply = ApiResponse { status, body: super::error::ApiError::of_status(status).json(), replayed: false };

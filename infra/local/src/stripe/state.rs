@@ -1,13 +1,16 @@
 //! What the stand-in remembers, and what buyers and the account's owner do to it.
 
+use super::accounts::Account;
 use super::deliver::{Posting, Switches};
 use super::faults::Faults;
 use super::idempotency::Responses;
+use super::limit::CallLimit;
 use super::notices::{Endpoint, Event};
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::{API_VERSION, Options, Received};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What a buyer or the account's owner does on the page.
@@ -29,6 +32,8 @@ pub enum Action {
     Expire,
     /// So many minor units are refunded; `None` for all that is left.
     Refund(Option<i64>),
+    /// The newest refund fails: the money comes back to the store.
+    FailRefund,
     /// The buyer's bank asks for the money back.
     Dispute,
     /// The dispute is closed: won by the store, or lost.
@@ -42,7 +47,12 @@ pub enum Action {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) base: String,
-    pub(super) livemode: bool,
+    /// The first is that of the options' key.
+    pub(super) accounts: Vec<Account>,
+    /// The place of the account that calls or acts.
+    pub(super) caller: usize,
+    /// The place of the account that every object belongs to.
+    pub(super) owners: BTreeMap<String, usize>,
     /// In the order of creation: ids begin with a counter.
     pub(super) sessions: BTreeMap<String, Session>,
     pub(super) intents: BTreeMap<String, Intent>,
@@ -51,19 +61,28 @@ pub(super) struct State {
     pub(super) disputes: BTreeMap<String, Dispute>,
     pub(super) endpoints: BTreeMap<String, Endpoint>,
     pub(super) events: Vec<Event>,
-    pub(super) responses: Responses,
+    /// By the account.
+    pub(super) responses: BTreeMap<usize, Responses>,
     pub(super) received: Vec<Received>,
     pub(super) faults: Faults,
     pub(super) switches: Switches,
+    pub(super) limit: CallLimit,
+    /// How long each call takes.
+    pub(super) delay: Duration,
     to_post: UnboundedSender<Posting>,
-    counter: u32,
+    pub(super) counter: u32,
+    /// How often the file was to be written.
+    pub(super) changes: u64,
 }
 
 impl State {
     pub(super) fn new(options: &Options, base: String, to_post: UnboundedSender<Posting>) -> Self {
+        let own = Account { key: options.key.clone(), id: options.account.clone(), livemode: options.livemode };
         let mut state = Self {
             base,
-            livemode: options.livemode,
+            accounts: std::iter::once(own).chain(options.others.iter().cloned()).collect(),
+            caller: 0,
+            owners: BTreeMap::new(),
             sessions: BTreeMap::new(),
             intents: BTreeMap::new(),
             charges: BTreeMap::new(),
@@ -71,12 +90,15 @@ impl State {
             disputes: BTreeMap::new(),
             endpoints: BTreeMap::new(),
             events: Vec::new(),
-            responses: Responses::default(),
+            responses: BTreeMap::new(),
             received: Vec::new(),
             faults: Faults::default(),
             switches: Switches::default(),
+            limit: CallLimit::new(options.calls_per_second),
+            delay: options.delay,
             to_post,
             counter: 0,
+            changes: 0,
         };
         if let Some(url) = &options.webhook_url {
             let id = state.id("we");
@@ -99,18 +121,20 @@ impl State {
     /// A new id. Its random part keeps it apart from those of earlier runs.
     pub(super) fn id(&mut self, kind: &str) -> String {
         self.counter += 1;
-        let mode = match (kind, self.livemode) {
+        let mode = match (kind, self.livemode()) {
             ("cs", true) => "_live",
             ("cs", false) => "_test",
             _ => "",
         };
-        format!("{kind}{mode}_{:06}{}", self.counter, shared::random::id().unwrap_or_default())
+        let id = format!("{kind}{mode}_{:06}{}", self.counter, shared::random::id().unwrap_or_default());
+        self.owners.insert(id.clone(), self.caller);
+        id
     }
 
     /// Records an event and lets it be posted.
     pub(super) fn happen(&mut self, kind: &'static str, object: &Value, now: i64) {
         let id = self.id("evt");
-        self.events.push(Event::new(id.clone(), kind, now, self.livemode, object));
+        self.events.push(Event::new(id.clone(), kind, now, self.livemode(), object));
         if !self.switches.never {
             self.post(&id);
         }
@@ -126,13 +150,15 @@ impl State {
         self.events.iter().find(|event| event.id == id)
     }
 
-    /// Expires the sessions whose time has come.
-    pub(super) fn tick(&mut self, now: i64) {
+    /// Expires the sessions whose time has come. Returns whether there were any.
+    pub(super) fn tick(&mut self, now: i64) -> bool {
         let due = self.sessions.values().filter(|session| session.status == "open" && session.expires_at <= now);
         let due: Vec<String> = due.map(|session| session.id.clone()).collect();
-        for id in due {
-            _ = self.expire(&id, now);
+        for id in &due {
+            self.act_for(id);
+            _ = self.expire(id, now);
         }
+        !due.is_empty()
     }
 
     /// Does an action, or says why it is not possible.
@@ -141,6 +167,7 @@ impl State {
         if !self.sessions.contains_key(session) {
             return Err(format!("There is no session {session}."));
         }
+        self.act_for(session);
         match action {
             Action::Pay => self.pay(session, now),
             Action::PayDelayed => self.pay_delayed(session, now),
@@ -153,6 +180,7 @@ impl State {
                 let charge = self.charge_of(session)?;
                 self.refund(&charge, *amount, None, now).map(drop).map_err(|error| error.message().to_owned())
             }
+            Action::FailRefund => self.fail_refund(session, now),
             Action::Dispute => self.dispute(session, now),
             Action::CloseDispute { won } => self.close_dispute(session, *won, now),
         }

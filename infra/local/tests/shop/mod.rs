@@ -33,7 +33,7 @@ fn every_address_of_the_demo_is_its_page_and_only_its_own_scripts_run() {
     assert_eq!(demo(&server, "/js/missing.js").status, 404, "a missing script is not the page");
     let config = demo(&server, "/config.json").json();
     assert_eq!(config["api"], server.ready["base_url"]);
-    assert_eq!(config["players"][0], "Thornwick");
+    assert_eq!(config["players"][0], "Burdock");
 }
 
 #[test]

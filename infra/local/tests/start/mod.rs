@@ -1,6 +1,15 @@
 //! The start of the local server: its options, and its errors.
 
 use super::process::{End, Process, Server};
+use aws_sdk_dynamodb::Client;
+use local::data::table_file;
+use local::engine::Engine;
+use shared::store::codec::key_attributes;
+use shared::store::{Db, keys};
+use std::path::Path;
+
+/// The table that the template defines.
+const TABLE: &str = "StoreTable";
 
 #[test]
 fn help_explains_every_option() {
@@ -42,7 +51,7 @@ fn refusal(arguments: &[&str]) -> String {
 
 /// One sentence is one line.
 #[track_caller]
-fn sentence(arguments: &[&str]) -> String {
+pub fn sentence(arguments: &[&str]) -> String {
     let text = refusal(arguments);
     assert_eq!(text.lines().count(), 1, "{text}");
     text
@@ -125,4 +134,29 @@ fn a_data_directory_that_cannot_be_used_is_one_sentence() {
     std::fs::write(dir.path().join("table.db"), "no database, and longer than any header that would be one".repeat(50))
         .unwrap();
     assert!(sentence(&["--data", dir.path().to_str().unwrap()]).contains("database"));
+}
+
+/// Takes the schema number of the data away, as versions before it left them.
+fn take_number(data: &Path) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let engine = Engine::start(Some(&table_file(data))).await.unwrap();
+        let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+        let key = key_attributes(&keys::active_version());
+        let update = db.client().update_item().table_name(TABLE).set_key(Some(key)).update_expression("REMOVE #schema");
+        update.expression_attribute_names("#schema", "schema").send().await.unwrap();
+    });
+}
+
+#[test]
+fn data_of_an_earlier_version_are_refused_with_the_command_that_upgrades_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    Server::start(&["--data", data]).stop();
+    take_number(dir.path());
+    for more in [&[][..], &["--republish"]] {
+        let text = sentence(&[&["--data", data], more].concat());
+        assert!(text.contains("schema number 1"), "{text}");
+        assert!(text.contains(&format!("cargo run -p storectl -- upgrade --local {data}")), "{text}");
+    }
 }

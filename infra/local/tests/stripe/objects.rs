@@ -1,7 +1,8 @@
 //! Refunds, disputes, events, endpoints, and what does not exist.
 
 use crate::support::{NOW, ORDER, Store, intent, key, new_session, refused};
-use local::stripe::Action;
+use local::stripe::{Action, TEST_MODE};
+use std::time::Duration;
 use stripe::{
     Account, Balance, Charge, Dispute, DisputeStatus, EndpointStatus, Event, EventKind, NewRefund, NewWebhookEndpoint,
     ObjectId, PaymentIntent, Refund, RefundStatus, RefusalKind, Session, WebhookEndpoint, WebhookSecret, webhook,
@@ -35,6 +36,42 @@ async fn refunds_add_up_to_the_price() {
 }
 
 #[tokio::test]
+async fn a_refund_that_fails_is_listed_and_no_longer_counts() {
+    let store = Store::open().await;
+    let session = store.after(false, &[Action::Pay]).await;
+    let none = Action::FailRefund;
+    assert!(store.stand_in.act(session.id.as_str(), &none).is_err(), "there is no refund");
+    let first = store.refund(&session, Some(1_000), "refund-1").await.unwrap();
+    let second = store.refund(&session, Some(500), "refund-2").await.unwrap();
+    assert_eq!((first.metadata.order.as_deref(), first.metadata.attempt.as_deref()), (Some(ORDER), Some("1")));
+    store.stand_in.act(session.id.as_str(), &Action::FailRefund).unwrap();
+    assert_eq!(store.charge(&session).await.amount_refunded, 1_000);
+    let listed = store.client.send(&Refund::list(&intent(&session).id, None)).await.unwrap();
+    let found: Vec<_> = listed.data.iter().map(|refund| (&refund.id, refund.has_failed())).collect();
+    assert_eq!((found, listed.has_more), (vec![(&second.id, true), (&first.id, false)], false));
+    let rest = store.client.send(&Refund::list(&intent(&session).id, Some(&second.id))).await.unwrap();
+    assert_eq!(rest.data, [first]);
+    // A session has the ten newest of them.
+    for n in 0..9 {
+        store.refund(&session, Some(1), &format!("more-{n}")).await.unwrap();
+    }
+    let fetched = store.fetch(&session).await;
+    let charge = intent(&fetched).latest_charge.as_ref().unwrap().object().unwrap();
+    let refunds = charge.refunds.as_ref().unwrap();
+    assert_eq!((refunds.data.len(), refunds.has_more), (10, true));
+    let kinds = store.kinds().await;
+    assert!(kinds.contains(&EventKind::RefundUpdated) && kinds.contains(&EventKind::RefundFailed), "{kinds:?}");
+    let failed = store
+        .client
+        .send(&Event::list(&[EventKind::RefundFailed], (NOW, i64::MAX), None))
+        .await
+        .unwrap()
+        .events
+        .remove(0);
+    assert_eq!((failed.object, failed.payment_intent.as_ref()), (Some(second.id), Some(&intent(&session).id)));
+}
+
+#[tokio::test]
 async fn a_payment_that_did_not_succeed_cannot_be_refunded() {
     let store = Store::open().await;
     for actions in [&[Action::Decline][..], &[Action::PayDelayed]] {
@@ -48,8 +85,13 @@ async fn a_dispute_is_opened_and_closed() {
     for (won, status) in [(true, DisputeStatus::Won), (false, DisputeStatus::Lost)] {
         let store = Store::open().await;
         let session = store.after(false, &[Action::Pay, Action::Dispute]).await;
-        let event =
-            store.client.send(&Event::list(&[EventKind::DisputeCreated], NOW, None)).await.unwrap().data.remove(0);
+        let event = store
+            .client
+            .send(&Event::list(&[EventKind::DisputeCreated], (NOW, i64::MAX), None))
+            .await
+            .unwrap()
+            .events
+            .remove(0);
         assert_eq!(event.payment_intent.as_ref(), Some(&intent(&session).id));
         let id = event.object.unwrap();
         let dispute = store.client.send(&Dispute::retrieve(&id)).await.unwrap();
@@ -73,15 +115,76 @@ async fn events_are_listed_page_by_page() {
         store.client.send(&Session::expire(&session.id)).await.unwrap();
     }
     let kinds = [EventKind::SessionExpired];
-    let first = store.client.send(&Event::list(&kinds, NOW, None)).await.unwrap();
-    assert_eq!((first.data.len(), first.has_more), (20, true));
-    let last = &first.data.last().unwrap().id;
-    let second = store.client.send(&Event::list(&kinds, NOW, Some(last))).await.unwrap();
-    assert_eq!((second.data.len(), second.has_more), (5, false));
-    let listed: Vec<&str> = first.data.iter().chain(&second.data).rev().map(|event| event.id.as_str()).collect();
+    let first = store.client.send(&Event::list(&kinds, (NOW, i64::MAX), None)).await.unwrap();
+    assert_eq!((first.events.len(), first.unreadable), (20, 0));
+    let last = &first.last.unwrap();
+    assert_eq!(*last, first.events.last().unwrap().id);
+    let second = store.client.send(&Event::list(&kinds, (NOW, i64::MAX), Some(last))).await.unwrap();
+    assert_eq!((second.events.len(), second.last), (5, None));
+    let listed: Vec<&str> = first.events.iter().chain(&second.events).rev().map(|event| event.id.as_str()).collect();
     assert_eq!(listed, store.stand_in.events());
-    assert!(store.client.send(&Event::list(&kinds, NOW + 1, None)).await.unwrap().data.is_empty());
-    assert!(store.client.send(&Event::list(&[EventKind::ChargeRefunded], NOW, None)).await.unwrap().data.is_empty());
+    for (kind, times) in [
+        (EventKind::SessionExpired, (NOW + 1, i64::MAX)),
+        (EventKind::SessionExpired, (0, NOW - 1)),
+        (EventKind::ChargeRefunded, (NOW, i64::MAX)),
+    ] {
+        assert!(store.client.send(&Event::list(&[kind], times, None)).await.unwrap().events.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn completed_sessions_are_listed_with_their_payments() {
+    let store = Store::open().await;
+    let mut paid = Vec::new();
+    for n in 0..25 {
+        let session = store.session(&format!("order-{n}"), false).await;
+        if n % 5 == 0 {
+            store.client.send(&Session::expire(&session.id)).await.unwrap();
+        } else {
+            store.stand_in.act(session.id.as_str(), &Action::Pay).unwrap();
+            paid.push(session.id);
+        }
+    }
+    let first = store.client.send(&Session::list_complete(NOW, None)).await.unwrap();
+    assert_eq!((first.data.len(), first.has_more), (20, false));
+    let listed: Vec<_> = first.data.iter().rev().map(|session| session.id.clone()).collect();
+    assert_eq!(listed, paid);
+    for session in &first.data {
+        assert_eq!(session.metadata.order.as_deref(), Some(ORDER));
+        assert!(store.charge(session).await.amount == 2_500, "the charge is whole");
+        assert!(
+            session
+                .payment_intent
+                .as_ref()
+                .unwrap()
+                .object()
+                .unwrap()
+                .latest_charge
+                .as_ref()
+                .unwrap()
+                .object()
+                .is_some()
+        );
+    }
+    let rest = store.client.send(&Session::list_complete(NOW, Some(&first.data[17].id))).await.unwrap();
+    assert_eq!((rest.data.len(), rest.has_more), (2, false));
+    assert!(store.client.send(&Session::list_complete(NOW + 1, None)).await.unwrap().data.is_empty());
+}
+
+#[tokio::test]
+async fn above_the_limit_of_test_mode_calls_are_refused_for_the_rest_of_the_second() {
+    let store = Store::open().await;
+    store.stand_in.slow_down(Some(TEST_MODE), Duration::from_millis(5));
+    let mut refused = 0;
+    for _ in 0..TEST_MODE {
+        store.client.send(&Balance::retrieve()).await.unwrap();
+    }
+    while let Err(error) = store.client.send(&Balance::retrieve()).await {
+        assert!(error.is_rate_limited(), "{error}");
+        refused += 1;
+    }
+    assert_eq!(store.stand_in.rate_limited(), refused);
+    assert!(refused > 0);
 }
 
 #[tokio::test]
@@ -100,6 +203,9 @@ async fn a_store_is_connected() {
     assert_eq!(listed, [WebhookEndpoint { secret: None, ..made.clone() }], "the secret is returned once");
     assert_eq!((&made.status, made.enabled_events.as_slice()), (&EndpointStatus::Enabled, &EventKind::ALL[..]));
     assert_eq!((made.api_version.as_deref(), made.url.as_str()), (Some(stripe::API_VERSION), new.url));
+    let fewer = [EventKind::RefundFailed];
+    let updated = store.client.send(&WebhookEndpoint::update(&made.id, &fewer)).await.unwrap();
+    assert_eq!((updated.enabled_events.as_slice(), updated.secret), (&fewer[..], None));
     assert!(store.client.send(&WebhookEndpoint::delete(&made.id)).await.unwrap().deleted);
     assert!(store.client.send(&WebhookEndpoint::list()).await.unwrap().data.is_empty());
     let url = NewWebhookEndpoint { url: "api.example", ..new };
@@ -115,7 +221,8 @@ async fn a_store_is_connected() {
 async fn the_signature_of_a_webhook_is_accepted_and_its_event_read() {
     let store = Store::open().await;
     let session = store.after(false, &[Action::Pay]).await;
-    let completed = store.client.send(&Event::list(&EventKind::ALL, NOW, None)).await.unwrap().data.remove(0);
+    let completed =
+        store.client.send(&Event::list(&EventKind::ALL, (NOW, i64::MAX), None)).await.unwrap().events.remove(0);
     let signed = store.stand_in.signed(completed.id.as_str()).unwrap();
     let secrets = [WebhookSecret::parse(local::stripe::WEBHOOK_SECRET).unwrap()];
     assert_eq!(webhook::verify(Some(&signed.header), signed.body.as_bytes(), &secrets, NOW), Ok(()));
@@ -149,6 +256,6 @@ async fn what_does_not_exist_is_not_found() {
     refused(client.send(&Charge::retrieve(id)).await, RefusalKind::NotFound, missing, Some("id"));
     refused(client.send(&Dispute::retrieve(id)).await, RefusalKind::NotFound, missing, Some("dispute"));
     refused(client.send(&WebhookEndpoint::delete(id)).await, RefusalKind::NotFound, missing, Some("id"));
-    let new = NewRefund { payment_intent: id, amount: None, order: ORDER };
+    let new = NewRefund { payment_intent: id, amount: None, order: ORDER, attempt: 1 };
     refused(client.send(&Refund::create(&new, key("k"))).await, RefusalKind::NotFound, missing, Some("payment_intent"));
 }

@@ -171,7 +171,8 @@ async fn every_button_does_what_it_says() {
         (&["delayed", "fail"], &["unpaid", "<b>requires_payment_method</b>"]),
         (&["delayed", "cancel_payment"], &["unpaid", "<b>canceled</b>"]),
         (&["expire"], &["<b>expired</b>"]),
-        (&["pay", "refund"], &["Refunded: 25.00 EUR"]),
+        (&["pay", "refund"], &["Refunded: 25.00 EUR", "value=fail_refund>"]),
+        (&["pay", "refund", "fail_refund"], &["Refunded: 0.00 EUR", "value=refund>"]),
         (&["pay", "refund_part&amount=1001"], &["Refunded: 10.01 EUR", "value=refund>"]),
         (&["pay", "dispute", "dispute_won"], &["Dispute: won"]),
         (&["pay", "dispute", "dispute_lost"], &["Dispute: lost"]),
@@ -283,7 +284,8 @@ async fn a_webhook_that_is_never_posted_is_listed() {
     store.stand_in.switch(Switches::default());
     store.act(&posted, Action::Expire);
     assert_eq!(store.posted().await.object, Some(posted.id));
-    let listed = store.client.send(&Event::list(&[EventKind::SessionExpired], 0, None)).await.unwrap().data;
+    let listed =
+        store.client.send(&Event::list(&[EventKind::SessionExpired], (0, i64::MAX), None)).await.unwrap().events;
     assert_eq!(listed.last().unwrap().object, Some(lost.id));
 }
 

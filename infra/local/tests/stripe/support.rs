@@ -58,7 +58,7 @@ impl Store {
     }
 
     pub async fn kinds(&self) -> Vec<EventKind> {
-        let events = self.client.send(&Event::list(&EventKind::ALL, NOW, None)).await.unwrap().data;
+        let events = self.client.send(&Event::list(&EventKind::ALL, (NOW, i64::MAX), None)).await.unwrap().events;
         events.into_iter().rev().map(|event| event.kind).collect()
     }
 
@@ -71,7 +71,8 @@ impl Store {
     /// Refunds a session, as the order's owner does.
     pub async fn refund(&self, session: &Session, amount: Option<i64>, name: &str) -> Result<Refund, Error> {
         let payment_intent = session.payment_intent.as_ref().unwrap().id();
-        self.client.send(&Refund::create(&NewRefund { payment_intent, amount, order: ORDER }, key(name))).await
+        let new = NewRefund { payment_intent, amount, order: ORDER, attempt: 1 };
+        self.client.send(&Refund::create(&new, key(name))).await
     }
 
     pub fn calls(&self, route: &str) -> usize {

@@ -1,5 +1,6 @@
 //! `categories/*.yaml`: one top category with its items and subcategories per file.
 
+use super::Source;
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,16 @@ pub struct CategoryFile {
     /// Its subcategories; a subcategory has none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub subcategories: Vec<CategoryFile>,
+}
+
+impl CategoryFile {
+    /// Every item of these files, those of subcategories included.
+    pub(crate) fn items_of(files: &[Source<Self>]) -> impl Iterator<Item = &ItemFile> {
+        files.iter().flat_map(|source| {
+            let inner = source.content.subcategories.iter().flat_map(|inner| &inner.items);
+            source.content.items.iter().chain(inner)
+        })
+    }
 }
 
 /// A row of a comparison table.

@@ -67,7 +67,13 @@ pub struct CartFile {
     /// Its lines; their ids count up from 1.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lines: Vec<CartLineFile>,
-    /// The coupon or gift card on it.
+    /// The coupon on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coupon: Option<At<String>>,
+    /// The gift card on it. A player who logs in by name enters it again before it pays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gift_card: Option<At<String>>,
+    /// The coupon or gift card on it, as files had it when a cart had one of them. `coupon` and `gift_card` replace it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<At<String>>,
     /// The referral code on it.
@@ -90,7 +96,7 @@ pub struct CartLineFile {
     /// The selected server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<At<u64>>,
-    /// The buyer's price for one unit of an any-price item, in major units.
+    /// The buyer's price for one unit of an any-price item, in major units; the item's price if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Decimal>,
     /// `one_off`, `subscription` or `gift`.

@@ -22,6 +22,7 @@ pub use store::{
     PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
 };
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The only format there is so far, `format` in `store.yaml`.
@@ -47,4 +48,7 @@ pub struct StoreFiles {
     pub pages: Vec<Source<PageFile>>,
     /// `staff.yaml`; empty if there is none.
     pub staff: Source<StaffFile>,
+    /// The pictures in `img/` as items name them, such as `/img/crown.png`. Empty if the store brings none: then they are
+    /// elsewhere, and are not looked for.
+    pub images: BTreeSet<String>,
 }

@@ -75,6 +75,10 @@ pub struct StoreFile {
     /// The storefront that uses this API.
     #[serde(default, skip_serializing_if = "is_default")]
     pub storefront: StorefrontFile,
+    /// URL below which the pictures are that these files name by a path, such as `https://cdn.example`; responses then have
+    /// whole URLs.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub assets_url: At<String>,
     /// How buyers pay.
     #[serde(default, skip_serializing_if = "is_default")]
     pub payments: PaymentsFile,

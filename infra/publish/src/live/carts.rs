@@ -2,10 +2,12 @@
 
 use super::context::Context;
 use crate::fault::Unique;
-use crate::files::{CartFile, CartLineFile};
+use crate::files::{At, CartFile, CartLineFile};
 use crate::lower::money;
-use shared::model::{AppliedCode, Cart, Code, CodeText, Item, Line, LineId, LineVariable, Money, UserId};
-use shared::model::{ItemId, PaymentType, PlayerName, ServerId};
+use shared::model::{
+    AppliedCoupon, AppliedGiftCard, Cart, Code, CodeText, Item, ItemId, Line, LineId, LineVariable, Login, Money,
+    PaymentType, PlayerName, ServerId, UserId,
+};
 use shared::rules::variable::{self, WrongValue};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,14 +43,7 @@ fn cart(file: &CartFile, known: &Known<'_>, context: &mut Context<'_>) -> Cart {
         lines.extend(line(entry, LineId::new(next_line), &field("lines"), context));
         next_line += 1;
     }
-    let code = file.code.as_ref().and_then(|written| {
-        let text = CodeText::parse(written).ok();
-        let found = known.codes.as_ref().and_then(|codes| codes.get(text.as_ref()?).copied());
-        if found.is_none() && known.codes.is_some() {
-            context.report.fault(written.line, field("code"), "there is no such coupon or gift card");
-        }
-        found.map(AppliedCode::from)
-    });
+    let (coupon, gift_card) = codes(file, known, &field, context);
     let referral = file.referral.as_ref().and_then(|written| {
         let text = CodeText::parse(written).ok();
         let found =
@@ -58,7 +53,43 @@ fn cart(file: &CartFile, known: &Known<'_>, context: &mut Context<'_>) -> Cart {
         }
         text
     });
-    Cart { user: UserId::new(*file.user), version: 1, next_line, lines, code, referral, checkout: None }
+    Cart { version: 1, next_line, lines, coupon, gift_card, referral, ..Cart::empty(UserId::new(*file.user)) }
+}
+
+/// The coupon and the gift card of a cart. `code` of older files is either.
+fn codes(
+    file: &CartFile,
+    known: &Known<'_>,
+    field: &impl Fn(&str) -> String,
+    context: &mut Context<'_>,
+) -> (Option<AppliedCoupon>, Option<AppliedGiftCard>) {
+    let mut find = |name: &str, written: Option<&At<String>>, what: &str, is_one: fn(&Code) -> bool| {
+        let (written, codes) = (written?, known.codes.as_ref()?);
+        let text = CodeText::parse(written).ok();
+        let found = text.and_then(|text| codes.get(&text).copied()).filter(|code| is_one(code));
+        if found.is_none() {
+            context.report.fault(written.line, field(name), format!("there is no such {what}"));
+        }
+        found
+    };
+    let coupon = find("coupon", file.coupon.as_ref(), "coupon", |code| matches!(code, Code::Coupon(_)));
+    let gift_card = find("gift_card", file.gift_card.as_ref(), "gift card", |code| matches!(code, Code::Gift(_)));
+    let single = find("code", file.code.as_ref(), "coupon or gift card", |_| true);
+    if let (Some(written), Some(_)) = (&file.code, file.coupon.as_ref().or(file.gift_card.as_ref())) {
+        context.report.fault(
+            written.line,
+            field("code"),
+            "is either a coupon or a gift card: write it in the field of its kind",
+        );
+    }
+    let (mut applied, mut card) = (None, None);
+    for code in coupon.into_iter().chain(gift_card).chain(single) {
+        match code {
+            Code::Coupon(coupon) => applied = Some(AppliedCoupon::from(coupon)),
+            Code::Gift(gift_card) => card = Some(AppliedGiftCard::entered_by(Login::Proven, gift_card)),
+        }
+    }
+    (applied, card)
 }
 
 fn line(file: &CartLineFile, id: LineId, prefix: &str, context: &mut Context<'_>) -> Option<Line> {
@@ -114,18 +145,9 @@ fn variables(file: &CartLineFile) -> Vec<LineVariable> {
     chosen.map(|(id, value)| LineVariable { id: *id, value: value.value.clone() }).collect()
 }
 
-/// The buyer's price, which an any-price item has and no other.
+/// The buyer's price, which only a line of an any-price item has.
 fn price(file: &CartLineFile, item: &Item, field: &str, context: &mut Context<'_>) -> Option<Money> {
-    let Some(written) = &file.price else {
-        if item.any_price {
-            context.report.fault(
-                file.item.line,
-                field,
-                format!("is missing: the buyer names the price of item {}", item.id),
-            );
-        }
-        return None;
-    };
+    let written = file.price.as_ref()?;
     let price = money(written, context.digits, field, context.report);
     if !item.any_price {
         context.report.fault(written.line(), field, format!("item {} has its own price", item.id));

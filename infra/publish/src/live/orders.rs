@@ -4,12 +4,14 @@ use super::context::Context;
 use crate::fault::Unique;
 use crate::files::{OrderFile, OrderLineFile};
 use crate::lower::{check_id, money};
-use shared::model::{InternalId, ItemId, Money, Order, OrderLine, OrderNumber, UserId};
+use shared::model::{InternalId, ItemId, Money, Order, OrderLine, OrderNumber, OrderStatus, UserId};
+use std::collections::BTreeMap;
 
 /// Reads every order.
 pub(super) fn orders(files: &[OrderFile], context: &mut Context<'_>) -> Vec<Order> {
     let (mut ids, mut internal_ids) = (Unique::new("order id"), Unique::new("internal id"));
     let mut orders = Vec::with_capacity(files.len());
+    let mut sold = Sold::default();
     for file in files {
         check_id(*file.id, file.id.line, "id", context.report);
         ids.take(context.report, *file.id, file.id.line, "id");
@@ -20,9 +22,46 @@ pub(super) fn orders(files: &[OrderFile], context: &mut Context<'_>) -> Vec<Orde
             let problem = format!("must have 1 to {} characters", InternalId::LONGEST);
             context.report.fault(internal_id.line, "internal_id", problem);
         }
-        orders.push(order(file, context));
+        let order = order(file, context);
+        if order.created_at > context.now {
+            let problem = "must not be in the future";
+            context.report.fault(file.created_at.line, format!("[{}].created_at", *file.id), problem);
+        }
+        sold.add(&order, file, context);
+        orders.push(order);
     }
     orders
+}
+
+/// Units of paid orders so far.
+#[derive(Default)]
+struct Sold {
+    in_all: BTreeMap<ItemId, u64>,
+    by_user: BTreeMap<(ItemId, UserId), u64>,
+}
+
+impl Sold {
+    /// Counts a paid order, and notes the limits that it exceeds.
+    fn add(&mut self, order: &Order, file: &OrderFile, context: &mut Context<'_>) {
+        if order.status != OrderStatus::Paid {
+            return;
+        }
+        for line in &order.lines {
+            let Some(item) = context.items.get(&line.item.get()).copied() else { continue };
+            let mut check = |units: &mut u64, limit: Option<u32>, name: &str| {
+                let before = *units;
+                *units += u64::from(line.count);
+                if let Some(limit) = limit.map(u64::from).filter(|limit| before <= *limit && *units > *limit) {
+                    let problem = format!("makes it {units} units of item {}, whose {name} is {limit}", item.id);
+                    context.report.fault(file.id.line, format!("[{}].lines", *file.id), problem);
+                }
+            };
+            check(self.in_all.entry(item.id).or_default(), item.global_limit, "global_limit");
+            if let Some(user) = line.beneficiary(order.owner) {
+                check(self.by_user.entry((item.id, user)).or_default(), item.user_limit, "user_limit");
+            }
+        }
+    }
 }
 
 fn order(file: &OrderFile, context: &mut Context<'_>) -> Order {

@@ -12,6 +12,7 @@ use shared::store::codes::USES;
 use shared::store::counters::SOLD;
 use shared::store::keys::{self, Key};
 use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
+use shared::store::transaction::VERSION;
 use shared::store::{Db, StoreError, names};
 use std::collections::BTreeMap;
 
@@ -63,7 +64,7 @@ fn ban(user: &User) -> Option<Item> {
 
 /// A ledger: `u<item>` units and `p<item>` minor units paid, flat so that an order can ADD to them.
 fn ledger_item(user: UserId, ledger: &Ledger) -> Item {
-    let mut item = codec::key_attributes(&keys::ledger(user));
+    let mut item = counter(&keys::ledger(user), VERSION, 1);
     for (id, holding) in ledger.iter() {
         item.insert(format!("u{id}"), AttributeValue::N(holding.units.to_string()));
         item.insert(format!("p{id}"), AttributeValue::N(holding.paid.minor().to_string()));
@@ -77,9 +78,9 @@ fn owned(live: &Live) -> impl Iterator<Item = (&Order, UserId)> {
     paid.filter_map(|order| Some((order, order.owner?)))
 }
 
-/// The paid orders with an owner, by time.
+/// The paid orders with an owner and an amount above zero, by time.
 fn paid_orders(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
-    owned(live).map(|(order, user)| {
+    owned(live).filter(|(order, _)| order.price > Money::ZERO).map(|(order, user)| {
         let key = keys::paid_order(order.created_at, order.id);
         codec::encode_live(&key, &PaidOrder::new(order, user))
     })

@@ -5,6 +5,7 @@ use crate::fault::Unique;
 use crate::files::UserFile;
 use crate::lower::{check_id, money};
 use shared::model::{Money, User, UserId, UserName};
+use shared::random::is_uuid;
 
 /// Reads every user.
 pub(super) fn users(files: &[UserFile], context: &mut Context<'_>) -> Vec<User> {
@@ -16,6 +17,10 @@ pub(super) fn users(files: &[UserFile], context: &mut Context<'_>) -> Vec<User> 
         match UserName::parse(&file.username) {
             Ok(name) => names.take(context.report, name, file.username.line, "username"),
             Err(error) => context.report.fault(file.username.line, "username", error.to_string()),
+        }
+        if !is_uuid(&file.uuid) {
+            let problem = "must be a UUID such as 4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90";
+            context.report.fault(file.id.line, format!("[{}].uuid", *file.id), problem);
         }
         users.push(user(file, context));
     }

@@ -109,10 +109,16 @@ fn category(
     check_id(*file.id, file.id.line, &id_field, report);
     names.categories.take(report, *file.id, file.id.line, &id_field);
     check_name(&file.name, file.id.line, &format!("{prefix}name"), report);
-    check_image(file.image.as_deref().unwrap_or_default(), file.id.line, &format!("{prefix}image"), report);
+    check_image(
+        file.image.as_deref().unwrap_or_default(),
+        &site.images,
+        file.id.line,
+        &format!("{prefix}image"),
+        report,
+    );
     let slug = slug(file, parent, prefix, names, report);
     let comparison = comparison(file, prefix, report);
-    let context = CategoryContext { prefix, rows: &comparison, site };
+    let context = CategoryContext { prefix, rows: &comparison, cumulative: file.cumulative, site };
     let mut items = Vec::with_capacity(file.items.len());
     for entry in &file.items {
         let field = format!("{prefix}items.id");
@@ -122,6 +128,7 @@ fn category(
     }
     items.sort_by_key(|(sorting, item)| (*sorting, item.id));
     let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
+    warn_of_twins(&items, file, prefix, report);
     if file.cumulative {
         check_ladder(&items, file, prefix, report);
     }
@@ -140,6 +147,17 @@ fn category(
         subcategories: Vec::new(),
         sorting: file.sorting,
     })
+}
+
+/// Warns of items with the same name, which buyers cannot tell apart.
+fn warn_of_twins(items: &[Item], file: &CategoryFile, prefix: &str, report: &mut Report) {
+    let mut names: BTreeMap<String, &Item> = BTreeMap::new();
+    for item in items.iter().filter(|item| item.active) {
+        let Some(first) = names.insert(item.name.trim().to_lowercase(), item) else { continue };
+        let line = file.items.iter().find(|entry| *entry.id == item.id.get()).and_then(|entry| entry.id.line);
+        let problem = format!("is also the name of item {} in this category", first.id);
+        report.warn(line, format!("{prefix}items[{}].name", item.id), problem);
+    }
 }
 
 /// Warns of what makes an upgrade credit look odd: a step that costs less than the one before it, and subscriptions.

@@ -1,6 +1,6 @@
 //! Pages and staff.
 
-use super::text::check_name;
+use super::text::{check_long_text, check_name};
 use super::value::check_id;
 use crate::fault::{Report, Unique};
 use crate::files::{PageFile, Source, StaffFile};
@@ -25,6 +25,7 @@ pub(super) fn pages(sources: &[Source<PageFile>], report: &mut Report) -> Vec<(P
         // Addresses that differ only by their case are too easily taken for each other.
         urls.take(report, url.as_str().to_lowercase(), page.url.line, "url");
         check_name(&page.title, page.id.line, "title", report);
+        check_long_text(&page.content, page.id.line, "content", report);
         let (title, url, content) = (page.title.clone(), page.url.value.clone(), page.content.clone());
         pages.push((source.path.clone(), Page { id: *page.id, title, url, content }));
     }

@@ -1,12 +1,13 @@
 //! Items: prices, limits and what they refer to.
 
+use super::prices::{prices, virtual_price};
 use super::site::Site;
-use super::text::{check_image, check_name};
+use super::text::{check_image, check_long_text, check_name};
 use super::value::{amount, check_id};
 use crate::fault::{Report, Unique};
 use crate::files::{At, Decimal, ItemFile, VariableFile};
 use shared::model::{
-    Comparison, ComparisonValue, Item, ItemId, Money, Promotion, Server, ServerId, Variable, VariableKind,
+    Comparison, ComparisonValue, Item, ItemId, ItemType, Money, Server, ServerId, Variable, VariableKind,
 };
 
 /// The category around an item.
@@ -15,14 +16,18 @@ pub(super) struct CategoryContext<'a> {
     pub(super) prefix: &'a str,
     /// Rows of the category's comparison table.
     pub(super) rows: &'a [Comparison],
+    /// Whether its items are steps of which a buyer pays the difference.
+    pub(super) cumulative: bool,
     /// The store around it.
     pub(super) site: &'a Site,
 }
 
 /// Notes faults of one item under its own name.
-struct ItemReader<'a> {
-    file: &'a ItemFile,
-    category: &'a CategoryContext<'a>,
+pub(super) struct ItemReader<'a> {
+    /// The item as it is written.
+    pub(super) file: &'a ItemFile,
+    /// The category around it.
+    pub(super) category: &'a CategoryContext<'a>,
     report: &'a mut Report,
 }
 
@@ -31,13 +36,20 @@ impl ItemReader<'_> {
         format!("{}items[{}].{name}", self.category.prefix, *self.file.id)
     }
 
-    fn fault(&mut self, line: Option<u64>, name: &str, problem: &str) {
+    /// Notes a fault of one of its fields; without a line that of the item's id.
+    pub(super) fn fault(&mut self, line: Option<u64>, name: &str, problem: &str) {
         let field = self.field(name);
         self.report.fault(line.or(self.file.id.line), field, problem);
     }
 
+    /// Notes what looks like a mistake.
+    pub(super) fn warn(&mut self, line: Option<u64>, name: &str, problem: &str) {
+        let field = self.field(name);
+        self.report.warn(line.or(self.file.id.line), field, problem);
+    }
+
     /// An amount, 0 if it is left out; one that cannot be read is noted and is `None`.
-    fn money(&mut self, written: Option<&Decimal>, name: &str) -> Option<Money> {
+    pub(super) fn money(&mut self, written: Option<&Decimal>, name: &str) -> Option<Money> {
         let (field, digits) = (self.field(name), self.category.site.config.digits);
         written.map_or(Some(Money::ZERO), |written| amount(written, digits, &field, self.report))
     }
@@ -55,8 +67,12 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
     let mut reader = ItemReader { file, category, report };
     let (name_field, image_field) = (reader.field("name"), reader.field("image"));
     check_name(&file.name, file.id.line, &name_field, reader.report);
-    check_image(&file.image, file.id.line, &image_field, reader.report);
+    check_image(&file.image, &category.site.images, file.id.line, &image_field, reader.report);
+    let description_field = reader.field("description");
+    let description = file.description.as_deref().unwrap_or_default();
+    check_long_text(description, file.id.line, &description_field, reader.report);
     warn_of_holds(&mut reader);
+    warn_of_contradictions(&mut reader);
     let prices = prices(&mut reader);
     let virtual_price = virtual_price(&mut reader);
     Item {
@@ -95,63 +111,22 @@ fn warn_of_holds(reader: &mut ItemReader<'_>) {
             "without a user_limit, one buyer's open checkout can hold up to {} units until it ends",
             payments.hold_units.min(**limit)
         );
-        let field = reader.field("global_limit");
-        reader.report.warn(limit.line.or(file.id.line), field, problem);
+        reader.warn(limit.line, "global_limit", &problem);
     }
 }
 
-/// What an item costs.
-struct Prices {
-    price: Money,
-    discount: Money,
-    min_price: Money,
-    promotion: Option<Promotion>,
-}
-
-/// An amount that cannot be read is one fault: nothing is compared with it.
-fn prices(reader: &mut ItemReader<'_>) -> Prices {
-    let file = reader.file;
-    let min_price = reader.money(file.min_price.as_ref(), "min_price");
-    let price = match &file.price {
-        Some(price) => reader.money(Some(price), "price"),
-        None if file.any_price => min_price,
-        None if file.virtual_only => Some(Money::ZERO),
-        None => {
-            reader.fault(None, "price", "is missing; a free item has price 0");
-            None
-        }
-    };
-    let exceeds = |one: Option<Money>, other: Option<Money>| one.zip(other).is_some_and(|(one, other)| one > other);
-    if file.any_price && exceeds(min_price, price) {
-        reader.fault(file.price.as_ref().and_then(Decimal::line), "price", "must not be below min_price");
+/// Warns of switches that contradict each other or the store.
+fn warn_of_contradictions(reader: &mut ItemReader<'_>) {
+    let (file, config) = (reader.file, &reader.category.site.config);
+    if file.featured && !file.active {
+        reader.warn(None, "featured", "is not shown among the deals: the item is not active");
     }
-    if let (false, Some(written)) = (file.any_price, &file.min_price) {
-        reader.fault(written.line(), "min_price", "is for items with any_price: true");
+    if file.virtual_price.is_some() && !file.virtual_only && !config.is_virtual_currency {
+        reader.warn(None, "virtual_price", "is not used without virtual_currency.enabled: true in store.yaml");
     }
-    let discount = reader.money(file.discount.as_ref(), "discount");
-    if exceeds(discount, price) {
-        reader.fault(file.discount.as_ref().and_then(Decimal::line), "discount", "must not exceed price");
+    if file.subscription && file.active && !config.payments.methods.is_empty() {
+        reader.warn(None, "subscription", "cannot be paid yet: subscriptions are only shown");
     }
-    let promotion = file.promotion.as_ref().map(|promotion| {
-        let promoted = reader.money(Some(&promotion.price), "promotion.price");
-        if exceeds(promoted, price) {
-            reader.fault(promotion.price.line(), "promotion.price", "must not be above price");
-        }
-        Promotion { price: promoted.unwrap_or(Money::ZERO), sorting: promotion.sorting }
-    });
-    let [price, discount, min_price] = [price, discount, min_price].map(|amount| amount.unwrap_or(Money::ZERO));
-    Prices { price, discount, min_price, promotion }
-}
-
-fn virtual_price(reader: &mut ItemReader<'_>) -> Money {
-    let file = reader.file;
-    if file.virtual_only && file.virtual_price.is_none() {
-        reader.fault(None, "virtual_only", "needs a virtual_price");
-    }
-    if file.virtual_only && !reader.category.site.config.is_virtual_currency {
-        reader.fault(None, "virtual_only", "needs virtual_currency.enabled: true in store.yaml");
-    }
-    reader.money(file.virtual_price.as_ref(), "virtual_price").unwrap_or(Money::ZERO)
 }
 
 /// A gift is paid once, which a subscription is not (rules.md, "Gifts").
@@ -167,12 +142,7 @@ fn gifting(reader: &mut ItemReader<'_>) -> bool {
 fn needs_chat(reader: &mut ItemReader<'_>) -> bool {
     let file = reader.file;
     if file.needs_chat && !reader.category.site.config.chat_sync {
-        let field = reader.field("needs_chat");
-        reader.report.warn(
-            file.id.line,
-            field,
-            "no buyer can link a chat account without chat.sync: true in store.yaml",
-        );
+        reader.warn(None, "needs_chat", "no buyer can link a chat account without chat.sync: true in store.yaml");
     }
     file.needs_chat
 }
@@ -181,6 +151,13 @@ fn servers(reader: &mut ItemReader<'_>) -> Vec<Server> {
     let file = reader.file;
     if file.select_server && file.servers.is_empty() {
         reader.fault(None, "select_server", "needs servers to select from");
+    }
+    if file.kind == ItemType::CmdServer && !file.select_server {
+        reader.fault(
+            None,
+            "type",
+            "CMD_SERVER is delivered to the server that the buyer selects: add select_server: true",
+        );
     }
     let mut servers = Vec::with_capacity(file.servers.len());
     for id in &file.servers {

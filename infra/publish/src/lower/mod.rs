@@ -5,7 +5,9 @@ mod catalog;
 mod content;
 mod currencies;
 mod item;
+mod links;
 mod payments;
+mod prices;
 mod site;
 mod text;
 mod value;
@@ -35,11 +37,14 @@ pub(crate) struct Lowered {
 /// Reads a store's files as model types.
 pub(crate) fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     report.enter(&files.store.path);
-    let site = site::site(&files.store.content, report);
+    let mut site = site::site(&files.store.content, report);
+    site.images.clone_from(&files.images);
+    site.least_is_doubtful = payments::check_least(files, &site.config, report);
     let categories = catalog::categories(&files.categories, &site, report);
     let pages = content::pages(&files.pages, report);
     report.enter(&files.store.path);
     site::check_page_links(&files.store.content, &pages, report);
+    links::check(files, &pages, report);
     report.enter(&files.staff.path);
     let staff = content::staff(&files.staff.content, report);
     Lowered { site, staff, pages, categories }

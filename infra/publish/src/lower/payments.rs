@@ -2,9 +2,9 @@
 
 use super::value::amount;
 use crate::fault::{Report, Unique, nearest};
-use crate::files::{Decimal, PaymentsFile, StoreFile};
+use crate::files::{CategoryFile, Decimal, PaymentsFile, StoreFile, StoreFiles};
 use crate::provider::{self, Charged, METHODS};
-use shared::model::{Money, Payments};
+use shared::model::{Money, Payments, StoreConfig};
 
 /// The shortest hold in minutes that is not none: providers end no checkout earlier.
 const SHORTEST_HOLD: u32 = 30;
@@ -74,6 +74,26 @@ fn charged(file: &StoreFile, digits: u8, report: &mut Report) -> Option<Charged>
             None
         }
     }
+}
+
+/// Notes a least amount that is above most prices, as one in minor units is. Whether it is.
+pub(super) fn check_least(files: &StoreFiles, config: &StoreConfig, report: &mut Report) -> bool {
+    let prices: Vec<Money> = CategoryFile::items_of(&files.categories)
+        .filter(|item| item.active && !item.virtual_only)
+        .filter_map(|item| item.price.as_ref()?.money(config.digits).ok())
+        .filter(|price| *price > Money::ZERO)
+        .collect();
+    let below = prices.iter().filter(|price| **price < config.payments.least).count();
+    let is_doubtful = !config.payments.methods.is_empty() && 2 * below > prices.len();
+    if is_doubtful {
+        let line = files.store.content.payments.least.as_ref().and_then(Decimal::line);
+        let problem = format!(
+            "is above {below} of {} prices, of which one unit could not be paid; it is in major units, such as 0.50",
+            prices.len()
+        );
+        report.fault(line, "payments.least", problem);
+    }
+    is_doubtful
 }
 
 /// The least amount that can be paid.

@@ -5,11 +5,11 @@ use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
 use super::value::{amount, check_id, money};
 use crate::fault::{Report, Unique};
-use crate::files::{ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, PlayersFile, StoreFile, StorefrontFile};
+use crate::files::{At, ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, PlayersFile, StoreFile, StorefrontFile};
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
-    ChatLogin, GameServer, Goal, Language, Link, Maintenance, Page, PageUrl, Patronage, Server, ServerId, Settings,
-    StoreConfig,
+    ChatLogin, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage, Server, ServerId,
+    Settings, StoreConfig,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -30,6 +30,10 @@ pub(crate) struct Site {
     pub(crate) patronage: Patronage,
     /// Servers by id.
     pub(crate) servers: BTreeMap<u64, Server>,
+    /// The pictures of the store, see [`crate::files::StoreFiles::images`].
+    pub(crate) images: BTreeSet<String>,
+    /// Whether most prices are below `payments.least`, which was noted: then it is at fault, and not they.
+    pub(crate) least_is_doubtful: bool,
 }
 
 /// Reads `store.yaml`.
@@ -74,6 +78,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         auth_type: file.auth_type,
         player_avatar: player_avatar(&file.players, report),
         storefront_url: storefront_url(&file.storefront, report),
+        assets_url: assets_url(&file.assets_url, report),
         maintenance: Maintenance {
             enabled: file.maintenance.enabled,
             message: file.maintenance.message.trim().to_owned(),
@@ -81,7 +86,14 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         payments: payments(file, digits, report),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
-    Site { settings, config, patronage, servers: servers(file, report) }
+    Site {
+        settings,
+        config,
+        patronage,
+        servers: servers(file, report),
+        images: BTreeSet::new(),
+        least_is_doubtful: false,
+    }
 }
 
 fn digits(file: &StoreFile, report: &mut Report) -> u8 {
@@ -154,7 +166,11 @@ fn goals(file: &StoreFile, digits: u8, report: &mut Report) -> Vec<Goal> {
         check_id(*goal.id, goal.id.line, "goals.id", report);
         ids.take(report, *goal.id, goal.id.line, "goals.id");
         let field = format!("goals[{}].amount", *goal.id);
+        let faults = report.len();
         let goal_amount = money(&goal.amount, digits, &field, report);
+        if goal_amount == Money::ZERO && report.len() == faults {
+            report.warn(goal.amount.line(), &field, "is 0: the goal is reached before anything is given");
+        }
         check_name(&goal.name, goal.id.line, &format!("goals[{}].name", *goal.id), report);
         goals.push(Goal { id: *goal.id, name: goal.name.clone(), goal_amount });
     }
@@ -221,7 +237,7 @@ fn player_avatar(file: &PlayersFile, report: &mut Report) -> String {
     const FIELD: &str = "players.avatar";
     let url = &file.avatar;
     if !url.is_empty() {
-        check_image(url, url.line, FIELD, report);
+        check_image(url, &BTreeSet::new(), url.line, FIELD, report);
         if !url.contains("{player}") {
             report.fault(url.line, FIELD, "must have {player} in it, such as https://img.example/{player}.png");
         }
@@ -238,6 +254,18 @@ fn storefront_url(file: &StorefrontFile, report: &mut Report) -> String {
     });
     if !url.is_empty() && !is_address {
         report.fault(url.line, "storefront.url", "must be an address such as https://shop.example");
+    }
+    url.trim_end_matches('/').to_owned()
+}
+
+/// The URL below which pictures are, without a slash at the end.
+fn assets_url(url: &At<String>, report: &mut Report) -> String {
+    let is_base = RedirectUrl::new(url.value.clone()).is_ok_and(|parsed| {
+        let parsed = parsed.url();
+        is_web(parsed.scheme()) && parsed.query().is_none() && parsed.fragment().is_none()
+    });
+    if !url.is_empty() && !is_base {
+        report.fault(url.line, "assets_url", "must be a URL such as https://cdn.example or https://shop.example/store");
     }
     url.trim_end_matches('/').to_owned()
 }

@@ -1,6 +1,7 @@
 //! What is compiled from a store's files.
 
 use crate::support::{STORE, store, write};
+use publish::files::StoreFiles;
 use publish::{Compiled, Part, compile, read};
 use shared::model::{CategoryId, CategoryPath, ItemId, Tree};
 use shared::store::keys;
@@ -173,7 +174,8 @@ fn files_write_back_what_they_read() {
     for page in &files.pages {
         write(copy.path(), &path(&page.path), &serde_saphyr::to_string(&page.content).unwrap());
     }
-    assert_eq!(read(copy.path()).unwrap(), files);
+    // Pictures are not written back.
+    assert_eq!(read(copy.path()).unwrap(), StoreFiles { images: BTreeSet::new(), ..files });
 }
 
 #[test]

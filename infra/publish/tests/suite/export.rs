@@ -65,20 +65,26 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
+/// A text of one line, as names are.
+fn name() -> impl Strategy<Value = String> {
+    text().prop_map(|text| text.replace('\n', " "))
+}
+
 prop_compose! {
+    // Prices stay above the least that can be paid.
     fn item(id: u64)(
-        name in text(),
+        name in name(),
         description in proptest::option::of(text()),
-        price in 0_u32..100_000,
+        price in 250_u32..100_000,
         off in 0_u32..100,
         flags in 0_u32..512,
         limit in proptest::option::of(1_u32..50),
         sorting in -3_i64..3,
-        cell in text(),
+        cell in name(),
     ) -> String {
         let quoted = |text: &str| serde_json::to_string(text).unwrap();
         let on = |bit: u32| flags & (1 << bit) != 0;
-        let (euro, cent, off) = (price / 100, price % 100, off.min(price));
+        let (euro, cent) = (price / 100, price % 100);
         let mut yaml = format!("  - id: {id}\n    name: {}\n    price: {euro}.{cent:02}\n", quoted(&name));
         if let Some(description) = description {
             writeln!(yaml, "    description: {}", quoted(&description)).unwrap();
@@ -116,7 +122,7 @@ prop_compose! {
 
 prop_compose! {
     fn category(id: u64)(
-        name in text(),
+        name in name(),
         sorting in -3_i64..3,
         cumulative in any::<bool>(),
         items in (item(id * 100 + 1), item(id * 100 + 2), item(id * 100 + 3)),
@@ -127,7 +133,10 @@ prop_compose! {
         yaml.push_str("comparison:\n  - {id: 1, name: Row}\n");
         if count > 0 {
             yaml.push_str("items:\n");
-            [&items.0, &items.1, &items.2].into_iter().take(count).for_each(|item| yaml.push_str(item));
+            let lines = [&items.0, &items.1, &items.2].into_iter().take(count).flat_map(|item| item.lines());
+            // A step of a cumulative category has a fixed price.
+            let fits = |line: &&str| !(cumulative && (line.contains("any_price:") || line.contains("min_price:")));
+            lines.filter(fits).for_each(|line| writeln!(yaml, "{line}").unwrap());
         }
         yaml
     }
@@ -141,12 +150,12 @@ fn nested(yaml: &str) -> String {
 
 prop_compose! {
     fn generated()(
-        name in text(),
+        name in name(),
         digits in 2_u8..=4,
         switches in 0_u32..16,
         tops in (category(1), category(2), category(3)),
         inner in (category(11), category(12)),
-        pages in proptest::collection::vec((text(), text()), 0..4),
+        pages in proptest::collection::vec((name(), text()), 0..4),
         thresholds in proptest::collection::btree_set(1_u32..1_000, 0..4),
     ) -> Vec<(String, String)> {
         let quoted = |text: &str| serde_json::to_string(text).unwrap();
@@ -162,7 +171,7 @@ prop_compose! {
              languages: [{{code: en, name: English}}, {{code: de, name: Deutsch}}]\nlanguage: de\n\
              goals: [{{id: 1, name: Roof, amount: 100}}]\nsocials: {{b: https://b.example, a: https://a.example}}\n\
              maintenance: {{message: Back soon}}\nplayers: {{avatar: '/img/{{player}}'}}\nstorefront: {{url: 'https://shop.example'}}\n\
-             payments: {{{methods}{hold}delayed: {}}}\n",
+             assets_url: https://cdn.example/shop\npayments: {{{methods}{hold}delayed: {}}}\n",
             quoted(&name), on(0), on(1), on(2), on(3), thresholds.join(", "), on(2),
         );
         let first = format!("{}subcategories:\n{}\n{}\n", tops.0, nested(&inner.0), nested(&inner.1));

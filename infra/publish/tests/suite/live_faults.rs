@@ -14,7 +14,7 @@ items:
   - {id: 7, name: I, price: 2.50, variables: [{id: 1, name: V, options: [red, blue]}]}
   - {id: 8, name: J, any_price: true, min_price: 2}
 ";
-const USERS: &str = "- {id: 5, username: Ann, uuid: u, created_at: now}\n";
+const USERS: &str = "- {id: 5, username: Ann, uuid: 4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90, created_at: now}\n";
 
 fn live(files: &[(&str, &str)]) -> Result<Live, Vec<Fault>> {
     let mut all = vec![("store.yaml", STORE), ("categories/a.yaml", CATALOG), ("live/users.yaml", USERS)];
@@ -45,10 +45,13 @@ fn users_are_unique_by_id_and_name() {
 
 #[test]
 fn times_are_read_and_in_order() {
-    let user = "- {id: 5, username: Ann, uuid: u, created_at: now, updated_at: 1 day ago}\n";
+    let user = "- {id: 5, username: Ann, uuid: 4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90, created_at: now, updated_at: 1 day ago}\n";
     let found = faults(&[("live/users.yaml", user)]);
     assert_eq!(found, "live/users.yaml, line 1, [5].updated_at: must not be before created_at\n");
-    let found = faults(&[("live/users.yaml", "- {id: 5, username: Ann, uuid: u, created_at: lately}\n")]);
+    let found = faults(&[(
+        "live/users.yaml",
+        "- {id: 5, username: Ann, uuid: 4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90, created_at: lately}\n",
+    )]);
     assert!(found.starts_with("live/users.yaml, line 1, [5].created_at: must be a time such as"), "{found}");
 }
 
@@ -161,7 +164,6 @@ fn a_cart_line_names_what_there_is() {
          live/carts.yaml, line 7, [5].lines[5].promoted: item 7 has no promotion\n\
          live/carts.yaml, line 8, [5].lines[6].count: must be at least 1\n\
          live/carts.yaml, line 9, [5].lines[7].price: item 7 has its own price\n\
-         live/carts.yaml, line 10, [5].lines[8].price: is missing: the buyer names the price of item 8\n\
          live/carts.yaml, line 11, [5].lines[9].price: must not be below min_price of item 8\n"
     );
 }
@@ -188,14 +190,20 @@ fn a_gift_in_a_cart_is_for_a_player_and_of_an_item_that_can_be_given() {
 
 #[test]
 fn a_cart_names_its_user_and_codes_that_exist() {
-    let found = faults(&[("live/carts.yaml", "- {user: 6, code: x, referral: y}\n- {user: 6}\n")]);
+    let carts = "- {user: 6, code: x, referral: y}\n- {user: 6}\n- {user: 7, coupon: x, gift_card: y, code: z}\n";
+    let found = faults(&[("live/carts.yaml", carts)]);
     assert_eq!(
         found,
         "live/carts.yaml, line 1, user: there is no user 6 in live/users.yaml\n\
          live/carts.yaml, line 1, [6].code: there is no such coupon or gift card\n\
          live/carts.yaml, line 1, [6].referral: there is no such referral code\n\
          live/carts.yaml, line 2, user: there is no user 6 in live/users.yaml\n\
-         live/carts.yaml, line 2, user: the cart of user 6 is already used in live/carts.yaml, line 1\n"
+         live/carts.yaml, line 2, user: the cart of user 6 is already used in live/carts.yaml, line 1\n\
+         live/carts.yaml, line 3, user: there is no user 7 in live/users.yaml\n\
+         live/carts.yaml, line 3, [7].coupon: there is no such coupon\n\
+         live/carts.yaml, line 3, [7].gift_card: there is no such gift card\n\
+         live/carts.yaml, line 3, [7].code: there is no such coupon or gift card\n\
+         live/carts.yaml, line 3, [7].code: is either a coupon or a gift card: write it in the field of its kind\n"
     );
 }
 
@@ -257,4 +265,30 @@ fn a_coupon_for_nothing_but_deleted_things_can_never_apply() {
     ]);
     let problem = "names nothing but what is deleted, so that the coupon could never be used";
     assert_eq!(found, format!("live/coupons.yaml, line 1, [1].scope: {problem}\n"));
+}
+
+#[test]
+fn a_users_uuid_is_one() {
+    let found = faults(&[("live/users.yaml", "- {id: 5, username: Ann, uuid: abc, created_at: now}\n")]);
+    let problem = "must be a UUID such as 4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90";
+    assert_eq!(found, format!("live/users.yaml, line 1, [5].uuid: {problem}\n"));
+}
+
+#[test]
+fn orders_are_of_the_past_and_within_the_limits() {
+    let order = |id: u64, at: &str, count: u32| {
+        format!(
+            "- {{id: {id}, internal_id: x{id}, status: PAID, gateway: g, created_at: {at}, owner: 5, \
+             lines: [{{item: 7, count: {count}}}]}}\n"
+        )
+    };
+    let found = faults(&[("live/orders.yaml", &order(1, "in 1 day", 1))]);
+    assert_eq!(found, "live/orders.yaml, line 1, [1].created_at: must not be in the future\n");
+    let catalog = "id: 1\nslug: a\nname: A\nitems: [{id: 7, name: I, price: 2.50, global_limit: 3, user_limit: 2}]\n";
+    let orders = format!("{}{}", order(1, "1 day ago", 2), order(2, "1 day ago", 2));
+    assert_eq!(
+        faults(&[("categories/a.yaml", catalog), ("live/orders.yaml", &orders)]),
+        "live/orders.yaml, line 2, [2].lines: makes it 4 units of item 7, whose global_limit is 3\n\
+         live/orders.yaml, line 2, [2].lines: makes it 4 units of item 7, whose user_limit is 2\n"
+    );
 }

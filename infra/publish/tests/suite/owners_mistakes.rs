@@ -253,3 +253,139 @@ fn a_chat_login_that_cannot_be_completed_is_a_warning() {
     assert_eq!(of_chat_endpoints(sound, "''"), expected);
     assert_eq!(of_store("currency: {code: EUR}\n"), (String::new(), String::new()), "only once it is switched on");
 }
+
+/// The warnings of one item (its id is in line 5) whose fields are these.
+fn warnings_of_item(fields: &str) -> String {
+    let (faults, warned) = of_category(&format!("items:\n  - id: 7\n    {}\n", fields.replace('\n', "\n    ")));
+    assert_eq!(faults, "");
+    warned
+}
+
+#[test]
+fn a_name_is_one_line_that_can_be_seen() {
+    let name = |name: &str| faults_of_item(&format!("name: {name}\nprice: 1"));
+    let fault = |problem: &str| format!("categories/a.yaml, line 5, items[7].name: {problem}\n");
+    assert_eq!(name("\"a\\nb\""), fault("must be one line"));
+    assert_eq!(name("\"\\u200b\\ufeff\""), fault("must not be blank"));
+    assert_eq!(name("\"a\\u202eb\""), fault("must not contain U+202E, which changes the direction of the text"));
+    assert_eq!(name("\"\u{1f468}\u{200d}\u{1f469}\""), "", "a joiner inside of an emoji");
+}
+
+#[test]
+fn a_hash_in_a_name_needs_quotes() {
+    let found = faults_of_item("name: Vote Crate #1\nprice: 1");
+    let problem = "YAML reads `#1` as a comment; write the name in quotes: \"Vote Crate #1\"";
+    assert_eq!(found, format!("categories/a.yaml, line 6, name: {problem}\n"));
+    assert_eq!(faults_of_item("name: Vote Crate   # the small one\nprice: 1"), "");
+}
+
+#[test]
+fn what_contradicts_itself_is_warned_of() {
+    let of_item = |field: &str, problem: &str| format!("categories/a.yaml, line 5, items[7].{field}: {problem}\n");
+    assert_eq!(
+        warnings_of_item("name: I\nprice: 0"),
+        "categories/a.yaml, line 7, items[7].price: is 0: every buyer gets the item for nothing\n"
+    );
+    let found = warnings_of_item("name: I\nprice: 1\nfeatured: true\nactive: false");
+    assert_eq!(found, of_item("featured", "is not shown among the deals: the item is not active"));
+    let found = warnings_of_item("name: I\nprice: 1\nvirtual_price: 3");
+    let problem = "is not used without virtual_currency.enabled: true in store.yaml";
+    assert_eq!(found, of_item("virtual_price", problem));
+    let twins = "items: [{id: 7, name: Key, price: 1}, {id: 8, name: 'key ', price: 2}]\n";
+    let problem = "is also the name of item 7 in this category";
+    assert_eq!(of_category(twins).1, format!("categories/a.yaml, line 4, items[8].name: {problem}\n"));
+    let found = of_store("currency: {code: EUR}\ngoals: [{id: 1, name: Roof, amount: 0}]\n");
+    let problem = "is 0: the goal is reached before anything is given";
+    assert_eq!(found, warning(&format!("store.yaml, line 4, goals[1].amount: {problem}")));
+}
+
+#[test]
+fn links_inside_texts_lead_to_pages_that_there_are() {
+    let page =
+        "id: 1\ntitle: A\nurl: rules\ncontent: '[ok](/pages/rules#a) [dead](/pages/rulez) <a href=\"/pages/gone\">'\n";
+    let found = told(&[("pages/a.yaml", page)]);
+    assert_eq!(
+        found.1,
+        "pages/a.yaml, line 1, content: links to /pages/rulez, but there is no such page\n\
+         pages/a.yaml, line 1, content: links to /pages/gone, but there is no such page\n"
+    );
+    let item = "items: [{id: 7, name: I, price: 1, description: '[x](/pages/gone)'}]\n";
+    let problem = "links to /pages/gone, but there is no such page";
+    assert_eq!(of_category(item).1, format!("categories/a.yaml, line 4, items[7].description: {problem}\n"));
+}
+
+#[test]
+fn a_text_of_over_100_000_characters_is_warned_of() {
+    let page = format!("id: 1\ntitle: A\nurl: a\ncontent: {}\n", "x".repeat(100_001));
+    let problem = "has 100001 characters, which every visitor of its page loads";
+    assert_eq!(told(&[("pages/a.yaml", &page)]), warning(&format!("pages/a.yaml, line 1, content: {problem}")));
+}
+
+/// A store that takes payments in EUR, of which 0.50 is the least, with items of these prices.
+fn paid(least: &str, items: &str) -> (String, String) {
+    let store = format!(
+        "format: 1\nname: T\ncurrency: {{code: EUR}}\nstorefront: {{url: 'https://a.example'}}\n\
+         payments: {{methods: [Stripe]{least}}}\n"
+    );
+    told(&[("store.yaml", &store), ("categories/a.yaml", &format!("id: 1\nslug: a\nname: A\nitems:\n{items}"))])
+}
+
+#[test]
+fn a_price_below_what_can_be_paid_is_a_fault_unless_it_is_0() {
+    let items = "  - {id: 7, name: A, price: 0.49}\n  - {id: 8, name: B, price: 5}\n  \
+                 - {id: 9, name: C, price: 5, discount: 4.60, promotion: {price: 0.20}}\n  - {id: 10, name: D, price: 5}\n";
+    let problem = "is below payments.least, 0.50: one unit cannot be paid; only 0 is allowed below it";
+    assert_eq!(
+        paid("", items).0,
+        format!(
+            "categories/a.yaml, line 5, items[7].price: {problem}\ncategories/a.yaml, line 7, items[9].price: {problem}\n\
+             categories/a.yaml, line 7, items[9].promotion.price: {problem}\n"
+        )
+    );
+    assert_eq!(paid("", "  - {id: 7, name: A, price: 0}\n").0, "");
+}
+
+#[test]
+fn a_least_amount_above_most_prices_is_one_fault() {
+    let items = "  - {id: 7, name: A, price: 4}\n  - {id: 8, name: B, price: 5}\n  - {id: 9, name: C, price: 60}\n";
+    let problem = "is above 2 of 3 prices, of which one unit could not be paid; it is in major units, such as 0.50";
+    assert_eq!(paid(", least: 50", items), fault(&format!("store.yaml, line 5, payments.least: {problem}")));
+}
+
+#[test]
+fn a_subscription_is_warned_of_while_payments_cannot_take_it() {
+    let (faults, warned) = paid("", "  - {id: 7, name: A, price: 4, subscription: true}\n");
+    let problem = "cannot be paid yet: subscriptions are only shown";
+    assert_eq!(
+        (faults.as_str(), warned),
+        ("", format!("categories/a.yaml, line 5, items[7].subscription: {problem}\n"))
+    );
+}
+
+#[test]
+fn one_typo_in_a_file_with_cells_is_one_fault() {
+    let category = |item: &str| {
+        of_category(&format!(
+            "comparison: [{{id: 1, name: Homes}}, {{id: 2, name: Claims}}]\nitems:\n  \
+             - {{id: 7, name: I, {item}, comparison: {{1: a, 2: b}}}}\n"
+        ))
+        .0
+    };
+    assert_eq!(category("price: 1"), "");
+    assert_eq!(
+        category("pirce: 1"),
+        "categories/a.yaml, line 6, items[7].pirce: is not a field here; did you mean price?\n"
+    );
+    assert_eq!(
+        category("price: [1]"),
+        "categories/a.yaml, line 6, items[7].price: must be one amount such as 9.99, not a list\n"
+    );
+    let found = of_category("items:\n  - {id: 7, name: I, price: 1, comparison: {Homes: a}}\n").0;
+    let problem = "is not an id; write a whole number such as 1";
+    assert_eq!(found, format!("categories/a.yaml, line 5, items[7].comparison.Homes: {problem}\n"));
+    let found = of_store("currency: {cod: EUR}\n").0;
+    assert_eq!(found, "store.yaml, line 3, currency.cod: is not a field here; did you mean code?\n");
+    let found = of_category("items:\n  - {id: 7, name: I, price: 1, servers: [Survival]}\n").0;
+    let problem = "must be a whole number such as 1, not `Survival`";
+    assert_eq!(found, format!("categories/a.yaml, line 5, items[7].servers: {problem}\n"));
+}

@@ -97,7 +97,7 @@ fn a_file_of_any_size_is_not_read_into_memory() {
 
 #[test]
 fn syntax_that_owners_get_wrong_is_told_with_line_field_and_remedy() {
-    let broken: [(&[u8], &str); 9] = [
+    let broken: [(&[u8], &str); 13] = [
         (
             b"id: 1\nslug: a\nname: A\nitems:\n\t- id: 1\n",
             "line 5: tabs disallowed within this context (block indentation); indent with spaces, not with tabs",
@@ -117,6 +117,19 @@ fn syntax_that_owners_get_wrong_is_told_with_line_field_and_remedy() {
         (
             b"id: 1\nslug: a\nname: A\n---\nid: 2\n",
             "line 4: a second document begins at ---; a file holds one: move the rest into a file of its own",
+        ),
+        (
+            b"id: 1\nslug: a\nname: A\ncomparison: [{id: 1, name: Homes}, {id: 2, name: Claims\nitems:\n  - id: 7\n",
+            "line 4: `[` is not closed: write `]` after its last value",
+        ),
+        (
+            b"id: 1\nslug: a\nname: A\nitems:\n  - {id: 7, name: I, price: 1\n  - {id: 8, name: J, price: 2}\n",
+            "line 5: `{` is not closed: write `}` after its last value",
+        ),
+        (b"id: 1\nslug: a\nname:A\n", "line 3: write a space after the colon: `name: A`"),
+        (
+            b"id: 1\n---\nslug: a\nname: A\n",
+            "line 2: a second document begins at ---; a file holds one: move the rest into a file of its own",
         ),
         (b"id: 1\nslug: a\nname: caf\xe9\n", "line 3, name: is not UTF-8; save the file in that encoding"),
         (b"", "line 1: the file is empty; write its fields or remove the file"),

@@ -37,8 +37,18 @@ pub fn of(operation: Operation<'_>, components: &Components, samples: &[&Sample]
         }
         status.examples.insert(sample.outcome.clone(), json!({"value": body}));
     }
+    for status in statuses.values_mut() {
+        status.examples = successes_first(std::mem::take(&mut status.examples));
+    }
     let documents = statuses.into_iter().map(|(code, status)| (code.to_string(), document(operation, code, status)));
     Value::Object(documents.collect())
+}
+
+/// The same examples with refusals last: viewers show the first.
+fn successes_first(examples: Map<String, Value>) -> Map<String, Value> {
+    let is_refusal = |example: &Value| example.pointer("/value/success") == Some(&json!(false));
+    let (refusals, successes): (Vec<_>, Vec<_>) = examples.into_iter().partition(|(_, example)| is_refusal(example));
+    successes.into_iter().chain(refusals).collect()
 }
 
 /// Whether a response can have this method.

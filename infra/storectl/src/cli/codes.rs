@@ -79,6 +79,23 @@ pub enum ReferralCommand {
     /// Switch a referral code on again.
     #[command(after_help = "Example:\n  storectl referral enable lantern --stack storefront")]
     Enable(OneCode),
+    /// Add up the paid orders with each referral code; looks through the whole table.
+    #[command(after_help = "Examples:\n  storectl referral report --stack storefront\n  \
+                            storectl referral report --from 2026-11-01 --to 2026-11-30 --json --stack storefront\n\n\
+                            The sums are what was charged in money, less refunds. An order belongs to the code that was \
+                            on the cart when its checkout began, and to its owner then.")]
+    Report(ReferralReport),
+}
+
+/// `referral report`.
+#[derive(Debug, Clone, Args)]
+pub struct ReferralReport {
+    /// Only orders made at or after this time, or on or after this day (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// Only orders made before this time, or up to the end of this day (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
 }
 
 /// A code and nothing else.

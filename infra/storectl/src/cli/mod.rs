@@ -6,11 +6,11 @@ mod people;
 
 pub use codes::{
     AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
-    PeriodOptions, ReferralCommand, ScopeOptions, TopUp,
+    PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
 };
-pub use orders::{Connect, ListOrders, PaymentsCommand, RefundOrder};
+pub use orders::{AcceptOrder, CancelOrder, Connect, Drain, ListOrders, PaymentsCommand, Reconcile, RefundOrder};
 pub use people::{
-    AddLine, AddUser, CartCode, CartCommand, EraseUser, OneOrder, OneUser, OrderCommand, Payment, RecordOrder,
+    AddLine, AddUser, CartCode, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, Payment, RecordOrder,
     SetStatus, UserCommand, WhichUser,
 };
 
@@ -84,13 +84,23 @@ pub enum Command {
     /// Fill an empty table from a backup; if it was interrupted, the same command continues.
     #[command(after_help = "Examples:\n  storectl restore store.jsonl.gz --table other --region eu-central-1")]
     Restore(Restore),
+    /// Bring the data of an earlier version to today's format; the functions of that version go on meanwhile.
+    #[command(after_help = "Examples:\n  storectl upgrade --dry-run --stack storefront\n  \
+                            storectl upgrade --stack storefront\n\n\
+                            Before the deploy of a version that stores more than the one before. It reads the whole table, \
+                            writes the rows that are missing, and raises the schema number last; the functions of the new \
+                            version respond 503 until then. Interrupted, the same command continues; run again, it \
+                            changes nothing.")]
+    Upgrade(Upgrade),
     /// Print an access token for a user (id or name).
     #[command(after_help = "Examples:\n  storectl token 7 --local ./data\n  \
                             storectl token Thornwick --ttl 6h --stack storefront\n  \
                             storectl token --name \"$BUYER\" --json --stack storefront")]
     Token(Token),
     /// Revoke every token that a user has so far.
-    #[command(after_help = "Examples:\n  storectl revoke 7 --stack storefront")]
+    #[command(after_help = "Examples:\n  storectl revoke 7 --stack storefront\n\n\
+                            Where players log in by name (`auth_type: username`), the name can be entered again at once: \
+                            `storectl ban` refuses it, for the player too.")]
     Revoke(OneUser),
     /// Ban a name: it cannot log in, and every token of its account is refused.
     #[command(after_help = "Examples:\n  storectl ban Grimble --stack storefront\n\n\
@@ -171,6 +181,14 @@ pub struct Publish {
     /// How long a version stays after it was replaced, such as 1h or 2d; the last three stay longer.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = seconds)]
     pub grace: i64,
+}
+
+/// `upgrade`.
+#[derive(Debug, Clone, Args)]
+pub struct Upgrade {
+    /// Show what would be written and stop.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// `rollback`.

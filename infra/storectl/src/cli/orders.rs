@@ -11,13 +11,28 @@ pub struct ListOrders {
     /// Only orders with this status.
     #[arg(long, value_parser = status)]
     pub status: Option<OrderStatus>,
-    /// Only orders of this user, id or name.
-    #[arg(long, value_name = "USER")]
-    pub user: Option<String>,
+    /// Only orders that this player bought, or that have a gift for them: id or name, with or without an account.
+    #[arg(long, alias = "user", value_name = "PLAYER")]
+    pub player: Option<String>,
+    /// Only orders with this item: its id, or a part of the name under which it was sold.
+    #[arg(long, value_name = "ITEM")]
+    pub item: Option<String>,
+    /// Only orders made at or after this time, or on or after this day (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// Only orders made before this time, or up to the end of this day (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
+    /// Only orders of exactly this amount.
+    #[arg(long, value_name = "A")]
+    pub amount: Option<String>,
+    /// Only the order with this id at the payment provider: of its checkout or of its payment.
+    #[arg(long, value_name = "ID")]
+    pub provider_id: Option<String>,
     /// Only orders with something left to do.
     #[arg(long)]
     pub open: bool,
-    /// Only orders that need an operator, or are disputed.
+    /// Only orders that need an operator, are disputed, or whose refund failed.
     #[arg(long)]
     pub review: bool,
 }
@@ -27,10 +42,30 @@ pub struct ListOrders {
 pub struct RefundOrder {
     /// The internal id, matched exactly.
     pub id: String,
-    /// Amount in the order's currency; by default everything that is left.
-    #[arg(long, value_name = "A")]
-    pub amount: Option<String>,
+    /// The total to be refunded, in the order's currency, with what was refunded before; by default the whole payment.
+    #[arg(long, value_name = "TOTAL")]
+    pub to: Option<String>,
     /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `order accept`.
+#[derive(Debug, Clone, Args)]
+pub struct AcceptOrder {
+    /// The internal id, matched exactly.
+    pub id: String,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `order cancel`.
+#[derive(Debug, Clone, Args)]
+pub struct CancelOrder {
+    /// The internal id, matched exactly.
+    pub id: String,
+    /// Do not ask, also if the provider has no such checkout.
     #[arg(long, short)]
     pub yes: bool,
 }
@@ -44,12 +79,42 @@ pub enum PaymentsCommand {
                             storectl payments connect stripe --finish --stack storefront\n\n\
                             The key is read from standard input or a file, never from the command line. It should be a \
                             restricted key with the rights that operations.md lists. Nothing changes for buyers before \
-                            the deploy that is printed. Run it again to change the key; with --new-secret the secret of \
+                            the deploy that is printed. Run it again to change the key, or after an update of the \
+                            functions: the endpoint's events are brought up to date. With --new-secret the secret of \
                             the webhooks is changed too: both are accepted until --finish.")]
     Connect(Connect),
+    /// Before another account or mode is connected: let no checkout begin any more, and end those that are open.
+    #[command(after_help = "Examples:\n  storectl payments drain --stack storefront\n  \
+                            storectl payments drain --off --stack storefront\n\n\
+                            Run it with the keys that are connected now, twice: the second time, 80 seconds later, ends \
+                            what had been under way. Checkouts begin again after the deploy of the other account's keys, \
+                            or with --off.")]
+    Drain(Drain),
     /// Show what is connected, without any secret.
     #[command(after_help = "Example:\n  storectl payments show --stack storefront")]
     Show,
+    /// Compare the provider's payments with the orders, and show what does not agree.
+    #[command(after_help = "Examples:\n  storectl payments reconcile --since '7 days ago' --stack storefront\n  \
+                            storectl payments reconcile --since 2026-05-01T00:00:00Z --refund cs_live_a1 --stack storefront\n\n\
+                            Shows paid checkouts of this store without an order, amounts that differ, payments that are \
+                            not settled, and paid orders without a payment. Nothing is changed unless --refund names a \
+                            checkout without an order: then all that is left of its payment is refunded, once. To keep \
+                            the payment, write its order: `storectl order record --session ID`.")]
+    Reconcile(Reconcile),
+}
+
+/// `payments reconcile`.
+#[derive(Debug, Clone, Args)]
+pub struct Reconcile {
+    /// Checkouts that were opened and orders that were made since then, such as `7 days ago` or `2026-05-01T12:00:00Z`.
+    #[arg(long, value_name = "TIME")]
+    pub since: String,
+    /// Refund the payment of this checkout, which has no order.
+    #[arg(long, value_name = "SESSION")]
+    pub refund: Option<String>,
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `payments connect`.
@@ -61,6 +126,12 @@ pub struct Connect {
     /// File with the key; standard input if it is left out.
     #[arg(long, value_name = "FILE", conflicts_with = "finish")]
     pub stripe_key: Option<PathBuf>,
+    /// The account of the key, if the key has no right to read it.
+    #[arg(long, value_name = "ACCT", conflicts_with = "finish")]
+    pub account: Option<String>,
+    /// Do not ask, also if orders are open in another account or mode.
+    #[arg(long, short, conflicts_with = "finish")]
+    pub yes: bool,
     /// Address of the API that webhooks are sent to; the stack's own by default.
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
@@ -70,4 +141,15 @@ pub struct Connect {
     /// After the deploy: delete the older endpoints of this address and forget their secrets.
     #[arg(long)]
     pub finish: bool,
+}
+
+/// `payments drain`.
+#[derive(Debug, Clone, Args)]
+pub struct Drain {
+    /// Let checkouts begin again.
+    #[arg(long)]
+    pub off: bool,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
 }

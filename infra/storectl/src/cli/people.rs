@@ -1,6 +1,6 @@
 //! `user`, `order` and `cart`.
 
-use super::orders::{ListOrders, RefundOrder};
+use super::orders::{AcceptOrder, CancelOrder, ListOrders, RefundOrder};
 use clap::{Args, Subcommand, ValueEnum};
 use shared::model::{OrderStatus, PaymentType, PlayerName, UserId};
 
@@ -55,7 +55,7 @@ pub struct AddUser {
     #[arg(long)]
     pub if_absent: bool,
     /// The account's UUID; a random one by default.
-    #[arg(long)]
+    #[arg(long, value_parser = uuid)]
     pub uuid: Option<String>,
     /// Image URL.
     #[arg(long, default_value = "")]
@@ -90,35 +90,57 @@ pub enum OrderCommand {
         after_help = "Examples:\n  storectl order record --owner 1 --gateway cardhouse --line 101 --local ./data\n  \
                             storectl order record --id xihrrpwsa7d4vdj2 --status PAID --price 18.48 --currency EUR \\\n    \
                             --gateway cardhouse --owner 7 --line 101:1:4.99 --line 111:2:13.49 --coupon SPRING --stack storefront\n  \
-                            storectl order record --gateway cardhouse --owner 7 --line 201 --line 102@Thornwick --local ./data\n\n\
+                            storectl order record --gateway cardhouse --owner 7 --line 201 --line 303@Thornwick --local ./data\n\n\
+                            storectl order record --gateway cardhouse --owner 7 --line 402 --line 921 \\\n    \
+                            --server 1:1 --var 2:1=Newt --local ./data\n  \
+                            storectl order record --session cs_live_a1B2c3 --owner 7 --line 201:2 --stack storefront\n\n\
                             A line without a TOTAL costs what the owner's cart would charge for it now, coupon included; \
                             if that is not known, the TOTAL must be given. Recorded again under the same --id, what is \
-                            left out is what was recorded."
+                            left out is what was recorded. What a checkout would refuse is refused: an item that is not \
+                            on sale or sold out, a variable or server that is missing, a gift that its recipient owns. \
+                            --past records it all the same; limits hold in any case.\n\n\
+                            --session is for a payment at the provider whose order is missing, as after a restore to an \
+                            earlier time. Id, amount and currency are those of the payment, the lines are yours, and \
+                            what they cost must be what was paid."
     )]
     Record(RecordOrder),
-    /// Change an order's status; a refund takes back counters and balance once.
-    #[command(after_help = "Example:\n  storectl order set-status xihrrpwsa7d4vdj2 REFUNDED --stack storefront")]
+    /// Change the stored status of an order that was paid or refunded elsewhere; a refund takes back counters and balance
+    /// once.
+    #[command(after_help = "Example:\n  storectl order set-status xihrrpwsa7d4vdj2 REFUNDED --stack storefront\n\n\
+                            Nothing is charged or refunded at a payment provider: `order refund` does that. `order \
+                            cancel` ends an order that is not paid.")]
     SetStatus(SetStatus),
     /// Show an order.
     #[command(after_help = "Example:\n  storectl order show xihrrpwsa7d4vdj2 --stack storefront")]
     Show(OneOrder),
-    /// List orders, newest first; looks through the whole table.
+    /// List orders, or find them, newest first; looks through the whole table.
     #[command(after_help = "Examples:\n  storectl order list --open --stack storefront\n  \
-                            storectl order list --status paid --user Thornwick --stack storefront\n  \
+                            storectl order list --status paid --player Thornwick --stack storefront\n  \
+                            storectl order list --item 201 --from 2026-11-01 --to 2026-11-30 --stack storefront\n  \
+                            storectl order list --amount 18.48 --stack storefront\n  \
+                            storectl order list --provider-id pi_3NkQ2e --stack storefront\n  \
                             storectl order list --review --json --stack storefront")]
     List(ListOrders),
     /// Ask the payment provider about an order now, and write what it says.
     #[command(after_help = "Example:\n  storectl order settle xihrrpwsa7d4vdj2 --stack storefront")]
     Settle(OneOrder),
-    /// Refund a paid order at the payment provider, in full or in part.
+    /// Refund a payment at the payment provider, in full or up to a total.
     #[command(after_help = "Examples:\n  storectl order refund xihrrpwsa7d4vdj2 --stack storefront\n  \
-                            storectl order refund xihrrpwsa7d4vdj2 --amount 5.00 --stack storefront\n\n\
-                            What was refunded before counts, also in the provider's dashboard. Repeating a call whose \
-                            response was lost refunds nothing twice.")]
+                            storectl order refund xihrrpwsa7d4vdj2 --to 5.00 --stack storefront\n\n\
+                            What was refunded before counts, also in the provider's dashboard: with --to 5.00, 5.00 are \
+                            refunded afterwards, however often the command is repeated, and whenever. A refund that was \
+                            begun to another total is finished first. A refund that failed is tried again. The refund of \
+                            a payment that needed an operator is one in full, and ends that.")]
     Refund(RefundOrder),
-    /// End an open checkout at the payment provider, and give back what it holds.
-    #[command(after_help = "Example:\n  storectl order cancel xihrrpwsa7d4vdj2 --stack storefront")]
-    Cancel(OneOrder),
+    /// Make an order that needs an operator PAID as it is, although its payment does not agree with it.
+    #[command(after_help = "Example:\n  storectl order accept xihrrpwsa7d4vdj2 --stack storefront\n\n\
+                            It is paid under the conditions of any order: limits and balances count. `order refund` is \
+                            the other way to end a review.")]
+    Accept(AcceptOrder),
+    /// End an order that is not paid, also its checkout at the payment provider, and give back what it holds.
+    #[command(after_help = "Example:\n  storectl order cancel xihrrpwsa7d4vdj2 --stack storefront\n\n\
+                            An order that has ended already stays as it is. A paid one is refunded: `order refund`.")]
+    Cancel(CancelOrder),
 }
 
 /// An order and nothing else.
@@ -144,6 +166,9 @@ pub struct RecordOrder {
     /// The id that buyers and the gateway use; a random one by default.
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
+    /// A paid checkout at the payment provider whose order is missing, by its id there (`cs_…`).
+    #[arg(long, value_name = "ID", conflicts_with_all = ["id", "status", "price", "currency"])]
+    pub session: Option<String>,
     /// PENDING, PAID, FAILED, CANCELLED or REFUNDED.
     #[arg(long, default_value = "PAID", value_parser = status)]
     pub status: OrderStatus,
@@ -154,15 +179,21 @@ pub struct RecordOrder {
     #[arg(long, value_name = "CODE")]
     pub currency: Option<String>,
     /// Name of the payment gateway.
-    #[arg(long, value_name = "NAME")]
-    pub gateway: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "session")]
+    pub gateway: Option<String>,
     /// Whose it is, id or name; without it the order has no owner.
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
-    /// A line: item, count (1), and what the line cost after any coupon, in the store's currency; with @ and a user's
-    /// id or name, a gift for that user: it counts for their limits and ownership, not the owner's.
+    /// A line: item, count (1), and what the line cost after any coupon, in the store's currency; with @ and a player's
+    /// name or a user's id, a gift for them: it counts for their limits and ownership, not the owner's.
     #[arg(long = "line", value_name = "ITEM[:COUNT[:TOTAL]][@RECIPIENT]", required = true)]
     pub lines: Vec<String>,
+    /// A variable's value; with more than one --line, LINE is the place of the one it belongs to, from 1.
+    #[arg(long = "var", value_name = "[LINE:]ID=VALUE", value_parser = variable_of_line)]
+    pub variables: Vec<ForLine<(u64, String)>>,
+    /// The selected server; LINE as for --var.
+    #[arg(long = "server", value_name = "[LINE:]ID", value_parser = server_of_line)]
+    pub servers: Vec<ForLine<u64>>,
     /// Coupon that was used.
     #[arg(long, value_name = "CODE", conflicts_with = "gift")]
     pub coupon: Option<String>,
@@ -172,6 +203,31 @@ pub struct RecordOrder {
     /// When it was made; now by default.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
+    /// It was sold before: record it although a checkout would refuse it now.
+    #[arg(long)]
+    pub past: bool,
+}
+
+/// A value of one of an order's lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForLine<T> {
+    /// The line's place, from 1; `None` if the order has one line only.
+    pub line: Option<usize>,
+    /// The value.
+    pub value: T,
+}
+
+fn variable_of_line(text: &str) -> Result<ForLine<(u64, String)>, String> {
+    let (id, value) = text.split_once('=').ok_or("write it as ID=VALUE, or LINE:ID=VALUE, such as 2:1=Morning")?;
+    let ForLine { line, value: id } = server_of_line(id)?;
+    Ok(ForLine { line, value: (id, value.to_owned()) })
+}
+
+fn server_of_line(text: &str) -> Result<ForLine<u64>, String> {
+    let (line, id) = text.split_once(':').map_or((None, text), |(line, id)| (Some(line), id));
+    let line = line.map(|line| line.trim().parse().map_err(|_| "the LINE before : must be a number".to_owned()));
+    let id = id.trim().parse().map_err(|_| "the ID must be a number".to_owned())?;
+    Ok(ForLine { line: line.transpose()?, value: id })
 }
 
 pub(super) fn status(text: &str) -> Result<OrderStatus, String> {
@@ -260,4 +316,10 @@ fn variable(text: &str) -> Result<(u64, String), String> {
     let (id, value) = text.split_once('=').ok_or("write it as ID=VALUE, such as 1=Morning")?;
     let id = id.trim().parse().map_err(|_| "the id before = must be a number".to_owned())?;
     Ok((id, value.to_owned()))
+}
+
+/// A UUID of the command line.
+fn uuid(text: &str) -> Result<String, &'static str> {
+    let problem = "must be a UUID such as 5b0c2f4e-6d1a-4c07-9a53-1f7e8b2d4c60";
+    if shared::random::is_uuid(text) { Ok(text.to_owned()) } else { Err(problem) }
 }

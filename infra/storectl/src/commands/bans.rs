@@ -11,8 +11,9 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
-use shared::model::{User, UserName};
+use shared::model::{AuthType, User, UserName};
 use shared::store::codec::key_attributes;
+use shared::store::published::read_active_version;
 use shared::store::transaction::{Sent, Unguarded, Write, send};
 use shared::store::{RETRIES, backoff, keys, names, read_live};
 
@@ -83,8 +84,27 @@ pub(super) async fn revoke(target: &Target, options: &OneUser) -> Result<Answer,
     if send(&target.db, writes).await.map_err(|error| unknown(error.into()))? != Sent::Written {
         return Err(conflict(&user.username));
     }
-    let text = format!("{} Every token that {} (user {}) had is refused.", paint(GOOD, "ok"), user.username, user.id);
-    Ok(Answer::new(text, json!({ "user": user.id, "tokens_valid_after": shown_time(after) })))
+    let mut text =
+        format!("{} Every token that {} (user {}) had is refused.", paint(GOOD, "ok"), user.username, user.id);
+    let active =
+        read_active_version(&target.db).await.map_err(|error| Failure::from(error).done("The tokens are revoked."))?;
+    let by_name = active.is_none_or(|active| active.config.auth_type == AuthType::Username);
+    if by_name {
+        text.push_str(&logs_in_again(&user.username));
+    }
+    Ok(Answer::new(
+        text,
+        json!({ "user": user.id, "tokens_valid_after": shown_time(after), "can_log_in_by_name": by_name }),
+    ))
+}
+
+/// What to do if logins need no more than a name.
+fn logs_in_again(name: &str) -> String {
+    format!(
+        "\nThis store logs players in by name: anybody who enters {name} gets a new token at once. What does help:\n\
+         - `storectl ban {name}` refuses every login of that name, the player's own too, until `storectl unban {name}`.\n\
+         - `auth_type: ingame` in store.yaml ends logins by name for the whole store; publish it, then revoke again."
+    )
 }
 
 /// The write that refuses the tokens of an account; never to an earlier time than another command has set.

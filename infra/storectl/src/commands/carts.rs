@@ -9,10 +9,12 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
-use shared::model::{ActiveVersion, AppliedCode, Code, CodeText, ItemId, LineId, LineVariable, Money, ServerId, User};
+use shared::model::{
+    ActiveVersion, AppliedCoupon, AppliedGiftCard, Code, CodeText, ItemId, LineId, LineVariable, Login, ServerId, User,
+};
 use shared::rules::add_line::{LineRefusal, LineToAdd};
 use shared::rules::cart::{PricedLine, sums};
-use shared::rules::code::judge;
+use shared::rules::code::{Applied, CodeRefusal, judge};
 use shared::rules::missing::{Missing, missing};
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
@@ -59,9 +61,9 @@ impl<'a> Shop<'a> {
     /// What the cart contains and costs now, below what was done to it.
     fn render(&self, cart: &LoadedCart, done: &[String]) -> Answer {
         let (lines, format) = (cart.lines(), self.format());
-        let applied = cart.applied(&lines, self.target.clock.seconds());
-        let off = applied.as_ref().map_or(Money::ZERO, |applied| applied.sum);
-        let (sums, on_cart) = (sums(&lines), cart.context.cart.code.as_ref());
+        let (sums, on_cart) = (sums(&lines), cart.codes(&lines, self.target.clock.seconds()));
+        let coupon = cart.context.cart.coupon.as_ref().map(|coupon| &coupon.code);
+        let gift_card = cart.context.cart.gift_card.as_ref().map(|card| &card.code);
         let mut text = done.to_vec();
         text.push(format!("{} of {} (user {})", paint(STRONG, "Cart"), self.user.username, self.user.id));
         if lines.is_empty() {
@@ -70,23 +72,23 @@ impl<'a> Shop<'a> {
             let rows: Vec<Vec<String>> = lines.iter().map(|line| row(line, format)).collect();
             text.push(columns(&["LINE", "ITEM", "NAME", "COUNT", "EACH", ""], &rows));
         }
-        if let Some(on_cart) = on_cart {
-            let state = match &applied {
-                Ok(applied) => format!("takes off {}", format.money(applied.sum)),
-                Err(refusal) => format!("does not count: {refusal}"),
-            };
-            text.push(format!("{} {}: {state}", cart.code().map_or("code", kind), on_cart.code));
-        }
+        let applied = coupon.zip(on_cart.coupon.as_ref()).map(|(code, applied)| ("coupon", code, applied));
+        let paying = gift_card.zip(on_cart.gift_card.as_ref()).map(|(code, applied)| ("gift card", code, applied));
+        text.extend(
+            applied.into_iter().chain(paying).map(|(kind, code, applied)| code_line(kind, code, applied, format)),
+        );
+        let codes = on_cart.applied();
         if let Some(referral) = cart.referral() {
             text.push(format!("referral {} of {}", referral.code, referral.owner_name));
         }
-        text.push(format!("to pay {}", format.money(sums.clear_price.less(off))));
+        text.push(format!("to pay {}", format.money(codes.to_pay(&lines))));
         let json = json!({
             "user": self.user.id, "lines": lines.iter().map(|line| entry(line, format)).collect::<Vec<_>>(),
-            "code": on_cart.map(|on_cart| &on_cart.code), "code_sum": format.money(off),
+            "coupon": coupon, "coupon_sum": format.money(codes.coupon_sum()),
+            "gift_card": gift_card, "gift_sum": format.money(codes.gift_sum()),
             "referral": cart.referral().map(|referral| &referral.code),
             "clear_price": format.money(sums.clear_price), "virtual_price": format.money(sums.virtual_price),
-            "price": format.money(sums.clear_price.less(off)),
+            "price": format.money(codes.to_pay(&lines)),
         });
         Answer::new(text.join("\n"), json)
     }
@@ -97,8 +99,12 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
     Ok(shop.render(&shop.load(None).await?, &[]))
 }
 
-fn kind(code: &Code) -> &'static str {
-    super::codes::word(code.kind())
+/// A code on the cart, and what it takes off.
+fn code_line(kind: &str, code: &CodeText, on: &Result<Applied<'_>, CodeRefusal>, format: CurrencyFormat) -> String {
+    match on {
+        Ok(applied) => format!("{kind} {code}: takes off {}", format.money(applied.sum)),
+        Err(refusal) => format!("{kind} {code}: does not count: {refusal}"),
+    }
 }
 
 fn row(line: &PricedLine<'_>, format: CurrencyFormat) -> Vec<String> {
@@ -186,7 +192,6 @@ fn incomplete(line: &LineToAdd, lack: &Missing) -> Failure {
     let next = match lack {
         Missing::Variable { id, .. } => format!("Give it a value: --var {id}=VALUE."),
         Missing::Server => "Select one: --server ID.".to_owned(),
-        Missing::Price => "Give it a price: --price P.".to_owned(),
         Missing::Recipient => "Name the player: --gift-to NAME.".to_owned(),
     };
     refused(line, lack, next)
@@ -230,18 +235,23 @@ async fn apply(shop: &Shop<'_>, text: &CodeText) -> Result<Attempt<bool>, Failur
     let mut rows = target.db.batch_get(vec![keys::code(text), keys::code_use(text, buyer)]).await?;
     let found = codes::take(&mut rows, text)?;
     let uses = codes::take_uses(&mut rows, text, buyer)?;
-    let applied = judge(found.as_ref(), uses, &cart.lines(), target.clock.seconds());
+    let (lines, now) = (cart.lines(), target.clock.seconds());
+    let inputs = cart.code_inputs(&lines, cart.codes(&lines, now).applied().coupon_sum());
+    let applied = judge(found.as_ref(), uses, inputs, now);
     let applied = applied.map_err(|refusal| {
         let what = format!("{text} was not put on the cart: {refusal}.");
         Failure::refused(what, "Look at the code with `storectl coupon show` or `storectl gift show`.")
     })?;
-    let on_cart = AppliedCode::from(applied.code);
-    if cart.context.cart.code.as_ref() == Some(&on_cart) {
+    let before = &cart.context.cart;
+    let mut cart = before.clone();
+    match applied.code {
+        Code::Coupon(coupon) => cart.coupon = Some(AppliedCoupon::from(coupon)),
+        Code::Gift(gift) => cart.gift_card = Some(AppliedGiftCard::entered_by(Login::Proven, gift)),
+    }
+    if cart == *before {
         return Ok(Attempt::Done(false));
     }
-    let mut cart = cart.context.cart;
     drop_unpublished(&shop.sources(), &shop.active.version, &mut cart).await?;
-    cart.code = Some(on_cart);
     Ok(Attempt::Write(Box::new(cart), true))
 }
 
@@ -250,12 +260,13 @@ pub(super) async fn clear(target: &Target, which: &WhichUser) -> Result<Answer, 
     let attempt = async || -> Result<Attempt<Option<usize>>, StoreError> {
         let mut rows = target.db.batch_get(vec![keys::cart(user.id)]).await?;
         let mut cart = carts::take(&mut rows, user.id)?;
-        if cart.lines.is_empty() && cart.code.is_none() && cart.referral.is_none() {
+        let has_code = cart.coupon.is_some() || cart.gift_card.is_some() || cart.referral.is_some();
+        if cart.lines.is_empty() && !has_code {
             return Ok(Attempt::Done(None));
         }
         let removed = cart.lines.len();
         // Line ids are never used again: a client that still shows the old cart must not change a new line.
-        (cart.lines, cart.code, cart.referral) = (Vec::new(), None, None);
+        (cart.lines, cart.coupon, cart.gift_card, cart.referral) = (Vec::new(), None, None, None);
         Ok(Attempt::Write(Box::new(cart), Some(removed)))
     };
     let removed = usecase::edit(&target.db, attempt).await.map_err(|error| not_written(error, Failure::from))?;

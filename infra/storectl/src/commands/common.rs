@@ -3,11 +3,14 @@
 use crate::error::Failure;
 use crate::target::Target;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
 use shared::model::ActiveVersion;
 use shared::store::codec::{Item, key_of};
 use shared::store::published::read_active_version;
 use shared::store::{Db, StoreError, keys};
+use std::ops::Range;
 
 /// What is published; a table that nothing was published to is refused.
 pub(super) async fn published(target: &Target) -> Result<ActiveVersion, Failure> {
@@ -41,4 +44,42 @@ pub(super) fn time(text: &str, now: i64) -> Result<i64, Failure> {
     publish::live::resolve(text, now).map_err(|error| {
         Failure::refused(format!("The time {text:?} {error}."), "Write it in one of these ways and try again.")
     })
+}
+
+/// Reads a time of the command line, or a day as its first second in UTC.
+fn beginning(text: &str, now: i64) -> Result<i64, Failure> {
+    text.trim().parse::<Date>().ok().and_then(|day| first_second(day).ok()).map_or_else(|| time(text, now), Ok)
+}
+
+/// The seconds from `--from` to before `--to`. A day stands for all of it, in UTC; without a bound there is none.
+pub(super) fn period(from: Option<&str>, to: Option<&str>, now: i64) -> Result<Range<i64>, Failure> {
+    let start = from.map_or(Ok(i64::MIN), |text| beginning(text, now))?;
+    let next_day = |text: &str| first_second(text.trim().parse::<Date>().ok()?.checked_add(1.day()).ok()?).ok();
+    let end = to.map_or(Ok(i64::MAX), |text| next_day(text).map_or_else(|| time(text, now), Ok))?;
+    if start >= end {
+        return Err(Failure::refused("--from is not before --to.", "Exchange them."));
+    }
+    Ok(start..end)
+}
+
+fn first_second(day: Date) -> Result<i64, jiff::Error> {
+    day.to_zoned(TimeZone::UTC).map(|at| at.timestamp().as_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_all_of_it_and_a_time_is_exact() {
+        let day = period(Some("2026-01-31"), Some("2026-01-31"), 0).unwrap();
+        assert_eq!((day.start, day.end - day.start), (1_769_817_600, 86_400));
+        let hour = period(Some("2026-01-31T10:00:00Z"), Some("2026-01-31T11:00:00Z"), 0).unwrap();
+        assert_eq!(hour.end - hour.start, 3_600);
+        assert_eq!(period(None, None, 0).unwrap(), i64::MIN..i64::MAX);
+        assert_eq!(period(Some("3 days ago"), None, 1_000_000).unwrap().start, 1_000_000 - 3 * 86_400);
+        for (from, to) in [("2026-02-01", "2026-01-31"), ("yesterday", "2026-01-31"), ("2026-01-01", "2026-13-01")] {
+            period(Some(from), Some(to), 0).unwrap_err();
+        }
+    }
 }

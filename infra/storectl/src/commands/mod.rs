@@ -11,6 +11,7 @@ mod coupons;
 mod currency;
 mod doctor;
 mod edit;
+mod erase;
 mod export;
 mod gifts;
 mod items;
@@ -19,9 +20,11 @@ mod openapi;
 mod orders;
 mod payments;
 mod publishing;
+mod ready;
 mod referrals;
 mod restore;
 mod tokens;
+mod upgrade;
 mod users;
 mod versions;
 
@@ -61,7 +64,7 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
     let target = Box::pin(Target::resolve(&cli.target, clock, creates)).await?;
     match (&cli.command, store) {
         (Command::Publish(options), Some(store)) => {
-            restore::must_not_be_running(&target).await?;
+            ready::must_be_ready(&target, &cli.command).await?;
             Box::pin(publishing::run(&target, console, options, &store)).await
         }
         (command, _) => Box::pin(on_table(command, &target, console)).await,
@@ -73,15 +76,14 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
 /// # Errors
 /// [`Failure`] if it did not do what was asked.
 pub async fn on_table(command: &Command, target: &Target, console: &Console) -> Result<Answer, Failure> {
-    if !matches!(command, Command::Restore(_) | Command::Doctor(_) | Command::Chat(_)) {
-        restore::must_not_be_running(target).await?;
-    }
+    ready::must_be_ready(target, command).await?;
     match command {
         Command::Versions => versions::list(target).await,
         Command::Rollback(options) => versions::rollback(target, console, options).await,
         Command::Export(options) => export::run(target, options).await,
         Command::Backup(options) => backup::run(target, console, options).await,
         Command::Restore(options) => restore::run(target, console, options).await,
+        Command::Upgrade(options) => Box::pin(upgrade::run(target, console, options)).await,
         Command::Token(options) => tokens::token(target, options).await,
         Command::Revoke(options) => bans::revoke(target, options).await,
         Command::Ban(options) => bans::ban(target, options).await,
@@ -93,7 +95,7 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Gift(command) => gift(command, target, console).await,
         Command::Referral(command) => referral(command, target).await,
         Command::Order(command) => Box::pin(order(command, target, console)).await,
-        Command::Payments(command) => Box::pin(pay(command, target)).await,
+        Command::Payments(command) => Box::pin(pay(command, target, console)).await,
         Command::Cart(command) => cart(command, target).await,
         Command::Doctor(options) => Box::pin(doctor::run(target, options)).await,
         Command::Check(_) | Command::Publish(_) | Command::Openapi => {
@@ -107,7 +109,7 @@ async fn user(command: &UserCommand, target: &Target, console: &Console) -> Resu
         UserCommand::Add(options) => users::add(target, options).await,
         UserCommand::Show(options) => users::show(target, &options.user).await,
         UserCommand::List => users::list(target).await,
-        UserCommand::Erase(options) => users::erase(target, console, options).await,
+        UserCommand::Erase(options) => erase::erase(target, console, options).await,
     }
 }
 
@@ -140,6 +142,7 @@ async fn referral(command: &ReferralCommand, target: &Target) -> Result<Answer, 
         ReferralCommand::List => referrals::list(target).await,
         ReferralCommand::Disable(options) => referrals::switch(target, &options.code, false).await,
         ReferralCommand::Enable(options) => referrals::switch(target, &options.code, true).await,
+        ReferralCommand::Report(options) => referrals::report(target, options).await,
     }
 }
 
@@ -151,14 +154,17 @@ async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Re
         OrderCommand::List(options) => orders::list(target, options).await,
         OrderCommand::Settle(options) => orders::settle(target, &options.id).await,
         OrderCommand::Refund(options) => orders::refund(target, console, options).await,
-        OrderCommand::Cancel(options) => orders::cancel(target, &options.id).await,
+        OrderCommand::Accept(options) => orders::accept(target, console, options).await,
+        OrderCommand::Cancel(options) => orders::cancel(target, console, options).await,
     }
 }
 
-async fn pay(command: &PaymentsCommand, target: &Target) -> Result<Answer, Failure> {
+async fn pay(command: &PaymentsCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
     match command {
-        PaymentsCommand::Connect(options) => payments::connect(target, options).await,
+        PaymentsCommand::Connect(options) => payments::connect(target, console, options).await,
+        PaymentsCommand::Drain(options) => payments::drain(target, console, options).await,
         PaymentsCommand::Show => payments::show(target).await,
+        PaymentsCommand::Reconcile(options) => payments::reconcile(target, console, options).await,
     }
 }
 

@@ -123,6 +123,10 @@ pub(super) async fn run(
     let asked = Confirm::Asked { console, yes: options.yes, allowed: options.allow_currency.as_deref() };
     let shown = plan.with_currency(target, store, asked).await?;
     console.confirm(&shown, "Publish?", options.yes)?;
+    // The first publish sets the schema number: what is there already must have today's format.
+    if before.version.is_none() {
+        super::upgrade::bring(target, console).await?;
+    }
     let version = send(target, console, store, before).await?;
     let removed = tidy(target, console, options.grace).await;
     // Without a question the changes were not shown yet.

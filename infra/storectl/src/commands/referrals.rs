@@ -1,16 +1,19 @@
-//! `referral add`, `list`, `disable` and `enable`.
+//! `referral add`, `list`, `disable`, `enable` and `report`.
 
-use super::common::put_new;
-use super::users::find;
+use super::common::{period, put_new, shown_time};
+use super::users::{find, read};
 use crate::answer::{Answer, GOOD, columns, paint};
-use crate::cli::AddReferral;
+use crate::cli::{AddReferral, ReferralReport};
 use crate::error::Failure;
+use crate::orders::credits;
 use crate::table::each;
 use crate::target::Target;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
+use shared::http::wire::CurrencyFormat;
 use shared::model::{CodeText, Referral};
+use shared::rules::referral::Credit;
 use shared::store::StoreError;
 use shared::store::codec::{decode_live, encode_live, key_attributes, key_of};
 use shared::store::keys::{self, prefix};
@@ -78,4 +81,29 @@ pub(super) async fn switch(target: &Target, written: &str, on: bool) -> Result<A
     let word = if on { "on" } else { "off" };
     let text = format!("{} Referral code {code} is switched {word}.", paint(GOOD, "ok"));
     Ok(Answer::new(text, json!({ "code": code, "active": on })))
+}
+
+/// What each referral code has brought.
+pub(super) async fn report(target: &Target, options: &ReferralReport) -> Result<Answer, Failure> {
+    let period = period(options.from.as_deref(), options.to.as_deref(), target.clock.seconds())?;
+    let digits = read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
+    let credits = credits(&target.db, &period).await?;
+    let (mut rows, mut found) = (Vec::new(), Vec::new());
+    for ((code, owner), Credit { orders, sums }) in credits.0 {
+        let name = read(target, owner).await?.map(|user| user.username);
+        let shown = name.clone().map_or_else(|| format!("user {owner}, erased"), |name| format!("{name} ({owner})"));
+        let amount = |(currency, of_order), amount| {
+            let format: CurrencyFormat = CurrencyFormat::new(Option::unwrap_or(of_order, digits));
+            (currency, format.money(amount))
+        };
+        let sums: Vec<_> = sums.into_iter().map(|(unit, sum)| amount(unit, sum)).collect();
+        let text: Vec<String> = sums.iter().map(|(currency, sum): &(String, _)| format!("{sum} {currency}")).collect();
+        rows.push(vec![code.to_string(), shown, orders.to_string(), text.join(", ")]);
+        let sums = sums.iter().map(|(currency, sum)| json!({ "currency": currency, "amount": sum }));
+        let sums: Vec<_> = sums.collect();
+        found.push(json!({ "code": code, "owner": owner, "owner_name": name, "orders": orders, "sums": sums }));
+    }
+    let bound = |second: i64| (second != i64::MIN && second != i64::MAX).then(|| shown_time(second));
+    let json = json!({ "from": bound(period.start), "before": bound(period.end), "referrals": found });
+    Ok(Answer::new(columns(&["CODE", "OWNER", "ORDERS", "PAID"], &rows), json))
 }

@@ -1,27 +1,22 @@
-//! `user add`, `show`, `list` and `erase`.
+//! `user add`, `show` and `list`.
 
 use super::common::{published, shown_time};
-use super::orders::end_checkout;
 use crate::answer::{Answer, GOOD, columns, paint};
-use crate::cli::{AddUser, EraseUser, WhichUser};
-use crate::console::Console;
+use crate::cli::{AddUser, WhichUser};
 use crate::error::{Exit, Failure};
 use crate::table::each;
 use crate::target::Target;
-use aws_sdk_dynamodb::types::builders::DeleteBuilder;
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::http::wire::CurrencyFormat;
-use shared::model::{Cart, Holding, ItemId, Money, Referral, User, UserId, UserName};
+use shared::model::{Holding, ItemId, Money, User, UserId, UserName};
 use shared::random;
-use shared::store::codec::{decode_live, key_attributes, key_of};
-use shared::store::keys::{self, Key, prefix};
+use shared::store::codec::{decode_live, key_of};
+use shared::store::keys::{self, prefix};
 use shared::store::names::Created;
 use shared::store::published::read_active_version;
 use shared::store::sequences::{self, USERS};
-use shared::store::{StoreError, carts, ledgers, names, read_live};
-use shared::usecases::orders::erase_names;
+use shared::store::{StoreError, carts, ledgers, names};
 
 /// Finds a user by id if the text consists of digits, else by name.
 pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
@@ -55,7 +50,7 @@ async fn named(target: &Target, text: &str) -> Result<Option<User>, Failure> {
     }
 }
 
-async fn read(target: &Target, id: UserId) -> Result<Option<User>, Failure> {
+pub(super) async fn read(target: &Target, id: UserId) -> Result<Option<User>, Failure> {
     let key = keys::user(id);
     let item = target.db.get(&key, true).await?;
     Ok(item.map(|item| decode_live(&key, item)).transpose()?)
@@ -179,87 +174,4 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     let text = columns(&["ID", "NAME", "SINCE"], &users.iter().map(row).collect::<Vec<_>>());
     let wire = CurrencyFormat::new(digits);
     Ok(Answer::new(text, json!({ "users": users.iter().map(|user| facts(user, wire)).collect::<Vec<_>>() })))
-}
-
-/// Erases a user. An id whose account is gone already continues an earlier attempt that was interrupted.
-pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUser) -> Result<Answer, Failure> {
-    let id = match (&options.user.either, options.user.id) {
-        (_, Some(id)) => Some(id),
-        (Some(text), None) => text.parse::<UserId>().ok(),
-        (None, None) => None,
-    };
-    let (id, name) = match id {
-        Some(id) => (id, read(target, id).await?.map(|user| user.username)),
-        None => {
-            let user = find_which(target, &options.user).await?;
-            (user.id, Some(user.username))
-        }
-    };
-    let shown = match &name {
-        Some(name) => format!("{name} (user {id}) on {}: account, cart, purchases, referral codes, name", target.name),
-        None => {
-            format!("User {id} on {} has no account any more; what an earlier attempt left is removed", target.name)
-        }
-    };
-    console.confirm(&shown, "Erase permanently?", options.yes)?;
-    let unknown = |failure: Failure| {
-        let next = format!("{} Then run `storectl user erase {id}` again: it completes the rest.", failure.next);
-        failure.done("Some of it may be erased and some not.").next(next)
-    };
-    // What an open checkout holds would otherwise be held until its end, although it cannot be paid.
-    let cart: Option<Cart> = read_live(&target.db, &keys::cart(id)).await?;
-    if let Some(open) = cart.and_then(|cart| cart.checkout) {
-        end_checkout(target, &open.order).await?;
-    }
-    erase_account(target, id, name.as_deref()).await.map_err(unknown)?;
-    let codes = erase_referrals(target, id).await.map_err(unknown)?;
-    let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;
-    let text =
-        format!("{} User {id} is erased; orders stay, without an account that could see them.", paint(GOOD, "ok"));
-    let json =
-        json!({ "user": id, "referral_codes": codes, "was_shown": names.was_shown, "was_patron": names.was_patron });
-    Ok(Answer::new(text, json))
-}
-
-/// Removes account, name, cart and ledger in one transaction, so that no token is left for half a user.
-async fn erase_account(target: &Target, id: UserId, username: Option<&str>) -> Result<(), Failure> {
-    const OPERATION: &str = "TransactWriteItems";
-    let build = |delete: DeleteBuilder| -> Result<TransactWriteItem, StoreError> {
-        let delete = delete.table_name(target.db.table()).build();
-        let delete = delete.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-        Ok(TransactWriteItem::builder().delete(delete).build())
-    };
-    let delete = |key: &Key| Delete::builder().set_key(Some(key_attributes(key)));
-    let mut items = Vec::with_capacity(4);
-    for key in [keys::user(id), keys::cart(id), keys::ledger(id)] {
-        items.push(build(delete(&key))?);
-    }
-    let name = username.and_then(|username| UserName::parse(username).ok());
-    if let Some(name) = name
-        && names::owner(&target.db, &name).await? == Some(id)
-    {
-        let own = delete(&keys::name(&name)).condition_expression("#user = :id");
-        let own = own.expression_attribute_names("#user", names::USER);
-        items.push(build(own.expression_attribute_values(":id", AttributeValue::N(id.to_string())))?);
-    }
-    let request = target.db.client().transact_write_items().set_transact_items(Some(items));
-    Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
-    Ok(())
-}
-
-/// The user's referral codes carry their name; they are removed as well.
-async fn erase_referrals(target: &Target, id: UserId) -> Result<usize, Failure> {
-    let mut found: Vec<Key> = Vec::new();
-    each(&target.db, prefix::REFERRAL, |item| {
-        let key = key_of(&item)?;
-        let referral: Referral = decode_live(&key, item)?;
-        if referral.owner == id {
-            found.push(key);
-        }
-        Ok::<(), StoreError>(())
-    })
-    .await?;
-    let count = found.len();
-    publish::delete_each(&target.db, found.into_iter(), &|_| {}).await?;
-    Ok(count)
 }

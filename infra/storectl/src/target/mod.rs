@@ -73,6 +73,8 @@ pub struct Target {
     keys: keys::KeySource,
     payments: payments::PaymentSource,
     chat_secret: Option<chat::ChatSecret>,
+    /// Keeps other processes out of a `--local` directory.
+    _lock: Option<Arc<local::data::DataLock>>,
 }
 
 impl Target {
@@ -98,6 +100,7 @@ impl Target {
                 keys,
                 chat_secret: None,
                 payments,
+                _lock: None,
             });
         }
         let config = connect::aws(options).await;
@@ -120,7 +123,7 @@ impl Target {
         let name = format!("table {table} in {region}");
         let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
         let chat_secret = chat_arn.map(|arn| chat::ChatSecret { config, arn });
-        Ok(Self { db, name, clock: Arc::clone(clock), stack, keys, chat_secret, payments })
+        Ok(Self { db, name, clock: Arc::clone(clock), stack, keys, chat_secret, payments, _lock: None })
     }
 
     /// A table that is reached already, with its token keys in a file.
@@ -135,6 +138,7 @@ impl Target {
             keys: keys::KeySource::new(key_file, None),
             chat_secret: None,
             payments: payments::PaymentSource::new(None, None, None),
+            _lock: None,
         }
     }
 
@@ -145,15 +149,16 @@ impl Target {
             let next = "Check the path, or fill it with `storectl publish --local`.";
             return Err(Failure::new(Exit::Denied, what, next));
         }
-        local::data::prepare(dir).map_err(|error| unusable(&error))?;
+        let lock = local::data::lock(dir).map_err(|error| unusable(&error))?;
         if !local::data::keys_file(dir).exists() {
             // They are read when a command needs them: a broken file stops no other.
             local::data::token_keys(dir).map_err(|error| unusable(&error))?;
         }
         let file = local::data::table_file(dir);
+        let definition = definition()?;
+        local::engine::create_file(&file, &definition).map_err(|error| unusable(&error))?;
         let engine = local::engine::Engine::start(Some(&file)).await.map_err(|error| unusable(&error))?;
         let client = Client::from_conf(engine.client_config().build());
-        let definition = definition()?;
         let table = definition.logical_id.clone();
         local::engine::ensure_table(&client, &table, &definition).await.map_err(|error| unusable(&error))?;
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
@@ -168,6 +173,7 @@ impl Target {
             keys,
             chat_secret: None,
             payments,
+            _lock: Some(Arc::new(lock)),
         })
     }
 

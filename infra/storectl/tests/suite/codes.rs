@@ -31,7 +31,7 @@ async fn a_coupon_works_until_it_is_switched_off() {
     assert_eq!(bench.ok(&["coupon", "list"]).await["codes"].as_array().unwrap().len(), 1);
     bench.ok(&["coupon", "disable", "SPRING"]).await;
     assert_eq!(accept(&bench, &token, "SPRING").await["success"], false);
-    assert_eq!(bench.ok(&["cart", "show", "1"]).await["code_sum"], 0);
+    assert_eq!(bench.ok(&["cart", "show", "1"]).await["coupon_sum"], 0);
     bench.ok(&["coupon", "enable", "SPRING"]).await;
     assert_eq!(accept(&bench, &token, "SPRING").await["success"], true);
 }

@@ -71,6 +71,23 @@ async fn a_newcomer_gets_to_a_paid_order_that_check_status_shows() {
     assert_eq!((status, &answer["order_data"]["status"]), (StatusCode::OK, &Value::from("PAID")), "{answer}");
 }
 
+#[tokio::test]
+async fn a_directory_that_a_server_has_open_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let lock = local::data::lock(&data).unwrap();
+    local::engine::create_file(&local::data::table_file(&data), &template().table().unwrap()).unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let cli = Cli::try_parse_from(["storectl", "user", "add", "Newt", "--local", data.to_str().unwrap()]).unwrap();
+    let console = Console::nobody();
+    let run = || commands::run(&cli, &console, &clock);
+    let failure = Box::pin(run()).await.err().unwrap().to_string();
+    assert!(failure.contains("in use by another process"), "{failure}");
+    drop(lock);
+    let next = Box::pin(run()).await.err().map(|failure| failure.to_string()).unwrap_or_default();
+    assert!(!next.contains("in use"), "{next}");
+}
+
 #[test]
 fn every_command_of_the_page_can_be_typed() {
     let typed = lines(PAGE);

@@ -70,17 +70,15 @@ async fn a_gift_is_typed_with_its_recipient_and_raises_their_rank_only() {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
     bench.ok(&["user", "add", "Eft"]).await;
-    let order = ["order", "record", "--id", "g", "--owner", "Newt", "--gateway", "g", "--line", "101@Eft"];
-    let made = bench.ok(&order).await;
-    assert_eq!(
-        made["lines"],
-        json!([{ "item": 101, "count": 1, "total": 4.99, "payment_type": "gift", "recipient": 2 }])
-    );
+    let order = ["order", "record", "--past", "--id", "g", "--owner", "Newt", "--gateway", "g", "--line", "101@Eft"];
+    let line = bench.ok(&order).await["lines"][0].clone();
+    let of_line = [&line["item"], &line["count"], &line["total"], &line["payment_type"], &line["recipient"]];
+    assert_eq!(of_line, [&json!(101), &json!(1), &json!(4.99), &json!("gift"), &json!(2)]);
     assert_eq!(bench.ok(&order).await["already"], true);
-    assert!(bench.run(&["order", "show", "g"]).await.unwrap().text().contains("gift for user 2"));
+    assert!(bench.run(&["order", "show", "g"]).await.unwrap().text().contains("gift for Eft (user 2)"));
     assert!(bench.fails(&["cart", "add", "Eft", "101"]).await.what.contains("owned already"));
     assert_eq!(bench.ok(&["cart", "add", "Newt", "102"]).await["price"], 9.99);
     assert_eq!(bench.ok(&["cart", "add", "Eft", "102"]).await["price"], 5, "the gift is paid towards the next step");
-    let unknown = ["order", "record", "--owner", "Newt", "--gateway", "g", "--line", "101@Nobody"];
+    let unknown = ["order", "record", "--owner", "Newt", "--gateway", "g", "--line", "101@77"];
     assert_eq!(bench.fails(&unknown).await.exit, Exit::Refused);
 }

@@ -3,7 +3,7 @@
 use crate::orders_sums::{Facts, assert_sums, shown};
 use crate::orders_support::{DAY, PLAIN, Sabotage, Shop, id, paid};
 use futures_util::future::join_all;
-use shared::model::{Donations, Money, OrderStatus, UserId};
+use shared::model::{Donations, Money, OrderStatus, PaidOrder, UserId};
 use shared::store::orders::get as show;
 use shared::store::{keys, statistics};
 use shared::usecases::orders::{NewOrder, Statistics, erase_names, record, set_status};
@@ -42,6 +42,24 @@ async fn a_refund_finds_the_next_of_the_top_and_of_the_recent() {
         assert_eq!(top(&shop).await.last(), Some(&next), "{text}");
         assert_sums(&shop.db, &Facts::of_fixture()).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_that_cost_nothing_are_not_shown() {
+    let shop = Shop::open().await;
+    for n in 1..=11 {
+        give(&shop, gift(&format!("o{n}"), n, 100, 1)).await;
+        give(&shop, gift(&format!("free{n}"), n, 0, 0)).await;
+    }
+    // A row of the version before.
+    let free = show(&shop.db, &id("free1")).await.unwrap().unwrap().order;
+    let row = PaidOrder::new(&free, UserId::new(1));
+    shop.put(&keys::paid_order(free.created_at, free.id), &row).await;
+    refund(&shop, "o11").await;
+    let recent = shown(&shop.db).await.recent;
+    assert_eq!(recent.len(), Donations::RECENT);
+    assert!(recent.iter().all(|donation| donation.amount.minor() == 100), "{recent:?}");
+    assert_sums(&shop.db, &Facts::of_fixture()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

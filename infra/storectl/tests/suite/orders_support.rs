@@ -292,5 +292,6 @@ pub fn paid(text: &str, owner: Option<u64>, lines: &[(u64, u32, i64)]) -> NewOrd
         coupon: None,
         gift_card: None,
         created_at: Some(NOW),
+        payment: None,
     }
 }

@@ -2,12 +2,13 @@
 //! stand-in.
 
 use crate::bench::Bench;
-use local::stripe::{Action, KEY, Options, StandIn, start};
+use local::stripe::{Account, Action, Fault, FaultKind, KEY, Options, Received, StandIn, start};
 use serde_json::{Value, json};
 use shared::config::PaymentKeys;
-use shared::model::{InternalId, User, UserId};
+use shared::model::{InternalId, Login, User, UserId};
 use shared::providers::Stripe;
 use shared::store::codec::decode_live;
+use shared::store::connector;
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::keys;
@@ -21,78 +22,101 @@ use std::convert::Infallible;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::Duration;
+use storectl::console::Console;
 use storectl::error::{Exit, Failure};
-use stripe::ApiBase;
+use stripe::{ApiBase, Client, EventKind, SecretKey, WebhookEndpoint};
 
 /// The address of an API.
-const API: &str = "https://api.shop.example";
+pub const API: &str = "https://api.shop.example";
 const WEBHOOK: &str = "https://api.shop.example/payments/webhook/stripe";
 /// A published item of 2.49 with a global limit.
-const ITEM: &str = "211";
+pub const ITEM: &str = "211";
 
 /// A store, and a provider that it can be connected with.
-struct Paying {
-    bench: Bench,
-    stand_in: StandIn,
+pub struct Paying {
+    pub bench: Bench,
+    pub stand_in: StandIn,
 }
 
 impl Paying {
-    async fn open() -> Self {
+    pub async fn open() -> Self {
+        Self::open_with(Vec::new()).await
+    }
+
+    /// A store, and a provider with further accounts.
+    pub async fn open_with(others: Vec<Account>) -> Self {
         let bench = Bench::published().await;
-        let stand_in = start(Options { clock: Arc::clone(&bench.clock) as _, ..Options::default() }).await.unwrap();
+        let stand_in = stand_in(&bench, others).await;
         bench.write("key.txt", &format!("{KEY}\n"));
         Self { bench, stand_in }
     }
 
+    /// The same store with a provider that has none of what was there.
+    pub async fn with_new_stand_in(self, others: Vec<Account>) -> Self {
+        let stand_in = stand_in(&self.bench, others).await;
+        Self { stand_in, ..self }
+    }
+
     /// A connected store with a user who has two units in the cart.
-    async fn connected() -> Self {
+    pub async fn connected() -> Self {
         let paying = Self::open().await;
         paying.ok(&["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API]).await;
-        paying.bench.ok(&["user", "add", "Newt"]).await;
-        paying.bench.ok(&["cart", "add", "Newt", ITEM, "--count", "2"]).await;
+        paying.fill().await;
         paying
     }
 
-    fn path(&self, name: &str) -> String {
+    /// Adds a user with two units in the cart.
+    pub async fn fill(&self) {
+        self.bench.ok(&["user", "add", "Newt"]).await;
+        self.bench.ok(&["cart", "add", "Newt", ITEM, "--count", "2"]).await;
+    }
+
+    pub fn path(&self, name: &str) -> String {
         self.bench.path(name).display().to_string()
     }
 
-    fn line<'a>(arguments: &[&'a str], keys: &'a str, base: &'a str) -> Vec<&'a str> {
+    pub fn line<'a>(arguments: &[&'a str], keys: &'a str, base: &'a str) -> Vec<&'a str> {
         [arguments, &["--payment-keys", keys, "--stripe-api-base", base]].concat()
     }
 
-    async fn ok(&self, arguments: &[&str]) -> Value {
+    pub async fn ok(&self, arguments: &[&str]) -> Value {
+        self.answering(&Console::nobody(), arguments).await
+    }
+
+    /// Runs a command whose questions the console answers; it must succeed.
+    pub async fn answering(&self, console: &Console, arguments: &[&str]) -> Value {
         let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
-        let answer = self.bench.run(&Self::line(arguments, &keys, &base)).await;
+        let answer = self.bench.run_before(console, &Self::line(arguments, &keys, &base)).await;
         let answer = answer.unwrap_or_else(|failure| panic!("{arguments:?}: {failure}"));
         let seen = format!("{}{}", answer.text(), answer.json());
         assert!(!seen.contains(KEY) && !seen.contains("whsec_"), "{seen}");
         answer.json().clone()
     }
 
-    async fn fails(&self, arguments: &[&str]) -> Failure {
+    pub async fn fails(&self, arguments: &[&str]) -> Failure {
         let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
         let failure = self.bench.fails(&Self::line(arguments, &keys, &base)).await;
         assert!(!failure.print(true).contains(KEY), "{failure}");
         failure
     }
 
-    fn keys(&self) -> PaymentKeys {
+    pub fn keys(&self) -> PaymentKeys {
         PaymentKeys::parse(&std::fs::read_to_string(self.bench.path("payment-keys.json")).unwrap()).unwrap()
     }
 
-    fn secrets(&self) -> Vec<String> {
+    pub fn secrets(&self) -> Vec<String> {
         let secrets = self.keys().stripe.unwrap().webhook;
         secrets.iter().map(|secret| secret.expose().to_owned()).collect()
     }
 
     /// Begins a checkout of the user's cart, as the function does.
-    async fn checkout(&self) -> InternalId {
+    pub async fn checkout(&self) -> InternalId {
         let db = &self.bench.db;
         let provider = Stripe::new(self.keys().stripe.unwrap(), ApiBase::parse(&self.stand_in.base_url()).unwrap());
         let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
         let sources = CartSources { db, items: &items, counters: &counters, clock: self.bench.clock.as_ref() };
-        let request = Request { gateway: "Stripe", is_proven: true, has_chat: true };
+        let request =
+            Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address: None };
         let load = || async {
             let key = keys::user(UserId::new(1));
             let user: User = decode_live(&key, db.get(&key, true).await.unwrap().unwrap()).unwrap();
@@ -104,26 +128,42 @@ impl Paying {
     }
 
     /// Begins a checkout, and pays it on the provider's page.
-    async fn paid(&self) -> InternalId {
+    pub async fn paid(&self) -> InternalId {
         let order = self.checkout().await;
         self.stand_in.act(self.stand_in.sessions().last().unwrap(), &Action::Pay).unwrap();
         assert_eq!(self.ok(&["order", "settle", order.as_str()]).await["status"], "PAID");
         order
     }
 
-    async fn doctor(&self, check: &str) -> Value {
+    /// What the doctor found.
+    pub async fn findings(&self) -> Vec<Value> {
         let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
         let answer = self.bench.run(&Self::line(&["doctor"], &keys, &base)).await.unwrap();
-        let findings = answer.json()["findings"].as_array().unwrap().clone();
-        findings.into_iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("{check}"))
+        answer.json()["findings"].as_array().unwrap().clone()
     }
 
-    /// The keys of the refunds that the provider was asked for.
-    fn refunds(&self) -> Vec<String> {
+    /// What one check found.
+    pub async fn doctor(&self, check: &str) -> Value {
+        self.findings().await.into_iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("{check}"))
+    }
+
+    fn client(&self) -> Client {
+        let base = ApiBase::parse(&self.stand_in.base_url()).unwrap();
+        Client::new(outgoing::Client::new(connector::roots()), base, SecretKey::parse(KEY).unwrap())
+    }
+
+    /// The keys of the refunds that the provider was asked for, without the tries of what the key may do.
+    pub fn refunds(&self) -> Vec<String> {
         let received = self.stand_in.received();
-        let refunds = received.into_iter().filter(|received| received.route == "POST /v1/refunds");
+        let tried = ("payment_intent".to_owned(), "pi_none".to_owned());
+        let is_refund = |sent: &Received| sent.route == "POST /v1/refunds" && !sent.parameters.contains(&tried);
+        let refunds = received.into_iter().filter(is_refund);
         refunds.map(|received| received.key.unwrap()).collect()
     }
+}
+
+async fn stand_in(bench: &Bench, others: Vec<Account>) -> StandIn {
+    start(Options { clock: Arc::clone(&bench.clock) as _, others, ..Options::default() }).await.unwrap()
 }
 
 #[tokio::test]
@@ -223,26 +263,63 @@ async fn an_open_order_is_listed_settled_and_refunded_never_above_the_rest() {
         order.as_str()
     );
     let id = order.as_str();
-    let above = paying.fails(&["order", "refund", id, "--amount", "4.99", "--yes"]).await;
-    assert!(above.what.contains("4.98 EUR of the payment are left"), "{above}");
-    let nothing = paying.fails(&["order", "refund", id, "--amount", "0", "--yes"]).await;
+    let above = paying.fails(&["order", "refund", id, "--to", "4.99", "--yes"]).await;
+    assert!(above.what.contains("the payment is 4.98 EUR"), "{above}");
+    let nothing = paying.fails(&["order", "refund", id, "--to", "0", "--yes"]).await;
     assert_eq!(nothing.exit, Exit::Refused);
     let asked = paying.fails(&["order", "refund", id]).await;
     assert_eq!(asked.exit, Exit::Declined);
-    let part = paying.ok(&["order", "refund", id, "--amount", "1.50", "--yes"]).await;
-    assert_eq!((&part["status"], &part["refunded"], &part["amount"]), (&json!("PAID"), &json!(1.5), &json!(1.5)));
+    let part = ["order", "refund", id, "--to", "1.50", "--yes"];
+    for amount in [json!(1.5), json!(0)] {
+        let part = paying.ok(&part).await;
+        assert_eq!((&part["status"], &part["refunded"], &part["amount"]), (&json!("PAID"), &json!(1.5), &amount));
+    }
     assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
     // Another part, in the provider's dashboard.
     paying.stand_in.act(&session, &Action::Refund(Some(100))).unwrap();
-    let above = paying.fails(&["order", "refund", id, "--amount", "2.49", "--yes"]).await;
-    assert!(above.what.contains("2.48 EUR of the payment are left"), "{above}");
-    let rest = paying.ok(&["order", "refund", id, "--yes"]).await;
-    assert_eq!((&rest["status"], &rest["amount"]), (&json!("REFUNDED"), &json!(2.48)));
-    assert_eq!(rest["refunded"], json!(4.98), "all of it, whatever its parts were");
-    assert_eq!(paying.refunds(), [format!("refund-{id}-0"), format!("refund-{id}-250")]);
-    let twice = paying.fails(&["order", "refund", id, "--yes"]).await;
-    assert!(twice.what.contains("REFUNDED"), "{twice}");
+    let below = paying.fails(&part).await;
+    assert!(below.what.contains("2.50 EUR are refunded already"), "{below}");
+    for amount in [json!(2.48), json!(0)] {
+        let rest = paying.ok(&["order", "refund", id, "--yes"]).await;
+        assert_eq!((&rest["status"], &rest["amount"]), (&json!("REFUNDED"), &amount));
+        assert_eq!(rest["refunded"], json!(4.98), "all of it, whatever its parts were");
+    }
+    assert_eq!(paying.refunds(), [format!("refund-{id}-1"), format!("refund-{id}-2")]);
     assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
+}
+
+#[tokio::test]
+async fn connecting_again_brings_the_events_of_the_endpoint_up_to_date() {
+    let paying = Paying::connected().await;
+    let (client, secrets) = (paying.client(), paying.secrets());
+    let endpoint = client.send(&WebhookEndpoint::list()).await.unwrap().data.remove(0);
+    let before = [EventKind::SessionCompleted, EventKind::Other("invoice.paid".to_owned())];
+    client.send(&WebhookEndpoint::update(&endpoint.id, &before)).await.unwrap();
+    let problem = paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["endpoints"][0]["problem"].clone();
+    assert!(problem.as_str().unwrap().contains("is not sent") && problem.as_str().unwrap().contains("refund.failed"));
+    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
+    let updated = paying.ok(&connect).await;
+    assert!(updated["added_events"].as_str().unwrap().contains("refund.failed"), "{updated}");
+    assert_eq!((&updated["created"], paying.secrets()), (&Value::Null, secrets));
+    let after = client.send(&WebhookEndpoint::list()).await.unwrap().data.remove(0);
+    assert_eq!((&after.id, after.enabled_events.len()), (&endpoint.id, EventKind::ALL.len() + 1));
+    assert_eq!(paying.ok(&connect).await["added_events"], Value::Null);
+}
+
+#[tokio::test]
+async fn rights_that_the_key_lacks_are_named() {
+    let paying = Paying::open().await;
+    for path in ["/v1/refunds", "/v1/events"] {
+        paying.stand_in.inject(Fault::before(FaultKind::Status(403)).on(path));
+    }
+    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
+    let refused = paying.fails(&connect).await;
+    assert_eq!((refused.exit, &*refused.what), (Exit::Denied, "The key lacks rights: Refunds write, Events read."));
+    assert!(!paying.bench.path("payment-keys.json").exists());
+    paying.ok(&connect).await;
+    assert_eq!(paying.doctor("payment key").await["state"], "ok");
+    paying.stand_in.inject(Fault::before(FaultKind::Status(403)).on("/v1/disputes"));
+    assert_eq!(paying.doctor("payment key").await["said"], "it lacks rights: Disputes read");
 }
 
 #[tokio::test]
@@ -254,8 +331,7 @@ async fn a_cancelled_checkout_cannot_be_paid_and_holds_nothing() {
     assert_eq!((&cancelled["status"], &cancelled["held"]), (&json!("CANCELLED"), &json!(false)));
     assert!(paying.stand_in.act(&paying.stand_in.sessions()[0], &Action::Pay).is_err());
     assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
-    let again = paying.fails(&["order", "cancel", order.as_str()]).await;
-    assert!(again.what.contains("CANCELLED"), "{again}");
+    assert_eq!(paying.ok(&["order", "cancel", order.as_str()]).await["status"], "CANCELLED", "nothing is left to do");
     let paid = paying.paid().await;
     let late = paying.fails(&["order", "cancel", paid.as_str()]).await;
     assert!(late.what.contains("PAID"), "{late}");

@@ -1,12 +1,13 @@
 //! `token`, `revoke` and `user`.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, copy, sample};
 use http::{Method, StatusCode};
 use shared::clock::{Clock, SystemClock};
 use shared::model::{Money, User, UserId, UserName};
 use shared::store::codec::encode_live;
 use shared::store::keys;
 use shared::store::names::{self, Created};
+use std::path::Path;
 use std::time::Duration;
 use storectl::error::Exit;
 use tests::{NOW, TestStore};
@@ -60,6 +61,31 @@ async fn a_revocation_that_is_dated_ahead_is_not_taken_back_by_another() {
     let before = after(&bench.ok(&["user", "show", "Grimble"]).await["user"]);
     assert_eq!(bench.fails(&["token", "Grimble"]).await.exit, Exit::Refused);
     assert!(after(&bench.ok(&["revoke", "Grimble"]).await) > before);
+}
+
+#[tokio::test]
+async fn a_revocation_says_what_helps_where_a_name_is_enough_to_log_in() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    let login = async || bench.api(Method::POST, "/auth/username", None, r#"{"username":"Newt"}"#).await.0;
+    let by_name = bench.run(&["revoke", "Newt"]).await.unwrap();
+    // Revocations are by the database's clock, and the test's functions must not be behind it.
+    bench.clock.advance(Duration::from_hours(10 * 365 * 24));
+    assert_eq!(by_name.json()["can_log_in_by_name"], true);
+    assert!(by_name.text().contains("storectl ban Newt"), "{}", by_name.text());
+    assert_eq!(login().await, StatusCode::OK, "as it says");
+    bench.ok(&["ban", "Newt"]).await;
+    assert_eq!(login().await, StatusCode::FORBIDDEN);
+    bench.ok(&["unban", "Newt"]).await;
+    let files = bench.path("store");
+    copy(Path::new(&sample()), &files);
+    let text = std::fs::read_to_string(files.join("store.yaml")).unwrap();
+    assert!(text.contains("auth_type: username"));
+    bench.write("store/store.yaml", &text.replace("auth_type: username", "auth_type: ingame"));
+    bench.ok(&["publish", &files.display().to_string(), "--yes"]).await;
+    let in_game = bench.run(&["revoke", "Newt"]).await.unwrap();
+    assert_eq!(in_game.json()["can_log_in_by_name"], false);
+    assert_eq!((in_game.text().lines().count(), login().await), (1, StatusCode::FORBIDDEN));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::model::{ActiveVersion, Cart, Code, ItemId, Items, Ledger, Money, Sold, User, UserId};
 use crate::rules::add_line::CartInputs;
 use crate::rules::cart::{PricedLine, price_lines};
-use crate::rules::checkout::{release_code, release_units};
+use crate::rules::held::{release_code, release_units};
 use crate::store::counters::Counters;
 use crate::store::items::ItemCache;
 use crate::store::keys::{self, Key};

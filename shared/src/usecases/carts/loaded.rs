@@ -1,9 +1,9 @@
 //! A cart with everything that its price depends on.
 
 use super::context::{CartContext, CartItems, CartSources};
-use crate::model::{Code, ItemId, Referral};
+use crate::model::{Code, ItemId, Money, Referral};
 use crate::rules::cart::PricedLine;
-use crate::rules::code::{Applied, CodeRefusal, judge};
+use crate::rules::code::{Applied, AppliedCodes, CodeInputs, CodeRefusal, judge};
 use crate::rules::referral::in_force;
 use crate::store::keys::{self, Key};
 use crate::store::{StoreError, codes};
@@ -15,12 +15,32 @@ pub struct LoadedCart {
     pub context: CartContext,
     /// The items of its lines.
     pub items: CartItems,
-    /// The code on the cart, if it is still the one that was applied.
-    code: Option<Code>,
-    /// How often the user used it.
+    /// The coupon on the cart, if it is still the one that was applied.
+    coupon: Option<Code>,
+    /// How often the user used the coupon.
     uses: u32,
+    /// The gift card on the cart, if it is still the one that was applied.
+    gift_card: Option<Code>,
     /// The referral code on the cart, in force or not.
     referral: Option<Referral>,
+}
+
+/// The codes on a cart, each as it applies or why it counts as not applied; `None` if there is none.
+#[derive(Debug)]
+pub struct CodesOnCart<'a> {
+    /// The coupon.
+    pub coupon: Option<Result<Applied<'a>, CodeRefusal>>,
+    /// The gift card.
+    pub gift_card: Option<Result<Applied<'a>, CodeRefusal>>,
+}
+
+impl<'a> CodesOnCart<'a> {
+    /// Those that apply.
+    #[must_use]
+    pub fn applied(self) -> AppliedCodes<'a> {
+        let applied = |code: Option<Result<Applied<'a>, CodeRefusal>>| code.and_then(Result::ok);
+        AppliedCodes { coupon: applied(self.coupon), gift_card: applied(self.gift_card) }
+    }
 }
 
 impl LoadedCart {
@@ -46,23 +66,38 @@ impl LoadedCart {
         also: Option<ItemId>,
         more: impl IntoIterator<Item = Key>,
     ) -> Result<Self, StoreError> {
-        let (on_cart, owner) = (context.cart.code.iter(), context.user);
-        let code_keys = on_cart.flat_map(|on_cart| [keys::code(&on_cart.code), keys::code_use(&on_cart.code, owner)]);
-        let referral_keys = context.cart.referral.iter().map(keys::referral);
-        let mut items = context.load_items(sources, also, code_keys.chain(referral_keys).chain(more)).await?;
-        let (code, uses) = match &context.cart.code {
-            Some(on_cart) => {
-                let code = codes::take(&mut items.rows, &on_cart.code)?.filter(|code| code.id() == on_cart.id);
-                let uses = codes::take_uses(&mut items.rows, &on_cart.code, owner)?;
-                context.usable(code, uses)
+        let (cart, owner) = (&context.cart, context.user);
+        let coupon_keys = cart.coupon.iter().flat_map(|on| [keys::code(&on.code), keys::code_use(&on.code, owner)]);
+        let card_keys = cart.gift_card.iter().map(|on| keys::code(&on.code));
+        let referral_keys = cart.referral.iter().map(keys::referral);
+        let wanted = coupon_keys.chain(card_keys).chain(referral_keys).chain(more);
+        let mut items = context.load_items(sources, also, wanted).await?;
+        let rows = &mut items.rows;
+        let (coupon, uses) = match &cart.coupon {
+            Some(on) => {
+                let coupon = codes::take(rows, &on.code)?.filter(|code| code.id() == on.id);
+                context.usable(coupon, codes::take_uses(rows, &on.code, owner)?)
             }
             None => (None, 0),
         };
-        let referral = match &context.cart.referral {
-            Some(text) => codes::take_referral(&mut items.rows, text)?,
+        let gift_card = match &cart.gift_card {
+            Some(on) => context.usable(codes::take(rows, &on.code)?.filter(|code| code.id() == on.id), 0).0,
             None => None,
         };
-        Ok(Self { context, items, code, uses, referral })
+        let referral = match &cart.referral {
+            Some(text) => codes::take_referral(rows, text)?,
+            None => None,
+        };
+        Ok(Self { context, items, coupon, uses, gift_card, referral })
+    }
+
+    /// Reads the items of a cart and none of the codes on it: none counts as applied.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they can be neither read nor decoded.
+    pub async fn load_without_codes(sources: &CartSources<'_>, context: CartContext) -> Result<Self, StoreError> {
+        let items = context.load_items(sources, None, []).await?;
+        Ok(Self { context, items, coupon: None, uses: 0, gift_card: None, referral: None })
     }
 
     /// The priced lines, in the order of the cart.
@@ -71,18 +106,34 @@ impl LoadedCart {
         self.items.price(&self.context.cart, &self.context.ledger)
     }
 
-    /// The code on the cart, if it is known and still the one that was applied.
+    /// The coupon on the cart, if it is known and still the one that was applied.
     #[must_use]
-    pub const fn code(&self) -> Option<&Code> {
-        self.code.as_ref()
+    pub const fn coupon(&self) -> Option<&Code> {
+        self.coupon.as_ref()
     }
 
-    /// What the code on the cart takes off at `now`.
-    ///
-    /// # Errors
-    /// [`CodeRefusal`] if it counts as not applied.
-    pub fn applied(&self, lines: &[PricedLine<'_>], now: i64) -> Result<Applied<'_>, CodeRefusal> {
-        judge(self.code.as_ref(), self.uses, lines, now)
+    /// The gift card on the cart, if it is known and still the one that was applied.
+    #[must_use]
+    pub const fn gift_card(&self) -> Option<&Code> {
+        self.gift_card.as_ref()
+    }
+
+    /// What a code's effect on the cart depends on, if its coupon takes off `coupon_sum`.
+    #[must_use]
+    pub fn code_inputs<'a>(&self, lines: &'a [PricedLine<'a>], coupon_sum: Money) -> CodeInputs<'a> {
+        CodeInputs { lines, coupon_sum, least: self.context.active.config.payments.least }
+    }
+
+    /// What the codes on the cart take off at `now`.
+    #[must_use]
+    pub fn codes(&self, lines: &[PricedLine<'_>], now: i64) -> CodesOnCart<'_> {
+        let cart = &self.context.cart;
+        let inputs = |coupon_sum: Money| self.code_inputs(lines, coupon_sum);
+        let coupon = || judge(self.coupon.as_ref(), self.uses, inputs(Money::ZERO), now);
+        let coupon = cart.coupon.as_ref().map(|_| coupon());
+        let coupon_sum = coupon.as_ref().and_then(|coupon| coupon.as_ref().ok()).map_or(Money::ZERO, |on| on.sum);
+        let gift_card = || judge(self.gift_card.as_ref(), 0, inputs(coupon_sum), now);
+        CodesOnCart { gift_card: cart.gift_card.as_ref().map(|_| gift_card()), coupon }
     }
 
     /// The referral code on the cart, if it is in force.

@@ -9,4 +9,4 @@ mod loaded;
 pub use context::{CartContext, CartItems, CartSources, drop_unpublished};
 pub use edit::{Attempt, EditError, edit};
 pub use lines::{Added, LineError, add_line, change_line};
-pub use loaded::LoadedCart;
+pub use loaded::{CodesOnCart, LoadedCart};

@@ -1,32 +1,26 @@
 //! Beginning a checkout.
 
+use super::draft::{inputs, order, with_checkout};
 use super::existing::{Existing, resume};
-use super::hold::{self, HoldError, Recipient, Recipients};
+use super::hold::{self, Recipient, Recipients};
 use super::provider::{Provider, ProviderError};
 use super::settle::{SettleError, complete, open_session};
-use super::take::{Took, keep, left_to_sweep, settle_take, take_back, take_units};
-use crate::model::{
-    Cart, Code, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, Payments, ProviderCheckout, UserId,
-};
-use crate::rules::cart::{PricedLine, sums};
-use crate::rules::checkout::{CheckoutRefusal, Payer, Sale, sale};
+use super::take::{keep, left_to_sweep};
+use super::write::{Begun, Place, has_limited, write};
+use crate::model::{Cart, ChatId, InternalId, Login, Money, OrderStatus, ProviderAccount};
+use crate::rules::cart::PricedLine;
+use crate::rules::checkout::{CheckoutRefusal, Payer, sale};
+use crate::rules::code::AppliedCodes;
 use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
 use crate::store::takes::Take;
 use crate::store::transaction::{Sent, send, send_patiently};
-use crate::store::{StoreError, backoff, carts, keys, orders, read_live};
+use crate::store::{StoreError, backoff, carts, orders};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
-use crate::usecases::orders::inputs::OrderInputs;
+use crate::usecases::orders::next_number;
 use crate::usecases::orders::refusal::{OrderRefusal, Write};
-use crate::usecases::orders::{new_internal_id, next_number};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-/// How many seconds longer than it is promised a checkout is open, so that a slow request is not too late.
-const MARGIN: i64 = 300;
-/// The fewest minutes that a checkout is open: less is refused by providers.
-const LEAST_MINUTES: i64 = 30;
-/// How many seconds after its end the sweep looks at a checkout.
-const GRACE: i64 = 60;
 /// How often a cart that keeps changing is read again.
 const ROUNDS: u32 = 8;
 
@@ -35,10 +29,14 @@ const ROUNDS: u32 = 8;
 pub struct Request<'a> {
     /// The name of the payment method.
     pub gateway: &'a str,
-    /// Whether the token proves more than a name (rules.md, "Tokens").
-    pub is_proven: bool,
-    /// Whether the buyer has completed the chat login.
-    pub has_chat: bool,
+    /// The login that asks (rules.md, "Logins").
+    pub login: Login,
+    /// The chat account whose login was completed, if the buyer may use it (rules.md, "Chat login").
+    pub chat: Option<&'a ChatId>,
+    /// Whether the buyer has agreed to the terms and the privacy policy with this request.
+    pub has_consented: bool,
+    /// The client's address, whose open checkouts with limited items are counted; `None` for an operator.
+    pub address: Option<&'a str>,
 }
 
 /// A checkout that the buyer can pay.
@@ -59,11 +57,17 @@ pub enum CreateError<E> {
     /// The cart cannot be paid as it is.
     #[error(transparent)]
     Refused(#[from] CheckoutRefusal),
-    /// The code on the cart no longer applies. It has been removed.
+    /// A code on the cart no longer applies. It has been removed.
     #[error("The code on your cart no longer applies and was removed.")]
     CodeRemoved {
         /// What the cart costs without it.
         total: Money,
+    },
+    /// The gift card on the cart was entered by another login.
+    #[error("The gift card {masked} was entered by another login.")]
+    CardOfAnotherLogin {
+        /// Its text, as such a login is shown it.
+        masked: String,
     },
     /// The last payment has not ended.
     #[error("Your last payment is being processed.")]
@@ -71,6 +75,12 @@ pub enum CreateError<E> {
     /// The provider.
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// The address has too many open checkouts with limited items.
+    #[error("too many open checkouts with limited items")]
+    TooManyOpen {
+        /// Seconds until one of them no longer counts.
+        retry_seconds: u64,
+    },
     /// Other writes kept changing the same items.
     #[error("other writes kept changing the same items; nothing was held")]
     Conflict,
@@ -107,7 +117,7 @@ where
             }
         };
         if let Some(open) = &context.cart.checkout {
-            match resume(sources, provider, open, context.cart.version, context.user).await? {
+            match resume(sources, provider, open, &context.cart, request.login).await? {
                 Existing::Open(checkout) => return Ok(checkout),
                 Existing::Processing => return Err(CreateError::Processing),
                 Existing::Paid => {
@@ -117,7 +127,7 @@ where
                 Existing::Ended => continue,
             }
         }
-        let begun = match (begin(sources, request, context).await, &paid) {
+        let begun = match (begin(sources, provider.account(), request, context).await, &paid) {
             // All that was in the cart is paid. The buyer may not have seen the response.
             (Err(CreateError::Refused(CheckoutRefusal::Empty)), Some(order)) => {
                 return Ok(Checkout { order: order.clone(), url: None });
@@ -148,6 +158,7 @@ async fn kept(sources: &CartSources<'_>, take: Option<Take>) {
 /// Judges the cart and holds what it sells. `None` if it has changed meanwhile.
 async fn begin<E>(
     sources: &CartSources<'_>,
+    account: ProviderAccount,
     request: Request<'_>,
     context: CartContext,
 ) -> Result<Option<(StoredOrder, Option<Take>)>, CreateError<E>> {
@@ -157,79 +168,49 @@ async fn begin<E>(
     let loaded = LoadedCart::load_with(sources, context, None, names.values().map(Recipient::key));
     let (loaded, number) = tokio::join!(loaded, next_number(sources.db));
     let mut loaded = loaded?;
-    let names = found(names, &mut loaded)?;
+    let mut names = found(names, &mut loaded)?;
     let lines = loaded.lines();
-    let applied = match (&loaded.context.cart.code, loaded.applied(&lines, now)) {
-        (None, _) => None,
-        (Some(_), Ok(applied)) => Some(applied),
-        (Some(_), Err(_)) => return remove_code(sources, &loaded, &lines).await,
-    };
+    let on_cart = loaded.codes(&lines, now);
+    let is_refused = |code: Option<bool>| code == Some(false);
+    let coupon_ends = is_refused(on_cart.coupon.as_ref().map(Result::is_ok));
+    let card_ends = is_refused(on_cart.gift_card.as_ref().map(Result::is_ok));
+    let codes = on_cart.applied();
+    if coupon_ends || card_ends {
+        let mut cart = loaded.context.cart.clone();
+        cart.coupon.take_if(|_| coupon_ends);
+        cart.gift_card.take_if(|_| card_ends);
+        return write_without_code(sources, &cart, codes.to_pay(&lines)).await;
+    }
+    if let Some(masked) = card_of_another(&loaded.context.cart, &codes, request.login) {
+        return Err(CreateError::CardOfAnotherLogin { masked });
+    }
     let payer = Payer {
-        is_proven: request.is_proven,
-        has_chat: request.has_chat,
+        is_proven: request.login.is_proven(),
+        has_chat: request.chat.is_some(),
         virtual_currency: loaded.context.virtual_currency,
     };
-    let sale = sale(&lines, applied.as_ref(), &payments, payer)?;
-    let order = order(sale, &loaded, request, &names, number?, now)?;
+    let sale = sale(&lines, &codes, &payments, payer)?;
+    let is_limited = has_limited(&lines);
+    let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
+    let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, now)?;
+    let order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
     let inputs = inputs(&loaded, &lines, &names);
-    let cart = &loaded.context.cart;
-    let (sent, take) =
-        write(sources, &order, cart, &inputs, now, |take| hold::writes(&order, cart, &lines, &names, &inputs, take))
-            .await?;
-    match sent {
-        Sent::Written => Ok(Some((order, take))),
-        Sent::Conflict => Ok(None),
-        Sent::Refused(refusal) => refused(refusal, &lines),
+    let CartContext { cart, ledger, .. } = &loaded.context;
+    hold::read_ledgers(sources.db, &lines, &mut names).await?;
+    let place = Place::of(&order, &lines, request.address);
+    let writes = |take: Option<&Take>| hold::writes(&order, cart, ledger, &lines, &names, &inputs, take);
+    match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await? {
+        Begun::Written(take) => Ok(Some((order, take))),
+        Begun::Conflict => Ok(None),
+        Begun::Refused(refusal) => refused(refusal, &lines),
+        Begun::TooManyOpen { retry_seconds } => Err(CreateError::TooManyOpen { retry_seconds }),
     }
-}
-
-/// Counts the units of an order that holds them, and sends the writes of the order. If they are refused, the units are
-/// taken back.
-async fn write(
-    sources: &CartSources<'_>,
-    order: &StoredOrder,
-    cart: &Cart,
-    inputs: &OrderInputs,
-    now: i64,
-    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Write>, HoldError>,
-) -> Result<(Sent<OrderRefusal>, Option<Take>), StoreError> {
-    let mut take = None;
-    if order.effects.held {
-        match take_units(sources.db, order, inputs, now).await? {
-            Took::All(taken) => take = Some(taken),
-            Took::Refused(refusal) => {
-                // Another request of the same buyer may have taken them.
-                let current: Option<Cart> = read_live(sources.db, &keys::cart(cart.user)).await?;
-                let is_same = current.is_none_or(|current| current.version == cart.version);
-                return Ok((if is_same { Sent::Refused(refusal) } else { Sent::Conflict }, None));
-            }
-            Took::Conflict => return Ok((Sent::Conflict, None)),
-        }
-    }
-    let sent = match writes(take.as_ref()) {
-        Ok(writes) => match send_patiently(sources.db, writes).await {
-            Ok(sent) => sent,
-            Err(error) => {
-                if let Some(take) = &take {
-                    // It is not known whether the order is written.
-                    left_to_sweep(take, settle_take(sources.db, take).await);
-                }
-                return Err(error);
-            }
-        },
-        Err(HoldError::Refused(refusal)) => Sent::Refused(refusal),
-        Err(HoldError::Store(error)) => return Err(error),
-    };
-    if let Some(take) = take.as_ref().filter(|_| sent != Sent::Written) {
-        take_back(sources.db, take).await?;
-    }
-    Ok((sent, take))
 }
 
 /// The players that gifts in the cart are for.
 fn recipients(context: &CartContext) -> Recipients {
     let names = context.cart.lines.iter().filter_map(|line| line.gift_to.as_ref());
-    names.map(|name| (name.key().to_string(), Recipient { name: name.clone(), user: None })).collect()
+    names.map(|name| (name.key().to_string(), Recipient { name: name.clone(), user: None, ledger: None })).collect()
 }
 
 /// The recipients with their accounts.
@@ -242,95 +223,29 @@ fn found(mut recipients: Recipients, loaded: &mut LoadedCart) -> Result<Recipien
     Ok(recipients)
 }
 
-/// The order of a sale. Everything that the provider is sent is in it.
-fn order(
-    sale: Sale,
-    loaded: &LoadedCart,
-    request: Request<'_>,
-    recipients: &Recipients,
-    number: OrderNumber,
-    now: i64,
-) -> Result<StoredOrder, StoreError> {
-    let config = &loaded.context.active.config;
-    let payments: &Payments = &config.payments;
-    let minutes = i64::from(payments.hold_minutes).max(LEAST_MINUTES);
-    let expires_at = now.saturating_add(minutes * 60).saturating_add(MARGIN);
-    let mut lines = sale.lines;
-    for line in &mut lines {
-        let name = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
-        line.recipient = name.and_then(|name| recipients.get(&name.key().to_string())).and_then(|found| found.user);
-    }
-    let order = Order {
-        id: number,
-        internal_id: new_internal_id().ok_or_else(|| StoreError::unavailable("getrandom"))?,
-        price: sale.price,
-        currency: payments.currency.clone(),
-        digits: Some(config.digits),
-        status: OrderStatus::Pending,
-        gateway: request.gateway.to_owned(),
-        created_at: now,
-        owner: Some(loaded.context.user),
-        lines,
-    };
-    let provider = ProviderCheckout {
-        session: None,
-        url: None,
-        intent: None,
-        expires_at,
-        storefront: config.storefront_url.clone(),
-        delayed: payments.delayed,
-        asked_at: None,
-    };
-    let effects = OrderEffects {
-        recorded_as: Some(OrderStatus::Pending),
-        coupon: sale.coupon,
-        gift_card: sale.gift_card,
-        counted: Some(false),
-        virtual_currency: sale.virtual_currency,
-        // What costs nothing is paid at once.
-        held: payments.hold_minutes > 0 || sale.price == Money::ZERO,
-        provider: Some(provider),
-        due: Some(expires_at.saturating_add(GRACE)),
-        ..OrderEffects::default()
-    };
-    Ok(StoredOrder { order, effects })
-}
-
-/// What the order's effects depend on. It has all been read for the cart.
-fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: &Recipients) -> OrderInputs {
-    let code = |is_kind: fn(&Code) -> bool| loaded.code().filter(|code| is_kind(code)).cloned();
-    let accounts = recipients.values().filter_map(|recipient| recipient.user);
-    OrderInputs {
-        stored: None,
-        users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
-        ledgers: BTreeSet::new(),
-        items: lines.iter().map(|line| (line.item().id, line.published.clone())).collect(),
-        counted: BTreeSet::new(),
-        coupon: code(|code| matches!(code, Code::Coupon(_))),
-        has_use: false,
-        gift_card: code(|code| matches!(code, Code::Gift(_))),
-        checkout: None,
-    }
-}
-
-/// Removes a code that no longer applies from the cart, so that the buyer pays only what was shown.
-async fn remove_code<T, E>(
+/// Writes the cart without a code that no longer applies, so that the buyer pays only what was shown.
+async fn write_without_code<T, E>(
     sources: &CartSources<'_>,
-    loaded: &LoadedCart,
-    lines: &[PricedLine<'_>],
+    cart: &Cart,
+    total: Money,
 ) -> Result<Option<T>, CreateError<E>> {
-    let cart = Cart { code: None, ..loaded.context.cart.clone() };
-    let write: Write = carts::write(&cart)?;
+    let write: Write = carts::write(cart)?;
     match send(sources.db, vec![write]).await? {
-        Sent::Written => Err(CreateError::CodeRemoved { total: sums(lines).clear_price }),
+        Sent::Written => Err(CreateError::CodeRemoved { total }),
         Sent::Conflict | Sent::Refused(_) => Ok(None),
     }
 }
 
+/// The gift card that would pay although another login entered it, as this login is shown it.
+fn card_of_another(cart: &Cart, codes: &AppliedCodes<'_>, login: Login) -> Option<String> {
+    let applied = cart.gift_card.as_ref().filter(|_| codes.gift_sum() > Money::ZERO)?;
+    (!login.may_use_card_of(applied.login)).then(|| applied.code.masked())
+}
+
 /// The buyer's refusal for a refusal of the transaction. A code that was used up meanwhile is checked again.
 fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Option<T>, CreateError<E>> {
-    let name =
-        |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, |line| line.item().name.clone());
+    let name_of = |line: &PricedLine<'_>| line.item().name.clone();
+    let name = |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, name_of);
     Err(CreateError::Refused(match refusal {
         OrderRefusal::GlobalLimit { item, .. } => CheckoutRefusal::SoldOut { name: name(item) },
         OrderRefusal::UserLimit { item, .. } | OrderRefusal::Owned { item } => {
@@ -339,6 +254,10 @@ fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Opti
         OrderRefusal::Recipient { item } => CheckoutRefusal::Recipient { name: name(item) },
         OrderRefusal::Banned => CheckoutRefusal::Banned,
         OrderRefusal::VirtualCurrency => CheckoutRefusal::VirtualCurrency,
+        OrderRefusal::Chat => {
+            let needs_chat = |line: &&PricedLine<'_>| line.item().needs_chat;
+            CheckoutRefusal::NoChat { name: lines.iter().find(needs_chat).map_or_else(String::new, name_of) }
+        }
         OrderRefusal::UnknownCoupon
         | OrderRefusal::UnknownGiftCard
         | OrderRefusal::CouponUsedUp

@@ -2,9 +2,10 @@
 
 use super::create::{Checkout, open};
 use super::follow_up::follow_up;
-use super::provider::Provider;
+use super::gone::{EndsGone, or_gone};
+use super::provider::{Provider, ProviderError};
 use super::settle::{SettleError, Settled, end};
-use crate::model::{OpenCheckout, OrderStatus, UserId};
+use crate::model::{Cart, Login, OpenCheckout, OrderStatus, UserId};
 use crate::store::orders;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, carts};
@@ -23,35 +24,49 @@ pub(super) enum Existing {
     Ended,
 }
 
-/// Finds the checkout that a cart remembers. If the cart has changed since, that checkout is ended first.
+/// Finds the checkout that a cart remembers. If the cart has changed since, or another login began it, that checkout is
+/// ended first.
 pub(super) async fn resume<P: Provider>(
     sources: &CartSources<'_>,
     provider: &P,
     remembered: &OpenCheckout,
-    version: u64,
-    user: UserId,
+    cart: &Cart,
+    login: Login,
 ) -> Result<Existing, SettleError> {
+    let user = cart.user;
     let Some(stored) = orders::get(sources.db, &remembered.order).await? else {
         forget(sources.db, user, remembered).await?;
         return Ok(Existing::Ended);
     };
     match stored.order.status {
-        OrderStatus::Pending if remembered.version == version && stored.is_open(sources.clock.seconds()) => {
+        OrderStatus::Pending
+            if remembered.version == cart.version
+                // One that was stored without a login is of no login by name.
+                && stored.effects.login.unwrap_or_default() == login
+                && stored.is_open(sources.clock.seconds()) =>
+        {
             let url = stored.effects.provider.as_ref().and_then(|provider| provider.url.clone());
             let checkout = match url {
                 Some(url) => Checkout { order: remembered.order.clone(), url: Some(url) },
-                None => open(sources, provider, &stored).await?,
+                None => match open(sources, provider, &stored).await {
+                    Err(SettleError::Provider(ProviderError::NoCheckout(_))) => return Ok(Existing::Processing),
+                    opened => opened?,
+                },
             };
             Ok(Existing::Open(checkout))
         }
-        OrderStatus::Pending => Ok(match end(sources.db, sources.clock, provider, &stored).await? {
-            Settled::Open => Existing::Processing,
-            Settled::Changed | Settled::Unchanged => {
-                let stored = orders::get(sources.db, &remembered.order).await?;
-                let is_paid = stored.is_some_and(|stored| stored.order.status == OrderStatus::Paid);
-                if is_paid { Existing::Paid } else { Existing::Ended }
-            }
-        }),
+        OrderStatus::Pending => {
+            let ended = end(sources.db, sources.clock, provider, &stored).await;
+            let ended = or_gone(sources.db, sources.clock, provider, &stored, ended, EndsGone::Later).await;
+            Ok(match ended? {
+                Settled::Open | Settled::Gone => Existing::Processing,
+                Settled::Changed | Settled::Unchanged => {
+                    let stored = orders::get(sources.db, &remembered.order).await?;
+                    let is_paid = stored.is_some_and(|stored| stored.order.status == OrderStatus::Paid);
+                    if is_paid { Existing::Paid } else { Existing::Ended }
+                }
+            })
+        }
         OrderStatus::Paid => {
             follow_up(sources.db, &remembered.order).await?;
             Ok(Existing::Paid)

@@ -1,13 +1,14 @@
 //! The transaction with which a checkout begins: it holds what is sold, writes the order and marks the cart.
 
-use crate::model::{Cart, Held, OpenCheckout, PlayerName, UserId};
+use crate::model::{Cart, Held, Ledger, OpenCheckout, PlayerName, UserId};
 use crate::rules::cart::PricedLine;
-use crate::rules::checkout::{Beneficiary, MayOwn, held, may_own};
+use crate::rules::checkout::{Beneficiary, MayOwn, may_own};
+use crate::rules::held::held;
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
 use crate::store::takes::Take;
 use crate::store::unfinished::Unfinished;
-use crate::store::{StoreError, carts, ledgers};
+use crate::store::{Db, StoreError, carts, chat, ledgers};
 use crate::usecases::orders::effects::{spent, take_codes, users_exist};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Limit, OrderRefusal, OwnedLimit, Write};
@@ -20,6 +21,8 @@ pub(super) struct Recipient {
     pub(super) name: PlayerName,
     /// The account, if there is one.
     pub(super) user: Option<UserId>,
+    /// What the account owns; read only if it is too much for one condition.
+    pub(super) ledger: Option<Ledger>,
 }
 
 impl Recipient {
@@ -43,10 +46,38 @@ pub(super) enum HoldError {
     Store(#[from] StoreError),
 }
 
-/// The writes with which a checkout begins. `cart` is as it was read, `take` the units that are counted already.
+/// Reads what recipients own if there is more to compare than one condition can.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded.
+pub(super) async fn read_ledgers(
+    db: &Db,
+    lines: &[PricedLine<'_>],
+    recipients: &mut Recipients,
+) -> Result<(), StoreError> {
+    let large = may_own(lines).into_iter().filter(|(_, limits)| limits.len() > ledgers::AT_ONCE);
+    let user = |(who, _)| match who {
+        Beneficiary::Buyer => None,
+        Beneficiary::Player(name) => recipients.get(&name)?.user,
+    };
+    let users: Vec<UserId> = large.filter_map(user).collect();
+    if users.is_empty() {
+        return Ok(());
+    }
+    let mut rows = db.batch_get(users.iter().map(|user| keys::ledger(*user)).collect()).await?;
+    for recipient in recipients.values_mut() {
+        let user = recipient.user.filter(|user| users.contains(user));
+        recipient.ledger = user.map(|user| ledgers::take(&mut rows, user)).transpose()?;
+    }
+    Ok(())
+}
+
+/// The writes with which a checkout begins. `cart` and the buyer's `ledger` are as they were read, `take` the units that
+/// are counted already.
 pub(super) fn writes(
     order: &StoredOrder,
     cart: &Cart,
+    ledger: &Ledger,
     lines: &[PricedLine<'_>],
     recipients: &Recipients,
     inputs: &OrderInputs,
@@ -63,14 +94,20 @@ pub(super) fn writes(
     }
     writes.extend(users_exist(inputs, written));
     for (who, limits) in may_own(lines) {
-        let (user, is_buyer) = match &who {
-            Beneficiary::Buyer => (order.order.owner, true),
-            Beneficiary::Player(name) => (recipients.get(name).and_then(|recipient| recipient.user), false),
+        let (user, read, is_buyer) = match &who {
+            Beneficiary::Buyer => (order.order.owner, Some(ledger), true),
+            Beneficiary::Player(name) => {
+                let recipient = recipients.get(name);
+                let read = recipient.and_then(|recipient| recipient.ledger.as_ref());
+                (recipient.and_then(|recipient| recipient.user), read, false)
+            }
         };
-        writes.extend(user.map(|user| ownership(user, &limits, is_buyer)));
+        writes.extend(user.map(|user| ownership(user, &limits, read, is_buyer)).transpose()?);
     }
     let bans = recipients.values().map(|recipient| keys::ban(recipient.name.key()));
     writes.extend(bans.map(|ban| Write::check(ban).only_if_absent().guarded_by(Limit::Ban)));
+    let chat = order.effects.chat.as_ref().zip(order.order.owner);
+    writes.extend(chat.map(|(id, user)| chat::claim(id, user, order.order.created_at).guarded_by(Limit::Chat)));
     Ok(writes)
 }
 
@@ -83,14 +120,20 @@ fn with_checkout(cart: &Cart, order: &StoredOrder) -> Cart {
     Cart { checkout: Some(OpenCheckout { order, version, until, held }), ..cart.clone() }
 }
 
-/// The condition that a user does not own more than the checkout allows.
-fn ownership(user: UserId, limits: &[MayOwn], is_buyer: bool) -> Write {
+/// The condition that a user does not own more than the checkout allows. A ledger that was read must allow it, and still
+/// be the same.
+fn ownership(user: UserId, limits: &[MayOwn], read: Option<&Ledger>, is_buyer: bool) -> Result<Write, OrderRefusal> {
     let most: Vec<ledgers::AtMost> = limits.iter().map(|limit| (limit.item, limit.most)).collect();
     let refusal = |limit: &MayOwn| match limit.limit {
         _ if !is_buyer => OrderRefusal::Recipient { item: limit.sold },
         Some(most) => OrderRefusal::UserLimit { item: limit.sold, limit: most },
         None => OrderRefusal::Owned { item: limit.sold },
     };
+    let owns_more = |limit: &&MayOwn| read.is_some_and(|read| u64::from(read.of(limit.item).units) > limit.most);
+    if let Some(limit) = limits.iter().find(owns_more) {
+        return Err(refusal(limit));
+    }
     let limits = limits.iter().map(|limit| OwnedLimit { item: limit.item, most: limit.most, refusal: refusal(limit) });
-    ledgers::check(user, &most).guarded_by(Limit::Ownership(limits.collect()))
+    let write = ledgers::check(user, &most, read.map(|read| read.version));
+    Ok(write.guarded_by(Limit::Ownership(limits.collect())))
 }

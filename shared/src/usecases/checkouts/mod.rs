@@ -4,22 +4,34 @@
 //! provider. [`settle`] asks the provider what became of it and writes that, conditional on the order's status. What
 //! follows from a payment (statistics, the cart) is marked on the order; [`sweep`] finishes what was interrupted.
 
+mod attempt;
+mod batch;
+mod compare;
 mod create;
+mod draft;
 mod existing;
 mod follow_up;
+mod gone;
 mod hold;
 mod notice;
 mod operator;
+mod paid_session;
 mod provider;
+mod reconcile;
 mod refund;
+mod review;
 mod settle;
 mod sweep;
 mod take;
+mod write;
 
+pub use compare::{Compared, Difference, compare, return_payment};
 pub use create::{Checkout, CreateError, Request, create};
 pub use follow_up::follow_up;
+pub use gone::STRANDED;
 pub use notice::act;
-pub use operator::{OperatorError, Refunded, cancel, refund, settle_now};
-pub use provider::{DisputeState, Notice, Provider, ProviderError, Session};
+pub use operator::{OperatorError, RefundKind, Refunded, accept, cancel, refund, settle_now};
+pub use paid_session::{NotPaid, PaidCheckout, paid_checkout};
+pub use provider::{DisputeState, Notice, NoticePage, PaymentPage, Provider, ProviderError, Session};
 pub use settle::{SettleError, Settled, ask, settle, settle_with};
 pub use sweep::{OVERDUE, Swept, sweep};

@@ -1,8 +1,10 @@
 //! Acting on a provider's notice.
 
 use super::provider::{Notice, Provider};
-use super::settle::{SettleError, settle, settle_with};
+use super::settle::{SettleError, settle, settle_known};
 use crate::clock::Clock;
+use crate::model::InternalId;
+use crate::rules::payment::{PaymentState, Progress};
 use crate::store::Db;
 use crate::store::orders;
 use crate::store::transaction::{Sent, send};
@@ -10,7 +12,7 @@ use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::orders::refusal::Write;
 
 /// Looks at what a notice is about, and writes what the provider says of it. A notice about something that is not ours
-/// changes nothing. Order and number of notices do not matter.
+/// changes nothing; one of a payment whose order is missing is logged and counted. Order and number of notices do not matter.
 ///
 /// # Errors
 /// [`SettleError`]; the same notice may be acted on again.
@@ -18,8 +20,9 @@ pub async fn act<P: Provider>(db: &Db, clock: &dyn Clock, provider: &P, notice: 
     match notice {
         Notice::Checkout(session) => {
             let state = provider.look(session).await?;
-            if let Some(order) = &state.order {
-                settle_with(db, clock, provider, order, &state).await?;
+            let Some(order) = &state.order else { return Ok(()) };
+            if settle_known(db, clock, provider, order, &state).await?.is_none() {
+                without_order(order, &state);
             }
         }
         Notice::Payment(intent) => {
@@ -42,4 +45,12 @@ pub async fn act<P: Provider>(db: &Db, clock: &dyn Clock, provider: &P, notice: 
         }
     }
     Ok(())
+}
+
+/// Notes that a buyer has paid for an order that the table does not have: it was restored to an earlier time, for example.
+fn without_order(order: &InternalId, state: &PaymentState) {
+    if state.progress == Progress::Paid && state.refunded < state.amount {
+        tracing::error!(order = %order, session = state.session, "a paid checkout has no order");
+        payment_event(PaymentEvent::PaidWithoutOrder, 1);
+    }
 }

@@ -1,11 +1,23 @@
 //! What an operator does about an order at its payment provider. Each step ends with what the provider says then.
 
+use super::attempt::{send_attempt, write_step};
+use super::gone::{EndsGone, or_gone};
 use super::provider::{Provider, ProviderError};
-use super::settle::{SettleError, Settled, end, settle_or_end};
+use super::review::end_review;
+use super::settle::{Paid, SettleError, Settled, end, pay_as, settle_or_end, settle_with, unknown_intent};
 use crate::clock::Clock;
-use crate::model::{InternalId, Money, OrderStatus};
+use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
+use crate::rules::payment::{Origin, PaymentState, Progress, origin};
+use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::{Db, StoreError};
+use crate::store::{Db, RETRIES, StoreError};
+use crate::usecases::orders::pause_before;
+use crate::usecases::orders::transition::Step;
+
+/// How often an order is looked at while other processes change it.
+const LOOKS: u32 = 12;
+/// How many responses of the provider may be lost before a refund is left to the next command.
+const LOST: u32 = 2;
 
 /// Why an operator's step was not done.
 #[derive(Debug, thiserror::Error)]
@@ -16,15 +28,30 @@ pub enum OperatorError {
     /// The order was recorded, or cost nothing.
     #[error("the order has no payment at a provider")]
     NoPayment,
-    /// Only a paid order can be refunded, and only a pending one cancelled.
+    /// Only an order whose payment was received can be refunded, and only a pending one cancelled.
     #[error("the order is {}", .0.as_str())]
     Status(OrderStatus),
-    /// More than what is left of the payment.
-    #[error("more than what is left of the payment")]
-    TooMuch {
-        /// What is left.
-        rest: Money,
-    },
+    /// The total of a refund cannot be reached.
+    #[error(transparent)]
+    Refund(#[from] RefundRefusal),
+    /// The payment is of another amount or currency than the order, so that a part of the one is not a part of the other.
+    #[error("the payment does not agree with the order, and can only be refunded in full")]
+    OnlyInFull,
+    /// The payment was made for another order.
+    #[error("the payment names another order")]
+    Foreign,
+    /// No operator is needed.
+    #[error("the order does not need an operator")]
+    NoReview,
+    /// Limits or balances do not allow the order to be paid any more.
+    #[error("what it sells cannot be taken any more")]
+    SoldOut,
+    /// The provider has no such checkout. Unless it was deleted there, it can still be paid.
+    #[error("the payment provider has no such checkout")]
+    Gone,
+    /// The checkout is one of another account or mode, where it can still be paid until its time is over.
+    #[error("its checkout is one of another account or mode of the payment provider")]
+    Stranded,
     /// The buyer has paid by a method that confirms it later.
     #[error("the payment is being processed")]
     Processing,
@@ -45,13 +72,30 @@ impl From<ProviderError> for OperatorError {
     }
 }
 
+/// What a command to refund did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefundKind {
+    /// It made a refund.
+    Made,
+    /// It finished a refund that an earlier command had begun.
+    Finished,
+    /// Nothing: the total was reached already.
+    Already,
+}
+
 /// The result of a refund.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refunded {
     /// The stored order.
     pub stored: StoredOrder,
-    /// What was refunded now.
+    /// What the command did.
+    pub kind: RefundKind,
+    /// What was refunded by it, in the payment's minor units.
     pub amount: Money,
+    /// What is refunded in all.
+    pub total: Money,
+    /// The payment's currency.
+    pub currency: String,
 }
 
 /// Asks the provider about an order now, and writes what it says. A checkout that has expired is ended. Returns the
@@ -73,39 +117,161 @@ pub async fn settle_now<P: Provider>(
     Ok((read(db, id).await?, settled))
 }
 
-/// Refunds an amount of a paid order at the provider, everything that is left if `amount` is `None`. What was refunded
-/// meanwhile counts, also by other means.
+/// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. What was refunded before
+/// counts, also by other means. A payment that needed an operator is refunded in full, which ends that.
 ///
 /// # Errors
-/// [`OperatorError`]; the same call may be repeated, and refunds the same amount once.
+/// [`OperatorError`]; the same call may be repeated at any time, and refunds the same amount once.
 pub async fn refund<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
     id: &InternalId,
-    amount: Option<Money>,
+    total: Option<Money>,
 ) -> Result<Refunded, OperatorError> {
-    let (stored, _) = settle_now(db, clock, provider, id).await?;
-    if stored.order.status != OrderStatus::Paid {
-        return Err(OperatorError::Status(stored.order.status));
+    let begun = read(db, id).await?.effects.refund.filter(RefundAttempt::is_open);
+    let (mut sent, mut lost) = (None, 0);
+    for round in 0..LOOKS {
+        pause_before(round.min(RETRIES)).await;
+        let (stored, state) = look(db, clock, provider, id).await?;
+        let (intent, total) = payment(&stored, &state, total)?;
+        let step = next_step(&stored.effects, &state, total, clock.seconds())?;
+        if step == NextStep::Done {
+            return Ok(refunded(stored, &state, begun.as_ref(), sent.as_ref()));
+        }
+        if !write_step(db, &stored, &step, intent).await? {
+            continue;
+        }
+        let (NextStep::Begin(attempt) | NextStep::Resume(attempt)) = step else { continue };
+        match send_attempt(db, clock, provider, &stored, intent, &attempt).await {
+            // It may have been done: the next look says so, and otherwise it is sent again under the same key.
+            Err(SettleError::Provider(ProviderError::Unavailable(_))) if lost < LOST => lost += 1,
+            Err(SettleError::Conflict) => {}
+            done => done?,
+        }
+        sent = Some(attempt);
     }
-    let checkout = stored.effects.provider.as_ref();
-    let intent = checkout.and_then(|checkout| checkout.intent.as_deref()).ok_or(OperatorError::NoPayment)?;
-    let before = stored.effects.refunded;
-    let rest = stored.order.price.less(before);
-    let amount = amount.unwrap_or(rest);
-    if amount > rest || amount == Money::ZERO {
-        return Err(OperatorError::TooMuch { rest });
+    Err(SettleError::Conflict.into())
+}
+
+/// The payment's id, and the total that is to be refunded.
+fn payment<'a>(
+    stored: &StoredOrder,
+    state: &'a PaymentState,
+    total: Option<Money>,
+) -> Result<(&'a str, Money), OperatorError> {
+    let (order, effects) = (&stored.order, &stored.effects);
+    let is_settled = matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded);
+    let is_known = effects.review.is_some() || effects.reviewed.is_some() || effects.refund.is_some();
+    if state.progress != Progress::Paid || !(is_settled || is_known || effects.failed_refunds > Money::ZERO) {
+        return Err(OperatorError::Status(order.status));
     }
-    // With what was refunded before in its key, a repeated call is the same refund, and the next one is another.
-    let key = format!("refund-{id}-{}", before.minor());
-    provider.refund(&stored.order, intent, amount, &key).await?;
-    let (stored, _) = settle_now(db, clock, provider, id).await?;
-    Ok(Refunded { stored, amount })
+    if state.order.as_ref() != Some(&order.internal_id) {
+        return Err(OperatorError::Foreign);
+    }
+    let agrees = state.amount == order.price && state.currency.eq_ignore_ascii_case(&order.currency);
+    if total.is_some() && !agrees {
+        return Err(OperatorError::OnlyInFull);
+    }
+    let intent = state.intent.as_deref().ok_or(OperatorError::NoPayment)?;
+    Ok((intent, total.unwrap_or(state.amount)))
+}
+
+/// The result, by the attempt that was open before and the one that was sent.
+fn refunded(
+    stored: StoredOrder,
+    state: &PaymentState,
+    begun: Option<&RefundAttempt>,
+    sent: Option<&RefundAttempt>,
+) -> Refunded {
+    let last = stored.effects.refund.as_ref().filter(|last| last.outcome == Some(RefundOutcome::Refunded));
+    let is_last = |attempt: &&RefundAttempt| last.is_some_and(|last| last.number == attempt.number);
+    let (kind, amount) = match (begun.filter(is_last), sent.filter(is_last)) {
+        (Some(begun), _) => (RefundKind::Finished, begun.amount()),
+        (None, Some(sent)) => (RefundKind::Made, sent.amount()),
+        (None, None) => (RefundKind::Already, Money::ZERO),
+    };
+    Refunded { kind, amount, total: state.refunded, currency: state.currency.to_uppercase(), stored }
+}
+
+/// Makes an order that needs an operator PAID as it is, although its payment does not agree with it, under the conditions of
+/// any payment. Returns the stored order, and whether it was accepted now.
+///
+/// # Errors
+/// [`OperatorError`]; the same call may be repeated.
+pub async fn accept<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    id: &InternalId,
+) -> Result<(StoredOrder, bool), OperatorError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let (stored, state) = look(db, clock, provider, id).await?;
+        let (order, effects) = (&stored.order, &stored.effects);
+        let Some(reason) = effects.review.clone() else {
+            let is_accepted =
+                effects.reviewed.as_ref().is_some_and(|reviewed| reviewed.outcome == ReviewOutcome::Accepted);
+            return if is_accepted { Ok((stored, false)) } else { Err(OperatorError::NoReview) };
+        };
+        if state.progress != Progress::Paid || order.status == OrderStatus::Refunded {
+            return Err(OperatorError::Status(order.status));
+        }
+        if let Some(open) = effects.refund.as_ref().filter(|attempt| attempt.is_open()) {
+            return Err(RefundRefusal::Unfinished { total: open.after }.into());
+        }
+        let reviewed = Reviewed { reason, outcome: ReviewOutcome::Accepted, at: clock.seconds() };
+        let step = Step {
+            intent: unknown_intent(&stored, &state),
+            reviewed: Some(&reviewed),
+            ..Step::to(OrderStatus::Paid, clock.seconds())
+        };
+        let is_written = match order.status {
+            OrderStatus::Paid => end_review(db, &stored, &reviewed).await?,
+            _ => match pay_as(db, clock, &stored, &step).await? {
+                Paid::Refused => return Err(OperatorError::SoldOut),
+                paid => paid.is_written(),
+            },
+        };
+        if is_written {
+            // What was refunded of it, and what follows from a payment.
+            settle_with(db, clock, provider, id, &state).await?;
+            return Ok((read(db, id).await?, true));
+        }
+    }
+    Err(SettleError::Conflict.into())
+}
+
+/// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was before
+/// the provider was asked, so that no refund was begun in between which the provider's words do not have.
+async fn look<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    id: &InternalId,
+) -> Result<(StoredOrder, PaymentState), OperatorError> {
+    for round in 0..LOOKS {
+        pause_before(round.min(RETRIES)).await;
+        let before = read(db, id).await?;
+        let session = before.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
+        let state = provider.look(session.ok_or(OperatorError::NoPayment)?).await?;
+        settle_with(db, clock, provider, id, &state).await?;
+        let after = read(db, id).await?;
+        let shown = |stored: &StoredOrder| {
+            let effects = &stored.effects;
+            let sums = (effects.refunded, effects.failed_refunds, effects.unreturned);
+            (stored.order.status, effects.refund.clone(), effects.review.clone(), sums)
+        };
+        if shown(&before) == shown(&after) {
+            return Ok((after, state));
+        }
+    }
+    Err(SettleError::Conflict.into())
 }
 
 /// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the meantime, the
-/// order is paid. Returns the stored order.
+/// order is paid. An order of our account whose checkout the provider does not have is ended if `ends_gone`. Returns the
+/// stored order.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated.
@@ -114,6 +280,7 @@ pub async fn cancel<P: Provider>(
     clock: &dyn Clock,
     provider: &P,
     id: &InternalId,
+    ends_gone: bool,
 ) -> Result<StoredOrder, OperatorError> {
     let stored = read(db, id).await?;
     if stored.order.status != OrderStatus::Pending {
@@ -122,10 +289,18 @@ pub async fn cancel<P: Provider>(
     if !stored.is_checkout() {
         return Err(OperatorError::NoPayment);
     }
-    match end(db, clock, provider, &stored).await? {
+    let ended = end(db, clock, provider, &stored).await;
+    let ends = if ends_gone { EndsGone::Now } else { EndsGone::Later };
+    match or_gone(db, clock, provider, &stored, ended, ends).await? {
         Settled::Open => Err(OperatorError::Processing),
+        Settled::Gone if is_own(provider, &stored) => Err(OperatorError::Gone),
+        Settled::Gone => Err(OperatorError::Stranded),
         Settled::Changed | Settled::Unchanged => read(db, id).await,
     }
+}
+
+fn is_own<P: Provider>(provider: &P, stored: &StoredOrder) -> bool {
+    stored.effects.provider.as_ref().is_some_and(|checkout| origin(checkout, &provider.account()) == Origin::Own)
 }
 
 async fn read(db: &Db, id: &InternalId) -> Result<StoredOrder, OperatorError> {

@@ -1,35 +1,73 @@
 //! What a checkout needs of a payment provider. It knows nothing of how a provider is called.
 
-use crate::model::{Money, Order};
+use crate::model::{Order, ProviderAccount, RefundAttempt};
 use crate::rules::payment::PaymentState;
 use crate::store::orders::StoredOrder;
 use std::fmt::Debug;
 
 /// A payment provider.
 pub trait Provider: Debug + Sync {
+    /// The account of the keys. What it has is unknown to every other account.
+    fn account(&self) -> ProviderAccount;
+
     /// Opens a checkout for an order. It is built only from the order, so that the same order opens the same checkout again.
     fn open(&self, order: &StoredOrder) -> impl Future<Output = Result<Session, ProviderError>> + Send;
 
-    /// What became of a checkout.
+    /// What became of a checkout; [`ProviderError::NoCheckout`] if it has none with this id.
     fn look(&self, session: &str) -> impl Future<Output = Result<PaymentState, ProviderError>> + Send;
 
-    /// Ends a checkout. One that has ended or is paid already is not changed; [`Self::look`] says which.
+    /// Ends a checkout. One that has ended or is paid already is not changed; [`Self::look`] says which. One that it does
+    /// not have is [`ProviderError::NoCheckout`].
     fn expire(&self, session: &str) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
-    /// Refunds an amount of an order's payment. The same `key` refunds once.
+    /// Makes an attempt to refund a part of an order's payment. The same attempt refunds once for a day at least, and
+    /// [`Self::look`] returns it for ever.
     fn refund(
         &self,
         order: &Order,
         intent: &str,
-        amount: Money,
-        key: &str,
+        attempt: &RefundAttempt,
     ) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
     /// What became of a dispute.
     fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
 
-    /// Everything that it has sent notices about since `second` (since 1970 UTC): notices can be lost.
-    fn notices_since(&self, second: i64) -> impl Future<Output = Result<Vec<Notice>, ProviderError>> + Send;
+    /// A page of the notices that it has sent in a time, newest first: notices can be lost. `times` are the first and the
+    /// last second, since 1970 UTC; `after` is [`NoticePage::next`] of the page before.
+    fn notices(
+        &self,
+        times: (i64, i64),
+        after: Option<&str>,
+    ) -> impl Future<Output = Result<NoticePage, ProviderError>> + Send;
+
+    /// A page of the checkouts that buyers have completed and that were opened since a second (since 1970 UTC), newest
+    /// first, with those that are not ours. `after` is [`PaymentPage::next`] of the page before.
+    fn payments(
+        &self,
+        since: i64,
+        after: Option<&str>,
+    ) -> impl Future<Output = Result<PaymentPage, ProviderError>> + Send;
+
+    /// Refunds all that is left of a payment that no order has. It is done once.
+    fn return_payment(&self, payment: &PaymentState) -> impl Future<Output = Result<(), ProviderError>> + Send;
+}
+
+/// A page of notices.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NoticePage {
+    /// The notices. One that cannot be read is left out.
+    pub notices: Vec<Notice>,
+    /// Where the next page begins; `None` after the last one.
+    pub next: Option<String>,
+}
+
+/// A page of completed checkouts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PaymentPage {
+    /// The checkouts.
+    pub payments: Vec<PaymentState>,
+    /// Where the next page begins; `None` after the last one.
+    pub next: Option<String>,
 }
 
 /// What a provider's notice is about. It says only where to look.
@@ -41,6 +79,30 @@ pub enum Notice {
     Payment(String),
     /// A dispute, by its id.
     Dispute(String),
+}
+
+impl Notice {
+    /// Its kind, and the id of what it is about, as they are stored.
+    #[must_use]
+    pub fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Self::Checkout(id) => ("checkout", id),
+            Self::Payment(id) => ("payment", id),
+            Self::Dispute(id) => ("dispute", id),
+        }
+    }
+
+    /// The notice with these [`parts`](Self::parts); `None` if the kind is unknown.
+    #[must_use]
+    pub fn of(kind: &str, id: &str) -> Option<Self> {
+        let make = match kind {
+            "checkout" => Self::Checkout,
+            "payment" => Self::Payment,
+            "dispute" => Self::Dispute,
+            _ => return None,
+        };
+        Some(make(id.to_owned()))
+    }
 }
 
 /// A dispute about a payment.
@@ -71,6 +133,9 @@ pub enum ProviderError {
     /// It refuses the call, now and later. Nothing was done.
     #[error("the payment provider refuses: {0}")]
     Refused(String),
+    /// It has no such checkout: it was deleted, or is one of another account or mode.
+    #[error("the payment provider has no such checkout: {0}")]
+    NoCheckout(String),
     /// It refuses our key, until an operator changes it. Nothing was done.
     #[error("the payment provider refuses the key: {0}")]
     Key(String),
@@ -80,6 +145,6 @@ impl ProviderError {
     /// Whether it is certain that nothing was done.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Key(_))
+        matches!(self, Self::Refused(_) | Self::NoCheckout(_) | Self::Key(_))
     }
 }

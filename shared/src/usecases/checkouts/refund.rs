@@ -1,18 +1,20 @@
-//! A payment that the provider has refunded in part.
+//! What is refunded of a payment: noted on the order, and taken off what ledgers call paid, or added again.
 
 use crate::clock::Clock;
-use crate::model::{Money, UserId};
+use crate::model::{Money, Refunds, UserId};
 use crate::rules::order::{by_beneficiary, spread};
 use crate::store::ledgers::{self, LedgerChange};
 use crate::store::orders::StoredOrder;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, keys};
+use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::orders::refusal::Write;
 use crate::usecases::orders::transition::FOLLOW_UP;
 use std::collections::BTreeSet;
 
-/// Notes that `refunded` of a paid order is refunded by now, and takes the increase off what the ledgers call paid. The
-/// statistics follow by the mark on the order. `false` if the order has changed since it was read.
+/// Notes what of a paid order is refunded by now, and takes the increase off what the ledgers call paid; if a refund has
+/// failed, what it took off is added again. The statistics follow by the mark on the order. `false` if the order has changed
+/// since it was read.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond.
@@ -20,22 +22,49 @@ pub(super) async fn refund_in_part(
     db: &Db,
     clock: &dyn Clock,
     stored: &StoredOrder,
-    refunded: Money,
+    refunds: &Refunds,
 ) -> Result<bool, StoreError> {
     let order = &stored.order;
     let before = spread(&order.lines, stored.effects.refunded.min(order.total()));
-    let after = spread(&order.lines, refunded.min(order.total()));
+    let after = spread(&order.lines, refunds.refunded.min(order.total()));
     // A line's part may be a minor unit less than before: the parts are rounded so that they add up.
     let increase = before.into_iter().zip(after).map(|(before, after)| after - before).collect::<Vec<_>>();
     let sums = by_beneficiary(order, &increase);
     let known = with_ledger(db, sums.keys().copied()).await?;
-    let mut writes: Vec<Write> = stored.set_refunded(refunded, clock.seconds().saturating_add(FOLLOW_UP))?;
+    let mut writes: Vec<Write> = stored.set_refunded(refunds, clock.seconds().saturating_add(FOLLOW_UP))?;
     for (user, lines) in sums.into_iter().filter(|(user, _)| known.contains(user)) {
         let change = |(item, paid): (_, Money)| LedgerChange { item, units: 0, paid: -paid.minor(), at_most: None };
         let changes: Vec<LedgerChange> = lines.into_iter().map(change).collect();
         writes.push(ledgers::add(user, &changes).only_if_present());
     }
-    Ok(send(db, writes).await? == Sent::Written)
+    let is_written = send(db, writes).await? == Sent::Written;
+    if is_written {
+        report(stored, refunds);
+    }
+    Ok(is_written)
+}
+
+/// Notes which refunds of an order that is not paid, or not any more, have failed. `false` if the order has changed since it
+/// was read.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub(super) async fn note_failed(db: &Db, stored: &StoredOrder, refunds: &Refunds) -> Result<bool, StoreError> {
+    let write: Write = stored.set_failed_refunds(refunds);
+    let is_written = send(db, vec![write]).await? == Sent::Written;
+    if is_written {
+        report(stored, refunds);
+    }
+    Ok(is_written)
+}
+
+/// Tells the operator about refunds that have failed since the order was read.
+fn report(stored: &StoredOrder, refunds: &Refunds) {
+    if refunds.failed > stored.effects.failed_refunds {
+        let unreturned = refunds.unreturned.minor();
+        tracing::error!(order = %stored.order.internal_id, unreturned, "a refund has failed");
+        payment_event(PaymentEvent::FailedRefund, 1);
+    }
 }
 
 /// The users who have a ledger. Of a user who was erased nothing is written again.

@@ -1,29 +1,32 @@
 //! Writing what the provider says of an order.
 
+use super::attempt::{note_attempt, refund_late};
 use super::follow_up::follow_up;
+use super::gone::{EndsGone, or_gone};
 use super::provider::{Provider, ProviderError, Session};
-use super::refund::refund_in_part;
+use super::refund::{note_failed, refund_in_part};
+use super::review::{end_review, ended_by, review};
 use crate::clock::Clock;
-use crate::model::{InternalId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId};
-use crate::rules::payment::{Decision, PaymentState, decide};
-use crate::store::names;
+use crate::model::{InternalId, Money, OrderStatus};
+use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send, send_patiently};
-use crate::store::{Db, RETRIES, StoreError, published};
+use crate::store::{Db, RETRIES, StoreError};
 use crate::telemetry;
-use crate::telemetry::PaymentEvent;
-use crate::usecases::accounts;
 use crate::usecases::orders::effects::Limits;
+use crate::usecases::orders::recipients::with_accounts;
 use crate::usecases::orders::refusal::Write;
 use crate::usecases::orders::transition::{Planned, Step, plan};
 use crate::usecases::orders::{SetStatusError, pause_before};
 use futures_util::future::BoxFuture;
 
-/// What came of it.
+/// Outcome of settling an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     /// The payment has not ended; the order waits.
     Open,
+    /// The provider has no such checkout; the order waits for the end of its time.
+    Gone,
     /// The order has changed.
     Changed,
     /// The order says already what the provider says.
@@ -57,8 +60,11 @@ pub async fn settle<P: Provider>(
     let Some(session) = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref()) else {
         return Ok(Settled::Open);
     };
-    let state = provider.look(session).await?;
-    settle_with(db, clock, provider, &stored.order.internal_id, &state).await
+    let settled = match provider.look(session).await {
+        Ok(state) => settle_with(db, clock, provider, &stored.order.internal_id, &state).await,
+        Err(error) => Err(error.into()),
+    };
+    or_gone(db, clock, provider, stored, settled, EndsGone::Later).await
 }
 
 /// [`settle`], or [`end`] if the time of a pending order's checkout is up.
@@ -71,8 +77,27 @@ pub(super) async fn settle_or_end<P: Provider>(
     provider: &P,
     stored: &StoredOrder,
 ) -> Result<Settled, SettleError> {
-    let is_over = stored.order.status == OrderStatus::Pending && !stored.is_open(clock.seconds());
-    if is_over { end(db, clock, provider, stored).await } else { settle(db, clock, provider, stored).await }
+    if stored.order.status != OrderStatus::Pending || stored.is_open(clock.seconds()) {
+        return settle(db, clock, provider, stored).await;
+    }
+    let ended = end_or_ended(db, clock, provider, stored).await;
+    or_gone(db, clock, provider, stored, ended, EndsGone::Later).await
+}
+
+/// [`end`]. The provider has most likely ended it by itself: then one call is enough.
+async fn end_or_ended<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+) -> Result<Settled, SettleError> {
+    if let Some(session) = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref()) {
+        let state = provider.look(session).await?;
+        if state.progress != Progress::Open {
+            return settle_with(db, clock, provider, &stored.order.internal_id, &state).await;
+        }
+    }
+    end(db, clock, provider, stored).await
 }
 
 /// [`settle`], unless the provider was asked about the same order less than `every` seconds ago; then `None`.
@@ -115,7 +140,9 @@ pub(super) async fn end<P: Provider>(
         Some(session) => session,
         None => match open_session(db, clock, provider, stored).await {
             Ok(session) => session.id,
-            Err(SettleError::Provider(error)) if error.is_refusal() => return Ok(Settled::Changed),
+            Err(SettleError::Provider(ProviderError::Refused(_) | ProviderError::Key(_))) => {
+                return Ok(Settled::Changed);
+            }
             Err(error) => return Err(error),
         },
     };
@@ -124,7 +151,8 @@ pub(super) async fn end<P: Provider>(
     settle_with(db, clock, provider, id, &state).await
 }
 
-/// Writes what the provider says of an order, conditional on the order's status, and what follows from it.
+/// Writes what the provider says of an order, conditional on the order's status, and what follows from it. A checkout that
+/// is not the order's own changes nothing.
 ///
 /// # Errors
 /// [`SettleError`].
@@ -135,39 +163,100 @@ pub async fn settle_with<P: Provider>(
     id: &InternalId,
     state: &PaymentState,
 ) -> Result<Settled, SettleError> {
-    let mut is_paid = false;
+    let settled = settle_known(db, clock, provider, id, state).await?;
+    Ok(settled.unwrap_or(Settled::Unchanged))
+}
+
+/// [`settle_with`]; `None` if there is no such order.
+///
+/// # Errors
+/// [`SettleError`].
+pub(super) async fn settle_known<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    id: &InternalId,
+    state: &PaymentState,
+) -> Result<Option<Settled>, SettleError> {
+    let mut has_changed = false;
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let Some(stored) = orders::get(db, id).await? else { return Ok(Settled::Unchanged) };
+        let Some(stored) = orders::get(db, id).await? else { return Ok(None) };
+        if !is_own(&stored.order, &stored.effects, state) {
+            tracing::error!(order = %id, session = state.session, "a checkout that is not the order's own is ignored");
+            return Ok(Some(Settled::Unchanged));
+        }
+        if !note_attempt(db, &stored, state).await? {
+            continue;
+        }
         let decision = decide(&stored.order, &stored.effects, state);
-        let written = match decision {
-            Decision::Nothing => {
-                follow_up(db, id).await?;
-                return Ok(match stored.order.status {
-                    OrderStatus::Pending => Settled::Open,
-                    _ if is_paid => Settled::Changed,
-                    _ => Settled::Unchanged,
-                });
-            }
-            Decision::Pay | Decision::PayOrRefund => pay(db, clock, provider, &stored, state).await?,
-            Decision::End(to) => change(db, &stored, &Step::to(to, clock.seconds())).await?.is_written(),
-            Decision::Refund => {
-                change(db, &stored, &Step::to(OrderStatus::Refunded, clock.seconds())).await?.is_written()
-            }
-            Decision::RefundInPart(refunded) => refund_in_part(db, clock, &stored, refunded).await?,
-            Decision::Review(reason) => review(db, &stored, reason).await?,
-        };
-        if !written {
+        if decision == Decision::Nothing {
+            note_payment(db, &stored, state).await?;
+            follow_up(db, id).await?;
+            return Ok(Some(match stored.order.status {
+                OrderStatus::Pending => Settled::Open,
+                _ if has_changed => Settled::Changed,
+                _ => Settled::Unchanged,
+            }));
+        }
+        if !write(db, clock, provider, &stored, state, decision).await? {
             telemetry::conflict();
         } else if matches!(decision, Decision::Pay | Decision::PayOrRefund) && state.refunded > Money::ZERO {
             // It is seen for the first time when a part is refunded already.
-            is_paid = true;
+            has_changed = true;
         } else {
             follow_up(db, id).await?;
-            return Ok(Settled::Changed);
+            return Ok(Some(Settled::Changed));
         }
     }
     Err(SettleError::Conflict)
+}
+
+/// Writes a decision. `false` if something changed in between, so that it has to be made again.
+async fn write<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+    state: &PaymentState,
+    decision: Decision,
+) -> Result<bool, SettleError> {
+    let ended = ended_by(stored, state, clock);
+    let step = |to| {
+        let intent = unknown_intent(stored, state);
+        Step { intent, reviewed: ended.as_ref(), ..Step::to(to, clock.seconds()) }
+    };
+    Ok(match decision {
+        Decision::Nothing => true,
+        Decision::Pay | Decision::PayOrRefund => pay(db, clock, provider, stored, state).await?,
+        Decision::FinishRefund => refund_late(db, clock, provider, stored, state).await?,
+        Decision::End(to) => change(db, stored, &step(to)).await?.is_written(),
+        Decision::Refund => change(db, stored, &step(OrderStatus::Refunded)).await?.is_written(),
+        Decision::RefundInPart(refunds) => refund_in_part(db, clock, stored, &refunds).await?,
+        Decision::RefundFailed(refunds) => note_failed(db, stored, &refunds).await?,
+        Decision::EndReview => match &ended {
+            Some(reviewed) => end_review(db, stored, reviewed).await?,
+            None => true,
+        },
+        Decision::Review(reason) => review(db, stored, unknown_intent(stored, state), reason).await?,
+    })
+}
+
+/// The id of the order's own payment, if the order does not have it yet.
+pub(super) fn unknown_intent<'a>(stored: &StoredOrder, state: &'a PaymentState) -> Option<&'a str> {
+    let provider = stored.effects.provider.as_ref()?;
+    let intent = state.intent.as_deref().filter(|_| state.progress == Progress::Paid)?;
+    let is_own = state.order.as_ref() == Some(&stored.order.internal_id);
+    (is_own && provider.intent.as_deref() != Some(intent)).then_some(intent)
+}
+
+/// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment.
+async fn note_payment(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Result<(), StoreError> {
+    if let Some(intent) = unknown_intent(stored, state) {
+        let writes: Vec<Write> = stored.set_intent(intent)?;
+        let _: Sent<_> = send(db, writes).await?;
+    }
+    Ok(())
 }
 
 /// Pays an order that costs nothing.
@@ -177,7 +266,7 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
         pause_before(round).await;
         let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
         let is_paid = match stored.order.status {
-            OrderStatus::Pending => paid(db, clock, &stored, None).await?,
+            OrderStatus::Pending => pay_as(db, clock, &stored, &Step::to(OrderStatus::Paid, clock.seconds())).await?,
             _ => Paid::Written,
         };
         match is_paid {
@@ -201,6 +290,11 @@ pub(super) async fn open_session<P: Provider>(
     provider: &P,
     stored: &StoredOrder,
 ) -> Result<Session, SettleError> {
+    let is_elsewhere = |checkout| origin(checkout, &provider.account()) == Origin::Other;
+    if stored.effects.provider.as_ref().is_some_and(is_elsewhere) {
+        // It may be open there already. Here it would be another one.
+        return Err(ProviderError::NoCheckout("the order is one of another account or mode".to_owned()).into());
+    }
     let opened = provider.open(stored).await;
     if opened.as_ref().is_err_and(ProviderError::is_refusal) {
         give_up(db, clock, &stored.order.internal_id).await?;
@@ -209,7 +303,7 @@ pub(super) async fn open_session<P: Provider>(
 }
 
 /// Ends an order that cannot be paid, and gives back what it holds.
-async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
+pub(super) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
         let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
@@ -223,7 +317,7 @@ async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), Sett
 
 /// The outcome of an attempt to change a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Paid {
+pub(super) enum Paid {
     /// It is written.
     Written,
     /// Something changed in between.
@@ -233,7 +327,7 @@ enum Paid {
 }
 
 impl Paid {
-    const fn is_written(self) -> bool {
+    pub(super) const fn is_written(self) -> bool {
         matches!(self, Self::Written)
     }
 }
@@ -246,41 +340,24 @@ async fn pay<P: Provider>(
     stored: &StoredOrder,
     state: &PaymentState,
 ) -> Result<bool, SettleError> {
-    match paid(db, clock, stored, state.intent.as_deref()).await? {
+    let step = Step { intent: state.intent.as_deref(), ..Step::to(OrderStatus::Paid, clock.seconds()) };
+    match pay_as(db, clock, stored, &step).await? {
         Paid::Written => Ok(true),
         Paid::Conflict => Ok(false),
-        Paid::Refused => {
-            let id = &stored.order.internal_id;
-            let Some(intent) = &state.intent else { return Ok(false) };
-            tracing::error!(order = %id, "a late payment is refunded: what it bought is gone");
-            telemetry::payment_event(PaymentEvent::AutomaticRefund, 1);
-            let before = state.refunded;
-            let (rest, key) = (stored.order.price.less(before), format!("refund-{id}-{}", before.minor()));
-            match provider.refund(&stored.order, intent, rest, &key).await {
-                Err(ProviderError::Refused(reason)) => return review(db, stored, &reason).await,
-                refunded => refunded?,
-            }
-            if stored.order.status != OrderStatus::Pending {
-                return Ok(true);
-            }
-            Ok(change(db, stored, &Step::to(OrderStatus::Cancelled, clock.seconds())).await?.is_written())
-        }
+        Paid::Refused => refund_late(db, clock, provider, stored, state).await,
     }
-}
-
-/// Notes that an operator has to look at an order.
-async fn review(db: &Db, stored: &StoredOrder, reason: &str) -> Result<bool, SettleError> {
-    tracing::error!(order = %stored.order.internal_id, reason, "a payment needs an operator");
-    telemetry::payment_event(PaymentEvent::Review, 1);
-    let write: Write = stored.set_review(reason);
-    Ok(send(db, vec![write]).await? == Sent::Written)
 }
 
 /// Writes that an order is paid. Recipients without an account get one. What is held cannot be refused: if a gift came in
 /// between, the limit is exceeded, and the order says so.
-async fn paid(db: &Db, clock: &dyn Clock, stored: &StoredOrder, intent: Option<&str>) -> Result<Paid, SettleError> {
+pub(super) async fn pay_as(
+    db: &Db,
+    clock: &dyn Clock,
+    stored: &StoredOrder,
+    step: &Step<'_>,
+) -> Result<Paid, SettleError> {
     let lines = with_accounts(db, clock, &stored.order).await?;
-    let step = Step { intent, lines: lines.as_deref(), ..Step::to(OrderStatus::Paid, clock.seconds()) };
+    let step = Step { lines: lines.as_deref(), ..*step };
     match change(db, stored, &step).await? {
         Paid::Refused if stored.effects.held => change(db, stored, &Step { limits: Limits::Ignored, ..step }).await,
         paid => Ok(paid),
@@ -289,7 +366,11 @@ async fn paid(db: &Db, clock: &dyn Clock, stored: &StoredOrder, intent: Option<&
 
 /// Changes an order's status. The future is boxed, so that its code is compiled here and not again in every crate that
 /// waits for it.
-fn change<'a>(db: &'a Db, stored: &'a StoredOrder, step: &'a Step<'a>) -> BoxFuture<'a, Result<Paid, SettleError>> {
+pub(super) fn change<'a>(
+    db: &'a Db,
+    stored: &'a StoredOrder,
+    step: &'a Step<'a>,
+) -> BoxFuture<'a, Result<Paid, SettleError>> {
     Box::pin(try_change(db, stored, step))
 }
 
@@ -307,26 +388,4 @@ async fn try_change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Result<Pa
         Sent::Conflict => Paid::Conflict,
         Sent::Refused(_) => Paid::Refused,
     })
-}
-
-/// The lines with the accounts of all recipients; `None` if they are all known. A recipient who is banned by now has none.
-async fn with_accounts(db: &Db, clock: &dyn Clock, order: &Order) -> Result<Option<Vec<OrderLine>>, StoreError> {
-    let mut lines = order.lines.clone();
-    for line in lines.iter_mut().filter(|line| line.recipient.is_none()) {
-        let name = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
-        if let Some(name) = name {
-            line.recipient = account(db, clock, name).await?;
-        }
-    }
-    Ok((lines != order.lines).then_some(lines))
-}
-
-/// The account of a player, made if there is none; `None` if the name is banned.
-async fn account(db: &Db, clock: &dyn Clock, name: &PlayerName) -> Result<Option<UserId>, StoreError> {
-    if let Some(user) = names::owner(db, name.key()).await? {
-        return Ok(Some(user));
-    }
-    let config = published::read_active_version(db).await?.unwrap_or_default().config;
-    let row = accounts::create(db, &config, name, clock.seconds(), std::future::ready(Ok(()))).await?;
-    Ok(row.map(|row| row.user))
 }

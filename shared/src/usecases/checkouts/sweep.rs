@@ -1,103 +1,162 @@
 //! The scheduled sweep: finishes what was interrupted.
+//!
+//! Its time is limited, and more may be due than it can do. It does several things at once, what failed waits for a later
+//! sweep, and the time of the orders leaves half of it to the provider's notices ([`reconcile`](super::reconcile)).
 
+use super::batch::work_until;
 use super::follow_up::follow_up;
-use super::notice::act;
 use super::provider::Provider;
+use super::reconcile::{Reconciled, reconcile};
 use super::settle::{SettleError, Settled, settle_or_end};
 use super::take::settle_take;
 use crate::clock::Clock;
-use crate::model::{InternalId, OrderStatus};
+use crate::deadline::{self, Stop};
+use crate::model::{InternalId, Order, OrderStatus};
 use crate::store::keys::Key;
 use crate::store::orders;
 use crate::store::transaction::{Sent, send};
-use crate::store::unfinished::{self, Due, Notices};
+use crate::store::unfinished::{self, Due, DueRow};
 use crate::store::{Db, StoreError};
 use crate::telemetry::overdue_orders;
 use crate::usecases::orders::catch_up;
 use crate::usecases::orders::refusal::Write;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
-use std::collections::BTreeSet;
-
-/// How many seconds later an order that still waits is looked at again: a delayed method confirms after days.
-const LATER: i64 = 900;
+use std::collections::VecDeque;
+use std::time::Duration;
 
 /// After how many seconds an order that is still due is overdue.
 pub const OVERDUE: i64 = 900;
 
-/// How often the provider's notices are asked for, in seconds: one may be lost.
-const NOTICES_EVERY: i64 = 3_600;
-/// How many seconds before the last time is asked for again: the provider's clock is not ours.
-const OVERLAP: i64 = 300;
+/// The time of a sweep that has no deadline.
+const WHOLE: Duration = Duration::from_secs(18);
+/// The time at the end that is kept for counting what is overdue.
+const METRIC: Duration = Duration::from_secs(2);
+/// The time before that in which nothing new is begun.
+const LAST: Duration = Duration::from_secs(2);
+
+/// When something that failed is tried again, in seconds: at first, and at most.
+const AGAIN: (i64, i64) = (300, 21_600);
+/// When an order that waits for the provider is looked at again, in seconds: at the earliest, and at the latest.
+const LATER: (i64, i64) = (900, 21_600);
 
 /// What a sweep did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Swept {
-    /// Orders that were due.
+    /// Orders that were due, without those that failed before and wait.
     pub due: usize,
     /// Those that are finished, or wait for the provider.
     pub done: usize,
-    /// Those that the next sweep looks at again.
+    /// Those that failed, with the provider's events that failed. They are tried again later.
     pub failed: usize,
+    /// Those for which there was no time; the next sweep begins with them.
+    pub left: usize,
 }
 
-/// Looks at every order that is due. One that fails does not keep the others waiting.
+/// In how many seconds something that failed `failed` times before is tried again.
+pub(super) fn again_in(failed: u32) -> i64 {
+    2_i64.checked_pow(failed).and_then(|times| AGAIN.0.checked_mul(times)).map_or(AGAIN.1, |time| time.min(AGAIN.1))
+}
+
+/// In how many seconds an order that waits for the provider is looked at again: after a quarter of its age. The provider
+/// confirms a delayed payment after days, and sends a notice then.
+fn later_in(order: &Order, now: i64) -> i64 {
+    (now.saturating_sub(order.created_at) / 4).clamp(LATER.0, LATER.1)
+}
+
+/// Looks at every order that is due, and at the provider's notices. What fails keeps nothing else waiting. Without a
+/// deadline it takes 18 seconds at most.
 ///
 /// # Errors
 /// [`StoreError`] if the due orders cannot be read.
 pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>) -> Result<Swept, StoreError> {
-    let mut swept = Swept::default();
-    for due in unfinished::due(db, clock.seconds()).await? {
-        swept.due += 1;
-        let (id, settled) = match &due {
-            Due::Order(row, id) => (id, look_at(db, clock, provider, row, id).await),
-            Due::Take(take) => (&take.order, settle_take(db, take).await.map_err(SettleError::from)),
-        };
-        match settled {
-            Ok(()) => swept.done += 1,
-            Err(error) => {
-                tracing::error!(order = %id, error = %error, "an order could not be finished");
-                swept.failed += 1;
-            }
+    let now = clock.seconds();
+    let time = deadline::left().unwrap_or(WHOLE).saturating_sub(METRIC);
+    let rows = unfinished::due(db, now).await?;
+    let overdue = overdue(&rows, now);
+    let (swept, notices) = deadline::scope(time, in_time(db, clock, provider, rows, time)).await;
+    let now = clock.seconds();
+    let orders = match unfinished::due(db, now).await {
+        Ok(rows) => self::overdue(&rows, now),
+        Err(error) => {
+            tracing::warn!(%error, "what is overdue is counted as it was before the sweep");
+            overdue
         }
-    }
-    if let Some(provider) = provider {
-        swept.failed += notices(db, clock, provider).await?;
-    }
-    let overdue = unfinished::due(db, clock.seconds().saturating_sub(OVERDUE)).await?;
-    overdue_orders(u32::try_from(overdue.len()).unwrap_or(u32::MAX));
+    };
+    overdue_orders(u32::try_from(orders + notices).unwrap_or(u32::MAX));
     Ok(swept)
 }
 
-/// Acts on the provider's notices of the last hour again, if an hour has passed. The number of those that failed.
-async fn notices<P: Provider>(db: &Db, clock: &dyn Clock, provider: &P) -> Result<usize, StoreError> {
+fn overdue(rows: &[DueRow], now: i64) -> usize {
+    let last = crate::store::keys::due_until(now.saturating_sub(OVERDUE));
+    rows.iter().filter(|row| row.key.sk <= last).count()
+}
+
+/// The sweep itself, and how many notices are overdue.
+async fn in_time<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: Option<&P>,
+    rows: Vec<DueRow>,
+    time: Duration,
+) -> (Swept, usize) {
     let now = clock.seconds();
-    let since = Notices::read(db).await?.map(|notices| notices.since);
-    let mut failed = 0;
-    match since {
-        Some(since) if now.saturating_sub(since) < NOTICES_EVERY => return Ok(0),
-        Some(since) => match provider.notices_since(since.saturating_sub(OVERLAP)).await {
-            Ok(notices) => {
-                for notice in notices.into_iter().collect::<BTreeSet<_>>() {
-                    if let Err(error) = act(db, clock, provider, &notice).await {
-                        tracing::error!(notice = ?notice, error = %error, "a notice of the payment provider failed");
-                        failed += 1;
-                    }
-                }
-            }
-            Err(error) => {
-                tracing::error!(error = %error, "the payment provider's notices could not be asked for");
-                failed += 1;
-            }
-        },
-        None => {}
+    let time = time.saturating_sub(LAST);
+    let (half, stop) = (Stop::after(time / 2), Stop::after(time));
+    let mut swept = Swept::default();
+    let mut queue: VecDeque<DueRow> = rows.into_iter().filter(|row| !row.waits(now)).collect();
+    swept.due = queue.len();
+    let work = |row| -> BoxFuture<'_, Outcome> { Box::pin(finish(db, clock, provider, row, stop)) };
+    let mut outcomes = work_until(&mut queue, half, &work).await;
+    let mut overdue = 0;
+    if let Some(provider) = provider {
+        let Reconciled { failed, overdue: notices } = reconcile(db, clock, provider, stop).await;
+        swept.failed += failed;
+        overdue = notices;
     }
-    // One that failed is asked for again.
-    if failed == 0 {
-        let write: Write = Notices { since: now }.put()?;
-        let _: Sent<_> = send(db, vec![write]).await?;
+    outcomes.extend(work_until(&mut queue, stop, &work).await);
+    let count = |wanted| outcomes.iter().filter(|outcome| **outcome == wanted).count();
+    swept.done = count(Outcome::Done);
+    swept.failed += count(Outcome::Failed);
+    swept.left = queue.len() + count(Outcome::Late);
+    (swept, overdue)
+}
+
+/// The outcome of looking at a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Failed,
+    /// The time was up.
+    Late,
+}
+
+/// Finishes what a row is about, or notes when it is tried again.
+async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, row: DueRow, stop: Stop) -> Outcome {
+    let finished = match &row.due {
+        Ok(Due::Order(id)) => look_at(db, clock, provider, &row.key, id).await,
+        Ok(Due::Take(take)) => settle_take(db, take).await.map_err(SettleError::from),
+        Err(error) => {
+            tracing::error!(row = row.key.sk, %error, "a row of what is due cannot be read and is skipped");
+            return Outcome::Failed;
+        }
+    };
+    let Err(error) = finished else { return Outcome::Done };
+    let id = row.order().map(ToString::to_string).unwrap_or_default();
+    if stop.has_come() {
+        tracing::warn!(order = id, %error, "the time of the sweep was up");
+        return Outcome::Late;
     }
-    Ok(failed)
+    tracing::error!(order = id, %error, "an order could not be finished");
+    let again = clock.seconds().saturating_add(again_in(row.failed));
+    let write: Write = row.try_again(again, &error.to_string());
+    match send(db, vec![write]).await {
+        // If it conflicts, something else has finished or postponed the order meanwhile.
+        Ok(Sent::Written | Sent::Conflict | Sent::Refused(_)) => {}
+        Err(error) => tracing::warn!(order = id, %error, "the next sweep tries it again"),
+    }
+    Outcome::Failed
 }
 
 async fn look_at<P: Provider>(
@@ -120,9 +179,22 @@ async fn look_at<P: Provider>(
     }
     // Without a key of the provider nothing can be asked.
     let Some(provider) = provider else { return Ok(()) };
-    if settle_or_end(db, clock, provider, &stored).await? == Settled::Open {
-        let writes: Vec<Write> = stored.postpone(clock.seconds().saturating_add(LATER))?;
+    if matches!(settle_or_end(db, clock, provider, &stored).await?, Settled::Open | Settled::Gone) {
+        let now = clock.seconds();
+        let writes: Vec<Write> = stored.postpone(now.saturating_add(later_in(&stored.order, now)))?;
         let _: Sent<_> = send(db, writes).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_tried_again_after_a_time_that_doubles_to_six_hours() {
+        let minutes: Vec<i64> = (0..8).map(|failed| again_in(failed) / 60).collect();
+        assert_eq!(minutes, [5, 10, 20, 40, 80, 160, 320, 360]);
+        assert_eq!((again_in(62), again_in(u32::MAX)), (21_600, 21_600));
+    }
 }

@@ -2,10 +2,14 @@
 //!
 //! Reading the whole table is the caller's work, item by item. Orders may be recorded meanwhile, so that one pass can see
 //! an order without its effects. A difference therefore counts only if two passes, one after the other, find it alike;
-//! and it is corrected on the condition that the number is still the one that was found.
+//! and it is corrected on the condition that its row was not written since the first pass read it.
+//!
+//! What a process that was killed left to the sweep is not a difference: units on their way into an order are in their
+//! counter, and statistics show the orders that are marked as counted. [`Waiting`] names both.
 
 use super::refusal::Write;
-use crate::model::{Donor, Goal, Money, Order, OrderStatus, User, UserId};
+use super::waiting::{Counter, Waiting};
+use crate::model::{Donor, Goal, InternalId, Money, Order, OrderStatus, User, UserId};
 use crate::rules::order::without_refunded;
 use crate::rules::statistics::derive;
 use crate::store::codec::{Item, Row, encode_live, key_of};
@@ -13,7 +17,8 @@ use crate::store::counters::SOLD;
 use crate::store::keys::{self, Key, prefix};
 use crate::store::orders::StoredOrder;
 use crate::store::statistics::VersionedDonations;
-use crate::store::transaction::{NumberChange, Sent, send};
+use crate::store::takes;
+use crate::store::transaction::{NumberChange, Sent, VERSION, send};
 use crate::store::{Db, StoreError, ledgers, users};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +38,19 @@ pub struct Difference {
     pub found: Option<i64>,
     /// What the orders add up to.
     pub expected: i64,
+    /// How often the row had been written when it was read; 0 of a row that does not count its writes.
+    pub version: u64,
+    /// Orders whose units are marked in the counter as on their way, although neither the order nor the row for the sweep
+    /// exists: a backup that was made meanwhile may have lost them.
+    pub stray: BTreeSet<InternalId>,
+}
+
+impl Difference {
+    /// Whether both say the same of the same number.
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.key.clone(), it.attribute.clone(), it.found, it.expected, it.stray.clone());
+        of(self) == of(other)
+    }
 }
 
 /// The result of comparing the table with its orders.
@@ -44,6 +62,8 @@ pub struct Audit {
     pub no_donations: bool,
     /// The digits that orders were recorded with.
     pub digits: BTreeSet<u8>,
+    /// What the sweep has still to finish.
+    pub waiting: Waiting,
 }
 
 impl Audit {
@@ -53,17 +73,20 @@ impl Audit {
         self.differences.is_empty() && !self.no_donations
     }
 
-    /// Keeps what an earlier pass found as well.
+    /// Keeps what an earlier pass found as well, with the versions that it read: what happened since then was perhaps seen
+    /// by one of the passes only.
     #[must_use]
     pub fn also_in(mut self, earlier: &Self) -> Self {
-        self.differences.retain(|difference| earlier.differences.contains(difference));
+        let before =
+            |difference: Difference| earlier.differences.iter().find(|before| before.is_like(&difference)).cloned();
+        self.differences = self.differences.into_iter().filter_map(before).collect();
         self.no_donations &= earlier.no_donations;
         self
     }
 }
 
-/// Corrects every number of an audit, each row on the condition that it is as it was found. Returns how many rows were
-/// changed by other writes in the meantime and not corrected.
+/// Corrects every number of an audit, each row on the condition that it was not written since it was read. Returns how
+/// many rows were changed by other writes in the meantime and not corrected.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; what was corrected before stays.
@@ -74,40 +97,51 @@ pub async fn repair(db: &Db, audit: &Audit) -> Result<usize, StoreError> {
     }
     let mut left = 0;
     for (key, differences) in rows {
-        for part in differences.chunks(AT_ONCE) {
-            let write = if key.pk == keys::patrons() { patron(db, part).await? } else { Some(numbers(key, part)) };
-            let Some(write) = write else { continue };
-            left += usize::from(send(db, vec![write]).await? != Sent::Written);
+        for (place, part) in (0..).zip(differences.chunks(AT_ONCE)) {
+            // The parts before this one were written.
+            let writes =
+                if key.pk == keys::patrons() { patron(db, part).await? } else { vec![numbers(key, part, place)] };
+            if !writes.is_empty() && send(db, writes).await? != Sent::Written {
+                left += 1;
+                break;
+            }
         }
     }
     Ok(left)
 }
 
-/// Writes the item with goals and donators again, from all orders. `goals` are those that every paid order then counts
-/// towards. Returns whether it was written; if not, another write changed it in the meantime.
+/// Writes the item with goals and donators again, from all orders that are marked as counted: the others are counted when
+/// they catch up. `goals` are those that every order then counts towards. `shown` was read before the orders. Returns
+/// whether it was written; if not, another write changed it in the meantime.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond.
 pub async fn rewrite_donations(
     db: &Db,
-    orders: Vec<StoredOrder>,
+    mut shown: VersionedDonations,
+    orders: &[StoredOrder],
     users: &[User],
     goals: &[Goal],
 ) -> Result<bool, StoreError> {
     let by_id: BTreeMap<UserId, &User> = users.iter().map(|user| (user.id, user)).collect();
     // The name of an erased owner must not be shown again.
-    let orders = orders.iter().map(|stored| without_refunded(&stored.order, stored.effects.refunded));
-    let (known, erased): (Vec<Order>, Vec<Order>) =
-        orders.partition(|order| order.owner.is_none_or(|owner| by_id.contains_key(&owner)));
+    let is_known = |order: &Order| order.owner.is_none_or(|owner| by_id.contains_key(&owner));
+    let (known, erased): (Vec<Order>, Vec<Order>) = orders.iter().filter_map(as_counted).partition(is_known);
     let anonymous = erased.into_iter().map(|order| Order { owner: None, ..order });
     let all: Vec<Order> = known.into_iter().chain(anonymous).collect();
-    let mut shown = VersionedDonations::read(db).await?;
     // The month that is shown is the newest with a paid order.
-    let paid = all.iter().filter(|order| order.status == OrderStatus::Paid);
-    let newest = paid.map(|order| order.created_at).max().unwrap_or_default();
+    let newest = all.iter().map(|order| order.created_at).max().unwrap_or_default();
     shown.donations = derive(&all, &by_id, goals, newest).donations;
     let write: Write = shown.write()?;
     Ok(send(db, vec![write]).await? == Sent::Written)
+}
+
+/// The order as the statistics show it: paid, less what they have taken off; `None` if they do not count it.
+fn as_counted(stored: &StoredOrder) -> Option<Order> {
+    let effects = &stored.effects;
+    let refunded = if effects.counted.is_some() { effects.counted_refunded } else { effects.refunded };
+    let order = Order { status: OrderStatus::Paid, ..without_refunded(&stored.order, refunded) };
+    effects.counted.unwrap_or_else(|| stored.should_count()).then_some(order)
 }
 
 /// One pass through the table: the numbers that were found, and what the orders add up to.
@@ -115,29 +149,37 @@ pub async fn rewrite_donations(
 pub struct TableSums {
     found: BTreeMap<(Key, String), i64>,
     expected: BTreeMap<(Key, String), i64>,
+    /// How often rows were written.
+    versions: BTreeMap<Key, u64>,
     users: BTreeSet<UserId>,
     /// Rows of users who may have been erased.
     of_users: BTreeMap<Key, UserId>,
     has_donations: bool,
-    has_paid: bool,
+    has_counted: bool,
     digits: BTreeSet<u8>,
+    orders: BTreeSet<InternalId>,
+    counters: Vec<Counter>,
+    waiting: Waiting,
 }
 
 impl TableSums {
     /// Takes one item of the table into account; the order of the items does not matter.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] if it is an order that does not decode.
+    /// [`StoreError::Unreadable`] if it is an order, or the row of units on their way, that does not decode.
     pub fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::ORDER) {
             self.add_order(&StoredOrder::decode(&key, Row::from(item))?);
         } else if key.pk.starts_with(prefix::COUNT) {
             self.find(&key, &item, |name| name == SOLD);
+            self.counters.extend(Counter::of(&key, &item));
         } else if key.pk.starts_with(prefix::LEDGER) {
             self.find(&key, &item, ledgers::is_entry);
         } else if key.pk == keys::patrons() {
             self.find(&key, &item, |name| name == AMOUNT);
+        } else if keys::is_unfinished_take(&key) {
+            self.waiting.add_take(key, item)?;
         } else if key == keys::donations() {
             self.has_donations = true;
         } else if let Some(id) = key.pk.strip_prefix(prefix::USER) {
@@ -147,41 +189,46 @@ impl TableSums {
     }
 
     fn find(&mut self, key: &Key, item: &Item, is_counted: impl Fn(&str) -> bool) {
-        for (name, value) in item.iter().filter(|(name, _)| is_counted(name)) {
-            let number = value.as_n().ok().and_then(|text| text.parse::<i64>().ok());
-            self.found.extend(number.map(|number| ((key.clone(), name.clone()), number)));
+        let number = |name: &String| item.get(name)?.as_n().ok()?.parse::<i64>().ok();
+        for name in item.keys().filter(|name| is_counted(name)) {
+            self.found.extend(number(name).map(|number| ((key.clone(), name.clone()), number)));
         }
+        let version = item.get(VERSION).and_then(|value| value.as_n().ok()).and_then(|text| text.parse().ok());
+        self.versions.extend(version.map(|version| (key.clone(), version)));
     }
 
     /// Adds what one order adds up to: the sums of single orders are the sums of all. What an open checkout holds counts as
     /// sold and belongs to no user yet.
     fn add_order(&mut self, stored: &StoredOrder) {
         let order = &stored.order;
+        self.orders.insert(order.internal_id.clone());
         self.digits.extend(order.digits);
+        self.waiting.add_order(stored);
+        let sums = |order: Order| derive(&[order], &BTreeMap::new(), &[], 0);
+        // Statistics follow in a transaction of their own.
+        if let Some(counted) = as_counted(stored) {
+            self.has_counted = true;
+            for donor in sums(counted).patrons {
+                self.of_users.insert(keys::patron(donor.user), donor.user);
+                self.expect(keys::patron(donor.user), AMOUNT.to_owned(), donor.amount.minor());
+            }
+        }
         let is_paid = order.status == OrderStatus::Paid;
         if !is_paid && !stored.effects.held {
             return;
         }
-        let sums = |order: Order| derive(&[Order { status: OrderStatus::Paid, ..order }], &BTreeMap::new(), &[], 0);
-        // A refund in part is taken off what ledgers and statistics call paid.
-        let derived = sums(without_refunded(order, stored.effects.refunded));
+        // A refund in part is taken off what ledgers call paid.
+        let paid = Order { status: OrderStatus::Paid, ..without_refunded(order, stored.effects.refunded) };
+        let derived = sums(paid);
         for (item, sold) in derived.sold {
             self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(sold).unwrap_or(i64::MAX));
         }
-        if !is_paid {
-            return;
-        }
-        self.has_paid = true;
-        for (user, ledger) in derived.ledgers {
+        for (user, ledger) in derived.ledgers.into_iter().filter(|_| is_paid) {
             self.of_users.insert(keys::ledger(user), user);
             for (item, held) in ledger.iter() {
                 self.expect(keys::ledger(user), format!("u{item}"), i64::from(held.units));
                 self.expect(keys::ledger(user), format!("p{item}"), held.paid.minor());
             }
-        }
-        for donor in derived.patrons {
-            self.of_users.insert(keys::patron(donor.user), donor.user);
-            self.expect(keys::patron(donor.user), AMOUNT.to_owned(), donor.amount.minor());
         }
     }
 
@@ -195,32 +242,57 @@ impl TableSums {
     pub fn into_audit(mut self) -> Audit {
         let erased = |key: &Key| self.of_users.get(key).is_some_and(|user| !self.users.contains(user));
         self.expected.retain(|(key, _), _| !erased(key));
+        let mut stray: BTreeMap<Key, BTreeSet<InternalId>> = BTreeMap::new();
+        for counter in std::mem::take(&mut self.counters) {
+            let (units, lost) = self.waiting.count(&counter, &self.orders);
+            self.expect(keys::count(counter.item), SOLD.to_owned(), i64::try_from(units).unwrap_or(i64::MAX));
+            stray.insert(keys::count(counter.item), lost);
+        }
         let places: BTreeSet<&(Key, String)> = self.found.keys().chain(self.expected.keys()).collect();
         let difference = |place: &(Key, String)| {
             let (found, expected) = (self.found.get(place).copied(), self.expected.get(place).copied());
             let expected = expected.unwrap_or_default();
             let (key, attribute) = place.clone();
-            (found.unwrap_or_default() != expected).then_some(Difference { key, attribute, found, expected })
+            let version = self.versions.get(&key).copied().unwrap_or_default();
+            let stray = stray.get(&key).cloned().unwrap_or_default();
+            (found.unwrap_or_default() != expected).then_some(Difference {
+                key,
+                attribute,
+                found,
+                expected,
+                version,
+                stray,
+            })
         };
         let differences = places.into_iter().filter_map(difference).collect();
-        Audit { differences, no_donations: self.has_paid && !self.has_donations, digits: self.digits }
+        Audit {
+            differences,
+            no_donations: self.has_counted && !self.has_donations,
+            digits: self.digits,
+            waiting: self.waiting,
+        }
     }
 }
 
-/// The write that corrects numbers of one row.
-fn numbers(key: &Key, differences: &[&Difference]) -> Write {
+/// The write that corrects numbers of one row, after `before` other writes of the same audit.
+fn numbers(key: &Key, differences: &[&Difference], before: u64) -> Write {
     let number = |difference: &&Difference| NumberChange {
         attribute: difference.attribute.clone(),
         found: difference.found,
         expected: difference.expected,
     };
     let numbers: Vec<NumberChange> = differences.iter().map(number).collect();
-    Write::set_numbers(key.clone(), &numbers)
+    let version = differences.first().map_or(0, |difference| difference.version).saturating_add(before);
+    let write = Write::set_numbers(key.clone(), &numbers, version);
+    let stray: BTreeSet<&InternalId> = differences.iter().flat_map(|difference| &difference.stray).collect();
+    takes::also_forget(write, stray.into_iter())
 }
 
-/// The write that corrects a patron's sum. The row has a name too, and a user with a sum of zero is not a patron.
-async fn patron(db: &Db, differences: &[&Difference]) -> Result<Option<Write>, StoreError> {
-    let [difference] = differences else { return Ok(None) };
+/// The writes that correct a patron's sum. The row has a name too, and a user with a sum of zero is not a patron.
+async fn patron(db: &Db, differences: &[&Difference]) -> Result<Vec<Write>, StoreError> {
+    let [difference] = differences else { return Ok(Vec::new()) };
+    // Statistics that are written meanwhile have read the sum before.
+    let shown = VersionedDonations::read(db).await?;
     let (key, expected) = (&difference.key, Money::from_minor(difference.expected));
     let user = key.sk.strip_prefix(prefix::USER).and_then(|id| id.parse::<UserId>().ok());
     let user = match user {
@@ -231,8 +303,9 @@ async fn patron(db: &Db, differences: &[&Difference]) -> Result<Option<Write>, S
         Some(user) => Write::put(key.clone(), encode_live(key, &Donor::new(&user, expected))?),
         None => Write::delete(key.clone()),
     };
-    Ok(Some(match difference.found {
+    let write = match difference.found {
         Some(found) => write.only_if_equal(AMOUNT, found),
         None => write.only_if_absent(),
-    }))
+    };
+    Ok(vec![write, shown.write()?])
 }

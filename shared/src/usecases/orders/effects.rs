@@ -113,8 +113,8 @@ pub(in crate::usecases) fn spent(order: &StoredOrder) -> Option<Money> {
 /// The stock that `order` gives back. A counter or code that no longer exists gets nothing back; that prevents nothing.
 pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Write> {
     let mut writes: Vec<Write> = Vec::new();
-    for (item, (count, _)) in by_item(&order.order).into_iter().filter(|(item, _)| inputs.counted.contains(item)) {
-        writes.push(counters::subtract_sold(item, count));
+    for (item, (count, _)) in by_item(&order.order) {
+        writes.extend(inputs.counted.get(&item).map(|sold| counters::subtract_sold(item, count, *sold)));
     }
     if let Some(coupon) = coupon(inputs) {
         // A counter that was reset to zero stays at zero.

@@ -1,13 +1,15 @@
-//! What erasing a user does to the statistics. Orders keep their owner's id: no token matches it, and ids are never
-//! used again.
+//! What erasing a user does to statistics, carts and orders. Orders keep their owner's id: no token matches it, and ids
+//! are never used again.
 
 use super::refusal::Write;
 use super::{STATISTICS_ROUNDS, patrons, pause_before};
-use crate::model::{Money, MonthSum, UserId};
+use crate::model::{Cart, InternalId, Money, MonthSum, UserId};
 use crate::rules::donations::{forget, ranking};
+use crate::rules::erase::ErasedPlayer;
 use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors};
 use crate::store::transaction::{Sent, send};
-use crate::store::{Db, StoreError, keys};
+use crate::store::{Db, RETRIES, StoreError, carts, keys, orders, read_live};
+use crate::telemetry;
 
 /// What was erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,4 +56,40 @@ pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
         }
     }
     Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// Removes what a player typed, and the player's name, from an order. Returns whether something was removed. An order
+/// that can still be paid must be ended before: its gifts would find no recipient.
+///
+/// # Errors
+/// [`StoreError`] if the database is unavailable or other writes kept conflicting.
+pub async fn erase_from_order(db: &Db, id: &InternalId, player: &ErasedPlayer) -> Result<bool, StoreError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let Some(stored) = orders::get(db, id).await? else { return Ok(false) };
+        let Some(lines) = player.without_in_order(&stored.order, &stored.effects) else { return Ok(false) };
+        let write: Write = stored.erase_player(&lines, stored.order.owner == Some(player.user))?;
+        if send(db, vec![write]).await? == Sent::Written {
+            return Ok(true);
+        }
+        telemetry::conflict();
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// Removes a player's name from another buyer's cart. Returns whether it was in it.
+///
+/// # Errors
+/// [`StoreError`] if the database is unavailable or the buyer kept changing the cart.
+pub async fn erase_from_cart(db: &Db, owner: UserId, player: &ErasedPlayer) -> Result<bool, StoreError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let Some(cart) = read_live::<Cart>(db, &keys::cart(owner)).await? else { return Ok(false) };
+        let Some(lines) = player.without_in_cart(&cart) else { return Ok(false) };
+        match carts::save(db, &Cart { lines, ..cart }).await? {
+            carts::Saved::Written => return Ok(true),
+            carts::Saved::Conflict => telemetry::conflict(),
+        }
+    }
+    Err(StoreError::unavailable("UpdateItem"))
 }

@@ -4,7 +4,7 @@ use super::active_version;
 use crate::model::{Code, InternalId, ItemId, PublishedItem, UserId};
 use crate::rules::order::users;
 use crate::store::orders::StoredOrder;
-use crate::store::{Db, StoreError, carts, codes, keys};
+use crate::store::{Db, StoreError, carts, codes, counters, keys};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that decides about an order.
@@ -18,8 +18,8 @@ pub(in crate::usecases) struct OrderInputs {
     pub(in crate::usecases) ledgers: BTreeSet<UserId>,
     /// The order's items that are published.
     pub(in crate::usecases) items: BTreeMap<ItemId, PublishedItem>,
-    /// The order's items that have a counter.
-    pub(in crate::usecases) counted: BTreeSet<ItemId>,
+    /// Units sold of the order's items that have a counter.
+    pub(in crate::usecases) counted: BTreeMap<ItemId, i64>,
     /// The code of the coupon.
     pub(in crate::usecases) coupon: Option<Code>,
     /// Whether the owner has used the coupon.
@@ -47,13 +47,13 @@ impl OrderInputs {
         wanted.extend(cart.map(keys::cart));
         let mut rows = db.batch_get(wanted).await?;
         let mut items = BTreeMap::new();
-        let mut counted = BTreeSet::new();
+        let mut counted = BTreeMap::new();
         for id in ids {
             let key = keys::item(&version, id);
             if let Some(row) = rows.take(&key) {
                 items.insert(id, row.published(&key)?.0);
             }
-            counted.extend(rows.take(&keys::count(id)).map(|_| id));
+            counted.extend(counters::take(&mut rows, id)?.map(|sold| (id, sold)));
         }
         let cart = cart.map(|user| carts::take(&mut rows, user)).transpose()?;
         let uses = match coupon.zip(owner) {

@@ -6,26 +6,30 @@
 //!
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 
+mod as_checkout;
 mod audit;
 pub(in crate::usecases) mod effects;
 mod erase;
 pub(in crate::usecases) mod inputs;
 mod patrons;
 mod price;
+pub(in crate::usecases) mod recipients;
 mod record;
 pub(in crate::usecases) mod refusal;
 mod set_status;
 mod statistics;
 pub(in crate::usecases) mod transition;
+mod waiting;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
-pub use erase::{Erased, erase_names};
-pub use patrons::repair as repair_patrons;
-pub use price::{LineRequest, PriceError, price};
-pub use record::{NewOrder, RecordError, Recorded, record};
+pub use erase::{Erased, erase_from_cart, erase_from_order, erase_names};
+pub use patrons::{differs as patrons_differ, repair as repair_patrons};
+pub use price::{LineRequest, OrderRequest, PriceError, price};
+pub use record::{NewOrder, PaidSession, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
 pub use set_status::{Changed, SetStatusError, set_status};
 pub use statistics::{CatchUp, Statistics, catch_up, catch_up_once};
+pub use waiting::Waiting;
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};
 use crate::store::{Db, StoreError, backoff, published, sequences};

@@ -53,17 +53,29 @@ pub async fn repair(db: &Db) -> Result<bool, StoreError> {
     for round in 0..STATISTICS_ROUNDS {
         pause_before(round).await;
         let shown = VersionedDonations::read(db).await?;
-        let compiled = largest(statistics::patrons(db).await?.iter().map(Patron::from));
-        let found = read(db).await?.unwrap_or_default();
-        // `has_more` may be set although there is no other patron.
-        if found.patrons == compiled.patrons && found.has_more >= compiled.has_more {
-            return Ok(false);
-        }
+        let Some(compiled) = differing(db).await? else { return Ok(false) };
         if send(db, vec![write(&compiled)?, shown.write()?]).await? == Sent::Written {
             return Ok(true);
         }
     }
     Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// Whether the item differs from the patrons' rows.
+///
+/// # Errors
+/// [`StoreError`] if they cannot be read or decoded.
+pub async fn differs(db: &Db) -> Result<bool, StoreError> {
+    Ok(differing(db).await?.is_some())
+}
+
+/// The item as it should be; `None` if it is.
+async fn differing(db: &Db) -> Result<Option<TopPatrons>, StoreError> {
+    let compiled = largest(statistics::patrons(db).await?.iter().map(Patron::from));
+    let found = read(db).await?.unwrap_or_default();
+    // `has_more` may be set although there is no other patron.
+    let is_same = found.patrons == compiled.patrons && found.has_more >= compiled.has_more;
+    Ok((!is_same).then_some(compiled))
 }
 
 async fn read(db: &Db) -> Result<Option<TopPatrons>, StoreError> {

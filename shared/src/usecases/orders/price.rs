@@ -1,9 +1,15 @@
 //! What the lines of an order cost if their totals are not given: what the owner's cart would charge for them.
 
-use super::active_version;
-use crate::model::{Code, CodeText, ItemId, Items, Ledger, Line, LineId, Money, OrderLine, PaymentType, Sold, UserId};
+use super::{active_version, as_checkout};
+use crate::clock::Clock;
+use crate::model::{
+    Chosen, Code, CodeText, GiftCardPayment, ItemId, Items, Ledger, Line, LineId, LineVariable, Money, OrderLine,
+    PlayerName, ServerId, Sold, UserId,
+};
+use crate::rules::add_line::LineRefusal;
 use crate::rules::cart::{PricedLine, price_lines};
-use crate::rules::code::{self, judge, taken_off};
+use crate::rules::checkout::CheckoutRefusal;
+use crate::rules::code::{self, CodeInputs, judge, taken_off};
 use crate::store::orders::StoredOrder;
 use crate::store::{Db, StoreError, codes, keys, ledgers};
 use std::sync::Arc;
@@ -17,21 +23,59 @@ pub struct LineRequest {
     pub count: u32,
     /// The line's total after coupon, in the store's currency; `None` if it is to be priced.
     pub total: Option<Money>,
-    /// The user a gift is for.
+    /// The account that a gift is for; `None` on every other line, and of a player who has no account yet.
     pub recipient: Option<UserId>,
+    /// The name of the player that a gift is for.
+    pub gift_to: Option<PlayerName>,
+    /// The chosen variables.
+    pub variables: Vec<LineVariable>,
+    /// The selected server.
+    pub server: Option<ServerId>,
 }
 
 impl LineRequest {
-    fn with_total(&self, total: Money) -> OrderLine {
-        let line = OrderLine::new(self.item, self.count, total);
-        match self.recipient {
-            Some(recipient) => line.gift_for(recipient),
-            None => line,
+    /// Whether it is a gift.
+    pub(super) const fn is_gift(&self) -> bool {
+        self.recipient.is_some() || self.gift_to.is_some()
+    }
+
+    /// The order's line. `line` is as a cart would have it, `name` the item's if it is published.
+    fn with_total(&self, total: Money, line: &Line, name: Option<&str>) -> OrderLine {
+        let has_choices = !self.variables.is_empty() || self.server.is_some() || self.gift_to.is_some();
+        let chosen = || Chosen {
+            line: line.id,
+            name: name.map_or_else(|| self.item.to_string(), ToOwned::to_owned),
+            variables: self.variables.clone(),
+            server: self.server,
+            gift_to: self.gift_to.clone(),
+        };
+        OrderLine {
+            payment_type: line.payment_type,
+            recipient: self.recipient,
+            chosen: (has_choices || name.is_some()).then(chosen),
+            ..OrderLine::new(self.item, self.count, total)
         }
     }
 }
 
-/// Why the total of a line is not known.
+/// An order to be priced.
+#[derive(Debug, Clone, Copy)]
+pub struct OrderRequest<'a> {
+    /// The user whose order it is; `None` without one.
+    pub owner: Option<UserId>,
+    /// What was bought.
+    pub lines: &'a [LineRequest],
+    /// The coupon that was used.
+    pub coupon: Option<&'a CodeText>,
+    /// The payment with a gift card.
+    pub gift_card: Option<&'a GiftCardPayment>,
+    /// The second (since 1970 UTC) for which the codes are checked.
+    pub at: i64,
+    /// Whether it was sold before, so that it does not matter what a checkout would refuse now.
+    pub is_past: bool,
+}
+
+/// Why a line has no total, or cannot be sold.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// The item is not published, so that it has no price.
@@ -54,36 +98,52 @@ pub enum PriceError {
     /// The coupon would not be applied.
     #[error("the coupon does not apply now: {0}")]
     Coupon(code::CodeRefusal),
+    /// A cart would not take the gift card.
+    #[error("the gift card does not apply now: {0}")]
+    GiftCard(code::CodeRefusal),
+    /// A cart would not take the line.
+    #[error("item {item}: {refusal}")]
+    Line {
+        /// The item.
+        item: ItemId,
+        /// Why.
+        refusal: LineRefusal,
+    },
+    /// A checkout would refuse it.
+    #[error(transparent)]
+    Checkout(#[from] CheckoutRefusal),
+    /// The owner is banned.
+    #[error("the buyer is banned")]
+    Banned,
+    /// There is no such owner.
+    #[error("there is no user {0}")]
+    UnknownUser(UserId),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Gives every line its total. If the order is recorded already, a missing total is the recorded one,
-/// regardless of present prices, ledgers and codes. Limits are not checked: the write guards them. `at` is the second for which the
-/// coupon is checked.
+/// Gives every line its total, and refuses what a checkout would refuse, unless it was sold before. If the order is
+/// recorded already, a missing total is the recorded one, regardless of present prices, ledgers and codes. Limits are
+/// guarded again by the write.
 ///
 /// # Errors
-/// [`PriceError`] if a total is neither given nor known.
+/// [`PriceError`] if a total is neither given nor known, or a checkout would refuse the order.
 pub async fn price(
     db: &Db,
+    clock: &dyn Clock,
     recorded: Option<&StoredOrder>,
-    owner: Option<UserId>,
-    lines: &[LineRequest],
-    coupon: Option<&CodeText>,
-    at: i64,
+    order: &OrderRequest<'_>,
 ) -> Result<Vec<OrderLine>, PriceError> {
-    let given: Option<Vec<OrderLine>> = lines.iter().map(|line| Some(line.with_total(line.total?))).collect();
-    if let Some(given) = given {
-        return Ok(given);
-    }
+    let OrderRequest { owner, lines, coupon, .. } = *order;
+    let cart: Vec<Line> = lines.iter().enumerate().map(|(place, line)| line.in_cart(place)).collect();
     if let Some(recorded) = recorded {
-        return Ok(as_recorded(lines, &recorded.order.lines));
+        return Ok(as_recorded(lines, &cart, &recorded.order.lines));
     }
-    if coupon.is_some() && lines.iter().any(|line| line.total.is_some()) {
+    let is_given = lines.iter().all(|line| line.total.is_some());
+    if !is_given && coupon.is_some() && lines.iter().any(|line| line.total.is_some()) {
         return Err(PriceError::SomeWithCoupon);
     }
-    let cart: Vec<Line> = (1..).zip(lines).map(|(id, line)| cart_line(id, line)).collect();
     let inputs = PriceInputs::read(db, owner, &cart, coupon).await?;
     let missing = lines.iter().find(|line| line.total.is_none() && !inputs.items.contains_key(&line.item));
     if let Some(missing) = missing {
@@ -91,31 +151,35 @@ pub async fn price(
     }
     let priced = price_lines(&cart, &inputs.items, &Sold::new(), &inputs.ledger);
     let off = match coupon {
-        Some(_) => inputs.taken_off(&priced, at)?,
-        None => vec![Money::ZERO; priced.len()],
+        Some(_) if !is_given || !order.is_past => inputs.taken_off(&priced, order.at)?,
+        _ => vec![Money::ZERO; priced.len()],
     };
     let find = |id: LineId| priced.iter().zip(&off).find(|(line, _)| line.line.id == id);
-    let total = |(request, line): (&LineRequest, &Line)| match (request.total, find(line.id)) {
-        (Some(total), _) => Ok(request.with_total(total)),
-        (None, Some((priced, off))) => Ok(request.with_total(total_of(priced, *off)?)),
-        (None, None) => Err(PriceError::NotPublished(request.item)),
+    let total = |(request, line): (&LineRequest, &Line)| {
+        let found = find(line.id);
+        let name = found.map(|(priced, _)| priced.item().name.as_str());
+        match (request.total, found) {
+            (Some(total), _) => Ok(request.with_total(total, line, name)),
+            (None, Some((priced, off))) => Ok(request.with_total(total_of(priced, *off)?, line, name)),
+            (None, None) => Err(PriceError::NotPublished(request.item)),
+        }
     };
-    lines.iter().zip(&cart).map(total).collect()
+    let totals: Vec<OrderLine> = lines.iter().zip(&cart).map(total).collect::<Result<_, _>>()?;
+    if !order.is_past {
+        as_checkout::check_gift_card(db, order.gift_card, order.at).await?;
+        as_checkout::check(db, clock, owner, lines, &totals).await?;
+    }
+    Ok(totals)
 }
 
 /// A line that differs from the recorded one gets a total of zero: recording the order then names the difference.
-fn as_recorded(lines: &[LineRequest], recorded: &[OrderLine]) -> Vec<OrderLine> {
-    let total = |(place, line): (usize, &LineRequest)| {
+fn as_recorded(lines: &[LineRequest], cart: &[Line], recorded: &[OrderLine]) -> Vec<OrderLine> {
+    let total = |(place, (line, in_cart)): (usize, (&LineRequest, &Line))| {
         let same = |old: &&OrderLine| (old.item, old.count, old.recipient) == (line.item, line.count, line.recipient);
         let old = recorded.get(place).filter(same).map(|old| old.total);
-        line.with_total(line.total.or(old).unwrap_or(Money::ZERO))
+        line.with_total(line.total.or(old).unwrap_or(Money::ZERO), in_cart, None)
     };
-    lines.iter().enumerate().map(total).collect()
-}
-
-fn cart_line(id: u64, line: &LineRequest) -> Line {
-    let payment_type = if line.recipient.is_some() { PaymentType::Gift } else { PaymentType::OneOff };
-    Line { payment_type, ..Line::new(LineId::new(id), line.item, line.count) }
+    lines.iter().zip(cart).enumerate().map(total).collect()
 }
 
 /// The total of one line in money.
@@ -174,7 +238,8 @@ impl PriceInputs {
 
     /// What the coupon takes off each line.
     fn taken_off(&self, lines: &[PricedLine<'_>], at: i64) -> Result<Vec<Money>, PriceError> {
-        let applied = judge(self.code.as_ref(), self.uses, lines, at).map_err(PriceError::Coupon)?;
+        let inputs = CodeInputs { lines, coupon_sum: Money::ZERO, least: Money::ZERO };
+        let applied = judge(self.code.as_ref(), self.uses, inputs, at).map_err(PriceError::Coupon)?;
         Ok(match applied.code {
             Code::Coupon(coupon) => taken_off(coupon, lines),
             // Recording the order refuses a gift card as its coupon.

@@ -2,16 +2,17 @@
 
 use super::effects::{Limits, add_to_ledgers, check_codes, spent, take_stock, users_exist};
 use super::inputs::OrderInputs;
+use super::recipients::with_accounts;
 use super::refusal::{OrderRefusal, Write};
 use super::statistics::{Statistics, follow};
 use super::{new_internal_id, next_number, pause_before};
 use crate::clock::Clock;
 use crate::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus,
-    PaymentType, UserId,
+    PaymentType, ProviderAccount, ProviderCheckout, UserId,
 };
 use crate::rules::order::{merged, users};
-use crate::store::orders::{self, StoredOrder};
+use crate::store::orders::{self, Payment, StoredOrder};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, RETRIES, StoreError};
 use std::collections::BTreeSet;
@@ -21,6 +22,17 @@ const CLOCK_SKEW: i64 = 300;
 
 /// The most recipients of an order's gifts: each takes two of the hundred writes of a transaction.
 const MAX_RECIPIENTS: usize = 20;
+
+/// A checkout that was paid at a provider and whose order is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaidSession {
+    /// The checkout's id at the provider.
+    pub session: String,
+    /// The payment's id at the provider.
+    pub intent: String,
+    /// The account at the provider.
+    pub account: ProviderAccount,
+}
 
 /// An order to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +59,8 @@ pub struct NewOrder {
     pub gift_card: Option<GiftCardPayment>,
     /// When it was created, seconds since 1970 UTC; `None` is now.
     pub created_at: Option<i64>,
+    /// The provider's payment; `None` if it was paid elsewhere.
+    pub payment: Option<PaidSession>,
 }
 
 /// The result of [`record`].
@@ -74,7 +88,7 @@ pub enum RecordError {
         problem: String,
     },
     /// An order with this id and other content exists.
-    #[error("order {id} is recorded already with another {field}")]
+    #[error("order {id} is recorded already, and differs in: {field}")]
     Differs {
         /// The id.
         id: InternalId,
@@ -116,6 +130,14 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         if let Some(unknown) = users(&draft.order).difference(&inputs.users).next() {
             return Err(RecordError::UnknownUser(*unknown));
         }
+        if let Some(lines) = with_accounts(db, clock, &draft.order).await? {
+            // Their ledgers have to be read.
+            draft.order.lines = lines;
+            continue;
+        }
+        if draft.order.lines.iter().any(|line| line.payment_type == PaymentType::Gift && line.recipient.is_none()) {
+            return Err(OrderRefusal::Banned.into());
+        }
         check_codes(&draft, &inputs)?;
         let (mut writes, unguarded) = effects(&draft, &inputs)?;
         if !numbered {
@@ -123,6 +145,8 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
             numbered = true;
         }
         writes.insert(0, draft.put_new()?);
+        let intent = draft.effects.provider.as_ref().and_then(|provider| provider.intent.as_deref());
+        writes.extend(intent.map(|intent| Payment::put(&draft.order, intent)).transpose()?);
         match send(db, writes).await? {
             Sent::Written => {
                 let statistics = follow(db, &draft.order.internal_id).await;
@@ -161,8 +185,18 @@ async fn already(db: &Db, draft: &StoredOrder, dated: bool, stored: StoredOrder)
 fn difference(draft: &StoredOrder, dated: bool, stored: &StoredOrder) -> Option<&'static str> {
     let (new, old) = (&draft.order, &stored.order);
     let status = new.status == old.status || Some(new.status) == stored.effects.recorded_as;
-    let lines = |order: &Order| merged(&order.lines, |line| Some((line.item, line.recipient)));
+    let session = |stored: &StoredOrder| stored.effects.provider.as_ref().and_then(|provider| provider.session.clone());
+    // The order of a checkout that was not recorded is another one, also if the provider's session is the same.
+    let is_same_payment = draft.effects.provider.is_none()
+        || (session(draft) == session(stored) && stored.effects.recorded_as == draft.effects.recorded_as);
+    let choices = |line: &OrderLine| {
+        let chosen = line.chosen.as_ref()?;
+        let variables: Vec<_> = chosen.variables.iter().map(|variable| (variable.id, variable.value.clone())).collect();
+        (!variables.is_empty() || chosen.server.is_some()).then_some((variables, chosen.server))
+    };
+    let lines = |order: &Order| merged(&order.lines, |line| Some((line.item, line.recipient, choices(line))));
     let fields = [
+        ("payment", is_same_payment),
         ("status", status),
         ("price", new.price == old.price),
         ("currency", new.currency == old.currency),
@@ -191,7 +225,19 @@ fn draft(new: NewOrder, now: i64) -> Result<StoredOrder, RecordError> {
         owner: new.owner,
         lines: new.lines,
     };
+    let provider = new.payment.map(|paid| ProviderCheckout {
+        session: Some(paid.session),
+        url: None,
+        intent: Some(paid.intent),
+        expires_at: order.created_at,
+        storefront: String::new(),
+        delayed: false,
+        asked_at: None,
+        account: paid.account.id,
+        live: Some(paid.account.live),
+    });
     let effects = OrderEffects {
+        provider,
         recorded_as: Some(order.status),
         coupon: new.coupon,
         gift_card: new.gift_card,
@@ -216,9 +262,17 @@ fn check(new: &NewOrder, now: i64) -> Result<(), RecordError> {
     let problem = format!("must be at most {}", Order::MAX_LINES);
     ensure(new.lines.len() <= Order::MAX_LINES, "lines", &problem)?;
     ensure(new.lines.iter().all(|line| line.count > 0), "count", "must be at least 1")?;
-    let named = |line: &OrderLine| line.recipient.is_some() == (line.payment_type == PaymentType::Gift);
+    let name = |line: &OrderLine| line.chosen.as_ref()?.gift_to.as_ref().map(|name| name.key().to_string());
+    let named = |line: &OrderLine| {
+        (line.recipient.is_some() || name(line).is_some()) == (line.payment_type == PaymentType::Gift)
+    };
     ensure(new.lines.iter().all(named), "recipient", "must be given for a gift, and only for a gift")?;
-    let recipients: BTreeSet<UserId> = new.lines.iter().filter_map(|line| line.recipient).collect();
+    let recipients: BTreeSet<(Option<UserId>, Option<String>)> = new
+        .lines
+        .iter()
+        .filter(|line| line.payment_type == PaymentType::Gift)
+        .map(|line| (line.recipient, name(line).filter(|_| line.recipient.is_none())))
+        .collect();
     let problem = format!("must be at most {MAX_RECIPIENTS} users");
     ensure(recipients.len() <= MAX_RECIPIENTS, "recipient", &problem)?;
     ensure(amount(new.price), "price", "must not be negative, nor above the largest amount")?;

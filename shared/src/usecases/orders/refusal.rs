@@ -20,7 +20,7 @@ pub enum OrderRefusal {
         limit: u32,
     },
     /// More units than one user may buy.
-    #[error("item {item} may be bought {limit} times by one user, and this one bought too many already")]
+    #[error("item {item} may be bought {limit} times by one user, and with this order it would be more")]
     UserLimit {
         /// The item.
         item: ItemId,
@@ -60,6 +60,9 @@ pub enum OrderRefusal {
     /// The player that a gift is for was banned.
     #[error("a player that a gift is for is banned")]
     Banned,
+    /// The chat login has ended, or another account uses it.
+    #[error("the chat login has ended, or another account uses it")]
+    Chat,
 }
 
 /// A user's limit on an item, and the number of units in an order.
@@ -103,6 +106,8 @@ pub(in crate::usecases) enum Limit {
     Ownership(Vec<OwnedLimit>),
     /// The ban of a name.
     Ban,
+    /// The account that uses a chat login.
+    Chat,
 }
 
 /// What a user may own of an item before a checkout.
@@ -150,6 +155,7 @@ impl Guard for Limit {
                 Some(exceeded.refusal)
             }
             Self::Ban => Some(OrderRefusal::Banned),
+            Self::Chat => Some(OrderRefusal::Chat),
         }
     }
 }

@@ -87,6 +87,7 @@ impl Change {
         let counted = stored.order.total().less(stored.effects.counted_refunded);
         let (adjustment, amount) = match (stored.should_count(), stored.effects.counted) {
             (false, _) => (Adjustment::Remove, counted),
+            (true, Some(true)) if order.total() > counted => (Adjustment::Restore, order.total() - counted),
             (true, Some(true)) => (Adjustment::Reduce, counted.less(order.total())),
             (true, _) => (Adjustment::Add, order.total()),
         };
@@ -100,7 +101,7 @@ async fn plan(db: &Db, mut shown: VersionedDonations, stored: &StoredOrder) -> R
     let goals = match change.adjustment {
         Adjustment::Add => published_goals(db).await?,
         // It is taken off the goals that it was added to, even if others are published now.
-        Adjustment::Reduce | Adjustment::Remove => {
+        Adjustment::Reduce | Adjustment::Restore | Adjustment::Remove => {
             let all = || shown.donations.goals.keys().cloned().collect();
             stored.effects.goals.clone().unwrap_or_else(all)
         }
@@ -109,7 +110,7 @@ async fn plan(db: &Db, mut shown: VersionedDonations, stored: &StoredOrder) -> R
     let mut writes = owners_writes(db, &mut shown.donations, &change).await?;
     writes.push(match change.adjustment {
         Adjustment::Add => stored.mark_counted(goals),
-        Adjustment::Reduce => stored.mark_refunded(),
+        Adjustment::Reduce | Adjustment::Restore => stored.mark_refunded(),
         Adjustment::Remove => stored.mark_not_counted(),
     });
     writes.push(shown.write()?);
@@ -129,16 +130,17 @@ async fn owners_writes(db: &Db, donations: &mut Donations, change: &Change) -> R
     let (key, row) = (keys::paid_order(order.created_at, order.id), PaidOrder::new(order, id));
     let user = users::read(db, std::iter::once(id)).await?.remove(&id);
     let mut writes = Vec::new();
-    let is_counted = *adjustment != Adjustment::Remove;
-    if !is_counted {
+    // Anybody can order what costs nothing, under any name.
+    let is_shown = *adjustment != Adjustment::Remove && row.amount > Money::ZERO;
+    if !is_shown {
         writes.push(Write::delete(key.clone()));
     }
     let Some(user) = user else { return Ok(writes) };
     writes.push(users::must_exist(id));
-    if is_counted {
+    if is_shown {
         writes.push(Write::put(key.clone(), encode_live(&key, &row)?));
     }
-    let shown = is_counted.then(|| (key, RecentDonation::new(&row, &user)));
+    let shown = is_shown.then(|| (key, RecentDonation::new(&row, &user)));
     donations.recent = recent(db, &donations.recent, &order.internal_id, shown).await?;
     writes.extend(patrons::adjust(db, &user, *adjustment, *amount).await?);
     writes.extend(month_write(db, donations, change, &user).await?);

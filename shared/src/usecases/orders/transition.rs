@@ -4,7 +4,7 @@ use super::effects::{Limits, add_to_ledgers, give_back_stock, spent, take_from_l
 use super::inputs::OrderInputs;
 use super::refusal::{OrderRefusal, Write};
 use super::set_status::SetStatusError;
-use crate::model::{ItemId, OrderLine, OrderStatus, UserId};
+use crate::model::{ItemId, OrderLine, OrderStatus, Reviewed, UserId};
 use crate::rules::order::may_become;
 use crate::store::orders::{Payment, StatusChange, StoredOrder};
 use crate::store::unfinished::Unfinished;
@@ -26,12 +26,14 @@ pub(in crate::usecases) struct Step<'a> {
     pub(in crate::usecases) lines: Option<&'a [OrderLine]>,
     /// Whether limits per user still count.
     pub(in crate::usecases) limits: Limits,
+    /// How an operator's look at the order ends with it.
+    pub(in crate::usecases) reviewed: Option<&'a Reviewed>,
 }
 
 impl Step<'_> {
     /// A change without a provider.
     pub(in crate::usecases) const fn to(to: OrderStatus, now: i64) -> Self {
-        Self { to, now, intent: None, lines: None, limits: Limits::Guarded }
+        Self { to, now, intent: None, lines: None, limits: Limits::Guarded, reviewed: None }
     }
 }
 
@@ -71,6 +73,7 @@ pub(in crate::usecases) async fn plan(
         due,
         intent: step.intent,
         over_limit: step.limits == Limits::Ignored,
+        reviewed: step.reviewed,
     };
     planned.writes.insert(0, before.change(&change)?);
     // The same row may be due at the same second again: then it is replaced, not removed.

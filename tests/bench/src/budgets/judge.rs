@@ -36,8 +36,7 @@ fn programs(figures: &Figures, verdicts: &mut Vec<Verdict>) {
     let first = |program: &Program| Some(real(program.cold?.first_cpu.median));
     let hello = |of: fn(&Program) -> Option<f64>| figures.program(HELLO).and_then(of);
     let mut each = |budget: Budget, value: &dyn Fn(&Program) -> Option<f64>| {
-        let own = |name: &str| Budget { limit: limit::of_program(&budget, name), ..budget };
-        verdicts.extend(FUNCTIONS.map(|name| own(name).judge(name, figures.program(name).and_then(value))));
+        verdicts.extend(FUNCTIONS.map(|name| budget.judge(name, figures.program(name).and_then(value))));
     };
     each(limit::INIT_CPU, &|program| over(init(program), hello(init)));
     each(limit::FIRST_CPU, &|program| over(first(program), hello(first)));

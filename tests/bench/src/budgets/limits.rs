@@ -25,23 +25,12 @@ pub const FULL_CPU: Budget = stable("CPU per invoke / hello world's", 10.526, Un
 pub const OVER_RAW: Budget = quiet("warm / the raw calls", 2.2, Unit::Ratio);
 
 /// Size of a function's binary.
-pub const BYTES: Budget = stable("binary", 4_500_000.0, Unit::Megabytes);
+pub const BYTES: Budget = stable("binary", 6_000_000.0, Unit::Megabytes);
 /// Size of what is uploaded.
-pub const ZIP: Budget = stable("zip", 2_200_000.0, Unit::Megabytes);
-/// The limit of a budget for a program. The payments function has Stripe's calls, the rules of carts and the use cases of
-/// orders: it is larger than the others.
-pub fn of_program(budget: &Budget, program: &str) -> f64 {
-    match (budget.what, program) {
-        ("binary", "payments") => 5_300_000.0,
-        ("zip", "payments") => 2_600_000.0,
-        // 8 MiB.
-        ("peak RSS, warm", "payments") => 8_388_608.0,
-        _ => budget.limit,
-    }
-}
+pub const ZIP: Budget = stable("zip", 3_000_000.0, Unit::Megabytes);
 
-/// The most memory that a warm function held: 7 MiB.
-pub const RSS: Budget = stable("peak RSS, warm", 7_340_032.0, Unit::Mebibytes);
+/// The most memory that a warm function held: 10 MiB.
+pub const RSS: Budget = stable("peak RSS, warm", 10_485_760.0, Unit::Mebibytes);
 
 /// Sequential calls with the active version fresh and the page in the cache. The limit is that of [`round_trips`].
 pub const ROUND_TRIPS: Budget = stable("round trips to DynamoDB", 0.0, Unit::Count);

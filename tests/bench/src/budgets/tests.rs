@@ -28,7 +28,7 @@ fn a_figure_at_the_limit_is_held() {
 fn the_binding_budgets_are_these() {
     let limits = [limits::INIT_CPU, limits::FIRST_CPU, limits::CACHED_CPU, limits::FULL_CPU].map(|budget| budget.limit);
     assert_eq!(limits.map(|limit| format!("{limit}")), ["1.3", "2.778", "1.263", "10.526"]);
-    assert_eq!([limits::BYTES, limits::ZIP].map(|budget| budget.limit_text()), ["≤ 4.5 MB", "≤ 2.2 MB"]);
+    assert_eq!([limits::BYTES, limits::ZIP].map(|budget| budget.limit_text()), ["≤ 6 MB", "≤ 3 MB"]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_busy_machine_judges_what_does_not_need_the_clock() {
     assert!(stable.iter().all(|verdict| verdict.budget.stable && verdict.value.is_some()));
     let limit = of(&stable, &limits::INIT_CPU, "cart").budget.limit;
     assert!((limit - 1.95).abs() < 1e-9, "{limit}");
-    assert!((of(&stable, &limits::BYTES, "cart").budget.limit - 4_500_000.0).abs() < 1e-9);
+    assert!((of(&stable, &limits::BYTES, "cart").budget.limit - 6_000_000.0).abs() < 1e-9);
 }
 
 #[test]

@@ -71,14 +71,15 @@ impl Target for Provider {
                 && matches!(session.payment_status, PaymentStatus::Paid | PaymentStatus::NoPaymentRequired);
             let agrees = session.amount_total == Some(order.price.minor())
                 && session.currency.as_deref().is_some_and(|currency| currency.eq_ignore_ascii_case("usd"))
-                && session.client_reference_id.as_deref() == Some(order.internal_id.as_str())
+                && session.metadata.order.as_deref() == Some(order.internal_id.as_str())
                 && !session.livemode;
             rule(is_paid && agrees, || format!("{decision:?} by {session:?}"))?;
             rule(*status != OrderStatus::Paid && *status != OrderStatus::Refunded, || {
                 format!("{decision:?} of {status:?}")
             })?;
         }
-        if let Decision::RefundInPart(amount) = decision {
+        if let Decision::RefundInPart(refunds) = decision {
+            let amount = refunds.refunded;
             rule(amount > Money::ZERO && amount < order.price, || format!("{decision:?} of {:?}", order.price))?;
         }
         Ok(if decision == Decision::Nothing { Outcome::Refused } else { Outcome::Accepted })
@@ -96,12 +97,15 @@ fn state(session: &Session) -> PaymentState {
         _ => Progress::Open,
     };
     PaymentState {
-        order: session.client_reference_id.as_deref().map(InternalId::new),
+        session: session.id.to_string(),
+        order: session.metadata.order.as_deref().map(InternalId::new),
         amount: Money::from_minor(session.amount_total.unwrap_or_default()),
         currency: session.currency.clone().unwrap_or_default(),
         same_mode: !session.livemode,
         progress,
         intent: intent.map(|intent| intent.id().to_string()),
         refunded: Money::from_minor(charge.map_or(0, |charge| charge.amount_refunded)),
+        failed_refunds: Money::ZERO,
+        attempts: Vec::new(),
     }
 }

@@ -40,7 +40,7 @@ export async function patrons() {
   };
 }
 
-export const loginPage = (after) => ({ title: "Log in", view: h("div", { class: "wrap stack" }, h("h1", {}, "Welcome"), login(after)) });
+export const loginPage = (after, message) => ({ title: "Log in", view: h("div", { class: "wrap stack" }, h("h1", {}, "Welcome"), login(after, message)) });
 
 export const needsLogin = (again, message) => ({ title: "Log in", view: h("div", { class: "wrap stack" }, h("h1", {}, "Who is there?"), login(again, message)) });
 

@@ -1,11 +1,13 @@
 // The first page: featured deals, goals, recent donators.
-import { call } from "../api.js";
+import { asGuest, call } from "../api.js";
 import { h, picture } from "../dom.js";
-import { card } from "../parts.js";
+import { allForVisitor, card } from "../parts.js";
 import { charged, moneyIn, store } from "../store.js";
 
 export async function home() {
-  const deals = await call("/items/getFeaturedDeals");
+  const path = "/items/getFeaturedDeals";
+  const [found, guests] = await Promise.all([call(path), asGuest(path)]);
+  const deals = allForVisitor(found, guests);
   const { website_name: name, website_description: description, goals, recentDonators: recent, top, server } = store.settings;
   const first = store.categories[0];
   return {

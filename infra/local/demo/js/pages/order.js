@@ -1,15 +1,20 @@
 // The state of an order, asked again until it is final. The API allows 18 look-ups in a minute from one address.
 import { Offline, Refused, call } from "../api.js";
-import { field, h } from "../dom.js";
-import { loadUser, moneyIn } from "../store.js";
+import { field, h, picture } from "../dom.js";
+import { purchase, purchases } from "../purchases.js";
+import { loadUser, moneyIn, store } from "../store.js";
 
 /** Seconds between two look-ups: 15 in a minute. */
 const PAUSE = 4;
+/** What an order's state means to its buyer. */
+const STATES = { PAID: "Paid", PENDING: "Waiting for the payment", FAILED: "Not paid", CANCELLED: "Cancelled", REFUNDED: "Refunded" };
 
-export function order(id, checkoutId, go) {
+/** The page of an order; `isReturn` says whether the buyer comes from the payment page. Without an id: the orders of this browser. */
+export function order(id, checkoutId, go, isReturn) {
+  const title = h("h1", {}, id ? "Your order" : "Your orders");
   const state = h("div", { class: "order", "aria-live": "polite", "aria-busy": id ? "true" : null });
   const limit = h("p", { class: "soft" });
-  const view = h("div", { class: "wrap stack" }, h("h1", {}, "Your order"), state, limit, lookup(id, go));
+  const view = h("div", { class: "wrap stack" }, title, state, limit, !isReturn && lookup(id, go));
   let timer;
   const stop = () => clearTimeout(timer);
   const later = (seconds, why) => {
@@ -25,7 +30,8 @@ export function order(id, checkoutId, go) {
       const seen = (left) => { remaining = left; };
       const found = await call("/payments/checkStatus", { order_id: id, ...(checkoutId && { checkout_id: checkoutId }) }, { seen });
       const details = found.order_data;
-      state.replaceChildren(...(details ? summary(found, details) : [h("p", { class: "note" }, found.message)]));
+      if (details?.status === "PAID" && isReturn) title.textContent = "Thank you!";
+      state.replaceChildren(...(details ? summary(found, details, isReturn) : [h("p", { class: "note" }, found.message)]));
       limit.textContent = "";
       if (details?.status === "PENDING") {
         const spare = remaining === null ? "" : `${remaining} of 18 look-ups left in this minute.`;
@@ -49,23 +55,50 @@ export function order(id, checkoutId, go) {
     }
   };
   if (id) ask();
-  else state.append(h("p", { class: "soft" }, "Enter the order's id to see how far it is."));
-  return { title: "Order", view, leave: stop };
+  else state.append(...listed());
+  return { title: id ? "Order" : "Orders", view, leave: stop };
 }
 
-const summary = (found, order) => [
-  h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, order.status)),
-  h("p", { class: "lead" }, found.message),
-  h("dl", { class: "sums panel narrow" }, [
-    ["Order", `no. ${order.id}`],
-    ["Id", order.internal_id],
-    ["Paid with", order.gateway],
-    ["Date (UTC)", order.created_at],
-    ["Amount", moneyIn(order.price, order.currency)],
-  ].map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
-  order.status === "PAID" && h("p", {}, h("a", { class: "button primary", href: "/" }, "Back to the store")),
-  ["FAILED", "CANCELLED"].includes(order.status) && h("p", {}, h("a", { class: "button", href: "/cart" }, "Back to the cart")),
-].filter(Boolean);
+function summary(found, order, isReturn) {
+  const bought = purchase(order.internal_id);
+  const isPaid = order.status === "PAID";
+  return [
+    h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, STATES[order.status] ?? order.status)),
+    h("p", { class: "lead" }, found.message),
+    bought && h("ul", { class: "bought panel narrow", "aria-label": "What you bought" }, bought.lines.map((line) => h("li", {}, picture(line.image, 48),
+      h("span", {}, h("strong", {}, `${line.count} × ${line.name}`), line.giftTo && h("span", { class: "soft" }, `A gift for ${line.giftTo}`))))),
+    isPaid && next(bought, order),
+    h("dl", { class: "sums panel narrow" }, [
+      ["Order", `no. ${order.id}`],
+      ["Id", order.internal_id],
+      ["Paid with", order.gateway],
+      ["Date (UTC)", order.created_at],
+      ["Amount", moneyIn(order.price, order.currency)],
+    ].map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
+    isPaid && h("p", { class: "chips" }, h("a", { class: "button primary", href: "/" }, "Back to the store"), isReturn && h("a", { class: "button", href: `/orders/${encodeURIComponent(order.internal_id)}` }, "The page of this order")),
+    ["FAILED", "CANCELLED"].includes(order.status) && h("p", {}, h("a", { class: "button", href: "/cart" }, "Back to the cart")),
+  ].filter(Boolean);
+}
+
+/** What happens after a payment. */
+function next(bought, order) {
+  const { server } = store.settings;
+  const help = store.settings.footer.find(({ url }) => url.includes("refund"));
+  const who = bought?.lines.some((line) => line.giftTo) ? "you, and whoever gets a gift," : "you";
+  return h("section", { class: "note", "aria-labelledby": "next" },
+    h("h2", { id: "next" }, "What happens next"),
+    h("p", {}, "What was bought is handed over in the game: ", who, " only need to be on the server for a moment", server.ip && [": ", h("code", {}, server.ip)], "."),
+    h("p", {}, "If something is missing, tell the store's owner the order's id, ", h("code", {}, order.internal_id), help && [". See ", h("a", { href: help.url }, help.name), "."]));
+}
+
+/** The orders that were made in this browser. */
+function listed() {
+  const all = purchases();
+  if (all.length === 0) return [h("p", { class: "soft" }, "No order was made in this browser. Enter an order's id to see how far it is.")];
+  const names = (lines) => lines.map((line) => (line.count > 1 ? `${line.count} × ${line.name}` : line.name)).join(", ");
+  return [h("ul", { class: "ranking panel orders" }, all.map((one) =>
+    h("li", {}, h("a", { href: `/orders/${encodeURIComponent(one.order)}` }, names(one.lines) || one.order), h("span", { class: "soft" }, new Date(one.at).toLocaleDateString("en", { dateStyle: "medium" })))))];
+}
 
 function lookup(id, go) {
   const control = h("input", { type: "text", value: id ?? "", autocomplete: "off", spellcheck: "false" });

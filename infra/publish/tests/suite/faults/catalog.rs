@@ -1,6 +1,8 @@
 //! Faults of categories and their items.
 
 use super::{faults, faults_of_category, faults_of_item};
+use crate::support::{STORE, lines, store};
+use publish::read;
 use std::fmt::Write;
 
 #[test]
@@ -82,12 +84,17 @@ fn an_amount_stays_below_the_largest() {
 fn a_discount_does_not_exceed_the_price() {
     let found = faults_of_item("price: 5\ndiscount: 5.01");
     assert_eq!(found, "categories/a.yaml, line 8, items[7].discount: must not exceed price\n");
+    let found = faults_of_item("price: 5\ndiscount: 5.00");
+    let problem = "must be below price; a free item has price: 0 and no discount";
+    assert_eq!(found, format!("categories/a.yaml, line 8, items[7].discount: {problem}\n"));
 }
 
 #[test]
-fn a_promoted_price_is_not_above_the_price() {
-    let found = faults_of_item("price: 5\npromotion: {price: 5.01}");
-    assert_eq!(found, "categories/a.yaml, line 8, items[7].promotion.price: must not be above price\n");
+fn a_promoted_price_is_not_above_the_sale_price() {
+    let problem = "must not be above the item's price less its discount";
+    let found = faults_of_item("price: 5\ndiscount: 1\npromotion: {price: 4.01}");
+    assert_eq!(found, format!("categories/a.yaml, line 9, items[7].promotion.price: {problem}\n"));
+    assert_eq!(faults_of_item("price: 5\ndiscount: 1\npromotion: {price: 4}"), "");
 }
 
 #[test]
@@ -96,6 +103,45 @@ fn the_price_of_an_any_price_item_is_not_below_its_least() {
     assert_eq!(found, "categories/a.yaml, line 7, items[7].price: must not be below min_price\n");
     let found = faults_of_item("price: 5\nmin_price: 6");
     assert_eq!(found, "categories/a.yaml, line 8, items[7].min_price: is for items with any_price: true\n");
+}
+
+#[test]
+fn an_any_price_item_has_a_least_price_and_is_not_a_step() {
+    let found = faults_of_item("any_price: true");
+    let problem = "is missing: the least amount that a buyer may choose";
+    assert_eq!(found, format!("categories/a.yaml, line 5, items[7].min_price: {problem}\n"));
+    let found = faults_of_item("any_price: true\nmin_price: 0");
+    let problem = "must be more than 0, or buyers get the item for nothing";
+    assert_eq!(found, format!("categories/a.yaml, line 8, items[7].min_price: {problem}\n"));
+    let ladder = "cumulative: true\nitems: [{id: 7, name: I, any_price: true, min_price: 1}]\n";
+    let problem = "is not for a cumulative category, whose steps have fixed prices";
+    assert_eq!(faults_of_category(ladder), format!("categories/a.yaml, line 5, items[7].any_price: {problem}\n"));
+}
+
+#[test]
+fn what_is_delivered_to_a_selected_server_lets_the_buyer_select_it() {
+    let problem = "CMD_SERVER is delivered to the server that the buyer selects: add select_server: true";
+    assert_eq!(
+        faults_of_item("price: 1\ntype: CMD_SERVER"),
+        format!("categories/a.yaml, line 5, items[7].type: {problem}\n")
+    );
+}
+
+#[test]
+fn a_picture_that_is_missing_among_the_stores_own_is_named() {
+    let item = "id: 1\nslug: a\nname: A\nitems:\n  - {id: 7, name: I, price: 1, image: /img/crwon.svg}\n";
+    assert_eq!(faults(&[("categories/a.yaml", item)]), "", "without pictures of its own they are elsewhere");
+    let found = faults(&[("categories/a.yaml", item), ("img/crown.svg", "<svg/>")]);
+    let problem = "there is no /img/crwon.svg; did you mean /img/crown.svg?";
+    assert_eq!(found, format!("categories/a.yaml, line 5, items[7].image: {problem}\n"));
+}
+
+#[test]
+fn a_folder_of_categories_has_one() {
+    let dir = store(&[("store.yaml", STORE)]);
+    std::fs::create_dir(dir.path().join("categories")).unwrap();
+    let problem = "is empty: add a file for each category, such as categories/ranks.yaml";
+    assert_eq!(lines(&read(dir.path()).unwrap_err()), format!("categories: {problem}\n"));
 }
 
 #[test]

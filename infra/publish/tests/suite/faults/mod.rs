@@ -77,9 +77,8 @@ fn every_unknown_and_missing_field_is_told_at_once_with_the_nearest_that_there_i
          categories/a.yaml, line 9, items[7].promotion.sort: is not a field here; there are price, sorting\n\
          categories/a.yaml, line 10, items[7].discout: is not a field here; did you mean discount?\n\
          store.yaml, line 1, fromat: is not a field here; did you mean format?\n\
-         store.yaml, line 1, format: is missing\n\
          store.yaml, line 3, currency.digit: is not a field here; did you mean digits?\n\
-         store.yaml, line 4, colour: is not a field here; there are auth_type, chat, currencies, currency, \
+         store.yaml, line 4, colour: is not a field here; there are assets_url, auth_type, chat, currencies, currency, \
          description, details_form, footer, format, game_server, goals, guest_mode, header, language, languages, \
          maintenance, name, patrons, payments, players, profiles, referrals, servers, socials, storefront, virtual_currency\n"
     );
@@ -102,11 +101,11 @@ fn a_value_of_the_wrong_type_is_named_with_its_field() {
     for (line, fault) in [
         ("user_limit: -1", format!("user_limit: {number}")),
         ("global_limit: 99999999999", format!("global_limit: {number}")),
-        ("sorting: first", "sorting: must be a whole number, not too large".to_owned()),
+        ("sorting: first", "items[7].sorting: must be a whole number such as 1, not `first`".to_owned()),
         ("active: perhaps", "active: must be true or false".to_owned()),
-        ("image: [a]", "image: must be text".to_owned()),
-        ("servers: 1", "servers: must be a list".to_owned()),
-        ("promotion: 1", "promotion: must be fields with values".to_owned()),
+        ("image: [a]", "items[7].image: must be text, not a list".to_owned()),
+        ("servers: 1", "items[7].servers: must be a list, such as [1]".to_owned()),
+        ("promotion: 1", "items[7].promotion: must be fields with values, not a single value".to_owned()),
         ("type: COMMAND", "type: `COMMAND` is not one of CMD, CMD_SERVER".to_owned()),
         ("image:", "image: has no value; write one or leave the field out".to_owned()),
     ] {

@@ -62,6 +62,19 @@ fn the_storefront_is_an_address() {
 }
 
 #[test]
+fn the_assets_url_is_a_url() {
+    let found = |url: &str| faults_of_store(&format!("assets_url: '{url}'\n"));
+    for url in ["", "https://cdn.example", "https://shop.example/store/", "http://127.0.0.1:4010"] {
+        assert_eq!(found(url), "", "{url}");
+    }
+    let problem =
+        "store.yaml, line 4, assets_url: must be a URL such as https://cdn.example or https://shop.example/store\n";
+    for url in ["cdn.example", "/img", "ftp://cdn.example", "https://cdn.example?a=b"] {
+        assert_eq!(found(url), problem, "{url}");
+    }
+}
+
+#[test]
 fn patrons_thresholds_ascend() {
     let found = faults_of_store("patrons:\n  thresholds: [5, 10, 10]\n");
     assert_eq!(found, "store.yaml, line 5, patrons.thresholds: must ascend\n");

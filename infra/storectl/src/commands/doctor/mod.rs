@@ -4,9 +4,14 @@ mod finding;
 mod names;
 mod origins;
 mod payments;
+mod referrals;
 mod skew;
+mod stranded;
 mod sums;
 mod table;
+
+pub(super) use names::WITHOUT;
+pub(super) use sums::description;
 
 use crate::answer::Answer;
 use crate::cli::Doctor;
@@ -16,8 +21,10 @@ use crate::target::Target;
 use finding::{Finding, State};
 use publish::LoadError;
 use serde_json::json;
+use shared::model::SCHEMA;
 use shared::store::StoreError;
 use shared::store::published::read_active_version;
+use std::cmp::Ordering;
 
 pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Failure> {
     let mut findings = vec![table::shape(target).await];
@@ -28,12 +35,17 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
         let is_whole = restored.state == State::Ok;
         findings.push(restored);
         // While a restore is not done there is nothing else to look at, and nothing may be written.
-        if is_whole {
+        let data = if is_whole { schema(target).await } else { None };
+        let is_current = data.as_ref().is_none_or(|finding| finding.state == State::Ok);
+        findings.extend(data);
+        // Data of an earlier format are for `upgrade` to complete.
+        if is_whole && is_current {
             findings.push(version(target).await);
             findings.push(names::unique(target).await);
             // First what the orders say: lists of patrons and donators are made from these sums.
             findings.extend(sums::check(target, options.repair).await);
             findings.push(statistics(target).await);
+            findings.push(referrals::check(target).await);
             findings.extend(payments::check(target).await);
         }
     }
@@ -60,6 +72,26 @@ async fn restore(target: &Target) -> Finding {
         Ok(true) => Finding::bad(CHECK, "one was begun and is not done", "run the same `storectl restore` again"),
         Err(failure) => Finding::failed(CHECK, failure),
     }
+}
+
+/// Whether this version works on the data; `None` if nothing is published.
+async fn schema(target: &Target) -> Option<Finding> {
+    const CHECK: &str = "schema";
+    let found = match read_active_version(&target.db).await {
+        Ok(active) => active?.schema,
+        Err(error) => return Some(Finding::failed(CHECK, error.into())),
+    };
+    Some(match found.cmp(&SCHEMA) {
+        Ordering::Less => {
+            let said = format!("the data have the number {found}, this version needs {SCHEMA}");
+            Finding::bad(CHECK, said, "take a backup, then run `storectl upgrade`")
+        }
+        Ordering::Equal => Finding::ok(CHECK, format!("the data have the number {found}")),
+        Ordering::Greater => {
+            let said = format!("the data have the number {found}, this version of storectl knows {SCHEMA}");
+            Finding::ok(CHECK, format!("{said}: what it repairs may be incomplete, use the newer one"))
+        }
+    })
 }
 
 /// Whether every row of the published version is there and is what was published.

@@ -1,26 +1,36 @@
 //! Whether buyers can pay, and whether anything is left undone.
 
 use super::finding::Finding;
-use crate::commands::payments::{endpoint_of, of_stripe, webhook_url};
+use crate::commands::common::shown_time;
+use crate::commands::payments::{endpoint_of, missing_rights, of_stripe, webhook_url};
 use crate::error::Failure;
 use crate::target::Target;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use shared::config::StripeKeys;
+use shared::store::connector;
+use shared::store::keys::due_second;
+use shared::store::notices::Notices;
 use shared::store::published::read_active_version;
-use shared::store::{connector, unfinished};
+use shared::store::unfinished::{self, DueRow};
 use shared::usecases::checkouts::OVERDUE;
 use stripe::WebhookEndpoint;
 
 const CHECK: &str = "payments";
+/// How many orders or events a finding names.
+const NAMED: usize = 10;
+/// After how many seconds without all of the provider's events something is wrong: they are asked for every hour.
+const BEHIND: i64 = 3 * 3_600;
 const CONNECT: &str = "run `storectl payments connect stripe`, and deploy what it prints";
 
 /// Compares store, stack and keys, and asks Stripe for the endpoint of the webhooks.
 pub(super) async fn check(target: &Target) -> Vec<Finding> {
-    let mut findings = vec![overdue(target).await];
+    let mut findings = vec![overdue(target).await, notices(target).await];
     match keys(target).await {
         Ok(Some(keys)) => {
             findings.push(at_stripe(target, &keys).await.unwrap_or_else(|failure| Finding::failed(CHECK, failure)));
+            findings.push(rights(target, &keys).await.unwrap_or_else(|failure| Finding::failed(CHECK, failure)));
+            findings.extend(super::stranded::check(target, &keys).await);
             findings.extend(reachable(target).await);
         }
         Ok(None) => findings.push(without_keys(target).await),
@@ -36,10 +46,59 @@ async fn overdue(target: &Target) -> Finding {
         Ok(due) if due.is_empty() => Finding::ok(CHECK, "none is overdue"),
         Ok(due) => {
             let next = "`storectl order list --open` shows them, `storectl order settle ID` finishes one";
-            Finding::bad(CHECK, format!("{} are overdue for over 15 minutes", due.len()), next)
+            let named: Vec<String> = due.iter().take(NAMED).map(named).collect();
+            let more = if due.len() > NAMED { ", …" } else { "" };
+            let said = format!("{} are overdue for over 15 minutes: {}{more}", due.len(), named.join(", "));
+            Finding::bad(CHECK, said, next)
         }
         Err(error) => Finding::failed(CHECK, error.into()),
     }
+}
+
+/// A row that is overdue: its order, since when, and why it could not be finished.
+fn named(row: &DueRow) -> String {
+    let since = due_second(&row.key).map(shown_time).unwrap_or_default();
+    let name = match (&row.due, row.order()) {
+        (Err(error), _) => return format!("the row {} {} cannot be read ({error})", row.key.pk, row.key.sk),
+        (Ok(_), order) => order.map(ToString::to_string).unwrap_or_default(),
+    };
+    let failed = match (&row.reason, row.again_at) {
+        (Some(reason), Some(again)) => {
+            format!(", failed {} times, again at {}: {reason}", row.failed, shown_time(again))
+        }
+        _ => String::new(),
+    };
+    format!("{name} (since {since}{failed})")
+}
+
+/// Whether the provider's events are asked for, and which of them fail.
+async fn notices(target: &Target) -> Finding {
+    const CHECK: &str = "payment events";
+    let mark = match Notices::read(&target.db).await {
+        Ok(Some(mark)) => mark,
+        Ok(None) => return Finding::ok(CHECK, "the sweep has not asked for any yet"),
+        Err(error) => {
+            let next = "delete the row OPEN NOTICES, and compare with `storectl payments reconcile`";
+            return Finding::bad(CHECK, format!("the row of what was asked for cannot be read: {error}"), next);
+        }
+    };
+    if !mark.failed.is_empty() {
+        let named: Vec<String> = mark
+            .failed
+            .iter()
+            .take(NAMED)
+            .map(|notice| format!("{} {} (since {})", notice.kind, notice.id, shown_time(notice.since)))
+            .collect();
+        let more = if mark.failed.len() > NAMED { ", …" } else { "" };
+        let said = format!("{} events could not be acted on: {}{more}", mark.failed.len(), named.join(", "));
+        return Finding::bad(CHECK, said, "the log has the cause; they are tried again, at the latest after six hours");
+    }
+    let (since, now) = (shown_time(mark.since), target.clock.seconds());
+    if now.saturating_sub(mark.since) > BEHIND {
+        let next = "see that the sweep runs (deployment.md, SweepStopped); it continues where it stopped";
+        return Finding::bad(CHECK, format!("those since {since} were not all asked for yet"), next);
+    }
+    Finding::ok(CHECK, format!("all before {since} were acted on"))
 }
 
 async fn keys(target: &Target) -> Result<Option<StripeKeys>, Failure> {
@@ -84,14 +143,25 @@ async fn at_stripe(target: &Target, keys: &StripeKeys) -> Result<Finding, Failur
         ),
         (None, Some(endpoint)) => {
             let problem = endpoint.problem().unwrap_or_default();
-            Finding::bad(
-                CHECK,
-                format!("the webhook endpoint {} {problem}", endpoint.id),
-                "run `storectl payments connect stripe --new-secret`",
-            )
+            let next = match endpoint.update() {
+                Some(_) => "run `storectl payments connect stripe`, which updates it",
+                None => "run `storectl payments connect stripe --new-secret`",
+            };
+            Finding::bad(CHECK, format!("the webhook endpoint {} {problem}", endpoint.id), next)
         }
         (None, None) => Finding::bad(CHECK, format!("Stripe sends no webhooks to {url}"), CONNECT),
     })
+}
+
+/// Whether a restricted key has every right that it needs.
+async fn rights(target: &Target, keys: &StripeKeys) -> Result<Finding, Failure> {
+    const CHECK: &str = "payment key";
+    let missing = missing_rights(&target.stripe_client(keys.key.clone())?).await?;
+    if missing.is_empty() {
+        return Ok(Finding::ok(CHECK, "it has every right that it needs"));
+    }
+    let next = "add them in Stripe's dashboard: Developers, API keys";
+    Ok(Finding::bad(CHECK, format!("it lacks rights: {}", missing.join(", ")), next))
 }
 
 /// Whether the endpoint of the deployed stack responds as it must to a request that is not signed.

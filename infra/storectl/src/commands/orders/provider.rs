@@ -1,19 +1,18 @@
-//! `order settle`, `refund` and `cancel`: steps at the payment provider.
+//! `order settle` and `cancel`: steps at the payment provider.
 
-use super::{facts, format_of};
+use super::{facts, unknown};
 use crate::answer::{Answer, GOOD, WARN, paint};
-use crate::cli::RefundOrder;
+use crate::cli::CancelOrder;
 use crate::commands::common::published;
-use crate::commands::items;
 use crate::commands::payments::{no_keys, of_settle};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use shared::http::wire::CurrencyFormat;
 use shared::model::{InternalId, OrderStatus};
 use shared::providers::Stripe;
 use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::checkouts::{self, OperatorError, Settled};
+use shared::usecases::checkouts::{self, NotPaid, OperatorError, PaidCheckout, Settled};
+use shared::usecases::orders::{self, SetStatusError};
 
 pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
@@ -23,89 +22,150 @@ pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Ans
     let status = stored.order.status.as_str();
     let text = match settled {
         Settled::Open => format!("Order {id} waits: its payment has not ended."),
+        Settled::Gone => format!(
+            "{} The payment provider has no checkout of order {id}. The order ends once its time is over.\n\
+             `storectl order cancel {id}` ends it now, if it is of the account that is connected.",
+            paint(WARN, "note")
+        ),
         Settled::Changed => format!("{} Order {id} is {status} now.", paint(GOOD, "ok")),
         Settled::Unchanged => format!("Nothing to do: order {id} is {status}."),
     };
     Ok(Answer::new(text, facts(&stored, digits)))
 }
 
-pub(in crate::commands) async fn refund(
+/// Ends an order that is not paid, whatever its state.
+pub(in crate::commands) async fn cancel(
     target: &Target,
     console: &Console,
-    options: &RefundOrder,
+    options: &CancelOrder,
 ) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
-    let (provider, id) = (provider(target).await?, InternalId::new(&options.id));
-    let what = "The order is not refunded";
+    let id = InternalId::new(&options.id);
+    let what = "The order is not cancelled";
     let stored = store::get(&target.db, &id).await?.ok_or_else(|| failed(OperatorError::Unknown(id.clone()), what))?;
-    let (order, format) = (&stored.order, format_of(&stored, digits));
-    let of_order = order.digits.unwrap_or(digits);
-    let amount = options.amount.as_deref().map(|text| items::money("--amount", text, of_order)).transpose()?;
-    let asked = amount
-        .map_or_else(|| "what is left".to_owned(), |amount| format!("{} {}", format.money(amount), order.currency));
-    let shown =
-        format!("Order {id} of {} {}, paid through {}", format.money(order.price), order.currency, order.gateway);
-    console.confirm(&shown, &format!("Refund {asked}?"), options.yes)?;
-    let refunded = checkouts::refund(&target.db, target.clock.as_ref(), &provider, &id, amount).await;
-    let refunded = refunded.map_err(|error| match error {
-        OperatorError::TooMuch { rest } => {
-            let what = format!("{what}: {} {} of the payment are left.", format.money(rest), order.currency);
-            Failure::refused(what, "Give an amount from the smallest unit to that.")
+    let status = stored.order.status;
+    match status {
+        OrderStatus::Pending => {}
+        OrderStatus::Paid => return Err(is_paid(&id)),
+        OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded => {
+            let text = format!("Nothing to do: order {id} is {}.", status.as_str());
+            return Ok(Answer::new(text, facts(&stored, digits)));
         }
-        error => failed(error, what),
-    })?;
-    let amount = format.money(refunded.amount);
-    let mut text = format!("{} {amount} {} of order {id} are refunded.", paint(GOOD, "ok"), order.currency);
-    text.push_str(&after(&refunded.stored, format));
-    let mut json = facts(&refunded.stored, digits);
-    json["amount"] = serde_json::to_value(amount).unwrap_or_default();
-    Ok(Answer::new(text, json))
-}
-
-/// What the order says after a refund.
-fn after(stored: &StoredOrder, format: CurrencyFormat) -> String {
-    match stored.order.status {
-        OrderStatus::Paid => format!(
-            "\nIt stays PAID, with {} refunded in all; nothing is taken back from the buyer.",
-            format.money(stored.effects.refunded)
-        ),
-        status => format!("\nIt is {} now.", status.as_str()),
     }
-}
-
-pub(in crate::commands) async fn cancel(target: &Target, id: &str) -> Result<Answer, Failure> {
-    let digits = published(target).await?.config.digits;
-    let (provider, id) = (provider(target).await?, InternalId::new(id));
-    let stored = checkouts::cancel(&target.db, target.clock.as_ref(), &provider, &id).await;
-    let stored = stored.map_err(|error| failed(error, "The order is not cancelled"))?;
+    let stored = match end(target, &stored, options.yes).await {
+        Err(EndError::Gone) => {
+            let shown = format!(
+                "The payment provider has no checkout of order {id}. It was deleted there, or `payments connect` was \
+                 given the wrong --account: then it can still be paid until its time is over."
+            );
+            console.confirm(&shown, "End the order now, and give back what it holds?", false)?;
+            end(target, &stored, true).await?
+        }
+        ended => ended?,
+    };
     let status = stored.order.status.as_str();
     let text = if stored.order.status == OrderStatus::Paid {
-        format!("{} The buyer had paid already: order {id} is {status}.", paint(WARN, "note"))
+        let next = format!("`storectl order refund {id}` gives the money back.");
+        format!("{} The buyer had paid already: order {id} is {status}. {next}", paint(WARN, "note"))
     } else {
         format!("{} Order {id} is {status}; what it held is free.", paint(GOOD, "ok"))
     };
     Ok(Answer::new(text, facts(&stored, digits)))
 }
 
-/// Ends an open checkout before something else is done. An order that is not pending any more is not changed.
-pub(in crate::commands) async fn end_checkout(target: &Target, id: &InternalId) -> Result<(), Failure> {
-    let stored = store::get(&target.db, id).await?;
-    if stored.is_none_or(|stored| stored.order.status != OrderStatus::Pending) {
-        return Ok(());
+fn is_paid(id: &InternalId) -> Failure {
+    let what = format!("The order is not cancelled: order {id} is PAID.");
+    Failure::refused(what, format!("`storectl order refund {id}` gives the money back and ends it."))
+}
+
+/// Ends a pending order: its checkout at the provider, if it has one. The stored order, which may be paid by now.
+async fn end(target: &Target, stored: &StoredOrder, ends_gone: bool) -> Result<StoredOrder, EndError> {
+    let (id, what) = (&stored.order.internal_id, "The order is not cancelled");
+    if stored.is_checkout() {
+        let provider = provider(target).await?;
+        let ended = checkouts::cancel(&target.db, target.clock.as_ref(), &provider, id, ends_gone).await;
+        return ended.map_err(|error| match error {
+            OperatorError::Gone => EndError::Gone,
+            error => failed(error, what).into(),
+        });
     }
-    let provider = provider(target).await?;
-    match checkouts::cancel(&target.db, target.clock.as_ref(), &provider, id).await {
-        // It was settled by another request in the meantime.
-        Ok(_) | Err(OperatorError::Status(_)) => Ok(()),
-        Err(error) => Err(failed(error, "The open checkout is not settled")),
+    let changed = orders::set_status(&target.db, target.clock.as_ref(), id, OrderStatus::Cancelled).await;
+    let ended = changed.map(|changed| changed.stored).map_err(|error| match error {
+        SetStatusError::Store(error) => unknown(error, id, "the order was cancelled"),
+        SetStatusError::Forbidden { from: OrderStatus::Paid, .. } => is_paid(id),
+        error => Failure::new(Exit::Raced, format!("{what}: {error}."), "Run the same command again."),
+    });
+    Ok(ended?)
+}
+
+/// Why a pending order was not ended.
+enum EndError {
+    /// The provider does not have its checkout.
+    Gone,
+    /// Anything else.
+    Failed(Failure),
+}
+
+impl From<Failure> for EndError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
     }
 }
 
-async fn provider(target: &Target) -> Result<Stripe, Failure> {
+impl From<EndError> for Failure {
+    fn from(error: EndError) -> Self {
+        match error {
+            EndError::Gone => failed(OperatorError::Gone, "The order is not cancelled"),
+            EndError::Failed(failure) => failure,
+        }
+    }
+}
+
+/// Ends an open order before something else is done. An order that is not pending any more is not changed.
+pub(in crate::commands) async fn end_order(target: &Target, id: &InternalId) -> Result<(), Failure> {
+    let Some(stored) = store::get(&target.db, id).await? else { return Ok(()) };
+    if stored.order.status != OrderStatus::Pending {
+        return Ok(());
+    }
+    if let Err(failure) = end(target, &stored, true).await {
+        // It may have been settled by another request in the meantime.
+        let now = store::get(&target.db, id).await?;
+        let is_open = now.is_some_and(|now| now.order.status == OrderStatus::Pending);
+        return if is_open { Err(failure.into()) } else { Ok(()) };
+    }
+    Ok(())
+}
+
+/// The payment of a checkout whose order is missing.
+pub(super) async fn paid_checkout(target: &Target, session: &str) -> Result<PaidCheckout, Failure> {
+    let provider = provider(target).await?;
+    checkouts::paid_checkout(&provider, session).await.map_err(|error| {
+        let what = format!("The order is not recorded: {error}.");
+        match error {
+            NotPaid::Provider(error) => of_settle(error.into()),
+            NotPaid::NotOurs | NotPaid::OtherMode | NotPaid::NotPaid | NotPaid::Refunded => {
+                Failure::refused(what, "`storectl payments reconcile` lists the payments that have no order.")
+            }
+        }
+    })
+}
+
+/// Writes what was refunded of a payment before its order was recorded.
+pub(super) async fn settle_recorded(target: &Target, id: &InternalId) -> Result<StoredOrder, Failure> {
+    let provider = provider(target).await?;
+    let settled = checkouts::settle_now(&target.db, target.clock.as_ref(), &provider, id).await;
+    settled.map(|(stored, _)| stored).map_err(|error| {
+        let next = format!("`storectl order settle {id}` asks the provider again.");
+        failed(error, "What was refunded of it is not known").done("The order is recorded.").next(next)
+    })
+}
+
+pub(super) async fn provider(target: &Target) -> Result<Stripe, Failure> {
     target.stripe().await?.ok_or_else(no_keys)
 }
 
-fn failed(error: OperatorError, what: &str) -> Failure {
+/// A failure of a step. `what` says what is not done, such as "The order is not settled".
+pub(super) fn failed(error: OperatorError, what: &str) -> Failure {
     let text = format!("{what}: {error}.");
     match error {
         OperatorError::Settle(error) => of_settle(error),
@@ -114,10 +174,20 @@ fn failed(error: OperatorError, what: &str) -> Failure {
             let next = "Refund it where it was paid, then use `storectl order set-status`.";
             Failure::refused(text, next)
         }
+        OperatorError::Gone => Failure::refused(text, "Run `storectl order cancel` again with --yes."),
+        OperatorError::Stranded => {
+            let next = "It ends by itself after its time, marked for review; or connect that account again.";
+            Failure::refused(text, next)
+        }
         OperatorError::Processing => {
             Failure::new(Exit::Raced, text, "Wait until the provider confirms or fails it, which may take days.")
         }
-        OperatorError::Status(_) | OperatorError::TooMuch { .. } => {
+        OperatorError::OnlyInFull => Failure::refused(text, "Leave out --to."),
+        OperatorError::Foreign => Failure::refused(text, "Look at the payment in the provider's dashboard."),
+        OperatorError::SoldOut => {
+            Failure::refused(text, "Raise the limit and publish, or refund the buyer: `storectl order refund`.")
+        }
+        OperatorError::Status(_) | OperatorError::NoReview | OperatorError::Refund(_) => {
             Failure::refused(text, "Look at it with `storectl order show`.")
         }
     }

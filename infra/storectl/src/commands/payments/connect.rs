@@ -1,21 +1,24 @@
 //! `payments connect`: a key is checked, the endpoint of the webhooks created, and both secrets are kept.
 
+use super::account::{must_be_drained, of_key};
+use super::rights::must_have_all;
 use super::show::{Endpoint, endpoint_of};
-use super::{deploy, no_keys, of_stripe, webhook_url};
+use super::{deploy, no_keys, of_stripe, shown, webhook_url};
 use crate::answer::{Answer, GOOD, STRONG, WARN, paint};
 use crate::cli::Connect;
+use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use publish::provider::at_stripe;
 use serde_json::json;
 use shared::config::{PaymentKeys, StripeKeys};
-use shared::model::Settings;
+use shared::model::{ProviderAccount, Settings};
 use shared::store::published::read_active_version;
 use shared::store::{keys, read_published};
 use std::io::Read as _;
 use std::path::Path;
 use stripe::{
-    Account, Balance, Client, EventKind, IdempotencyKey, NewWebhookEndpoint, SecretKey, WebhookEndpoint, WebhookSecret,
+    Account, Client, EventKind, IdempotencyKey, NewWebhookEndpoint, SecretKey, WebhookEndpoint, WebhookSecret,
 };
 
 /// How many secrets of webhooks are accepted while one is changed: the new one and the one before.
@@ -23,7 +26,11 @@ const SECRETS: usize = 2;
 /// More than any key has, so that a wrong file is not read whole.
 const LONGEST: u64 = 4_096;
 
-pub(in crate::commands) async fn connect(target: &Target, options: &Connect) -> Result<Answer, Failure> {
+pub(in crate::commands) async fn connect(
+    target: &Target,
+    console: &Console,
+    options: &Connect,
+) -> Result<Answer, Failure> {
     target.must_keep_payment_keys()?;
     let url = webhook_url(target, options.url.as_deref()).ok_or_else(|| {
         let next = "Name the deployed stack with --stack, or add --url with the API's address.";
@@ -39,11 +46,14 @@ pub(in crate::commands) async fn connect(target: &Target, options: &Connect) -> 
     })?;
     let (is_live, is_restricted) = (key.is_live(), key.is_restricted());
     let client = target.stripe_client(key.clone())?;
-    let charges = check(&client).await?;
-    let kept = stored.filter(|stored| stored.key.is_live() == is_live);
-    let webhook = webhook(target, &client, &url, kept, options.new_secret).await?;
+    must_have_all(&client).await?;
+    let account = of_key(&client, options.account.as_deref()).await?;
+    let charges = account.charges_enabled;
+    let own = ProviderAccount { id: Some(account.id), live: is_live };
+    let kept = of_same_account(target, console, options, stored, (&client, &url, &own)).await?;
+    let webhook = webhook(&client, &url, kept, options.new_secret).await?;
     let overlap = webhook.secrets.len() > 1;
-    let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhook.secrets }) };
+    let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhook.secrets, account: own.id.clone() }) };
     let place = target.keep_payment_keys(&keys).await.map_err(|failure| {
         let created =
             webhook.created.as_ref().map(|id| format!("The webhook endpoint {id} was created; its secret is lost."));
@@ -51,13 +61,16 @@ pub(in crate::commands) async fn connect(target: &Target, options: &Connect) -> 
         if let Some(created) = created { failure.done(created).next(next) } else { failure }
     })?;
     let mut lines = vec![
-        format!("{} The key is accepted, for {} money.", paint(GOOD, "ok"), if is_live { "real" } else { "test" }),
+        format!("{} The key is accepted, of the account {}.", paint(GOOD, "ok"), shown(&own)),
         match &webhook.created {
             Some(id) => format!("{} Webhooks go to {url} (endpoint {id}).", paint(GOOD, "ok")),
             None => format!("{} Webhooks go to {url} as before.", paint(GOOD, "ok")),
         },
         format!("{} The keys are in {place}.", paint(GOOD, "ok")),
     ];
+    lines.extend(
+        webhook.added.iter().map(|added| format!("{} Its endpoint is now also sent {added}.", paint(GOOD, "ok"))),
+    );
     if !is_restricted {
         lines.push(format!("{} A restricted key is safer: this one may do everything.", paint(WARN, "note")));
     }
@@ -70,10 +83,26 @@ pub(in crate::commands) async fn connect(target: &Target, options: &Connect) -> 
         lines.push("After it: `storectl payments connect stripe --finish`.".to_owned());
     }
     let json = json!({
-        "live": is_live, "restricted": is_restricted, "charges_enabled": charges, "url": url,
-        "created": webhook.created, "overlap": overlap, "deploy": deploy,
+        "live": is_live, "account": own.id, "restricted": is_restricted, "charges_enabled": charges, "url": url,
+        "created": webhook.created, "added_events": webhook.added, "overlap": overlap, "deploy": deploy,
     });
     Ok(Answer::new(lines.join("\n"), json))
+}
+
+/// The stored keys, if they are of the account that is connected. If they are not, it is asked whether to leave it.
+async fn of_same_account(
+    target: &Target,
+    console: &Console,
+    options: &Connect,
+    stored: Option<StripeKeys>,
+    (client, url, own): (&Client, &str, &ProviderAccount),
+) -> Result<Option<StripeKeys>, Failure> {
+    let Some(stored) = stored else { return Ok(None) };
+    if is_of(target, &stored, own, client, url).await? {
+        return Ok(Some(stored));
+    }
+    must_be_drained(target, console, &stored.provider_account(), own, options.yes).await?;
+    Ok(None)
 }
 
 /// Refuses a store whose amounts the provider would read otherwise.
@@ -107,43 +136,55 @@ fn read_key(path: Option<&Path>) -> Result<String, Failure> {
     read.map(|_| text.trim().to_owned())
 }
 
-/// Whether Stripe accepts the key, and whether its account can take payments, if the key may know that.
-async fn check(client: &Client) -> Result<Option<bool>, Failure> {
-    client.send(&Balance::retrieve()).await.map_err(|error| of_stripe(&error))?;
-    Ok(client.send(&Account::retrieve()).await.ok().map(|account| account.charges_enabled))
+/// Whether stored keys are of an account and mode. Of keys whose account was not stored, the key may say it, or that it sees
+/// the same endpoints.
+async fn is_of(
+    target: &Target,
+    stored: &StripeKeys,
+    account: &ProviderAccount,
+    client: &Client,
+    url: &str,
+) -> Result<bool, Failure> {
+    if stored.key.is_live() != account.live {
+        return Ok(false);
+    }
+    if stored.account.is_some() {
+        return Ok(stored.account == account.id);
+    }
+    let before = target.stripe_client(stored.key.clone())?;
+    if let Ok(before) = before.send(&Account::retrieve()).await {
+        return Ok(account.id.as_deref() == Some(before.id.as_str()));
+    }
+    let found = list(client, url).await?;
+    Ok(!found.is_empty() && list(&before, url).await.is_ok_and(|others| others == found))
 }
 
 /// The secrets of the webhooks from now on, the newest first.
 struct Webhook {
     secrets: Vec<WebhookSecret>,
     created: Option<String>,
+    /// The events that an endpoint which was there already is sent from now on.
+    added: Option<String>,
 }
 
-/// Keeps the endpoint whose secret is known, or creates one. `kept` are the keys so far, if they are of the same mode.
-async fn webhook(
-    target: &Target,
-    client: &Client,
-    url: &str,
-    kept: Option<StripeKeys>,
-    new_secret: bool,
-) -> Result<Webhook, Failure> {
+/// Keeps the endpoint whose secret is known, and brings its events up to date, or creates one. `kept` are the keys so far, if
+/// they are of the same account and mode.
+async fn webhook(client: &Client, url: &str, kept: Option<StripeKeys>, new_secret: bool) -> Result<Webhook, Failure> {
     let found = list(client, url).await?;
-    if let Some(kept) = kept.as_ref().filter(|_| !new_secret)
-        && found.iter().any(|endpoint| endpoint.problem().is_none())
-        && is_same_account(target, &kept.key, url, &found).await
-    {
-        return Ok(Webhook { secrets: kept.webhook.clone(), created: None });
+    if let Some(kept) = kept.as_ref().filter(|_| !new_secret) {
+        let secrets = kept.webhook.clone();
+        if found.iter().any(|endpoint| endpoint.problem().is_none()) {
+            return Ok(Webhook { secrets, created: None, added: None });
+        }
+        if let Some((endpoint, kinds)) = found.iter().find_map(|endpoint| Some((endpoint, endpoint.update()?))) {
+            client.send(&WebhookEndpoint::update(&endpoint.id, &kinds)).await.map_err(|error| of_stripe(&error))?;
+            return Ok(Webhook { secrets, created: None, added: Some(endpoint.missing()) });
+        }
     }
     let (created, secret) = create(client, url).await?;
     let before = kept.map(|kept| kept.webhook).unwrap_or_default();
     let secrets = std::iter::once(secret).chain(before).take(SECRETS).collect();
-    Ok(Webhook { secrets, created: Some(created) })
-}
-
-/// Whether another key sees the same endpoints. One that is no longer accepted proves nothing.
-async fn is_same_account(target: &Target, key: &SecretKey, url: &str, found: &[Endpoint]) -> bool {
-    let Ok(client) = target.stripe_client(key.clone()) else { return false };
-    list(&client, url).await.is_ok_and(|others| others == found)
+    Ok(Webhook { secrets, created: Some(created), added: None })
 }
 
 /// The endpoints of an address, newest first.

@@ -1,9 +1,18 @@
-//! `payments connect` and `show`: what connects a store with its payment provider.
+//! `payments connect`, `drain` and `show`: what connects a store with its payment provider; `payments reconcile`: whether
+//! they agree.
 
+mod account;
 mod connect;
+mod drain;
+mod reconcile;
+mod rights;
 mod show;
 
+pub(super) use account::{open_orders, shown};
 pub(super) use connect::connect;
+pub(super) use drain::drain;
+pub(super) use reconcile::reconcile;
+pub(super) use rights::missing as missing_rights;
 pub(super) use show::{endpoint_of, show};
 
 use super::chat::next_revision;
@@ -53,6 +62,10 @@ pub(super) fn of_settle(error: SettleError) -> Failure {
         SettleError::Provider(ProviderError::Refused(text)) => {
             Failure::refused(format!("The payment provider refuses: {text}."), "Look at the provider's dashboard.")
         }
+        SettleError::Provider(ProviderError::NoCheckout(text)) => Failure::refused(
+            format!("The payment provider has no such checkout: {text}."),
+            "Look at it with `storectl order show`, and at the account with `storectl payments show`.",
+        ),
         SettleError::Provider(ProviderError::Key(text)) => Failure::new(
             Exit::Denied,
             format!("The payment provider refuses the key: {text}."),

@@ -17,7 +17,8 @@ pub(in crate::commands) struct Endpoint {
     pub(in crate::commands) id: ObjectId,
     is_enabled: bool,
     has_version: bool,
-    missing: Vec<String>,
+    enabled: Vec<EventKind>,
+    missing: Vec<EventKind>,
 }
 
 /// Reads an endpoint.
@@ -28,17 +29,30 @@ pub(in crate::commands) fn endpoint_of(endpoint: &WebhookEndpoint) -> Endpoint {
         id: endpoint.id.clone(),
         is_enabled: endpoint.status == EndpointStatus::Enabled,
         has_version: endpoint.api_version.as_deref() == Some(API_VERSION),
-        missing: EventKind::ALL.iter().filter(|kind| !wants(kind)).map(|kind| kind.as_str().to_owned()).collect(),
+        enabled: endpoint.enabled_events.clone(),
+        missing: EventKind::ALL.into_iter().filter(|kind| !wants(&kind)).collect(),
     }
 }
 
 impl Endpoint {
+    /// The events that it should be sent in place of its present ones, if nothing else is wrong with it.
+    pub(in crate::commands) fn update(&self) -> Option<Vec<EventKind>> {
+        let is_sound = self.is_enabled && self.has_version;
+        (is_sound && !self.missing.is_empty()).then(|| self.enabled.iter().chain(&self.missing).cloned().collect())
+    }
+
+    /// The events that it is not sent.
+    pub(in crate::commands) fn missing(&self) -> String {
+        let missing: Vec<&str> = self.missing.iter().map(EventKind::as_str).collect();
+        missing.join(", ")
+    }
+
     /// Why it does not do what it must; `None` if it does.
     pub(in crate::commands) fn problem(&self) -> Option<String> {
         if !self.is_enabled {
             Some("is switched off".to_owned())
         } else if !self.missing.is_empty() {
-            Some(format!("is not sent {}", self.missing.join(", ")))
+            Some(format!("is not sent {}", self.missing()))
         } else if !self.has_version {
             Some(format!("is not sent events of version {API_VERSION}"))
         } else {
@@ -91,7 +105,8 @@ async fn ask(target: &Target, keys: &StripeKeys) -> Result<AtStripe, Failure> {
     let account = client.send(&Account::retrieve()).await.ok();
     let url = webhook_url(target, None);
     let ours = all.data.iter().filter(|endpoint| url.as_ref().is_none_or(|url| endpoint.url == *url));
-    let mut lines: Vec<String> = account.iter().map(|account| format!("Account {}", account.id)).collect();
+    let id = account.as_ref().map(|account| account.id.to_string()).or_else(|| keys.account.clone());
+    let mut lines: Vec<String> = id.iter().map(|id| format!("Account {id}")).collect();
     let mut endpoints = Vec::new();
     for endpoint in ours {
         let problem = endpoint_of(endpoint).problem();
@@ -105,5 +120,5 @@ async fn ask(target: &Target, keys: &StripeKeys) -> Result<AtStripe, Failure> {
         lines.push(format!("{} No endpoint: webhooks are sent nowhere.", paint(BAD, "bad")));
     }
     let charges_enabled = account.as_ref().map(|account| account.charges_enabled);
-    Ok(AtStripe { account: account.map(|account| account.id.to_string()), charges_enabled, endpoints, lines })
+    Ok(AtStripe { account: id, charges_enabled, endpoints, lines })
 }

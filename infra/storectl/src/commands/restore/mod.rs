@@ -14,14 +14,17 @@ use crate::error::{Exit, Failure, capital};
 use crate::progress::Progress;
 use crate::table::each;
 use crate::target::Target;
+use crate::upgrade::is_needed;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem};
 use contents::Contents;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use shared::model::SCHEMA;
 use shared::store::codec::{Item, decode_live, encode_live, key_attributes, key_of};
 use shared::store::keys::{self, PK, prefix};
 use shared::store::{Db, StoreError};
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// Items between two notes of how far it came.
@@ -56,6 +59,10 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
             return Err(Failure::refused(what, "Complete that one, or restore into another table."));
         }
         None if is_empty(&target.db).await? => 0,
+        None if is_needed(&target.db).await? => {
+            let what = format!("{} holds data of an earlier format already.", capital(&target.name));
+            return Err(Failure::refused(what, "If they were just restored, run `storectl upgrade`: it continues."));
+        }
         None => {
             let what = format!("{} is not empty.", capital(&target.name));
             return Err(Failure::refused(what, "Restore into a new table: nothing is ever overwritten."));
@@ -80,8 +87,27 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
         };
         failure.done(done).next(next)
     })?;
-    let text = format!("{} {} items of {} are in {}.", paint(GOOD, "ok"), seal.items, seal.taken_at, target.name);
-    Ok(Answer::new(text, json!({ "items": seal.items, "taken_at": seal.taken_at, "resumed_after": from })))
+    let mut text = format!("{} {} items of {} are in {}.", paint(GOOD, "ok"), seal.items, seal.taken_at, target.name);
+    let upgraded = upgrade_restored(target, console).await?;
+    if let Some(from) = upgraded {
+        _ = write!(text, "\nTheir schema number was {from}; they are upgraded to {SCHEMA}.");
+    }
+    let json = json!({
+        "items": seal.items, "taken_at": seal.taken_at, "resumed_after": from, "upgraded_from": upgraded,
+    });
+    Ok(Answer::new(text, json))
+}
+
+/// Upgrades what was restored, if it is of an earlier format; returns the schema number that it had.
+async fn upgrade_restored(target: &Target, console: &Console) -> Result<Option<u32>, Failure> {
+    if !is_needed(&target.db).await? {
+        return Ok(None);
+    }
+    let upgraded = super::upgrade::bring(target, console).await.map_err(|failure| {
+        let done = format!("All items are restored, in an earlier format: functions respond 503. {}", failure.done);
+        failure.done(done)
+    })?;
+    Ok(upgraded.from)
 }
 
 async fn mark(db: &Db) -> Result<Option<Mark>, StoreError> {

@@ -36,7 +36,7 @@ async fn a_cart_becomes_an_order_that_is_paid_once() {
     assert_eq!((stored.order.status, stored.effects.due), (OrderStatus::Paid, None));
     assert_eq!((market.shop.sold(FIVE).await, market.shop.held(1, FIVE).await), (2, 2));
     let cart = market.cart(1).await;
-    assert!(cart.lines.is_empty() && cart.code.is_none() && cart.checkout.is_none(), "{cart:?}");
+    assert!(cart.lines.is_empty() && cart.coupon.is_none() && cart.checkout.is_none(), "{cart:?}");
     assert_quiet(&market, &NO_BALANCES).await;
 }
 
@@ -203,7 +203,7 @@ async fn what_the_own_checkout_holds_does_not_count_against_the_own_cart() {
         let loaded = LoadedCart::load(&sources, context, None).await.unwrap();
         let lines = loaded.lines();
         assert_eq!(lines[0].availability.limits.global_current, Some(left), "user {user}");
-        assert_eq!(loaded.applied(&lines, tests::NOW).is_ok(), applies, "user {user}");
+        assert_eq!(loaded.codes(&lines, tests::NOW).coupon.unwrap().is_ok(), applies, "user {user}");
     }
 }
 

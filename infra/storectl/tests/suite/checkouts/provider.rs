@@ -1,9 +1,9 @@
 //! A payment provider in memory: its checkouts are in the state that a test sets, and its calls fail as a test says.
 
-use shared::model::{InternalId, Money, Order};
+use shared::model::{InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::orders::StoredOrder;
-use shared::usecases::checkouts::{DisputeState, Notice, Provider, ProviderError, Session};
+use shared::usecases::checkouts::{DisputeState, Notice, NoticePage, PaymentPage, Provider, ProviderError, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -27,6 +27,10 @@ struct Books {
     refunds: BTreeSet<String>,
     /// The number of calls so far.
     calls: usize,
+    /// How many notices are on a page; all if it is not set.
+    page: Option<usize>,
+    /// The account of the keys; `None` is the first.
+    account: Option<ProviderAccount>,
 }
 
 type Rule = Box<dyn FnMut(usize, &str) -> Option<Fault> + Send>;
@@ -55,6 +59,23 @@ impl TestProvider {
         *self.rule.lock().unwrap() = None;
     }
 
+    /// From now on the keys are those of another account or mode, which has none of the checkouts.
+    pub fn change_account(&self, id: Option<&str>, live: bool) {
+        let mut books = self.books.lock().unwrap();
+        books.account = Some(ProviderAccount { id: id.map(str::to_owned), live });
+        books.sessions.clear();
+    }
+
+    /// The checkout of an order is deleted at the provider.
+    pub fn lose(&self, order: &InternalId) {
+        self.books.lock().unwrap().sessions.remove(order.as_str()).unwrap();
+    }
+
+    /// The checkout of an order is known again, in this state.
+    pub fn restore(&self, order: &InternalId, state: PaymentState) {
+        self.books.lock().unwrap().sessions.insert(order.to_string(), state);
+    }
+
     /// How many checkouts were opened.
     pub fn opened(&self) -> usize {
         self.books.lock().unwrap().sessions.len()
@@ -63,6 +84,16 @@ impl TestProvider {
     /// How many refunds were made.
     pub fn refunds(&self) -> usize {
         self.books.lock().unwrap().refunds.len()
+    }
+
+    /// Sets how many notices are on a page.
+    pub fn set_page(&self, notices: usize) {
+        self.books.lock().unwrap().page = Some(notices);
+    }
+
+    /// Adds a checkout that was not opened by us.
+    pub fn add(&self, state: PaymentState) {
+        self.books.lock().unwrap().sessions.insert(state.session.clone(), state);
     }
 
     /// Every call so far.
@@ -99,6 +130,14 @@ impl TestProvider {
         open
     }
 
+    /// An amount that was refunded comes back to the store.
+    pub fn fail_refund(&self, order: &InternalId, amount: Money) {
+        self.set(order, |state| {
+            state.refunded = state.refunded.less(amount);
+            state.failed_refunds = state.failed_refunds + amount;
+        });
+    }
+
     /// The buyer's payment fails permanently, or was not made in time.
     pub fn end(&self, order: &InternalId, progress: Progress) {
         self.set(order, |state| {
@@ -130,16 +169,32 @@ impl TestProvider {
     }
 }
 
+/// The ids of so many checkouts after one of them, and the last one if more follow.
+fn page(books: &Books, after: Option<&str>, most: usize) -> (Vec<String>, Option<String>) {
+    let rest = books.sessions.keys().filter(|id| after.is_none_or(|after| id.as_str() > after));
+    let mut ids: Vec<String> = rest.take(most.saturating_add(1)).cloned().collect();
+    let has_more = ids.len() > most;
+    ids.truncate(most);
+    let next = ids.last().filter(|_| has_more).cloned();
+    (ids, next)
+}
+
 fn unknown(session: &str) -> ProviderError {
-    ProviderError::Refused(format!("no such checkout: {session}"))
+    ProviderError::NoCheckout(session.to_owned())
 }
 
 impl Provider for TestProvider {
+    fn account(&self) -> ProviderAccount {
+        let first = ProviderAccount { id: Some("acct_first".to_owned()), live: false };
+        self.books.lock().unwrap().account.clone().unwrap_or(first)
+    }
+
     async fn open(&self, stored: &StoredOrder) -> Result<Session, ProviderError> {
         let order = &stored.order;
         let id = order.internal_id.to_string();
         self.call("open", |books| {
             books.sessions.entry(id.clone()).or_insert_with(|| PaymentState {
+                session: id.clone(),
                 order: Some(order.internal_id.clone()),
                 amount: order.price,
                 currency: order.currency.to_lowercase(),
@@ -147,6 +202,8 @@ impl Provider for TestProvider {
                 progress: Progress::Open,
                 intent: None,
                 refunded: Money::ZERO,
+                failed_refunds: Money::ZERO,
+                attempts: Vec::new(),
             });
             Ok(Session { url: format!("https://pay.example/{id}"), id })
         })
@@ -166,12 +223,13 @@ impl Provider for TestProvider {
         })
     }
 
-    async fn refund(&self, _: &Order, intent: &str, amount: Money, key: &str) -> Result<(), ProviderError> {
+    async fn refund(&self, order: &Order, intent: &str, attempt: &RefundAttempt) -> Result<(), ProviderError> {
         self.call("refund", |books| {
-            if books.refunds.insert(key.to_owned()) {
+            if books.refunds.insert(attempt.key(&order.internal_id)) {
                 let paid = books.sessions.values_mut().find(|state| state.intent.as_deref() == Some(intent));
                 let state = paid.ok_or_else(|| unknown(intent))?;
-                state.refunded = (state.refunded + amount).min(state.amount);
+                state.refunded = (state.refunded + attempt.amount()).min(state.amount);
+                state.attempts.push((attempt.number, RefundOutcome::Refunded));
             }
             Ok(())
         })
@@ -181,7 +239,25 @@ impl Provider for TestProvider {
         self.call("dispute", |_| Ok(DisputeState { intent: Some(dispute.to_owned()), state: "open".to_owned() }))
     }
 
-    async fn notices_since(&self, _: i64) -> Result<Vec<Notice>, ProviderError> {
-        self.call("notices", |books| Ok(books.sessions.keys().cloned().map(Notice::Checkout).collect()))
+    async fn notices(&self, _: (i64, i64), after: Option<&str>) -> Result<NoticePage, ProviderError> {
+        self.call("notices", |books| {
+            let (ids, next) = page(books, after, books.page.unwrap_or(usize::MAX));
+            Ok(NoticePage { notices: ids.into_iter().map(Notice::Checkout).collect(), next })
+        })
+    }
+
+    async fn payments(&self, _: i64, after: Option<&str>) -> Result<PaymentPage, ProviderError> {
+        self.call("payments", |books| {
+            let (ids, next) = page(books, after, 2);
+            Ok(PaymentPage { payments: ids.iter().map(|id| books.sessions[id].clone()).collect(), next })
+        })
+    }
+
+    async fn return_payment(&self, payment: &PaymentState) -> Result<(), ProviderError> {
+        self.call("return", |books| {
+            let state = books.sessions.get_mut(&payment.session).ok_or_else(|| unknown(&payment.session))?;
+            state.refunded = state.amount;
+            Ok(())
+        })
     }
 }

@@ -168,6 +168,7 @@ fn permutations(of: &[PaymentState]) -> Vec<Vec<PaymentState>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
     let open = PaymentState {
+        session: String::new(),
         order: None,
         amount: Money::from_minor(180),
         currency: "eur".to_owned(),
@@ -175,6 +176,8 @@ async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
         progress: Progress::Open,
         intent: None,
         refunded: Money::ZERO,
+        failed_refunds: Money::ZERO,
+        attempts: Vec::new(),
     };
     let paid = PaymentState { progress: Progress::Paid, intent: Some("intent".to_owned()), ..open.clone() };
     let processing = PaymentState { progress: Progress::Processing, ..open.clone() };
@@ -184,7 +187,7 @@ async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
         market.fill(1, &[(FIVE, 2)], Some("once")).await;
         let order = market.create(1).await.unwrap().order;
         for state in states.iter().chain(&states) {
-            let state = PaymentState { order: Some(order.clone()), ..state.clone() };
+            let state = PaymentState { session: order.to_string(), order: Some(order.clone()), ..state.clone() };
             settle_with(&market.shop.db, market.clock(), &market.provider, &order, &state).await.unwrap();
         }
         let stored = market.order(&order).await;

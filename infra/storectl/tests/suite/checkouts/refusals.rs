@@ -4,14 +4,19 @@ use super::books::{assert_books, assert_quiet};
 use super::support::{CHAT, FREE, GIFT, Market, Refused, STEPS, TWENTY, VIRTUAL, gift, line};
 use crate::orders_support::{BOTH, FIVE, GONE, PLAIN, TWO_EACH, code, paid};
 use serde_json::json;
-use shared::model::{Money, PaymentType, Payments, PlayerName, UserId};
+use shared::model::{Login, LoginId, Money, PaymentType, Payments, PlayerName, UserId};
 use shared::store::{keys, names};
 use shared::usecases::checkouts::Request;
 use shared::usecases::orders::record;
 use std::collections::BTreeMap;
 
 const NO_BALANCES: BTreeMap<u64, i64> = BTreeMap::new();
-const NOT_PROVEN: Request<'_> = Request { gateway: "Stripe", is_proven: false, has_chat: false };
+
+/// A request of a login by name.
+fn by_name(login: &str) -> Request<'static> {
+    let login = Login::Name(LoginId::parse(login).unwrap());
+    Request { gateway: "Stripe", login, chat: None, has_consented: true, address: None }
+}
 
 async fn assert_refused(market: &Market, text: &str) {
     assert_eq!(market.refusal(1).await, text);
@@ -41,7 +46,7 @@ async fn every_refusal_of_a_line_names_it() {
     assert_refused(&market, "\"item 26\" needs a linked chat account. Log in to the chat first.").await;
     market.fill(1, &[(VIRTUAL, 1)], None).await;
     assert_refused(&market, "You do not have enough virtual currency.").await;
-    let refused = market.create_as(&market.instance(), 1, NOT_PROVEN).await.unwrap_err();
+    let refused = market.create_as(&market.instance(), 1, by_name("00c0ffee00c0ffee")).await.unwrap_err();
     assert_eq!(refused.to_string(), "Virtual currency needs a login proven in the game.");
     market.set_payments(Payments { least: Money::from_minor(150), ..Payments::default() }).await;
     market.fill(1, &[(PLAIN, 1)], None).await;
@@ -113,7 +118,7 @@ async fn a_code_that_no_longer_applies_is_removed_and_the_total_said() {
     market.shop.delete(&keys::code(&code("once"))).await;
     let refused = market.create(1).await.unwrap_err();
     assert!(matches!(refused, Refused::CodeRemoved { total } if total == Money::from_minor(300)), "{refused:?}");
-    assert_eq!(market.cart(1).await.code, None);
+    assert_eq!(market.cart(1).await.coupon, None);
     assert_eq!(market.provider.calls(), 0);
     let checkout = market.create(1).await.unwrap();
     assert_eq!(market.order(&checkout.order).await.order.price, Money::from_minor(300));

@@ -177,7 +177,7 @@ async fn units_that_were_added_meanwhile_stay_in_the_cart() {
     let cart = market.cart(1).await;
     let rest: Vec<(ItemId, u32)> = cart.lines.iter().map(|line| (line.item, line.count)).collect();
     assert_eq!(rest, [(ItemId::new(FIVE), 3), (ItemId::new(TWENTY), 1)]);
-    assert!(cart.code.is_some(), "another code was applied meanwhile");
+    assert!(cart.coupon.is_some(), "another code was applied meanwhile");
     assert_quiet(&market, &NO_BALANCES).await;
 }
 

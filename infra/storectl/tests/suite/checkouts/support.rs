@@ -4,15 +4,16 @@ use super::provider::TestProvider;
 use crate::orders_support::{BOTH, FIVE, PLAIN, Sabotage, Shop, TWO_EACH, USERS, code};
 use serde_json::{Value, json};
 use shared::model::{
-    ActiveVersion, AppliedCode, Cart, Code, InternalId, ItemId, Line, LineId, Money, OrderStatus, PaymentType,
-    Payments, PlayerName, StoreConfig, UserId,
+    ActiveVersion, AppliedCoupon, AppliedGiftCard, Cart, Code, InternalId, ItemId, Line, LineId, Login, Money,
+    OrderStatus, PaymentType, Payments, PlayerName, StoreConfig, UserId,
 };
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::orders::{self, StoredOrder};
+use shared::store::transaction::{Sent, Unguarded, Write, send};
 use shared::store::{Db, StoreError, carts, codec, keys, published, read_live, sequences};
 use shared::usecases::carts::{CartContext, CartSources};
-use shared::usecases::checkouts::{Checkout, CreateError, Request, Settled, Swept, create, settle, sweep};
+use shared::usecases::checkouts::{Checkout, CreateError, Provider, Request, Settled, Swept, create, settle, sweep};
 use std::sync::Arc;
 use std::time::Duration;
 use tests::TestClock;
@@ -62,9 +63,7 @@ impl Market {
     pub async fn open_with(payments: Payments) -> Self {
         let market = Self { shop: Shop::open().await, provider: TestProvider::default() };
         for item in items() {
-            let id = ItemId::new(item["item"]["id"].as_u64().unwrap());
-            let published: shared::model::PublishedItem = serde_json::from_value(item).unwrap();
-            market.write(codec::encode_published(&keys::item("v1", id), &published).unwrap()).await;
+            market.publish(item).await;
         }
         // The fixture's users were not given ids by the counter.
         sequences::reserve(&market.shop.db, sequences::USERS, USERS).await.unwrap();
@@ -72,15 +71,28 @@ impl Market {
         market
     }
 
+    /// Publishes an item with what is known of its category.
+    pub async fn publish(&self, item: Value) {
+        let id = ItemId::new(item["item"]["id"].as_u64().unwrap());
+        let published: shared::model::PublishedItem = serde_json::from_value(item).unwrap();
+        self.write(codec::encode_published(&keys::item("v1", id), &published).unwrap()).await;
+    }
+
     /// Publishes how buyers pay.
     pub async fn set_payments(&self, payments: Payments) {
         let payments = Payments { methods: vec!["Stripe".to_owned()], currency: "EUR".to_owned(), ..payments };
-        let config = StoreConfig { payments, is_virtual_currency: true, ..StoreConfig::default() };
+        let config = StoreConfig {
+            payments,
+            is_virtual_currency: true,
+            storefront_url: "https://shop.example".to_owned(),
+            ..StoreConfig::default()
+        };
         let active = ActiveVersion { version: "v1".to_owned(), config, ..ActiveVersion::default() };
         self.shop.put(&keys::active_version(), &active).await;
     }
 
-    async fn write(&self, item: codec::Item) {
+    /// Writes an item as it is.
+    pub async fn write(&self, item: codec::Item) {
         let db = &self.shop.db;
         db.client().put_item().table_name(db.table()).set_item(Some(item)).send().await.unwrap();
     }
@@ -112,15 +124,14 @@ impl Market {
 
     pub async fn fill_with(&self, user: u64, lines: Vec<Line>, on_cart: Option<&str>) {
         let before = self.cart(user).await;
-        let applied = match on_cart {
-            Some(text) => {
-                let found: Code = read_live(&self.shop.db, &keys::code(&code(text))).await.unwrap().unwrap();
-                Some(AppliedCode::from(&found))
-            }
-            None => None,
-        };
         let next_line = lines.iter().map(|line| line.id.get() + 1).chain([before.next_line]).max().unwrap();
-        let cart = Cart { lines, code: applied, next_line, ..before };
+        let mut cart = Cart { lines, coupon: None, gift_card: None, next_line, ..before };
+        if let Some(text) = on_cart {
+            match read_live(&self.shop.db, &keys::code(&code(text))).await.unwrap().unwrap() {
+                Code::Coupon(coupon) => cart.coupon = Some(AppliedCoupon::from(&coupon)),
+                Code::Gift(gift) => cart.gift_card = Some(AppliedGiftCard::entered_by(Login::Proven, &gift)),
+            }
+        }
         assert_eq!(carts::save(&self.shop.db, &cart).await.unwrap(), carts::Saved::Written);
     }
 
@@ -136,14 +147,27 @@ impl Market {
     }
 
     pub async fn create_by(&self, instance: &Instance, user: u64) -> Result<Checkout, Refused> {
-        self.create_as(instance, user, Request { gateway: "Stripe", is_proven: true, has_chat: false }).await
+        let request =
+            Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address: None };
+        self.create_as(instance, user, request).await
     }
 
     pub async fn create_as(&self, by: &Instance, user: u64, request: Request<'_>) -> Result<Checkout, Refused> {
+        self.create_at(&self.provider, by, user, request).await
+    }
+
+    /// Begins a checkout at another provider than the shop's own.
+    pub async fn create_at(
+        &self,
+        provider: &impl Provider,
+        by: &Instance,
+        user: u64,
+        request: Request<'_>,
+    ) -> Result<Checkout, Refused> {
         let Instance { db, items, counters } = by;
         let sources = CartSources { db, items, counters, clock: self.clock() };
         let first = load(db, user).await.map_err(Refused::Load)?;
-        create(&sources, &self.provider, request, first, || load(db, user)).await
+        create(&sources, provider, request, first, || load(db, user)).await
     }
 
     /// The refusal of a checkout, as a sentence.
@@ -169,14 +193,15 @@ impl Market {
         sweep(&self.shop.db, self.clock(), Some(&self.provider)).await.unwrap()
     }
 
-    /// Lets an hour pass and sweeps until nothing is due.
+    /// Lets an hour pass and sweeps until nothing is due, also what had lost against others and is tried again after five
+    /// minutes.
     pub async fn sweep_later(&self) {
         self.clock().advance(Duration::from_hours(1));
         for _ in 0..4 {
             if self.sweep().await == Swept::default() {
                 return;
             }
-            self.clock().advance(Duration::from_mins(2));
+            self.clock().advance(Duration::from_mins(6));
         }
     }
 
@@ -184,6 +209,12 @@ impl Market {
     pub async fn unfinished(&self) -> usize {
         let rows = self.shop.db.query(&keys::unfinished()).await.unwrap();
         rows.into_iter().filter(|row| row.key().unwrap() != keys::notices()).count()
+    }
+
+    /// Makes an order one of before account and mode were stored.
+    pub async fn forget_account(&self, id: &InternalId) {
+        let write: Write<Unguarded> = Write::update(keys::order(id), "REMOVE provider.account, provider.live");
+        assert_eq!(send(&self.shop.db, vec![write]).await.unwrap(), Sent::Written);
     }
 
     pub async fn virtual_balance(&self, user: u64) -> i64 {

@@ -1,0 +1,150 @@
+//! The file in which a stand-in keeps what it remembers, so that a restart of the server leaves no order without its session.
+
+use super::idempotency::Responses;
+use super::notices::{Endpoint, Event};
+use super::objects::{Charge, Dispute, Intent, Refund, Session};
+use super::server::Shared;
+use super::state::State;
+use crate::data;
+use crate::error::StartError;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use tokio::sync::Mutex;
+
+/// The first field of a file.
+const FORMAT: &str = "stripe stand-in 1";
+/// How long events are listed, in seconds, as at Stripe.
+const LISTED: i64 = 30 * 24 * 60 * 60;
+/// How long after an event it is posted again, in seconds, as at Stripe.
+const POSTED: i64 = 3 * 24 * 60 * 60;
+
+/// The file's content as it is written.
+#[derive(Serialize)]
+struct Written<'a> {
+    format: &'static str,
+    port: u16,
+    counter: u32,
+    sessions: &'a BTreeMap<String, Session>,
+    intents: &'a BTreeMap<String, Intent>,
+    charges: &'a BTreeMap<String, Charge>,
+    refunds: &'a BTreeMap<String, Refund>,
+    disputes: &'a BTreeMap<String, Dispute>,
+    endpoints: Vec<&'a Endpoint>,
+    events: &'a [Event],
+    responses: &'a BTreeMap<usize, Responses>,
+    owners: &'a BTreeMap<String, usize>,
+}
+
+/// The same as it is read. States are words that live as long as the program, so the text that they are in does, too.
+#[derive(Deserialize)]
+pub(super) struct Remembered {
+    format: &'static str,
+    /// The port on which the stand-in was.
+    pub(super) port: u16,
+    counter: u32,
+    sessions: BTreeMap<String, Session>,
+    intents: BTreeMap<String, Intent>,
+    charges: BTreeMap<String, Charge>,
+    refunds: BTreeMap<String, Refund>,
+    disputes: BTreeMap<String, Dispute>,
+    endpoints: Vec<Endpoint>,
+    events: Vec<Event>,
+    responses: BTreeMap<usize, Responses>,
+    owners: BTreeMap<String, usize>,
+}
+
+/// Reads a file; `None` if there is none.
+///
+/// # Errors
+/// [`StartError::StandIn`] if it cannot be read.
+pub(super) fn read(path: &Path) -> Result<Option<Remembered>, StartError> {
+    let failed = |reason: String| StartError::StandIn { path: path.to_owned(), reason };
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(|error| failed(error.to_string()))?,
+    };
+    let found: Remembered = serde_json::from_str(text.leak()).map_err(|error| failed(error.to_string()))?;
+    if found.format != FORMAT {
+        return Err(failed(format!("its format is {:?}", found.format)));
+    }
+    Ok(Some(found))
+}
+
+impl State {
+    /// Continues where another stand-in ended: what it had not posted is posted now.
+    pub(super) fn continue_from(&mut self, found: Remembered, now: i64) {
+        self.counter = self.counter.max(found.counter);
+        self.sessions = found.sessions;
+        self.intents = found.intents;
+        self.charges = found.charges;
+        self.refunds = found.refunds;
+        self.disputes = found.disputes;
+        self.endpoints.extend(found.endpoints.into_iter().map(|endpoint| (endpoint.id.clone(), endpoint)));
+        self.events = found.events;
+        self.events.retain(|event| now < event.created + LISTED);
+        self.responses = found.responses;
+        self.owners.extend(found.owners);
+        let waiting = self.events.iter().filter(|event| !event.is_accepted && now < event.created + POSTED);
+        for id in waiting.map(|event| event.id.clone()).collect::<Vec<_>>() {
+            self.post(&id);
+        }
+    }
+
+    /// The file's content. The endpoint of the options is left out: the next start has its own.
+    fn written(&self, port: u16, own_secret: &str) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&Written {
+            format: FORMAT,
+            port,
+            counter: self.counter,
+            sessions: &self.sessions,
+            intents: &self.intents,
+            charges: &self.charges,
+            refunds: &self.refunds,
+            disputes: &self.disputes,
+            endpoints: self.endpoints.values().filter(|endpoint| endpoint.secret != own_secret).collect(),
+            events: &self.events,
+            responses: &self.responses,
+            owners: &self.owners,
+        })
+    }
+}
+
+/// Writes the file.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    file: PathBuf,
+    port: u16,
+    /// The last change that is in the file.
+    kept: Mutex<u64>,
+}
+
+impl Keeper {
+    pub(super) fn new(file: PathBuf, port: u16) -> Self {
+        Self { file, port, kept: Mutex::new(0) }
+    }
+
+    /// Returns when all changes until now are in the file. Changes that come while it is written share the next write.
+    pub(super) async fn keep(&self, shared: &Shared) {
+        let change = {
+            let mut state = shared.state();
+            state.changes += 1;
+            state.changes
+        };
+        let mut kept = self.kept.lock().await;
+        if *kept >= change {
+            return;
+        }
+        let (content, last) = {
+            let state = shared.state();
+            (state.written(self.port, &shared.options.webhook_secret), state.changes)
+        };
+        let written =
+            content.map_err(std::io::Error::other).and_then(|content| data::write_whole(&self.file, &content));
+        match written {
+            Ok(()) => *kept = last,
+            Err(error) => tracing::error!(%error, file = %self.file.display(), "payments could not be kept"),
+        }
+    }
+}

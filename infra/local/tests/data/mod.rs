@@ -1,0 +1,132 @@
+//! The data directory: what survives a stop, a kill and another process.
+
+use super::keys;
+use super::process::{HttpReply, Process, Server};
+use super::start::sentence;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A call of the database itself.
+fn database(server: &Server, operation: &str, body: &Value) -> Value {
+    let target = format!("DynamoDB_20120810.{operation}");
+    let credential =
+        "AWS4-HMAC-SHA256 Credential=local/20260101/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0";
+    let headers = [
+        ("x-amz-target", target.as_str()),
+        ("content-type", "application/x-amz-json-1.0"),
+        ("authorization", credential),
+        ("x-amz-date", "20260101T000000Z"),
+    ];
+    let reply = server.send(server.said("/dynamodb_endpoint"), &headers, body.to_string().as_bytes());
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+/// POST with a token that a login returned.
+fn call(server: &Server, token: &str, path: &str, body: &Value) -> HttpReply {
+    let url = format!("{}{path}", server.said("/base_url"));
+    server.send(&url, &[("authorization", &format!("Bearer {token}"))], body.to_string().as_bytes())
+}
+
+/// A player with one item in the cart begins to pay: the token, the order and the page to pay on.
+fn begin(server: &Server, player: &str) -> (String, String, String) {
+    let token = server.post("/auth/username", None, &json!({"username": player})).json();
+    let token = token.as_str().unwrap().to_owned();
+    assert_eq!(call(server, &token, "/cart/add/201", &json!({})).status, 200);
+    let agreed = json!({"paymentMethod": "Stripe", "termsAndConditions": true, "privacyPolicy": true});
+    let created = call(server, &token, "/payments/create", &agreed).json();
+    assert_eq!(created["success"], true, "{created}");
+    let text = |pointer: &str| created.pointer(pointer).and_then(Value::as_str).unwrap().to_owned();
+    (token, text("/order_id"), text("/data/url"))
+}
+
+fn kill(server: Server) {
+    server.process.signal("KILL");
+    server.process.end();
+}
+
+#[test]
+fn a_payment_that_a_kill_interrupts_is_made_after_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = ["--data", dir.path().to_str().unwrap()];
+    let server = Server::start(&data);
+    let (token, order, page) = begin(&server, "Bramble");
+    let stand_in = server.said("/payments").to_owned();
+    kill(server);
+    let server = Server::start(&data);
+    assert_eq!(server.said("/payments"), stand_in, "the page is where it was");
+    let back = server.send_without_redirects(&page, "action=pay");
+    assert_eq!(back.status, 303, "{}", back.text);
+    let began = Instant::now();
+    loop {
+        let found = call(&server, &token, "/payments/checkStatus", &json!({"order_id": order})).json();
+        if found["order_data"]["status"] == "PAID" {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "{found}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let overview = server.get_with(&stand_in, "accept", "*/*").text;
+    kill(server);
+    let server = Server::start(&data);
+    let session = page.rsplit('/').next().unwrap();
+    assert!(overview.contains(session));
+    assert!(server.get_with(&stand_in, "accept", "*/*").text.contains(session), "payments are kept as well");
+}
+
+#[test]
+fn the_published_store_keeps_its_own_addresses() {
+    let server = Server::start(&[]);
+    let key = json!({"pk": {"S": "STORE"}, "sk": {"S": "POINTER"}});
+    let row = database(&server, "GetItem", &json!({"TableName": server.said("/table"), "Key": key}));
+    let row = row["Item"].to_string();
+    assert!(row.contains("https://store.emberfall.example") && !row.contains("127.0.0.1"), "{row}");
+    let settings = server.get("/settings/get").json();
+    let avatar = settings["top"]["avatar"].as_str().unwrap();
+    assert!(avatar.starts_with(&format!("{}/img/", server.said("/base_url"))), "{avatar}");
+    let (_, _, page) = begin(&server, "Bramble");
+    let back = server.send_without_redirects(&page, "action=leave");
+    let target = back.headers["location"].to_str().unwrap();
+    assert!(target.starts_with(server.said("/shop")), "buyers come back to the demo: {target}");
+}
+
+#[test]
+fn a_directory_that_is_open_is_refused_to_another_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_str().unwrap();
+    let server = Server::start(&["--data", path]);
+    let text = sentence(&["--data", path]);
+    assert!(text.contains("in use by another process") && text.contains(path), "{text}");
+    assert_eq!(server.get("/staff").status, 200, "the first server continues");
+    kill(server);
+    assert_eq!(Server::start(&["--data", path]).get("/staff").status, 200, "a kill leaves no lock");
+}
+
+/// The first start is killed ever later; the next one always has a whole store.
+#[test]
+fn a_first_start_that_is_killed_is_taken_up_again() {
+    let parent = tempfile::tempdir().unwrap();
+    let began = Instant::now();
+    drop(Server::start(&["--data", parent.path().join("whole").to_str().unwrap()]));
+    let whole = began.elapsed();
+    for part in 0..5 {
+        let dir = parent.path().join(part.to_string());
+        killed_after(&dir, whole * part / 6);
+    }
+}
+
+fn killed_after(dir: &Path, time: Duration) {
+    let data = ["--data", dir.to_str().unwrap()];
+    let process = Process::start(&[&["--port", "0"][..], &data].concat());
+    std::thread::sleep(time);
+    process.signal("KILL");
+    process.end();
+    let server = Server::start(&data);
+    let described = database(&server, "DescribeTimeToLive", &json!({"TableName": server.said("/table")}));
+    let description = &described["TimeToLiveDescription"];
+    assert_eq!(description["TimeToLiveStatus"], "ENABLED", "{time:?}: {described}");
+    assert_eq!(keys(&server.ready["tokens"]).len(), 8, "{time:?}");
+    assert!(server.post("/cart/get", Some("Thornwick"), &json!({})).json()["items"].is_array(), "{time:?}");
+    assert!(!server.get("/categories/get").json().as_array().unwrap().is_empty(), "{time:?}");
+}

@@ -1,0 +1,114 @@
+//! What an item costs. An amount that cannot be read is one fault: nothing is compared with it.
+
+use super::item::ItemReader;
+use crate::files::Decimal;
+use shared::model::{Money, Promotion};
+
+/// What an item costs.
+pub(super) struct Prices {
+    /// The regular price of one unit.
+    pub(super) price: Money,
+    /// What is taken off it.
+    pub(super) discount: Money,
+    /// The least that a buyer may choose.
+    pub(super) min_price: Money,
+    /// The offer in the cart.
+    pub(super) promotion: Option<Promotion>,
+}
+
+/// Reads what an item costs.
+pub(super) fn prices(reader: &mut ItemReader<'_>) -> Prices {
+    let file = reader.file;
+    let min_price = min_price(reader);
+    let price = match &file.price {
+        Some(price) => reader.money(Some(price), "price"),
+        None if file.any_price => min_price,
+        None if file.virtual_only => Some(Money::ZERO),
+        None => {
+            reader.fault(None, "price", "is missing; a free item has price 0");
+            None
+        }
+    };
+    if file.any_price && exceeds(min_price, price) {
+        reader.fault(file.price.as_ref().and_then(Decimal::line), "price", "must not be below min_price");
+    }
+    if price == Some(Money::ZERO) && file.active && !file.virtual_only && !file.any_price {
+        reader.warn(
+            file.price.as_ref().and_then(Decimal::line),
+            "price",
+            "is 0: every buyer gets the item for nothing",
+        );
+    }
+    let discount = reader.money(file.discount.as_ref(), "discount");
+    let discount_line = file.discount.as_ref().and_then(Decimal::line);
+    if exceeds(discount, price) {
+        reader.fault(discount_line, "discount", "must not exceed price");
+    } else if discount == price && price.is_some_and(|price| price > Money::ZERO) {
+        reader.fault(discount_line, "discount", "must be below price; a free item has price: 0 and no discount");
+    }
+    let sale = price.zip(discount).map(|(price, discount)| price.less(discount));
+    below_least(reader, sale, file.price.as_ref(), "price");
+    let promotion = file.promotion.as_ref().map(|promotion| {
+        let promoted = reader.money(Some(&promotion.price), "promotion.price");
+        if exceeds(promoted, sale) {
+            let problem = "must not be above the item's price less its discount";
+            reader.fault(promotion.price.line(), "promotion.price", problem);
+        }
+        below_least(reader, promoted, Some(&promotion.price), "promotion.price");
+        Promotion { price: promoted.unwrap_or(Money::ZERO), sorting: promotion.sorting }
+    });
+    let [price, discount, min_price] = [price, discount, min_price].map(|amount| amount.unwrap_or(Money::ZERO));
+    Prices { price, discount, min_price, promotion }
+}
+
+fn exceeds(one: Option<Money>, other: Option<Money>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one > other)
+}
+
+/// The least that a buyer may choose. Without it, an order of nothing would be paid at once.
+fn min_price(reader: &mut ItemReader<'_>) -> Option<Money> {
+    let file = reader.file;
+    let min_price = reader.money(file.min_price.as_ref(), "min_price");
+    match &file.min_price {
+        Some(written) if !file.any_price => {
+            reader.fault(written.line(), "min_price", "is for items with any_price: true");
+        }
+        Some(written) if min_price == Some(Money::ZERO) => {
+            reader.fault(written.line(), "min_price", "must be more than 0, or buyers get the item for nothing");
+        }
+        Some(written) => below_least(reader, min_price, Some(written), "min_price"),
+        None if file.any_price => {
+            reader.fault(None, "min_price", "is missing: the least amount that a buyer may choose");
+        }
+        None => {}
+    }
+    if file.any_price && reader.category.cumulative {
+        let problem = "is not for a cumulative category, whose steps have fixed prices";
+        reader.fault(None, "any_price", problem);
+    }
+    min_price
+}
+
+/// Notes an amount that the payment provider does not charge. If that is most of them, `payments.least` is at fault.
+fn below_least(reader: &mut ItemReader<'_>, amount: Option<Money>, written: Option<&Decimal>, name: &str) {
+    let site = reader.category.site;
+    let (payments, digits) = (&site.config.payments, site.config.digits);
+    let is_charged = !payments.methods.is_empty() && !reader.file.virtual_only && !site.least_is_doubtful;
+    if is_charged && amount.is_some_and(|amount| amount > Money::ZERO && amount < payments.least) {
+        let least = Decimal::from_money(payments.least, digits).0.value;
+        let problem = format!("is below payments.least, {least}: one unit cannot be paid; only 0 is allowed below it");
+        reader.fault(written.and_then(Decimal::line), name, &problem);
+    }
+}
+
+/// Reads what an item costs in virtual currency.
+pub(super) fn virtual_price(reader: &mut ItemReader<'_>) -> Money {
+    let file = reader.file;
+    if file.virtual_only && file.virtual_price.is_none() {
+        reader.fault(None, "virtual_only", "needs a virtual_price");
+    }
+    if file.virtual_only && !reader.category.site.config.is_virtual_currency {
+        reader.fault(None, "virtual_only", "needs virtual_currency.enabled: true in store.yaml");
+    }
+    reader.money(file.virtual_price.as_ref(), "virtual_price").unwrap_or(Money::ZERO)
+}

@@ -1,0 +1,156 @@
+//! Faults of YAML's syntax, in an owner's words: where what is wrong began, and what to write. The parser only knows where
+//! it could not go on, which may be many lines later.
+
+use crate::fault::Problem;
+
+/// Line and problem of a fault of syntax that the parser reports as `message`, at `line`.
+pub(crate) fn explain(text: &str, line: Option<u64>, message: &str) -> (Option<u64>, String) {
+    // The fault has its line already.
+    let message = &message[..message.rfind(" at line ").unwrap_or(message.len())];
+    if let Some((began, problem)) = line.and_then(|line| unclosed(text, line)) {
+        return (Some(began), problem);
+    }
+    let written =
+        line.and_then(|line| text.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)).unwrap_or_default();
+    if let Some(problem) = missing_space(written) {
+        return (line, problem);
+    }
+    let remedy = match message {
+        _ if message.contains("tab") => "indent with spaces, not with tabs",
+        _ if message.contains("mapping values are not allowed") => "put a text that contains a colon in quotes",
+        _ if message.contains("unexpected character") => "put a text that begins with a special character in quotes",
+        _ if message.contains("expected ',' or") => {
+            "inside {…} and […] a comma separates what is written, as in {code: en, name: English}"
+        }
+        _ if message.contains("block collection") || message.contains("block mapping") => {
+            "begin it in the same column as the entries before it; every entry of a list begins with a dash and a space"
+        }
+        _ => return (line, message.to_owned()),
+    };
+    (line, format!("{message}; {remedy}"))
+}
+
+/// Names of which YAML drops the end, because it begins with ` #`: a comment has a space after the mark as well.
+pub(crate) fn dropped(text: &str) -> Vec<Problem> {
+    let dropped = |(number, line): (u64, &str)| {
+        let entry = line.trim_start().trim_start_matches("- ");
+        let (field, value) = entry.split_once(": ").filter(|(field, _)| matches!(*field, "name" | "title"))?;
+        let value = value.trim();
+        let (kept, rest) = value.split_once(" #").filter(|_| !value.starts_with(['"', '\'', '|', '>']))?;
+        let is_text = rest.starts_with(|first: char| first.is_alphanumeric()) && !kept.contains('#');
+        let problem = format!("YAML reads `#{rest}` as a comment; write the name in quotes: \"{value}\"");
+        is_text.then(|| (Some(number), field.to_owned(), problem))
+    };
+    (1..).zip(text.lines()).filter_map(dropped).collect()
+}
+
+/// The line of the mark that begins a second document, if there is content before it.
+pub(crate) fn second_document(text: &str) -> Option<u64> {
+    let is_mark = |line: &str| line == "---" || line.starts_with("--- ");
+    let has_content = |line: &str| !line.trim().is_empty() && !line.starts_with(['#', '%']) && !is_mark(line);
+    let mut numbered = (1..).zip(text.lines().map(str::trim_end)).skip_while(|(_, line)| !has_content(line));
+    numbered.find(|(_, line)| is_mark(line)).map(|(number, _)| number)
+}
+
+/// A colon or a dash of a list without the space after it.
+fn missing_space(line: &str) -> Option<String> {
+    let line = line.trim();
+    let entry = line.strip_prefix("- ").unwrap_or(line);
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if let Some(rest) = entry.strip_prefix('-').filter(|rest| rest.split(':').next().is_some_and(is_name)) {
+        return Some(format!("write a space after the dash: `- {rest}`"));
+    }
+    let (name, value) = entry.split_once(':').filter(|(name, value)| is_name(name) && !value.starts_with(' '))?;
+    (!value.is_empty()).then(|| format!("write a space after the colon: `{name}: {value}`"))
+}
+
+/// A bracket or a quote that is open at the end of a line.
+#[derive(Clone, Copy)]
+struct Open {
+    mark: char,
+    line: u64,
+}
+
+/// The first bracket or quote up to `last` that nothing closes, with the line it is in.
+fn unclosed(text: &str, last: u64) -> Option<(u64, String)> {
+    let mut brackets: Vec<Open> = Vec::new();
+    let mut quote: Option<Open> = None;
+    for (line, written) in (1..=last).zip(text.lines()) {
+        // A new entry or field outside of brackets: a plain text may contain any of them.
+        let mut begins_value = true;
+        let mut letters = written.chars().peekable();
+        while let Some(letter) = letters.next() {
+            if let Some(open) = quote {
+                match letter {
+                    '\\' if open.mark == '"' => drop(letters.next()),
+                    '\'' if open.mark == '\'' && letters.peek() == Some(&'\'') => drop(letters.next()),
+                    _ if letter == open.mark => quote = None,
+                    _ => {}
+                }
+                continue;
+            }
+            match letter {
+                '#' if begins_value => break,
+                '"' | '\'' if begins_value => quote = Some(Open { mark: letter, line }),
+                '{' | '[' if begins_value => brackets.push(Open { mark: letter, line }),
+                '}' | ']' if !brackets.is_empty() => drop(brackets.pop()),
+                _ => {}
+            }
+            let separates = matches!(letter, ':' | '-' | ',' | '{' | '[');
+            begins_value = separates || begins_value && letter == ' ' || letter == ' ' && letters.peek() == Some(&'#');
+        }
+    }
+    let open = quote.or_else(|| brackets.first().copied()).filter(|open| open.line < last || quote.is_none())?;
+    let closing = match open.mark {
+        '{' => "}",
+        '[' => "]",
+        '"' => "\"",
+        _ => "'",
+    };
+    Some((open.line, format!("`{}` is not closed: write `{closing}` after its last value", open.mark)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(text: &str, line: u64) -> (u64, String) {
+        let (line, problem) = explain(text, Some(line), "the parser's words at line 9");
+        (line.unwrap(), problem)
+    }
+
+    #[test]
+    fn what_is_not_closed_is_reported_where_it_was_opened() {
+        let brace = "`{` is not closed: write `}` after its last value";
+        assert_eq!(explained("a:\n  - {b: 1, c: 2\n  - {b: 3}\nd: 4\n", 4), (2, brace.to_owned()));
+        let bracket = "`[` is not closed: write `]` after its last value";
+        assert_eq!(explained("a: [x, y\nb: 1\n", 2), (1, bracket.to_owned()));
+        let quote = "`\"` is not closed: write `\"` after its last value";
+        assert_eq!(explained("a: \"x\nb: 1\n", 2), (1, quote.to_owned()));
+        let nothing = "the parser's words".to_owned();
+        assert_eq!(explained("a: {b: 'it''s } fine', c: \"\\\"{\"}\nd: an open { in a text\n", 2), (2, nothing));
+    }
+
+    #[test]
+    fn a_missing_space_is_shown() {
+        assert_eq!(explained("a: 1\nprice:9.99\n", 2), (2, "write a space after the colon: `price: 9.99`".to_owned()));
+        assert_eq!(explained("a:\n  -id: 1\n", 2), (2, "write a space after the dash: `- id: 1`".to_owned()));
+        assert_eq!(explained("url: https://a.example\n", 1).1, "the parser's words");
+    }
+
+    #[test]
+    fn a_name_with_a_hash_needs_quotes() {
+        let found =
+            dropped("a:\n  - name: Vote Crate #1\n    name: \"Vote Crate #1\"\n    name: Squire   # required\n");
+        let problem = "YAML reads `#1` as a comment; write the name in quotes: \"Vote Crate #1\"";
+        assert_eq!(found, [(Some(2), "name".to_owned(), problem.to_owned())]);
+    }
+
+    #[test]
+    fn a_second_document_begins_after_content() {
+        assert_eq!(second_document("# a\n---\nid: 1\n"), None);
+        assert_eq!(second_document("id: 1\n---\nslug: a\n"), Some(2));
+        assert_eq!(second_document("id: 1\ntext: |\n  ---\n"), None);
+    }
+}

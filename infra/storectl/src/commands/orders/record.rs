@@ -1,0 +1,211 @@
+//! `order record`.
+
+use super::lines::{gift, requests};
+use super::provider::{paid_checkout, settle_recorded};
+use super::{facts, notes, unknown, word};
+use crate::answer::{Answer, GOOD, paint};
+use crate::cli::RecordOrder;
+use crate::commands::common::{published, time};
+use crate::commands::items;
+use crate::commands::users::find;
+use crate::error::{Exit, Failure};
+use crate::target::Target;
+use serde_json::json;
+use shared::http::wire::CurrencyFormat;
+use shared::model::{CodeText, GiftCardPayment, InternalId, Money, OrderLine, OrderStatus, Settings};
+use shared::rules::order::{self as order_rules, UnknownCurrency};
+use shared::store::orders::{self as store, StoredOrder};
+use shared::store::{keys, read_published};
+use shared::usecases::checkouts::PaidCheckout;
+use shared::usecases::orders::{self, NewOrder, OrderRequest, PaidSession, PriceError, RecordError};
+
+/// The gateway of an order whose payment is at the provider, as checkouts name it.
+const PROVIDER: &str = "Stripe";
+
+pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) -> Result<Answer, Failure> {
+    let active = published(target).await?;
+    let digits = active.config.digits;
+    let requests = requests(target, options, digits).await?;
+    let owner = match &options.owner {
+        Some(text) => Some(find(target, text).await?.id),
+        None => None,
+    };
+    let code = |text: &str| {
+        CodeText::parse(text).map_err(|_| Failure::refused("The code is blank.", "Leave it out, or give one."))
+    };
+    let coupon = options.coupon.as_deref().map(code).transpose()?;
+    let gift_card = options.gift.as_deref().map(|text| gift(text, digits)).transpose()?;
+    let paid = match &options.session {
+        Some(session) => Some(paid_checkout(target, session).await?),
+        None => None,
+    };
+    let id = internal_id(options, paid.as_ref())?;
+    let recorded = store::get(&target.db, &id).await?;
+    if let (Some(stored), Some(session)) = (&recorded, &options.session) {
+        must_be_recorded_by(stored, session)?;
+    }
+    let created_at = options.at.as_deref().map(|text| time(text, target.clock.seconds())).transpose()?;
+    let at = created_at.unwrap_or_else(|| target.clock.seconds());
+    let is_past = options.past || paid.is_some();
+    let (lines, card) = (&requests, gift_card.as_ref());
+    let request = OrderRequest { owner, lines, coupon: coupon.as_ref(), gift_card: card, at, is_past };
+    let lines = orders::price(&target.db, target.clock.as_ref(), recorded.as_ref(), &request).await;
+    let lines = lines.map_err(no_price)?;
+    let settings: Option<Settings> = read_published(&target.db, &keys::settings(&active.version)).await?;
+    let settings = settings.unwrap_or_default();
+    let currency = match &paid {
+        Some(paid) => paid.currency.clone(),
+        None => currency(&settings, options.currency.as_deref(), recorded.as_ref())?,
+    };
+    let price = match (&paid, &options.price, &recorded) {
+        (Some(paid), _, _) => as_paid(paid, &lines, gift_card.as_ref(), digits)?,
+        (None, Some(text), _) => items::money("--price", text, digits)?,
+        (None, None, Some(recorded)) => recorded.order.price,
+        (None, None, None) => charged(&settings, &currency, &lines, gift_card.as_ref())?,
+    };
+    let session = options.session.clone();
+    let payment =
+        paid.zip(session).map(|(paid, session)| PaidSession { session, intent: paid.intent, account: paid.account });
+    let new = NewOrder {
+        internal_id: Some(id.clone()),
+        status: options.status,
+        price,
+        currency,
+        digits,
+        gateway: options.gateway.clone().unwrap_or_else(|| PROVIDER.to_owned()),
+        owner,
+        lines,
+        coupon,
+        gift_card,
+        created_at,
+        payment,
+    };
+    record_and_render(target, new, &id).await
+}
+
+/// The order's id: the one that is given or that the provider's checkout names, otherwise a new one.
+fn internal_id(options: &RecordOrder, paid: Option<&PaidCheckout>) -> Result<InternalId, Failure> {
+    match (paid, &options.id) {
+        (Some(paid), _) => Ok(paid.order.clone()),
+        (None, Some(id)) => Ok(InternalId::new(id)),
+        (None, None) => orders::new_internal_id().ok_or_else(|| {
+            Failure::new(Exit::Local, "The system has no random numbers for an id.", "Pass --id, or repair the system.")
+        }),
+    }
+}
+
+/// An order that exists may only be one that the same command has recorded.
+fn must_be_recorded_by(stored: &StoredOrder, session: &str) -> Result<(), Failure> {
+    let known = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
+    if known == Some(session) && stored.effects.recorded_as == Some(OrderStatus::Paid) {
+        return Ok(());
+    }
+    let (id, status) = (&stored.order.internal_id, stored.order.status.as_str());
+    let what = format!("The order is not recorded: order {id} exists and is {status}.");
+    Err(Failure::refused(what, format!("`storectl order settle {id}` asks the provider about it.")))
+}
+
+/// The amount of a payment, which must be what the lines cost.
+fn as_paid(
+    paid: &PaidCheckout,
+    lines: &[OrderLine],
+    gift_card: Option<&GiftCardPayment>,
+    digits: u8,
+) -> Result<Money, Failure> {
+    let total: Money = lines.iter().map(|line| line.total).sum();
+    let total = gift_card.map_or(total, |payment| total.less(payment.amount));
+    if total == paid.amount {
+        return Ok(total);
+    }
+    let format = CurrencyFormat::new(digits);
+    let what = format!(
+        "The order is not recorded: its lines cost {}, and the buyer paid {} {}.",
+        format.money(total),
+        format.money(paid.amount),
+        paid.currency
+    );
+    Err(Failure::refused(what, "Give what each line cost, as its TOTAL: --line ITEM:COUNT:TOTAL."))
+}
+
+/// Records an order and renders the result.
+async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId) -> Result<Answer, Failure> {
+    let (digits, has_payment) = (new.digits, new.payment.is_some());
+    let recorded = orders::record(&target.db, target.clock.as_ref(), new).await;
+    let mut recorded = recorded.map_err(|error| not_recorded(error, id))?;
+    if has_payment {
+        recorded.stored = settle_recorded(target, id).await?;
+    }
+    let order = &recorded.stored.order;
+    let state = if recorded.already { "was recorded already; nothing was taken again" } else { "is recorded" };
+    let mut text = format!("{} Order {} {state}: {}.", paint(GOOD, "ok"), order.internal_id, order.status.as_str());
+    notes(&mut text, &recorded.unguarded, recorded.statistics);
+    let mut json = facts(&recorded.stored, digits);
+    json["already"] = recorded.already.into();
+    json["unguarded"] = json!(recorded.unguarded);
+    json["statistics"] = word(recorded.statistics).into();
+    Ok(Answer::new(text, json))
+}
+
+/// The currency of an order, by the published settings.
+fn currency(settings: &Settings, wanted: Option<&str>, recorded: Option<&StoredOrder>) -> Result<String, Failure> {
+    let kept = recorded.map(|stored| stored.order.currency.as_str());
+    let chosen = order_rules::currency(settings, wanted, kept).map_err(|UnknownCurrency(wanted)| {
+        let all: Vec<&str> = settings.order_currencies().collect();
+        let what = format!("{wanted:?} is not a currency of this store ({}).", all.join(", "));
+        Failure::refused(what, "Correct it, or add it to `currencies` in store.yaml and publish.")
+    })?;
+    Ok(chosen.to_owned())
+}
+
+/// The amount charged if it is not given.
+fn charged(
+    settings: &Settings,
+    currency: &str,
+    lines: &[OrderLine],
+    gift_card: Option<&GiftCardPayment>,
+) -> Result<Money, Failure> {
+    order_rules::charged(settings, currency, lines, gift_card).ok_or_else(|| {
+        let own = &settings.system_currency.name;
+        let what = format!("The amount charged in {currency} is not known: prices are in {own}.");
+        Failure::refused(what, "Give --price.")
+    })
+}
+
+fn no_price(error: PriceError) -> Failure {
+    let what = format!("The order is not recorded: {}.", error.to_string().trim_end_matches('.'));
+    match error {
+        PriceError::Store(error) => error.into(),
+        PriceError::SomeWithCoupon => Failure::refused(what, "Give the TOTAL of every line, after the coupon."),
+        PriceError::UnknownUser(_) => Failure::refused(what, "Create the account first: `storectl user add`."),
+        PriceError::NotPublished(_)
+        | PriceError::AnyPrice(_)
+        | PriceError::Unavailable(_)
+        | PriceError::OnlyOne(_)
+        | PriceError::Coupon(_)
+        | PriceError::GiftCard(_) => Failure::refused(
+            what,
+            "Give what was paid, as the line's TOTAL: ITEM:COUNT:TOTAL, and --past if it was sold before.",
+        ),
+        PriceError::Line { .. } | PriceError::Checkout(_) | PriceError::Banned => Failure::refused(
+            what,
+            "A checkout would refuse it too. Correct it, or add --past to record what was sold before.",
+        ),
+    }
+}
+
+fn not_recorded(error: RecordError, id: &InternalId) -> Failure {
+    let what = format!("The order is not recorded: {error}.");
+    match error {
+        RecordError::Invalid { .. } => Failure::refused(what, "Correct it and try again."),
+        RecordError::Differs { .. } => {
+            Failure::refused(what, "Look at it with `storectl order show`; a new order needs another --id.")
+        }
+        RecordError::UnknownUser(_) => Failure::refused(what, "Create the account first: `storectl user add`."),
+        RecordError::Refused(_) => {
+            Failure::refused(what, "Refund the buyer, or raise the limit and publish, then record it.")
+        }
+        RecordError::Conflict => Failure::new(Exit::Raced, what, "Run the same command with the same --id again."),
+        RecordError::NoRandomness => Failure::new(Exit::Local, what, "Pass --id, or repair the system."),
+        RecordError::Store(error) => unknown(error, id, "the order was recorded"),
+    }
+}

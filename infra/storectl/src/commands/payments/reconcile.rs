@@ -1,0 +1,185 @@
+//! `payments reconcile`: the provider's payments against the orders.
+
+use super::{no_keys, of_settle};
+use crate::answer::{Answer, BAD, GOOD, WARN, paint};
+use crate::cli::Reconcile;
+use crate::commands::common::{published, shown_time, time};
+use crate::console::Console;
+use crate::error::{Exit, Failure};
+use crate::table::each;
+use crate::target::Target;
+use serde_json::{Value, json};
+use shared::http::wire::CurrencyFormat;
+use shared::model::{Money, Order};
+use shared::providers::Stripe;
+use shared::rules::payment::PaymentState;
+use shared::store::codec::{Row, key_of};
+use shared::store::keys::prefix;
+use shared::store::orders::StoredOrder;
+use shared::store::{Db, StoreError};
+use shared::usecases::checkouts::{Difference, compare, return_payment};
+
+pub(in crate::commands) async fn reconcile(
+    target: &Target,
+    console: &Console,
+    options: &Reconcile,
+) -> Result<Answer, Failure> {
+    let digits = published(target).await?.config.digits;
+    let since = time(&options.since, target.clock.seconds())?;
+    let provider = target.stripe().await?.ok_or_else(no_keys)?.for_many_calls();
+    let made = made_since(&target.db, since).await?;
+    let compared = compare(&target.db, &provider, since, made).await.map_err(of_settle)?;
+    if let Some(session) = &options.refund {
+        let payment = compared.differences.iter().find_map(|difference| match difference {
+            Difference::WithoutOrder { payment, .. } if payment.session == *session => Some(payment),
+            _ => None,
+        });
+        let payment = payment.ok_or_else(|| {
+            let what = format!("{session} is not a paid checkout without an order since then.");
+            Failure::refused(
+                what,
+                "Look at the list without --refund. An order is refunded by `storectl order refund`.",
+            )
+        })?;
+        return refund(&provider, console, payment, CurrencyFormat::new(digits), options.yes).await;
+    }
+    let (count, orders) = (compared.payments, compared.orders);
+    let mut lines: Vec<String> =
+        compared.differences.iter().map(|difference| line(difference, digits, &shown_time(since))).collect();
+    let is_clean = lines.is_empty();
+    lines.push(match lines.len() {
+        0 => format!("{} {count} payments and {orders} paid orders agree.", paint(GOOD, "ok")),
+        found => format!("{found} differences in {count} payments and {orders} paid orders."),
+    });
+    let differences: Vec<Value> = compared.differences.iter().map(|difference| facts(difference, digits)).collect();
+    let answer =
+        Answer::new(lines.join("\n"), json!({ "payments": count, "orders": orders, "differences": differences }));
+    Ok(if is_clean { answer } else { answer.with_exit(Exit::Faults) })
+}
+
+async fn made_since(db: &Db, since: i64) -> Result<Vec<StoredOrder>, StoreError> {
+    let mut orders = Vec::new();
+    each(db, prefix::ORDER, |item| {
+        let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
+        orders.extend((stored.order.created_at >= since).then_some(stored));
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    Ok(orders)
+}
+
+async fn refund(
+    provider: &Stripe,
+    console: &Console,
+    payment: &PaymentState,
+    format: CurrencyFormat,
+    yes: bool,
+) -> Result<Answer, Failure> {
+    let rest = of_currency(payment, format, payment.amount.less(payment.refunded));
+    let shown = format!("{} has no order here, and {rest} of its payment are left.", payment.session);
+    console.confirm(&shown, &format!("Refund {rest}?"), yes)?;
+    let after = return_payment(provider, payment).await.map_err(of_settle)?;
+    let refunded = of_currency(payment, format, after.refunded);
+    let text = format!("{} {refunded} of {} are refunded.", paint(GOOD, "ok"), payment.session);
+    Ok(Answer::new(text, json!({ "session": payment.session, "refunded": format.money(after.refunded) })))
+}
+
+fn of_currency(payment: &PaymentState, format: CurrencyFormat, amount: Money) -> String {
+    format!("{} {}", format.money(amount), payment.currency.to_uppercase())
+}
+
+fn format_of(order: &Order, digits: u8) -> CurrencyFormat {
+    CurrencyFormat::new(order.digits.unwrap_or(digits))
+}
+
+/// The amount and what of it was refunded.
+fn amount(payment: &PaymentState, format: CurrencyFormat) -> String {
+    let amount = of_currency(payment, format, payment.amount);
+    if payment.refunded == Money::ZERO {
+        return amount;
+    }
+    format!("{amount}, of it refunded {}", format.money(payment.refunded))
+}
+
+fn line(difference: &Difference, digits: u8, since: &str) -> String {
+    let plain = CurrencyFormat::new(digits);
+    match difference {
+        Difference::WithoutOrder { payment, order } => {
+            let PaymentState { session, .. } = payment;
+            let names = payment.order.as_ref().map(ToString::to_string).unwrap_or_default();
+            let why = match order {
+                None => format!("has no order: {names} is not in the table"),
+                Some(_) => format!("is not the checkout of the order {names} that it names"),
+            };
+            format!(
+                "{} paid without order: {session} of {} {why} → `storectl payments reconcile --since {since} --refund \
+                 {session}` refunds it, `storectl order record --session {session}` writes its order",
+                paint(BAD, "bad "),
+                amount(payment, plain)
+            )
+        }
+        Difference::Amount { payment, order: stored } => {
+            let (order, format) = (&stored.order, format_of(&stored.order, digits));
+            let refunded = stored.effects.refunded;
+            let noted = if refunded == Money::ZERO {
+                String::new()
+            } else {
+                format!(", of it refunded {}", format.money(refunded))
+            };
+            format!(
+                "{} amounts differ: {} is {}, its order {} ({}) says {} {}{noted} → `storectl order settle {}`",
+                paint(BAD, "bad "),
+                payment.session,
+                amount(payment, format),
+                order.internal_id,
+                order.status.as_str(),
+                format.money(order.price),
+                order.currency,
+                order.internal_id
+            )
+        }
+        Difference::NotPaid { payment, order: stored } => format!(
+            "{} not settled: {} of {} is paid, its order {} is {} → `storectl order settle {}`",
+            paint(WARN, "note"),
+            payment.session,
+            amount(payment, format_of(&stored.order, digits)),
+            stored.order.internal_id,
+            stored.order.status.as_str(),
+            stored.order.internal_id
+        ),
+        Difference::WithoutPayment { order: stored, reason } => {
+            let (order, format) = (&stored.order, format_of(&stored.order, digits));
+            format!(
+                "{} paid order without payment: {} of {} {}: {reason} → look at it with `storectl order show {}`",
+                paint(BAD, "bad "),
+                order.internal_id,
+                format.money(order.price),
+                order.currency,
+                order.internal_id
+            )
+        }
+    }
+}
+
+fn facts(difference: &Difference, digits: u8) -> Value {
+    let (kind, payment, stored, reason) = match difference {
+        Difference::WithoutOrder { payment, order } => ("paid_without_order", Some(payment), order.as_deref(), None),
+        Difference::Amount { payment, order } => ("amount", Some(payment), Some(&**order), None),
+        Difference::NotPaid { payment, order } => ("not_settled", Some(payment), Some(&**order), None),
+        Difference::WithoutPayment { order, reason } => ("without_payment", None, Some(&**order), Some(reason)),
+    };
+    let format = stored.map_or_else(|| CurrencyFormat::new(digits), |stored| format_of(&stored.order, digits));
+    json!({
+        "kind": kind, "reason": reason,
+        "payment": payment.map(|payment| json!({
+            "session": payment.session, "intent": payment.intent, "order": payment.order,
+            "amount": format.money(payment.amount), "currency": payment.currency.to_uppercase(),
+            "refunded": format.money(payment.refunded),
+        })),
+        "order": stored.map(|stored| json!({
+            "internal_id": stored.order.internal_id, "status": stored.order.status,
+            "price": format.money(stored.order.price), "currency": stored.order.currency,
+            "refunded": format.money(stored.effects.refunded),
+        })),
+    })
+}

@@ -1,0 +1,175 @@
+//! Brings the data of an earlier version to today's format: it writes the rows that later code needs, and raises the schema
+//! number last. What is there stays, so that functions of the earlier version go on. Every step looks at the table and not
+//! at the number: interrupted, it continues, and on data of today's format it does nothing.
+
+use crate::error::{Exit, Failure};
+use crate::names;
+use crate::orders::{audit_with, behind, finish_statistics, published_goals, repair};
+use publish::{OnProgress, begin_history, read_history, read_record};
+use serde::Serialize;
+use shared::model::{ActiveVersion, SCHEMA};
+use shared::store::published::{raise_schema, read_active_version};
+use shared::store::{Db, StoreError, keys};
+use shared::usecases::orders::{self, Audit};
+
+/// How often the table is looked at, if others are writing to it.
+const ROUNDS: usize = 3;
+
+/// What a table lacks of today's format.
+#[derive(Debug, Clone, Default)]
+pub struct Lacking {
+    /// The schema number of the data; `None` if nothing is published.
+    pub schema: Option<u32>,
+    /// Rows by which users are found.
+    pub names: names::Lacking,
+    /// Counters, ledgers and patrons' sums that the orders do not add up to.
+    pub sums: Audit,
+    /// How many orders goals and donators do not show.
+    pub uncounted: usize,
+    /// Whether the list of patrons is not compiled.
+    pub patrons: bool,
+    /// Whether the list of what was published when is not begun.
+    pub history: bool,
+}
+
+/// How many rows an upgrade writes, by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Rows {
+    /// Rows by which users are found.
+    pub names: usize,
+    /// Sums that are set to what the orders add up to.
+    pub sums: usize,
+    /// Orders that goals and donators show now.
+    pub uncounted: usize,
+    /// The list of patrons.
+    pub patrons: usize,
+    /// The list of what was published when.
+    pub history: usize,
+}
+
+impl Rows {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.names += more.names;
+        self.sums += more.sums;
+        self.uncounted += more.uncounted;
+        self.patrons += more.patrons;
+        self.history += more.history;
+    }
+}
+
+/// The result of an upgrade.
+#[derive(Debug, Clone, Default)]
+pub struct Upgraded {
+    /// The schema number that the data had; `None` if nothing is published.
+    pub from: Option<u32>,
+    /// What was written.
+    pub rows: Rows,
+    /// Users who cannot be found by name, each with the reason.
+    pub without: Vec<String>,
+}
+
+impl Lacking {
+    /// Looks at every item of the table. Calls `progress` for what it reads.
+    ///
+    /// # Errors
+    /// [`Failure`] if the table cannot be read, an earlier version left a restore half done, or the data are of a later
+    /// version.
+    pub async fn find(db: &Db, progress: OnProgress<'_>) -> Result<Self, Failure> {
+        if db.get(&keys::earlier_restore(), true).await?.is_some() {
+            let what = "A restore by an earlier version of storectl was begun in this table and is not done.";
+            return Err(Failure::refused(what, "Complete it with that version, or restore into another table."));
+        }
+        let active = read_active_version(db).await?;
+        if let Some(ActiveVersion { schema, .. }) = active.as_ref().filter(|active| active.schema > SCHEMA) {
+            let what =
+                format!("The data have the schema number {schema}, and this version of storectl knows {SCHEMA}.");
+            return Err(Failure::refused(what, "Use the version of storectl that upgraded them, or a later one."));
+        }
+        let begun = active.is_none() || !read_history(db).await?.entries().is_empty();
+        Ok(Self {
+            schema: active.map(|active| active.schema),
+            names: names::lacking(db, progress).await?,
+            sums: audit_with(db, progress).await?,
+            uncounted: behind(db, progress).await?.len(),
+            patrons: orders::patrons_differ(db).await?,
+            history: !begun,
+        })
+    }
+
+    /// How many rows are to be written.
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        Rows {
+            names: self.names.claims.len(),
+            sums: self.sums.differences.len() + usize::from(self.sums.no_donations),
+            uncounted: self.uncounted,
+            patrons: usize::from(self.patrons),
+            history: usize::from(self.history),
+        }
+    }
+}
+
+/// Upgrades a table. Calls `progress` for what it reads and writes.
+///
+/// # Errors
+/// [`Failure`] if the database does not respond, or if others keep writing what an upgrade writes. What was written stays,
+/// and the next upgrade continues.
+pub async fn upgrade(db: &Db, progress: OnProgress<'_>) -> Result<Upgraded, Failure> {
+    let mut upgraded = Upgraded::default();
+    for round in 0..ROUNDS {
+        let lacking = Lacking::find(db, progress).await?;
+        if round == 0 {
+            upgraded.from = lacking.schema;
+        }
+        let rows = lacking.rows();
+        if rows.is_empty() {
+            upgraded.without = lacking.names.without;
+            if upgraded.from.is_some_and(|from| from < SCHEMA) {
+                raise_schema(db).await?;
+            }
+            return Ok(upgraded);
+        }
+        write(db, &lacking, progress).await?;
+        upgraded.rows.add(&rows);
+    }
+    let what = "Other requests kept changing what the upgrade writes.";
+    let done = "The rows that were missing are written as far as they could be; the schema number is not raised yet.";
+    Err(Failure::new(Exit::Raced, what, "Run `storectl upgrade` again: it continues.").done(done))
+}
+
+/// Writes what a table lacks. Rows that others change in the meantime are left to the next round.
+async fn write(db: &Db, lacking: &Lacking, progress: OnProgress<'_>) -> Result<(), StoreError> {
+    names::write(db, &lacking.names.claims, progress).await?;
+    if !lacking.sums.is_clean() {
+        repair(db, &lacking.sums, &published_goals(db).await?).await?;
+        progress(1);
+    }
+    // After the sums of patrons, from which their list is compiled.
+    if lacking.uncounted > 0 || lacking.patrons || !lacking.sums.is_clean() {
+        finish_statistics(db).await?;
+        progress(1);
+    }
+    if lacking.history
+        && let Some(ActiveVersion { version, .. }) = read_active_version(db).await?
+    {
+        let record = read_record(db, &version).await?;
+        let since = record.map_or(0, |record| record.switched_at.unwrap_or(record.published_at));
+        begin_history(db, &version, since).await?;
+        progress(1);
+    }
+    Ok(())
+}
+
+/// Whether the data in a table are of an earlier format; `false` if nothing is published.
+///
+/// # Errors
+/// [`StoreError`] if the table cannot be read.
+pub async fn is_needed(db: &Db) -> Result<bool, StoreError> {
+    Ok(read_active_version(db).await?.is_some_and(|active| !active.is_current()))
+}

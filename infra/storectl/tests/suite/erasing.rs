@@ -1,0 +1,109 @@
+//! `user erase`: what is removed of a player, and what stays.
+
+use crate::payments::Paying;
+use local::stripe::Action;
+use serde_json::{Value, json};
+use shared::model::{ChatId, InternalId};
+use shared::store::orders;
+use storectl::error::Exit;
+use tests::Cut;
+
+async fn order(paying: &Paying, id: &str) -> Value {
+    paying.bench.ok(&["order", "show", id]).await
+}
+
+/// The rows that have a text, in any case.
+async fn rows_with(paying: &Paying, text: &str) -> Vec<String> {
+    let rows = paying.bench.rows().await.into_iter();
+    rows.filter(|row| row.to_lowercase().contains(&text.to_lowercase()) && !row.contains("\"data\"")).collect()
+}
+
+#[tokio::test]
+async fn the_name_leaves_other_buyers_carts_and_orders_and_what_was_typed_leaves_the_orders() {
+    let paying = Paying::connected().await;
+    let bench = &paying.bench;
+    bench.ok(&["user", "add", "Pebble"]).await;
+    let gift = ["--type", "gift", "--gift-to", "pEBBLE", "--var", "1=Pebbles_horse", "--var", "2=Plain"];
+    bench.ok(&[&["cart", "add", "Newt", "311"][..], &gift].concat()).await;
+    let given = paying.paid().await;
+    // One more in another buyer's cart, and an order of the player's own.
+    bench.ok(&[&["cart", "add", "Newt", "311"][..], &gift].concat()).await;
+    let own = ["order", "record", "--id", "own", "--owner", "Pebble", "--gateway", "g", "--line", "921"];
+    bench.ok(&[&own[..], &["--var", "1=Old_Pebble"]].concat()).await;
+    paying.ok(&["user", "erase", "Pebble", "--yes"]).await;
+    assert_eq!(rows_with(&paying, "pebble").await, [""; 0]);
+    let given = order(&paying, given.as_str()).await;
+    let line = given["lines"].as_array().unwrap().iter().find(|line| line["item"] == 311).unwrap().clone();
+    assert_eq!((&line["gift_to"], &line["variables"], &line["recipient"]), (&Value::Null, &json!([]), &json!(2)));
+    assert_eq!(given["player"], "Newt");
+    let own = order(&paying, "own").await;
+    assert_eq!((&own["lines"][0]["variables"], &own["owner"], &own["price"]), (&json!([]), &json!(2), &json!(2)));
+    let cart = bench.ok(&["cart", "show", "Newt"]).await;
+    assert_eq!(cart["lines"][0]["missing"][0], "The player who receives the gift is missing.");
+    assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
+    // Once more by id finds nothing.
+    assert_eq!(paying.ok(&["user", "erase", "2", "--yes"]).await["orders_and_carts"], 0);
+}
+
+#[tokio::test]
+async fn open_orders_are_ended_first_also_those_with_a_gift_for_the_player() {
+    let paying = Paying::connected().await;
+    let bench = &paying.bench;
+    bench.ok(&["user", "add", "Pebble"]).await;
+    bench.ok(&["cart", "add", "Newt", "303", "--type", "gift", "--gift-to", "Pebble"]).await;
+    let open = paying.checkout().await;
+    let pending = ["order", "record", "--id", "own", "--owner", "Pebble", "--gateway", "g", "--status", "pending"];
+    bench.ok(&[&pending[..], &["--line", "201"]].concat()).await;
+    assert_eq!(bench.fails(&["user", "erase", "Pebble", "--yes"]).await.exit, Exit::Denied, "without keys");
+    assert_eq!(bench.ok(&["user", "show", "Pebble"]).await["user"]["id"], 2);
+    paying.ok(&["user", "erase", "Pebble", "--yes"]).await;
+    for id in [open.as_str(), "own"] {
+        assert_eq!(order(&paying, id).await["status"], "CANCELLED", "{id}");
+    }
+    paying.stand_in.act(&paying.stand_in.sessions()[0], &Action::Pay).unwrap_err();
+    assert_eq!(rows_with(&paying, "pebble").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_chat_account_of_an_order_is_removed_with_its_buyer() {
+    let paying = Paying::connected().await;
+    let id: InternalId = paying.paid().await;
+    let bench = &paying.bench;
+    let mut stored = orders::get(&bench.db, &id).await.unwrap().unwrap();
+    stored.effects.chat = ChatId::parse("80351110224678912").ok();
+    let key = stored.key();
+    let mut item = shared::store::codec::encode_live(&key, &stored.effects).unwrap();
+    item.extend(shared::store::codec::encode_live(&key, &stored.order).unwrap());
+    bench.db.client().put_item().table_name(bench.db.table()).set_item(Some(item)).send().await.unwrap();
+    assert_eq!(order(&paying, id.as_str()).await["chat"], "80351110224678912");
+    paying.ok(&["user", "erase", "Newt", "--yes"]).await;
+    assert_eq!(order(&paying, id.as_str()).await["chat"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_erasure_that_was_cut_off_at_any_write_is_completed_by_the_same_command() {
+    let paying = Paying::connected().await;
+    let bench = &paying.bench;
+    let gift = ["--type", "gift", "--gift-to", "Pebble"];
+    for writes in 0..40 {
+        let id = bench.ok(&["user", "add", "Pebble"]).await["user"]["id"].to_string();
+        let order = ["order", "record", "--owner", "Newt", "--gateway", "g", "--line", "303@Pebble"];
+        bench.ok(&order).await;
+        let own = ["order", "record", "--owner", "Pebble", "--gateway", "g", "--line", "921", "--var", "1=Pebble"];
+        bench.ok(&own).await;
+        let pending = ["--status", "pending", "--owner", "Pebble", "--gateway", "g", "--line", "201"];
+        bench.ok(&[&["order", "record"][..], &pending].concat()).await;
+        bench.ok(&["cart", "clear", "Newt"]).await;
+        bench.ok(&[&["cart", "add", "Newt", "303"][..], &gift].concat()).await;
+        bench.ok(&["referral", "add", "pebbles", "--owner", &id]).await;
+        let cut = bench.run_through(Cut::after(writes), &["user", "erase", &id, "--yes"]).await;
+        bench.ok(&["user", "erase", &id, "--yes"]).await;
+        assert_eq!(rows_with(&paying, "pebble").await, [""; 0], "cut off after {writes} writes");
+        assert_eq!(bench.ok(&["order", "list", "--player", &id, "--status", "pending"]).await["orders"], json!([]));
+        if cut.is_ok() {
+            assert!(writes > 5, "{writes}");
+            return;
+        }
+    }
+    panic!("it is never complete");
+}

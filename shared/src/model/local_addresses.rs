@@ -1,0 +1,55 @@
+//! Addresses on one machine, for the server that runs a store there.
+
+use super::StoreConfig;
+
+/// Addresses that replace those of the published store when it is read, so that nothing published is changed. Deployed
+/// functions have none. An empty address replaces nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LocalAddresses {
+    /// The URL of the chat platform's stand-in.
+    pub chat_platform: String,
+    /// The URL of the chat login's callback.
+    pub chat_callback: String,
+    /// The URL of the storefront.
+    pub storefront: String,
+    /// The URL below which pictures are served.
+    pub assets: String,
+}
+
+impl LocalAddresses {
+    /// Replaces the addresses of a published store.
+    pub fn replace_in(&self, config: &mut StoreConfig) {
+        if !self.chat_platform.is_empty() {
+            let endpoint = |path| format!("{}/{path}", self.chat_platform);
+            config.chat.authorize_url = endpoint("authorize");
+            config.chat.token_url = endpoint("token");
+            config.chat.user_url = endpoint("user");
+        }
+        for (own, published) in [
+            (&self.chat_callback, &mut config.chat.redirect_url),
+            (&self.storefront, &mut config.storefront_url),
+            (&self.assets, &mut config.assets_url),
+        ] {
+            if !own.is_empty() {
+                published.clone_from(own);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_address_replaces_nothing() {
+        let published = StoreConfig { storefront_url: "https://shop.example".to_owned(), ..StoreConfig::default() };
+        let mut config = published.clone();
+        LocalAddresses::default().replace_in(&mut config);
+        assert_eq!(config, published);
+        let here = LocalAddresses { chat_platform: "http://127.0.0.1:1".to_owned(), ..LocalAddresses::default() };
+        here.replace_in(&mut config);
+        assert_eq!(config.chat.token_url, "http://127.0.0.1:1/token");
+        assert_eq!(config.storefront_url, published.storefront_url);
+    }
+}

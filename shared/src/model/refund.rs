@@ -1,0 +1,105 @@
+//! Attempts to refund an order's payment, and how an operator's look at an order ended.
+
+use super::{InternalId, Money};
+use serde::{Deserialize, Serialize};
+
+/// An attempt to refund an order's payment, in full or in part. It is written before the provider is called, with the totals
+/// before and after, so that a call whose response was lost is recognized and never made as another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefundAttempt {
+    /// Its number, from 1. The provider stores it with the refund.
+    #[serde(rename = "attempt")]
+    pub number: u32,
+    /// What was refunded before, in the payment's minor units.
+    pub before: Money,
+    /// What is refunded after it.
+    pub after: Money,
+    /// When it was last about to be sent, seconds since 1970 UTC.
+    #[serde(rename = "sent_at")]
+    pub at: i64,
+    /// How it ended; `None` while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<RefundOutcome>,
+    /// The provider's words, if it refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl RefundAttempt {
+    /// What it refunds.
+    #[must_use]
+    pub fn amount(&self) -> Money {
+        self.after.less(self.before)
+    }
+
+    /// Whether it is not known how it ended. An order has one such attempt at most.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.outcome.is_none()
+    }
+
+    /// The idempotency key of its call.
+    #[must_use]
+    pub fn key(&self, order: &InternalId) -> String {
+        format!("refund-{order}-{}", self.number)
+    }
+}
+
+/// How an attempt to refund ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RefundOutcome {
+    /// The provider has the refund.
+    Refunded,
+    /// The provider had the refund, and it failed later.
+    Failed,
+    /// The provider refuses it, now and later.
+    Refused,
+    /// It was never sent, and what is refunded has changed by other means.
+    Abandoned,
+}
+
+impl RefundOutcome {
+    /// The outcome as it is stored.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refunded => "refunded",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+            Self::Abandoned => "abandoned",
+        }
+    }
+}
+
+/// How an operator's look at an order ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reviewed {
+    /// Why it was needed.
+    pub reason: String,
+    /// What was decided.
+    pub outcome: ReviewOutcome,
+    /// Seconds since 1970 UTC.
+    pub at: i64,
+}
+
+/// What was decided about an order that needed an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReviewOutcome {
+    /// The order is PAID although the payment does not agree with it.
+    Accepted,
+    /// The payment was refunded in full.
+    Refunded,
+}
+
+/// What is refunded of an order, in the order's currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refunds {
+    /// What is refunded now.
+    pub refunded: Money,
+    /// The sum of the refunds that failed.
+    pub failed: Money,
+    /// The part of them that was not refunded again.
+    pub unreturned: Money,
+}

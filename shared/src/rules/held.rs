@@ -1,0 +1,45 @@
+//! What an order holds, and what of it does not count against its own buyer (rules.md, "Checkout").
+
+use crate::model::{Code, Coupon, GiftCard, Held, ItemId, Money, OrderEffects, OrderLine, Sold, Units};
+use std::collections::BTreeMap;
+
+/// What is held for an order.
+#[must_use]
+pub fn held(lines: &[OrderLine], effects: &OrderEffects) -> Held {
+    let mut units: BTreeMap<ItemId, u64> = BTreeMap::new();
+    for line in lines {
+        *units.entry(line.item).or_default() += u64::from(line.count);
+    }
+    Held {
+        units: units.into_iter().map(|(item, count)| Units { item, count }).collect(),
+        coupon: effects.coupon.clone(),
+        gift_card: effects.gift_card.clone(),
+        virtual_currency: effects.virtual_currency,
+    }
+}
+
+/// Takes what the buyer's own checkout holds out of the units sold: it does not count against the buyer's cart.
+pub fn release_units(sold: &mut Sold, held: &Held) {
+    for units in &held.units {
+        if let Some(sold) = sold.get_mut(&units.item) {
+            *sold = sold.saturating_sub(units.count);
+        }
+    }
+}
+
+/// A code and the buyer's uses of it, without what the buyer's own checkout holds.
+#[must_use]
+pub fn release_code(code: Option<Code>, uses: u32, held: &Held) -> (Option<Code>, u32) {
+    match code {
+        Some(Code::Coupon(coupon)) if held.coupon.as_ref() == Some(&coupon.code) => {
+            let coupon = Coupon { uses: coupon.uses.saturating_sub(1), ..coupon };
+            (Some(Code::Coupon(coupon)), uses.saturating_sub(1))
+        }
+        Some(Code::Gift(gift)) => {
+            let own = held.gift_card.as_ref().filter(|payment| payment.code == gift.code);
+            let balance = gift.balance + own.map_or(Money::ZERO, |payment| payment.amount);
+            (Some(Code::Gift(GiftCard { balance, ..gift })), uses)
+        }
+        code => (code, uses),
+    }
+}

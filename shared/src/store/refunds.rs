@@ -1,0 +1,186 @@
+//! Writes about an order's refunds and about what an operator decided: [`StoredOrder`] has them all.
+
+use super::StoreError;
+use super::codec::{Item, encode_live};
+use super::keys::Key;
+use super::orders::{Payment, StoredOrder};
+use super::transaction::Write;
+use super::unfinished::Unfinished;
+use crate::model::{Money, OrderStatus, RefundAttempt, RefundOutcome, Refunds, Reviewed};
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Encoded<'a, T> {
+    value: &'a T,
+}
+
+fn encode<T: Serialize>(key: &Key, value: &T) -> Result<AttributeValue, StoreError> {
+    let mut item = encode_live(key, &Encoded { value })?;
+    item.remove("value").ok_or_else(|| StoreError::unreadable(key, "nothing was encoded"))
+}
+
+fn number(money: Money) -> AttributeValue {
+    AttributeValue::N(money.minor().to_string())
+}
+
+fn with_values<G>(write: Write<G>, values: Item) -> Write<G> {
+    values.into_iter().fold(write, |write, (name, value)| write.value(name, value))
+}
+
+impl StoredOrder {
+    /// The writes that begin an attempt to refund the payment, on the condition that status and last attempt are as they
+    /// were read. The row of the payment comes with it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if they cannot be encoded.
+    pub fn begin_refund<G>(&self, attempt: &RefundAttempt, intent: &str) -> Result<Vec<Write<G>>, StoreError> {
+        let mut values = Item::from([(":refund".to_owned(), encode(&self.key(), attempt)?)]);
+        let as_read = self.attempt_as_read(&mut values);
+        let write = Write::update(self.key(), "SET refund = :refund, provider.intent = :intent")
+            .only_if(format!("#status = :status AND {as_read}"))
+            .name("#status", "status")
+            .text(":status", self.order.status.as_str())
+            .text(":intent", intent);
+        Ok(vec![with_values(write, values), Payment::put(&self.order, intent)?])
+    }
+
+    /// The write that notes that the open attempt is about to be sent at `attempt.at`, on the condition that it is open.
+    #[must_use]
+    pub fn resume_refund<G>(&self, attempt: &RefundAttempt) -> Write<G> {
+        Write::update(self.key(), "SET refund.sent_at = :at")
+            .only_if("refund.attempt = :attempt AND attribute_not_exists(refund.outcome)")
+            .number(":at", attempt.at)
+            .number(":attempt", attempt.number)
+    }
+
+    /// The write that closes an attempt that the provider has a refund of, or notes how it stands now.
+    #[must_use]
+    pub fn close_refund<G>(&self, attempt: u32, outcome: RefundOutcome) -> Write<G> {
+        Write::update(self.key(), "SET refund.outcome = :outcome REMOVE refund.reason")
+            .only_if("refund.attempt = :attempt")
+            .text(":outcome", outcome.as_str())
+            .number(":attempt", attempt)
+    }
+
+    /// The write that closes an attempt without a refund, on the condition that it is open and was not about to be sent
+    /// again since it was read. `reason` are the provider's words.
+    #[must_use]
+    pub fn end_refund<G>(&self, attempt: &RefundAttempt, outcome: RefundOutcome, reason: &str) -> Write<G> {
+        Write::update(self.key(), "SET refund.outcome = :outcome, refund.reason = :reason")
+            .only_if("refund.attempt = :attempt AND refund.sent_at = :at AND attribute_not_exists(refund.outcome)")
+            .text(":outcome", outcome.as_str())
+            .text(":reason", reason)
+            .number(":at", attempt.at)
+            .number(":attempt", attempt.number)
+    }
+
+    /// The writes that note how much of a paid order is refunded by now, on the condition that no other request noted more
+    /// meanwhile. The sweep looks at `due` (seconds since 1970 UTC) whether the statistics show it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if the row cannot be encoded.
+    pub fn set_refunded<G>(&self, refunds: &Refunds, due: i64) -> Result<Vec<Write<G>>, StoreError> {
+        let write = self.note_refunds(refunds, Some(due));
+        let earlier = self.unfinished().filter(|_| self.effects.due != Some(due)).map(Write::delete);
+        Ok([write, Unfinished::put(&self.order, due)?].into_iter().chain(earlier).collect())
+    }
+
+    /// The write that notes refunds which failed, of an order that is not paid, or not any more.
+    #[must_use]
+    pub fn set_failed_refunds<G>(&self, refunds: &Refunds) -> Write<G> {
+        self.note_refunds(refunds, None)
+    }
+
+    fn note_refunds<G>(&self, refunds: &Refunds, due: Option<i64>) -> Write<G> {
+        let (mut set, mut removed, mut values) = (Vec::new(), Vec::new(), Item::new());
+        // Of an order that is not paid, `refunded` stays what was refunded before.
+        let refunded = (self.order.status == OrderStatus::Paid).then_some(("refunded", refunds.refunded));
+        let others = [("failed_refunds", refunds.failed), ("unreturned", refunds.unreturned)];
+        for (name, sum) in refunded.into_iter().chain(others) {
+            if sum > Money::ZERO {
+                set.push(format!("{name} = :{name}"));
+                values.insert(format!(":{name}"), number(sum));
+            } else {
+                // A condition reads zero as missing.
+                removed.push(name);
+            }
+        }
+        if let Some(due) = due {
+            set.push("due = :due".to_owned());
+            values.insert(":due".to_owned(), AttributeValue::N(due.to_string()));
+        }
+        let mut condition = vec!["#status = :status".to_owned()];
+        condition.extend(self.refunded_as_read(&mut values));
+        let removed = if removed.is_empty() { String::new() } else { format!(" REMOVE {}", removed.join(", ")) };
+        let write = Write::update(self.key(), format!("SET {}{removed}", set.join(", ")))
+            .only_if(condition.join(" AND "))
+            .name("#status", "status")
+            .text(":status", self.order.status.as_str());
+        with_values(write, values)
+    }
+
+    /// The write that notes why an operator has to look at the order, if nothing is noted yet, and the provider's payment,
+    /// so that it is known before an operator has decided.
+    #[must_use]
+    pub fn set_review<G>(&self, reason: &str, intent: Option<&str>) -> Write<G> {
+        let mut expression = "SET review = if_not_exists(review, :reason)".to_owned();
+        if intent.is_some() {
+            expression.push_str(", provider.intent = :intent");
+        }
+        let write = Write::update(self.key(), expression).only_if_present().text(":reason", reason);
+        match intent {
+            Some(intent) => write.text(":intent", intent),
+            None => write,
+        }
+    }
+
+    /// The writes that note the provider's payment.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if its row cannot be encoded.
+    pub fn set_intent<G>(&self, intent: &str) -> Result<Vec<Write<G>>, StoreError> {
+        let own = Write::update(self.key(), "SET provider.intent = :intent").only_if("attribute_exists(provider)");
+        Ok(vec![own.text(":intent", intent), Payment::put(&self.order, intent)?])
+    }
+
+    /// The write that notes what an operator decided, on the condition that status and refunds are as they were read.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it cannot be encoded.
+    pub fn end_review<G>(&self, reviewed: &Reviewed) -> Result<Write<G>, StoreError> {
+        let mut values = Item::from([(":reviewed".to_owned(), self.encode_reviewed(reviewed)?)]);
+        let mut condition = vec!["#status = :status".to_owned(), "attribute_exists(review)".to_owned()];
+        condition.extend(self.refunded_as_read(&mut values));
+        condition.push(self.attempt_as_read(&mut values));
+        let write = Write::update(self.key(), "SET reviewed = :reviewed REMOVE review")
+            .only_if(condition.join(" AND "))
+            .name("#status", "status")
+            .text(":status", self.order.status.as_str());
+        Ok(with_values(write, values))
+    }
+
+    pub(super) fn encode_reviewed(&self, reviewed: &Reviewed) -> Result<AttributeValue, StoreError> {
+        encode(&self.key(), reviewed)
+    }
+
+    /// The conditions that as much is refunded, and as much has failed, as was read.
+    pub(super) fn refunded_as_read(&self, values: &mut Item) -> [String; 2] {
+        let sums = [("refunded", self.effects.refunded), ("failed_refunds", self.effects.failed_refunds)];
+        sums.map(|(name, sum)| {
+            if sum == Money::ZERO {
+                return format!("attribute_not_exists({name})");
+            }
+            values.insert(format!(":read_{name}"), number(sum));
+            format!("{name} = :read_{name}")
+        })
+    }
+
+    /// The condition that the last attempt to refund is the one that was read, and as open as then.
+    pub(super) fn attempt_as_read(&self, values: &mut Item) -> String {
+        let Some(attempt) = &self.effects.refund else { return "attribute_not_exists(refund)".to_owned() };
+        values.insert(":attempt".to_owned(), AttributeValue::N(attempt.number.to_string()));
+        let outcome = if attempt.is_open() { "attribute_not_exists" } else { "attribute_exists" };
+        format!("refund.attempt = :attempt AND {outcome}(refund.outcome)")
+    }
+}

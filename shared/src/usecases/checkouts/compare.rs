@@ -1,0 +1,153 @@
+//! Comparing the provider's payments with the orders, for an operator. Nothing is changed.
+
+use super::provider::{Provider, ProviderError};
+use super::settle::SettleError;
+use crate::model::{InternalId, Money, OrderStatus};
+use crate::rules::payment::{PaymentState, Progress, is_own};
+use crate::store::Db;
+use crate::store::orders::{self, StoredOrder};
+use std::collections::{HashMap, HashSet};
+
+/// Something that the provider and the orders disagree about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// A paid checkout of ours that is not an order's own. `order` is the order that it names, if the table has it: its
+    /// checkout is another one.
+    WithoutOrder {
+        /// The payment.
+        payment: PaymentState,
+        /// The order.
+        order: Option<Box<StoredOrder>>,
+    },
+    /// The amount, its currency, or what of it was refunded is not what the order says.
+    Amount {
+        /// The payment.
+        payment: PaymentState,
+        /// The order.
+        order: Box<StoredOrder>,
+    },
+    /// A paid checkout whose order is neither paid nor refunded.
+    NotPaid {
+        /// The payment.
+        payment: PaymentState,
+        /// The order.
+        order: Box<StoredOrder>,
+    },
+    /// A paid order without a payment at the provider.
+    WithoutPayment {
+        /// The order.
+        order: Box<StoredOrder>,
+        /// What the provider says of its checkout.
+        reason: String,
+    },
+}
+
+/// The result of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Compared {
+    /// How many paid checkouts of ours were compared.
+    pub payments: usize,
+    /// How many paid orders were compared.
+    pub orders: usize,
+    /// The differences.
+    pub differences: Vec<Difference>,
+}
+
+/// Compares the payments of checkouts that were opened since a second (since 1970 UTC) with the orders. `made` are the
+/// orders that were made since then; others are read.
+///
+/// # Errors
+/// [`SettleError`] if the provider or the database does not respond.
+pub async fn compare<P: Provider>(
+    db: &Db,
+    provider: &P,
+    since: i64,
+    made: Vec<StoredOrder>,
+) -> Result<Compared, SettleError> {
+    let made: HashMap<InternalId, StoredOrder> =
+        made.into_iter().map(|stored| (stored.order.internal_id.clone(), stored)).collect();
+    let mut compared = Compared::default();
+    let mut paid = HashSet::new();
+    let mut after = None;
+    loop {
+        let page = provider.payments(since, after.as_deref()).await?;
+        for payment in page.payments {
+            let Some(id) = payment.order.clone().filter(|_| payment.progress == Progress::Paid) else { continue };
+            let stored = match made.get(&id) {
+                Some(stored) => Some(stored.clone()),
+                None => orders::get(db, &id).await?,
+            };
+            compared.payments += 1;
+            paid.insert(payment.session.clone());
+            compared.differences.extend(of_payment(payment, stored));
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    for stored in made.into_values().filter(is_paid_there) {
+        compared.orders += 1;
+        let session = stored.effects.provider.as_ref().and_then(|checkout| checkout.session.clone());
+        if session.as_ref().is_some_and(|session| paid.contains(session)) {
+            continue;
+        }
+        if let Some(reason) = missing_payment(provider, session.as_deref()).await? {
+            compared.differences.push(Difference::WithoutPayment { order: Box::new(stored), reason });
+        }
+    }
+    Ok(compared)
+}
+
+/// Whether an order must have a payment at the provider.
+fn is_paid_there(stored: &StoredOrder) -> bool {
+    stored.is_checkout() && stored.order.status == OrderStatus::Paid && stored.order.price > Money::ZERO
+}
+
+fn of_payment(payment: PaymentState, stored: Option<StoredOrder>) -> Option<Difference> {
+    let Some(stored) = stored else {
+        // What was refunded in full is settled, whatever it was for.
+        let is_kept = payment.refunded < payment.amount;
+        return is_kept.then_some(Difference::WithoutOrder { payment, order: None });
+    };
+    let (order, effects) = (&stored.order, &stored.effects);
+    if !is_own(order, effects, &payment) {
+        let is_kept = payment.refunded < payment.amount;
+        return is_kept.then(|| Difference::WithoutOrder { payment, order: Some(Box::new(stored)) });
+    }
+    let is_same = payment.amount == order.price && payment.currency.eq_ignore_ascii_case(&order.currency);
+    let is_refunded = payment.refunded >= payment.amount && payment.refunded > Money::ZERO;
+    let (is_settled, is_same_refund) = match order.status {
+        OrderStatus::Paid => (true, payment.refunded == effects.refunded),
+        OrderStatus::Refunded => (true, is_refunded),
+        // A payment that came too late was returned.
+        OrderStatus::Pending | OrderStatus::Failed | OrderStatus::Cancelled => (is_refunded, true),
+    };
+    if !is_same || !is_same_refund {
+        Some(Difference::Amount { payment, order: Box::new(stored) })
+    } else if !is_settled {
+        Some(Difference::NotPaid { payment, order: Box::new(stored) })
+    } else {
+        None
+    }
+}
+
+/// Why a paid order's checkout is not paid; `None` if it is.
+async fn missing_payment<P: Provider>(provider: &P, session: Option<&str>) -> Result<Option<String>, SettleError> {
+    let Some(session) = session else { return Ok(Some("its checkout is not known".to_owned())) };
+    match provider.look(session).await {
+        Ok(state) if state.progress == Progress::Paid => Ok(None),
+        Ok(_) => Ok(Some("its checkout is not paid".to_owned())),
+        Err(ProviderError::Refused(reason) | ProviderError::NoCheckout(reason)) => Ok(Some(reason)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Refunds all that is left of a payment that is not an order's own, once. Returns what the provider says of it then.
+///
+/// # Errors
+/// [`SettleError`] if the provider refuses or does not respond; the same call may be repeated.
+pub async fn return_payment<P: Provider>(provider: &P, payment: &PaymentState) -> Result<PaymentState, SettleError> {
+    provider.return_payment(payment).await?;
+    Ok(provider.look(&payment.session).await?)
+}

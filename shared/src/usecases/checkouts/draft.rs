@@ -1,0 +1,111 @@
+//! The order of a checkout, before it is written.
+
+use super::create::Request;
+use super::hold::Recipients;
+use crate::model::{
+    LoginKind, Money, Order, OrderEffects, OrderNumber, OrderReferral, OrderStatus, Payments, ProviderAccount,
+    ProviderCheckout, UserId,
+};
+use crate::rules::cart::PricedLine;
+use crate::rules::checkout::Sale;
+use crate::store::StoreError;
+use crate::store::orders::StoredOrder;
+use crate::usecases::carts::LoadedCart;
+use crate::usecases::orders::inputs::OrderInputs;
+use crate::usecases::orders::new_internal_id;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many seconds longer than it is promised a checkout is open, so that a slow request is not too late.
+const MARGIN: i64 = 300;
+/// The fewest minutes that a checkout is open: less is refused by providers.
+const LEAST_MINUTES: i64 = 30;
+/// How many seconds after its end the sweep looks at a checkout.
+pub(super) const GRACE: i64 = 60;
+
+/// The order of a sale. Everything that the provider is sent is in it.
+pub(super) fn order(
+    sale: Sale,
+    loaded: &LoadedCart,
+    request: Request<'_>,
+    recipients: &Recipients,
+    number: OrderNumber,
+    now: i64,
+) -> Result<StoredOrder, StoreError> {
+    let config = &loaded.context.active.config;
+    let payments: &Payments = &config.payments;
+    let mut lines = sale.lines;
+    for line in &mut lines {
+        let name = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
+        line.recipient = name.and_then(|name| recipients.get(&name.key().to_string())).and_then(|found| found.user);
+    }
+    let order = Order {
+        id: number,
+        internal_id: new_internal_id().ok_or_else(|| StoreError::unavailable("getrandom"))?,
+        price: sale.price,
+        currency: payments.currency.clone(),
+        digits: Some(config.digits),
+        status: OrderStatus::Pending,
+        gateway: request.gateway.to_owned(),
+        created_at: now,
+        owner: Some(loaded.context.user),
+        lines,
+    };
+    let effects = OrderEffects {
+        recorded_as: Some(OrderStatus::Pending),
+        coupon: sale.coupon,
+        gift_card: sale.gift_card,
+        counted: Some(false),
+        referral: loaded.referral().map(|found| OrderReferral { code: found.code.clone(), owner: found.owner }),
+        consented_at: request.has_consented.then_some(now),
+        chat: request.chat.cloned(),
+        via: Some(if request.login.is_proven() { LoginKind::Proven } else { LoginKind::Name }),
+        virtual_currency: sale.virtual_currency,
+        // What costs nothing is paid at once.
+        held: payments.hold_minutes > 0 || sale.price == Money::ZERO,
+        login: Some(request.login),
+        ..OrderEffects::default()
+    };
+    Ok(StoredOrder { order, effects })
+}
+
+/// The effects with the checkout at the provider. Methods that confirm a payment days later would hold limited units for as
+/// long.
+pub(super) fn with_checkout(
+    effects: OrderEffects,
+    loaded: &LoadedCart,
+    account: ProviderAccount,
+    is_limited: bool,
+    now: i64,
+) -> OrderEffects {
+    let config = &loaded.context.active.config;
+    let minutes = i64::from(config.payments.hold_minutes).max(LEAST_MINUTES);
+    let expires_at = now.saturating_add(minutes * 60).saturating_add(MARGIN);
+    let provider = ProviderCheckout {
+        session: None,
+        url: None,
+        intent: None,
+        expires_at,
+        storefront: config.storefront_url.clone(),
+        delayed: config.payments.delayed && !is_limited,
+        asked_at: None,
+        account: account.id,
+        live: Some(account.live),
+    };
+    OrderEffects { provider: Some(provider), due: Some(expires_at.saturating_add(GRACE)), ..effects }
+}
+
+/// What the order's effects depend on. It has all been read for the cart.
+pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: &Recipients) -> OrderInputs {
+    let accounts = recipients.values().filter_map(|recipient| recipient.user);
+    OrderInputs {
+        stored: None,
+        users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
+        ledgers: BTreeSet::new(),
+        items: lines.iter().map(|line| (line.item().id, line.published.clone())).collect(),
+        counted: BTreeMap::new(),
+        coupon: loaded.coupon().cloned(),
+        has_use: false,
+        gift_card: loaded.gift_card().cloned(),
+        checkout: None,
+    }
+}

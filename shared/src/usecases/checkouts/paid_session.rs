@@ -1,0 +1,58 @@
+//! A checkout that was paid at the provider and whose order is missing, as after a restore to an earlier time.
+
+use super::provider::{Provider, ProviderError};
+use crate::model::{InternalId, Money, ProviderAccount};
+use crate::rules::payment::Progress;
+
+/// What the provider says of a paid checkout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaidCheckout {
+    /// The order that the checkout was made for.
+    pub order: InternalId,
+    /// The amount, in minor units of `currency`.
+    pub amount: Money,
+    /// Currency code, in capitals.
+    pub currency: String,
+    /// The provider's id of the payment.
+    pub intent: String,
+    /// The account at the provider.
+    pub account: ProviderAccount,
+}
+
+/// Why no order is recorded for a checkout.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPaid {
+    /// It was not made for an order of this store.
+    #[error("the checkout was not made for an order of this store")]
+    NotOurs,
+    /// It is of another mode than the key.
+    #[error("the checkout is of another mode, test or live")]
+    OtherMode,
+    /// It is not paid.
+    #[error("the checkout is not paid")]
+    NotPaid,
+    /// All of it was refunded.
+    #[error("the payment was refunded in full")]
+    Refunded,
+    /// The provider.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+}
+
+/// Asks the provider about a checkout for which an order is to be recorded.
+///
+/// # Errors
+/// [`NotPaid`].
+pub async fn paid_checkout<P: Provider>(provider: &P, session: &str) -> Result<PaidCheckout, NotPaid> {
+    let state = provider.look(session).await?;
+    let order = state.order.ok_or(NotPaid::NotOurs)?;
+    if !state.same_mode {
+        return Err(NotPaid::OtherMode);
+    }
+    let intent = state.intent.filter(|_| state.progress == Progress::Paid).ok_or(NotPaid::NotPaid)?;
+    if state.refunded >= state.amount {
+        return Err(NotPaid::Refunded);
+    }
+    let (amount, currency) = (state.amount, state.currency.to_uppercase());
+    Ok(PaidCheckout { order, amount, currency, intent, account: provider.account() })
+}

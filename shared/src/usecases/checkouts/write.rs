@@ -1,0 +1,147 @@
+//! Writing the order of a checkout: its units and its place among the open checkouts of its address are counted first, and
+//! given back if the order is not written.
+
+use super::hold::HoldError;
+use super::take::{Took, left_to_sweep, settle_take, take_back, take_units};
+use crate::model::{Cart, Money};
+use crate::rules::cart::PricedLine;
+use crate::store::open_limited::{self, Added, Entry};
+use crate::store::orders::StoredOrder;
+use crate::store::takes::Take;
+use crate::store::transaction::{Sent, send_patiently};
+use crate::store::{Db, StoreError, keys, read_live};
+use crate::usecases::orders::inputs::OrderInputs;
+use crate::usecases::orders::refusal::{OrderRefusal, Write};
+
+/// What became of an order.
+pub(super) enum Begun {
+    /// It is written, with these units.
+    Written(Option<Take>),
+    /// Something changed in between.
+    Conflict,
+    /// A limit does not allow it.
+    Refused(OrderRefusal),
+    /// Its address has too many open checkouts with limited items.
+    TooManyOpen {
+        /// Seconds until one of them no longer counts.
+        retry_seconds: u64,
+    },
+}
+
+/// The place of a checkout among those of its address.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    address: &'a str,
+    entry: Entry,
+}
+
+impl<'a> Place<'a> {
+    /// The place that an order needs: one that can be paid later and holds units of a limited item. An operator's needs none.
+    pub(super) fn of(order: &StoredOrder, lines: &[PricedLine<'_>], address: Option<&'a str>) -> Option<Self> {
+        let checkout = order.effects.provider.as_ref()?;
+        let holds = order.effects.held && order.order.price > Money::ZERO && has_limited(lines);
+        let (begun, until) = (order.order.created_at, checkout.expires_at);
+        let entry = Entry { order: order.order.internal_id.clone(), begun, until };
+        address.filter(|_| holds).map(|address| Self { address, entry })
+    }
+
+    async fn free(&self, db: &Db) {
+        if let Err(error) = open_limited::remove(db, self.address, std::slice::from_ref(&self.entry)).await {
+            // It no longer counts after a minute, since there is no such order.
+            tracing::warn!(%error, "the place of a checkout was not given back");
+        }
+    }
+}
+
+/// Whether a cart has an item with a global limit.
+pub(super) fn has_limited(lines: &[PricedLine<'_>]) -> bool {
+    lines.iter().any(|line| line.item().global_limit.is_some())
+}
+
+/// Counts what an order holds before it is written, and sends its writes.
+pub(super) async fn write(
+    db: &Db,
+    order: &StoredOrder,
+    cart: &Cart,
+    inputs: &OrderInputs,
+    place: Option<&Place<'_>>,
+    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Write>, HoldError>,
+) -> Result<Begun, StoreError> {
+    let (taken, added) = tokio::join!(take(db, order, cart, inputs), add(db, place));
+    let begun = match (taken?, added) {
+        (Ok(take), Ok(Added::Yes)) => send_order(db, writes, take).await?,
+        (Ok(take), refused) => {
+            if let Some(take) = &take {
+                take_back(db, take).await?;
+            }
+            match refused? {
+                Added::Full { retry_seconds } => return Ok(Begun::TooManyOpen { retry_seconds }),
+                Added::Yes => Begun::Conflict,
+            }
+        }
+        (Err(begun), _) => begun,
+    };
+    if let Some(place) = place.filter(|_| !matches!(begun, Begun::Written(_))) {
+        place.free(db).await;
+    }
+    Ok(begun)
+}
+
+async fn add(db: &Db, place: Option<&Place<'_>>) -> Result<Added, StoreError> {
+    match place {
+        Some(place) => open_limited::add(db, place.address, &place.entry).await,
+        None => Ok(Added::Yes),
+    }
+}
+
+/// Counts the units of an order that holds them.
+async fn take(
+    db: &Db,
+    order: &StoredOrder,
+    cart: &Cart,
+    inputs: &OrderInputs,
+) -> Result<Result<Option<Take>, Begun>, StoreError> {
+    if !order.effects.held {
+        return Ok(Ok(None));
+    }
+    Ok(match take_units(db, order, inputs, order.order.created_at).await? {
+        Took::All(take) => Ok(Some(take)),
+        Took::Refused(refusal) => {
+            // Another request of the same buyer may have taken them.
+            let current: Option<Cart> = read_live(db, &keys::cart(cart.user)).await?;
+            let is_same = current.is_none_or(|current| current.version == cart.version);
+            Err(if is_same { Begun::Refused(refusal) } else { Begun::Conflict })
+        }
+        Took::Conflict => Err(Begun::Conflict),
+    })
+}
+
+/// Sends the writes of an order. If they are refused, its units are taken back.
+async fn send_order(
+    db: &Db,
+    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Write>, HoldError>,
+    take: Option<Take>,
+) -> Result<Begun, StoreError> {
+    let sent = match writes(take.as_ref()) {
+        Ok(writes) => match send_patiently(db, writes).await {
+            Ok(sent) => sent,
+            Err(error) => {
+                if let Some(take) = &take {
+                    // It is not known whether the order is written.
+                    left_to_sweep(take, settle_take(db, take).await);
+                }
+                return Err(error);
+            }
+        },
+        Err(HoldError::Refused(refusal)) => Sent::Refused(refusal),
+        Err(HoldError::Store(error)) => return Err(error),
+    };
+    if let Some(take) = take.as_ref().filter(|_| sent != Sent::Written) {
+        take_back(db, take).await?;
+    }
+    Ok(match sent {
+        Sent::Written => Begun::Written(take),
+        Sent::Conflict => Begun::Conflict,
+        Sent::Refused(refusal) => Begun::Refused(refusal),
+    })
+}

@@ -1,0 +1,142 @@
+//! What a checkout would refuse of an order that is about to be recorded. What concerns only the payment at a provider
+//! (the least amount, the most units at once) is left out: the order is paid elsewhere.
+
+use super::active_version;
+use super::price::{LineRequest, PriceError};
+use crate::clock::Clock;
+use crate::model::{
+    Cart, Code, GiftCardPayment, Ledger, Line, LineId, Money, OrderLine, PaymentType, Payments, User, UserId,
+};
+use crate::rules::add_line::{LineToAdd, place};
+use crate::rules::cart::PricedLine;
+use crate::rules::checkout::{Beneficiary, CheckoutRefusal, Payer, may_own, sale};
+use crate::rules::code::{AppliedCodes, usable};
+use crate::store::counters::Counters;
+use crate::store::items::ItemCache;
+use crate::store::{Db, Rows, StoreError, codes, keys, ledgers, read_live};
+use crate::usecases::carts::{CartContext, CartItems, CartSources};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The buyer of an order without an owner, who has bought nothing.
+const GUEST: UserId = UserId::new(0);
+
+/// Checks lines with the totals that were given or computed for them.
+pub(super) async fn check(
+    db: &Db,
+    clock: &dyn Clock,
+    owner: Option<UserId>,
+    lines: &[LineRequest],
+    totals: &[OrderLine],
+) -> Result<(), PriceError> {
+    let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
+    let sources = CartSources { db, items: &items, counters: &counters, clock };
+    let mut context = context(db, owner).await?;
+    context.cart.lines = lines.iter().enumerate().map(|(place, line)| line.in_cart(place)).collect();
+    let bans = lines.iter().filter_map(|line| Some(keys::ban(line.gift_to.as_ref()?.key())));
+    let mut items = context.load_items(&sources, None, bans).await?;
+    context.cart.lines.clear();
+    for (line, priced) in lines.iter().zip(totals) {
+        let placed = place(&context.inputs(&items), &to_add(line, priced.total, &items));
+        let placed = placed.map_err(|refusal| PriceError::Line { item: line.item, refusal })?;
+        if !placed.replaced.is_empty() {
+            return Err(PriceError::Unavailable(line.item));
+        }
+        context.cart = placed.cart;
+    }
+    check_bans(&mut items.rows, lines)?;
+    let priced = items.price(&context.cart, &context.ledger);
+    let payments = Payments { hold_units: u32::MAX, least: Money::ZERO, ..context.active.config.payments.clone() };
+    let payer = Payer { is_proven: true, has_chat: false, virtual_currency: context.virtual_currency };
+    sale(&priced, &AppliedCodes::default(), &payments, payer)?;
+    check_recipients(db, lines, &priced).await
+}
+
+/// Checks that a gift card can be used at `at` (seconds since 1970 UTC).
+pub(super) async fn check_gift_card(db: &Db, payment: Option<&GiftCardPayment>, at: i64) -> Result<(), PriceError> {
+    let Some(payment) = payment else { return Ok(()) };
+    let mut rows = db.batch_get(vec![keys::code(&payment.code)]).await?;
+    let card = codes::take(&mut rows, &payment.code)?.filter(|code| matches!(code, Code::Gift(_)));
+    usable(card.as_ref(), 0, at).map(|_| ()).map_err(PriceError::GiftCard)
+}
+
+/// The buyer with an empty cart.
+async fn context(db: &Db, owner: Option<UserId>) -> Result<CartContext, PriceError> {
+    let active = Arc::new(active_version(db).await?);
+    let user: Option<User> = match owner {
+        Some(owner) => Some(read_live(db, &keys::user(owner)).await?.ok_or(PriceError::UnknownUser(owner))?),
+        None => None,
+    };
+    if user.as_ref().is_some_and(|user| user.banned) {
+        return Err(PriceError::Banned);
+    }
+    let id = owner.unwrap_or(GUEST);
+    let mut rows = match owner {
+        Some(owner) => db.batch_get(vec![keys::ledger(owner)]).await?,
+        None => Rows::default(),
+    };
+    Ok(CartContext {
+        user: id,
+        username: user.as_ref().map_or_else(String::new, |user| user.username.clone()),
+        virtual_currency: user.map_or(Money::ZERO, |user| user.virtual_currency),
+        active,
+        cart: Cart::empty(id),
+        ledger: ledgers::take(&mut rows, id)?,
+        rows,
+    })
+}
+
+fn to_add(line: &LineRequest, total: Money, items: &CartItems) -> LineToAdd {
+    let is_any_price = items.items.get(&line.item).is_some_and(|published| published.item.any_price);
+    let each = total.minor() / i64::from(line.count.max(1));
+    LineToAdd {
+        item: line.item,
+        count: line.count,
+        variables: line.variables.clone(),
+        server: line.server,
+        price: is_any_price.then(|| Money::from_minor(each)),
+        payment_type: if line.is_gift() { PaymentType::Gift } else { PaymentType::OneOff },
+        promoted: false,
+        gift_to: line.gift_to.clone(),
+        is_recipient_banned: false,
+    }
+}
+
+fn check_bans(rows: &mut Rows, lines: &[LineRequest]) -> Result<(), PriceError> {
+    let mut names = lines.iter().filter_map(|line| line.gift_to.as_ref());
+    if names.any(|name| rows.take(&keys::ban(name.key())).is_some()) {
+        return Err(CheckoutRefusal::Banned.into());
+    }
+    Ok(())
+}
+
+/// Recipients must not own what is given, nor have reached its limit.
+async fn check_recipients(db: &Db, lines: &[LineRequest], priced: &[PricedLine<'_>]) -> Result<(), PriceError> {
+    let accounts = lines.iter().filter_map(|line| Some((Beneficiary::player(line.gift_to.as_ref()?), line.recipient?)));
+    let accounts: BTreeMap<Beneficiary, UserId> = accounts.collect();
+    for (who, limits) in may_own(priced) {
+        let Some(user) = accounts.get(&who) else { continue };
+        let ledger = read_ledger(db, *user).await?;
+        if let Some(over) = limits.iter().find(|limit| u64::from(ledger.of(limit.item).units) > limit.most) {
+            let line = priced.iter().find(|line| line.item().id == over.sold);
+            let name = line.map_or_else(|| over.sold.to_string(), |line| line.item().name.clone());
+            return Err(CheckoutRefusal::Recipient { name }.into());
+        }
+    }
+    Ok(())
+}
+
+async fn read_ledger(db: &Db, user: UserId) -> Result<Ledger, StoreError> {
+    let mut rows = db.batch_get(vec![keys::ledger(user)]).await?;
+    ledgers::take(&mut rows, user)
+}
+
+impl LineRequest {
+    /// The line as a cart would have it.
+    pub(super) fn in_cart(&self, place: usize) -> Line {
+        let payment_type = if self.is_gift() { PaymentType::Gift } else { PaymentType::OneOff };
+        let id = LineId::new(u64::try_from(place).unwrap_or_default() + 1);
+        Line { payment_type, ..Line::new(id, self.item, self.count) }
+    }
+}

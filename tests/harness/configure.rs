@@ -1,0 +1,16 @@
+//! Changes to the settings of a published store, without a publish.
+
+use shared::model::StoreConfig;
+use shared::store::published::read_active_version;
+use shared::store::{Db, codec, keys};
+
+/// Changes the settings of the published store in the table, until the next publish. Returns the new ones.
+pub async fn configure(db: &Db, change: impl FnOnce(&mut StoreConfig)) -> StoreConfig {
+    let active = read_active_version(db).await.expect("a database that responds");
+    let mut active = active.expect("a published store");
+    change(&mut active.config);
+    let row = codec::encode_live(&keys::active_version(), &active).expect("settings that can be stored");
+    let put = db.client().put_item().table_name(db.table()).set_item(Some(row));
+    Box::pin(put.send()).await.expect("the configuration can be changed");
+    active.config
+}

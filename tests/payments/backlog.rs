@@ -1,0 +1,169 @@
+//! The scheduled sweep after an outage: many orders are due, and many events were missed.
+
+use crate::schedule;
+use local::stripe::{Action, Fault, FaultKind, TEST_MODE};
+use serde_json::Value;
+use shared::clock::Clock;
+use shared::config::PaymentKeys;
+use shared::model::{
+    InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus, ProviderCheckout,
+};
+use shared::providers::Stripe;
+use shared::store::notices::Notices;
+use shared::store::orders::{self, StoredOrder};
+use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::store::unfinished::{self, Unfinished};
+use shared::usecases::checkouts::Provider;
+use std::time::{Duration, Instant};
+use stripe::ApiBase;
+use tests::TestStore;
+
+/// What a call to the provider takes.
+const DELAY: Duration = Duration::from_millis(50);
+/// How many calls a second the sweep makes at most.
+const CALLS: u64 = 20;
+
+/// How much is left to do.
+#[derive(Debug, Clone, Copy)]
+struct Backlog {
+    /// Events, each of another checkout.
+    events: u64,
+    /// Orders that are due, whose checkouts are paid.
+    orders: u64,
+    /// Orders among them whose checkout the provider never shows.
+    failing: u64,
+}
+
+impl Backlog {
+    /// A small one, or that of the variable `BACKLOG`: events, orders and failing ones, such as `5000,2000,50`.
+    fn wanted() -> Self {
+        let text = std::env::var("BACKLOG").unwrap_or_else(|_| "25,12,2".to_owned());
+        let numbers: Vec<u64> = text.split(',').map(|number| number.trim().parse().unwrap()).collect();
+        let [events, orders, failing] = numbers[..] else { panic!("BACKLOG={text}") };
+        Self { events, orders, failing }
+    }
+}
+
+/// An order of 5.00 that waits for its checkout.
+fn pending(number: u64, now: i64) -> StoredOrder {
+    let price = Money::from_minor(500);
+    let order = Order {
+        id: OrderNumber::new(900_000 + number),
+        internal_id: InternalId::new(&format!("backlog{number:06}")),
+        price,
+        currency: "EUR".to_owned(),
+        digits: Some(2),
+        status: OrderStatus::Pending,
+        gateway: "Stripe".to_owned(),
+        created_at: now,
+        owner: None,
+        lines: vec![OrderLine::new(ItemId::new(302), 1, price)],
+    };
+    let provider = ProviderCheckout {
+        session: None,
+        url: None,
+        intent: None,
+        expires_at: now + 2_100,
+        storefront: "https://store.example".to_owned(),
+        delayed: false,
+        asked_at: None,
+        account: None,
+        live: None,
+    };
+    let due = Some(now + 2_100);
+    StoredOrder {
+        order,
+        effects: OrderEffects { held: true, provider: Some(provider), due, ..OrderEffects::default() },
+    }
+}
+
+async fn write(store: &TestStore, writes: Vec<Write<Unguarded>>) {
+    assert_eq!(send(&store.db, writes).await.unwrap(), Sent::Written);
+}
+
+/// Opens a checkout and pays it; no notice is sent.
+async fn open_paid(store: &TestStore, stripe: &Stripe, stored: &StoredOrder) -> String {
+    let session = stripe.open(stored).await.unwrap().id;
+    store.payments.act(&session, &Action::Pay).unwrap();
+    session
+}
+
+async fn fill(store: &TestStore, backlog: Backlog) {
+    let keys = PaymentKeys::parse(&local::stripe::payment_keys()).unwrap().stripe.unwrap();
+    let stripe = Stripe::new(keys, ApiBase::parse(&store.payments.base_url()).unwrap());
+    for number in 0..backlog.orders {
+        let mut stored = pending(number, store.clock.seconds());
+        let session = open_paid(store, &stripe, &stored).await;
+        if number < backlog.failing {
+            let path = format!("/v1/checkout/sessions/{session}");
+            store.payments.inject(Fault::before(FaultKind::Status(500)).on(&path).for_ever());
+        }
+        stored.effects.provider.as_mut().unwrap().session = Some(session);
+        let row = Unfinished::put(&stored.order, stored.effects.due.unwrap()).unwrap();
+        write(store, vec![stored.put_new().unwrap(), row]).await;
+    }
+    store.clock.advance(Duration::from_hours(1));
+    write(store, vec![Notices::beginning(store.clock.seconds()).put().unwrap()]).await;
+    for number in 0..backlog.events {
+        // No order of the table: there is still a look at each.
+        open_paid(store, &stripe, &pending(100_000 + number, store.clock.seconds())).await;
+    }
+    store.clock.advance(Duration::from_hours(1));
+}
+
+/// Whether only what always fails is left.
+async fn is_handled(store: &TestStore, backlog: Backlog, until: i64) -> bool {
+    let mark = Notices::read(&store.db).await.unwrap().unwrap();
+    let due = unfinished::due(&store.db, store.clock.seconds()).await.unwrap();
+    mark.since >= until && due.len() == usize::try_from(backlog.failing).unwrap()
+}
+
+async fn sweep(store: &TestStore) -> Value {
+    let event = serde_json::from_str(&schedule::input()).unwrap();
+    let reply = store.invoke_unchecked("payments", &event).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.data()
+}
+
+/// `BACKLOG=5000,2000,50 cargo test -p tests a_backlog_is_handled -- --nocapture` is the benchmark.
+#[expect(clippy::print_stderr, reason = "the figures are for who runs the test with --nocapture")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_is_handled_in_few_sweeps_within_the_limits_of_the_provider() {
+    let (store, backlog) = (TestStore::open().await, Backlog::wanted());
+    fill(&store, backlog).await;
+    let (until, calls) = (store.clock.seconds(), store.payments.received().len());
+    let connections = store.payments.connections();
+    store.payments.slow_down(Some(TEST_MODE), DELAY);
+    let (began, mut sweeps) = (Instant::now(), 0);
+    while !is_handled(&store, backlog, until).await {
+        sweeps += 1;
+        assert!(sweeps <= 40, "{backlog:?}");
+        let (started, swept) = (Instant::now(), sweep(&store).await);
+        eprintln!("sweep {sweeps}: {swept} in {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_millis(18_500));
+        store.clock.advance(Duration::from_mins(5));
+    }
+    let (took, calls) = (began.elapsed(), store.payments.received().len() - calls);
+    let connections = store.payments.connections() - connections;
+    eprintln!("{backlog:?}: {sweeps} sweeps, {took:?}, {calls} calls, {connections} connections");
+    assert_eq!(store.payments.rate_limited(), 0);
+    assert!(u64::try_from(calls).unwrap() <= (took.as_secs() + 1) * CALLS, "{calls} calls in {took:?}");
+    assert!(connections <= sweeps * 10, "{connections} connections in {sweeps} sweeps");
+    for number in 0..backlog.orders {
+        let id = pending(number, 0).order.internal_id;
+        let stored = orders::get(&store.db, &id).await.unwrap().unwrap();
+        let status = if number < backlog.failing { OrderStatus::Pending } else { OrderStatus::Paid };
+        assert_eq!(stored.order.status, status, "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sweep_pauses_when_the_provider_says_that_there_are_too_many_calls() {
+    let store = TestStore::open().await;
+    fill(&store, Backlog { events: 0, orders: 3, failing: 0 }).await;
+    store.payments.inject(Fault::before(FaultKind::Status(429)).on("/v1/checkout/sessions/"));
+    let started = Instant::now();
+    let swept = sweep(&store).await;
+    assert_eq!((&swept["done"], &swept["failed"]), (&3.into(), &0.into()), "{swept}");
+    assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
+}

@@ -1,0 +1,117 @@
+//! Items that need a chat account: whose login counts, and for whom (rules.md, "Chat login").
+
+use super::support::{Begun, add, agreed, call, create, login, refused, stored};
+use serde_json::{Value, json};
+use shared::clock::Clock;
+use shared::model::{ChatAccount, ChatId, ChatName};
+use shared::store::{chat, keys, read_live};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tests::{Call, TestStore, spread};
+
+const CHAT: &str = "418203377561042101";
+const NO_CHAT: &str = "\"Builder's Blessing\" needs a linked chat account. Log in to the chat first.";
+
+fn chat_id() -> ChatId {
+    ChatId::parse(CHAT).unwrap()
+}
+
+fn with_chat() -> Value {
+    json!({ "chatId": CHAT })
+}
+
+/// Completes the login at the chat platform.
+async fn log_in(store: &TestStore) {
+    let name = ChatName::parse("ember").unwrap();
+    chat::completed(&store.db, &chat_id(), name, store.clock.seconds()).await.unwrap();
+}
+
+/// A player with an item in the cart that needs a chat account.
+async fn buyer(store: &TestStore, name: &str) -> String {
+    let token = login(store, name).await;
+    let added = call(store, &token, "/cart/add/403", &json!({ "count": 1, "server_id": 1 })).await;
+    assert_eq!(added.status, 200, "{}", added.text);
+    token
+}
+
+fn create_call(token: &str) -> Call {
+    let mut body = agreed();
+    body["chatId"] = json!(CHAT);
+    Call::post("/payments/create").token(token).json(&body)
+}
+
+async fn create_with_chat(store: &TestStore, token: &str) -> Begun {
+    let data = store.send(create_call(token)).await.data();
+    assert_eq!(data["success"], true, "{data}");
+    let session = data["data"]["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    Begun { order: data["order_id"].as_str().unwrap().to_owned(), session }
+}
+
+async fn account(store: &TestStore) -> ChatAccount {
+    read_live(&store.db, &keys::chat(&chat_id())).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_chat_login_is_of_the_first_account_that_uses_it_until_the_next_login() {
+    let store = TestStore::open().await;
+    let [first, second] = [buyer(&store, "First").await, buyer(&store, "Second").await];
+    assert_eq!(refused(&store, &first, &with_chat()).await, NO_CHAT, "nobody has logged in");
+    log_in(&store).await;
+    assert_eq!(account(&store).await.user, None);
+    let begun = create_with_chat(&store, &first).await;
+    assert_eq!(stored(&store, &begun.order).await.effects.chat, Some(chat_id()));
+    assert_eq!(account(&store).await.user, stored(&store, &begun.order).await.order.owner);
+    assert_eq!(refused(&store, &second, &with_chat()).await, NO_CHAT);
+    add(&store, &first, 302, 1).await;
+    create_with_chat(&store, &first).await;
+    // The chat account's owner logs in again.
+    log_in(&store).await;
+    let begun = create_with_chat(&store, &second).await;
+    assert_eq!(stored(&store, &begun.order).await.effects.chat, Some(chat_id()));
+    add(&store, &first, 302, 1).await;
+    assert_eq!(refused(&store, &first, &with_chat()).await, NO_CHAT);
+}
+
+#[tokio::test]
+async fn a_chat_login_ends_after_six_hours_also_if_its_row_is_still_there() {
+    let store = TestStore::open().await;
+    log_in(&store).await;
+    store.clock.advance(Duration::from_hours(6) - Duration::from_secs(1));
+    let token = buyer(&store, "Buyer").await;
+    create_with_chat(&store, &token).await;
+    store.clock.advance(Duration::from_secs(1));
+    add(&store, &token, 302, 1).await;
+    account(&store).await;
+    assert_eq!(refused(&store, &token, &with_chat()).await, NO_CHAT, "also for the account that uses it");
+}
+
+#[tokio::test]
+async fn a_cart_that_needs_no_chat_account_uses_none() {
+    let store = TestStore::open().await;
+    log_in(&store).await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    let begun = create_with_chat(&store, &token).await;
+    assert_eq!(stored(&store, &begun.order).await.effects.chat, None);
+    assert_eq!(account(&store).await.user, None);
+    assert_eq!(create(&store, &token).await.session, begun.session);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn of_sixteen_accounts_that_use_a_chat_login_at_once_one_gets_it() {
+    let store = TestStore::open().await;
+    log_in(&store).await;
+    let mut calls = Vec::new();
+    for place in 0..16 {
+        let token = buyer(&store, &format!("Racer{place}")).await;
+        calls.push(create_call(&token).from_ip(&format!("198.18.1.{place}")));
+    }
+    let replies = spread(&store.instances(8), calls).await;
+    let data: Vec<Value> = replies.iter().map(|(reply, _)| reply.data()).collect();
+    let begun: Vec<&Value> = data.iter().filter(|data| data["success"] == true).collect();
+    assert_eq!(begun.len(), 1, "{data:?}");
+    let order = stored(&store, begun[0]["order_id"].as_str().unwrap()).await;
+    assert_eq!((order.effects.chat, account(&store).await.user), (Some(chat_id()), order.order.owner));
+    let refusals: BTreeSet<&str> = data.iter().filter_map(|data| data["message"].as_str()).collect();
+    assert!(refusals.contains(NO_CHAT) && refusals.len() <= 3, "{refusals:?}");
+}

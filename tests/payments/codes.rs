@@ -1,0 +1,151 @@
+//! A coupon and a gift card on one cart (rules.md, "Coupons and gift cards").
+
+use super::support::{act, add, call, cart, create, enter, login, refused, status, stored};
+use local::stripe::Action;
+use serde_json::json;
+use shared::model::{Code, CodeText, UserId};
+use shared::store::{codec, codes, keys};
+use tests::{NOW, TestStore};
+
+fn text(code: &str) -> CodeText {
+    CodeText::parse(code).unwrap()
+}
+
+async fn read(store: &TestStore, code: &str) -> Code {
+    codes::take(&mut store.db.batch_get(vec![keys::code(&text(code))]).await.unwrap(), &text(code)).unwrap().unwrap()
+}
+
+async fn put(store: &TestStore, code: &serde_json::Value) {
+    let code: Code = serde_json::from_value(code.clone()).unwrap();
+    crate::support::put(store, codec::encode_live(&keys::code(code.text()), &code).unwrap()).await;
+}
+
+async fn put_card(store: &TestStore, balance: i64) {
+    put(store, &json!({ "kind": "gift", "id": 901, "code": "a-card-of-ours", "active": true, "balance": balance }))
+        .await;
+}
+
+/// Half of everything.
+async fn put_coupon(store: &TestStore) {
+    let discount = json!({ "percentage": 5_000 });
+    put(store, &json!({ "kind": "coupon", "id": 902, "code": "half", "active": true, "discount": discount })).await;
+}
+
+#[tokio::test]
+async fn the_coupon_comes_first_and_the_card_pays_from_what_is_left() {
+    let store = TestStore::open().await;
+    put_card(&store, 400).await;
+    put_coupon(&store).await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 4).await;
+    for code in ["a-card-of-ours", "HALF"] {
+        assert!(enter(&store, &token, code).await.0);
+    }
+    // Of 12.00.
+    let shown = cart(&store, &token).await;
+    assert_eq!(["coupon_sum", "gift_sum", "price"].map(|field| shown[field].clone()), [json!(6), json!(4), json!(2)]);
+    let begun = create(&store, &token).await;
+    let order = stored(&store, &begun.order).await;
+    assert_eq!((order.order.price.minor(), order.order.total().minor()), (200, 600), "a gift card counts as money");
+    let card = order.effects.gift_card.unwrap();
+    assert_eq!(
+        (order.effects.coupon, card.code, card.amount.minor()),
+        (Some(text("half")), text("a-card-of-ours"), 400)
+    );
+    act(&store, &begun, &Action::Pay).await;
+    assert_eq!(status(&store, &token, &begun).await.1, "PAID");
+    let shown = cart(&store, &token).await;
+    assert_eq!([&shown["coupon_code"], &shown["gift_code"]], ["", ""], "both were used");
+    assert!(matches!(read(&store, "half").await, Code::Coupon(coupon) if coupon.uses == 1));
+    assert!(matches!(read(&store, "a-card-of-ours").await, Code::Gift(card) if card.balance.minor() == 0));
+    act(&store, &begun, &Action::Refund(None)).await;
+    assert!(matches!(read(&store, "half").await, Code::Coupon(coupon) if coupon.uses == 0));
+    assert!(matches!(read(&store, "a-card-of-ours").await, Code::Gift(card) if card.balance.minor() == 400));
+}
+
+#[tokio::test]
+async fn a_card_that_would_leave_too_little_pays_less_and_keeps_the_rest() {
+    let store = TestStore::open().await;
+    put_card(&store, 280).await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    assert!(enter(&store, &token, "a-card-of-ours").await.0);
+    let shown = cart(&store, &token).await;
+    assert_eq!([&shown["gift_sum"], &shown["price"]], [2.5, 0.5], "of 3.00; the least amount is 0.50");
+    let begun = create(&store, &token).await;
+    assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 50);
+    act(&store, &begun, &Action::Pay).await;
+    assert!(matches!(read(&store, "a-card-of-ours").await, Code::Gift(card) if card.balance.minor() == 30));
+}
+
+#[tokio::test]
+async fn a_card_that_pays_nothing_stays_on_the_cart_and_is_not_used() {
+    let store = TestStore::open().await;
+    put_card(&store, 280).await;
+    put(
+        &store,
+        &json!({ "kind": "coupon", "id": 902, "code": "all", "active": true, "discount": { "percentage": 10_000 } }),
+    )
+    .await;
+    let [owner, other] = [login(&store, "Buyer").await, login(&store, "Buyer").await];
+    add(&store, &owner, 302, 1).await;
+    assert!(enter(&store, &owner, "a-card-of-ours").await.0 && enter(&store, &owner, "all").await.0);
+    // Another login's card does not matter if it pays nothing.
+    let begun = create(&store, &other).await;
+    assert_eq!(stored(&store, &begun.order).await.effects.gift_card, None);
+    let shown = cart(&store, &owner).await;
+    assert_eq!((&shown["coupon_code"], &shown["items"]), (&json!(""), &json!(0)));
+    add(&store, &owner, 302, 1).await;
+    assert_eq!(cart(&store, &owner).await["gift_code"], "a-card-of-ours");
+}
+
+#[tokio::test]
+async fn of_two_codes_the_one_that_no_longer_applies_is_removed() {
+    let store = TestStore::open().await;
+    for (ended, total) in [("half", "2.00"), ("a-card-of-ours", "3.00")] {
+        put_card(&store, 400).await;
+        put_coupon(&store).await;
+        let token = login(&store, &format!("Buyer{}", ended.len())).await;
+        add(&store, &token, 302, 2).await;
+        assert!(enter(&store, &token, "half").await.0 && enter(&store, &token, "a-card-of-ours").await.0);
+        let mut code = serde_json::to_value(read(&store, ended).await).unwrap();
+        code["ends_at"] = json!(NOW);
+        put(&store, &code).await;
+        let message = refused(&store, &token, &json!({})).await;
+        assert_eq!(
+            message,
+            format!("The code on your cart no longer applies and was removed. The new total is {total}.")
+        );
+        let shown = cart(&store, &token).await;
+        let left = ["coupon_code", "gift_code"].map(|field| shown[field].clone());
+        assert_eq!(left, if ended == "half" { ["", "a-card-of-ours"] } else { ["half", ""] });
+        assert_eq!(format!("{:.2}", shown["price"].as_f64().unwrap()), total);
+    }
+}
+
+#[tokio::test]
+async fn a_cart_that_was_stored_with_a_single_code_keeps_it() {
+    let store = TestStore::open().await;
+    put_card(&store, 400).await;
+    put_coupon(&store).await;
+    let user = UserId::new(8);
+    for (kind, field, code, id) in
+        [("coupon", "coupon_code", "half", 902), ("gift", "gift_code", "a-card-of-ours", 901)]
+    {
+        let row = json!({
+            "user": 8, "version": 1, "next_line": 2, "lines": [{ "id": 1, "item": 302, "count": 1 }],
+            "code": { "code": code, "id": id, "kind": kind },
+        });
+        crate::support::put(&store, codec::encode_live(&keys::cart(user), &row).unwrap()).await;
+        let token = store.token_of(user);
+        assert_eq!(cart(&store, &token).await[field], code);
+        // The next write stores it in its own field.
+        add(&store, &token, 302, 1).await;
+        assert_eq!(cart(&store, &token).await[field], code);
+        let written = store.db.get(&keys::cart(user), true).await.unwrap().unwrap();
+        assert!(written.contains_key(if kind == "gift" { "gift_card" } else { "coupon" }));
+        let removed = if kind == "gift" { "/cart/removeGiftcard" } else { "/cart/removeCoupon" };
+        assert_eq!(call(&store, &token, removed, &json!({})).await.data()["success"], true);
+        assert_eq!(cart(&store, &token).await[field], "");
+    }
+}

@@ -1,0 +1,235 @@
+//! What a login by name learns and may use of what another login of the same account began: anybody can log in who knows
+//! the name (rules.md, "Logins").
+
+use super::support::{Begun, act, add, agreed, call, cart, create, enter, login, refused, status, stored};
+use crate::attacks::tokens::without_login_id;
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::stripe::Action;
+use serde_json::json;
+use shared::model::{InternalId, Login, UserId};
+use shared::store::codec::key_attributes;
+use shared::store::keys::{self, Key};
+use tests::{Call, NOW, TestStore};
+
+const CARD: &str = "GLOW-7QXM-2K4D";
+const MASKED: &str = "****2k4d";
+const ENTER_AGAIN: &str = "Please enter your gift card ****2k4d again before you pay. It was entered by another login.";
+
+/// Two logins by the same name.
+async fn two_logins(store: &TestStore) -> [String; 2] {
+    [login(store, "Buyer").await, login(store, "bUYER").await]
+}
+
+fn user_of(store: &TestStore, token: &str) -> UserId {
+    store.keys.verify(token, NOW).unwrap().user
+}
+
+/// A name login's cart with a gift card on it that does not pay all of it.
+async fn with_card(store: &TestStore, token: &str) {
+    add(store, token, 302, 50).await;
+    let (success, message) = enter(store, token, CARD).await;
+    assert!(success, "{message}");
+}
+
+async fn remove(store: &TestStore, key: &Key, attribute: &str) {
+    let update = store.db.client().update_item().table_name(store.db.table()).set_key(Some(key_attributes(key)));
+    update.update_expression("REMOVE #a").expression_attribute_names("#a", attribute).send().await.unwrap();
+}
+
+/// Writes the cart's gift card as it was stored when a cart had a single code.
+async fn store_card_as_before(store: &TestStore, user: UserId) {
+    let key = keys::cart(user);
+    let row = store.db.get(&key, true).await.unwrap().unwrap();
+    let mut code = row["gift_card"].as_m().unwrap().clone();
+    code.remove("login");
+    code.insert("kind".to_owned(), AttributeValue::S("gift".to_owned()));
+    let update = store.db.client().update_item().table_name(store.db.table()).set_key(Some(key_attributes(&key)));
+    let update = update.update_expression("SET code = :code REMOVE gift_card");
+    update.expression_attribute_values(":code", AttributeValue::M(code)).send().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_gift_card_pays_only_for_the_login_that_entered_it() {
+    let store = TestStore::open().await;
+    let [owner, thief] = two_logins(&store).await;
+    with_card(&store, &owner).await;
+    assert_eq!(cart(&store, &owner).await["gift_code"], CARD.to_lowercase());
+    assert_eq!(cart(&store, &thief).await["gift_code"], MASKED);
+    // For whatever the thief puts into the cart, or leaves of it.
+    for (path, body) in [("/cart/add/302", json!({ "count": 1 })), ("/cart/reload/1", json!({ "count": 1 }))] {
+        assert_eq!(call(&store, &thief, path, &body).await.status, 200);
+        assert_eq!(refused(&store, &thief, &json!({})).await, ENTER_AGAIN);
+    }
+    let (success, message) = enter(&store, &thief, MASKED).await;
+    assert!(!success && message == "This code does not exist.", "{message}");
+    assert!(store.payments.sessions().is_empty(), "nothing was begun");
+    let begun = create(&store, &owner).await;
+    assert!(stored(&store, &begun.order).await.effects.gift_card.is_some());
+}
+
+#[tokio::test]
+async fn entering_a_card_again_makes_it_that_logins_own() {
+    let store = TestStore::open().await;
+    let [first, second] = two_logins(&store).await;
+    with_card(&store, &first).await;
+    store.calls.clear();
+    assert_eq!(enter(&store, &second, CARD).await, (true, "The gift card was applied.".to_owned()));
+    assert_eq!(store.calls.writes(), 1);
+    assert_eq!(enter(&store, &second, CARD).await, (true, "This code is on your cart already.".to_owned()));
+    assert_eq!(store.calls.writes(), 1);
+    assert_eq!(cart(&store, &first).await["gift_code"], MASKED);
+    assert_eq!(refused(&store, &first, &json!({})).await, ENTER_AGAIN);
+    create(&store, &second).await;
+}
+
+#[tokio::test]
+async fn a_short_card_is_masked_whole() {
+    let store = TestStore::open().await;
+    let card = json!({ "kind": "gift", "id": 901, "code": "elevenchars", "active": true, "balance": 100 });
+    let item =
+        shared::store::codec::encode_live(&keys::code(&shared::model::CodeText::parse("elevenchars").unwrap()), &card);
+    crate::support::put(&store, item.unwrap()).await;
+    let [owner, thief] = two_logins(&store).await;
+    add(&store, &owner, 302, 1).await;
+    assert!(enter(&store, &owner, "elevenchars").await.0);
+    assert_eq!(cart(&store, &thief).await["gift_code"], "****");
+}
+
+#[tokio::test]
+async fn a_checkout_is_given_to_the_login_that_began_it_and_another_begins_its_own() {
+    let store = TestStore::open().await;
+    let [owner, thief] = two_logins(&store).await;
+    add(&store, &owner, 302, 1).await;
+    let begun = create(&store, &owner).await;
+    assert_eq!(create(&store, &owner).await.session, begun.session, "the same login has the same checkout");
+    let other = create(&store, &thief).await;
+    assert_ne!((&other.order, &other.session), (&begun.order, &begun.session));
+    store.payments.act(&begun.session, &Action::Pay).unwrap_err();
+    assert_eq!(status(&store, &owner, &begun).await.1, "CANCELLED");
+    let sid = |token: &str| store.keys.verify(token, NOW).unwrap().login();
+    assert_eq!(stored(&store, &begun.order).await.effects.login, sid(&owner));
+    assert_eq!(stored(&store, &other.order).await.effects.login, sid(&thief));
+    // And back: what the thief began is not the owner's either.
+    let again = create(&store, &owner).await;
+    store.payments.act(&other.session, &Action::Pay).unwrap_err();
+    act(&store, &again, &Action::Pay).await;
+    assert_eq!(status(&store, &owner, &again).await.1, "PAID");
+}
+
+#[tokio::test]
+async fn a_checkout_that_is_paid_is_not_begun_again_by_another_login() {
+    let store = TestStore::open().await;
+    let [owner, other] = two_logins(&store).await;
+    add(&store, &owner, 302, 1).await;
+    let begun = create(&store, &owner).await;
+    // The notice has not come yet.
+    store.payments.act(&begun.session, &Action::Pay).unwrap();
+    let reply = call(&store, &other, "/payments/create", &agreed()).await;
+    assert!(!reply.text.contains(&begun.session) && reply.text.contains(&begun.order), "{}", reply.text);
+    assert_eq!(stored(&store, &begun.order).await.order.status.as_str(), "PAID");
+    assert_eq!(store.payments.sessions().len(), 1);
+}
+
+#[tokio::test]
+async fn no_response_repeats_the_card_the_session_or_its_url_to_another_login() {
+    let store = TestStore::open().await;
+    let [owner, thief] = two_logins(&store).await;
+    with_card(&store, &owner).await;
+    let Begun { order, session } = create(&store, &owner).await;
+    let url = stored(&store, &order).await.effects.provider.unwrap().url.unwrap();
+    let secrets = [CARD.to_lowercase(), session, url, owner.clone(), "player@example.com".to_owned()];
+    let mut calls: Vec<Call> = Vec::new();
+    for endpoint in tests::endpoints() {
+        let (method, path) = endpoint.route.split_once(' ').unwrap();
+        let path = path.replace("{id}", "302").replace("{cid}", "1").replace("{url}", "companions");
+        let call = if method == "GET" { Call::get(&path) } else { Call::post(&path) };
+        let body = json!({
+            "url": "about", "coupon": MASKED, "ref_code": "x", "order_id": order, "checkout_id": "cs_x", "count": 1,
+            "username": "Buyer", "var_id": 1, "var_value": "x", "server_id": 1, "price": 1,
+        });
+        calls.push(if method == "GET" { call } else { call.json(&body) });
+    }
+    // Removing the card and the lines comes last, and a checkout before and after it.
+    calls.push(Call::post("/payments/create").json(&agreed()));
+    calls.sort_by_key(|call| format!("{call:?}").contains("remove"));
+    calls.push(Call::post("/payments/create").json(&agreed()));
+    for call in calls {
+        let reply = store.send(call.clone().token(&thief)).await;
+        for secret in &secrets {
+            assert!(!reply.text.to_lowercase().contains(&secret.to_lowercase()), "{call:?}: {}", reply.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn logins_that_prove_something_count_as_one() {
+    let store = TestStore::open().await;
+    let [by_name, _] = two_logins(&store).await;
+    let user = user_of(&store, &by_name);
+    let [one, other] = [store.token_of(user), store.token_of(user)];
+    with_card(&store, &one).await;
+    assert_eq!(cart(&store, &other).await["gift_code"], CARD.to_lowercase());
+    assert_eq!(cart(&store, &by_name).await["gift_code"], MASKED);
+    let begun = create(&store, &one).await;
+    assert_eq!(create(&store, &other).await.session, begun.session);
+    assert_eq!(stored(&store, &begun.order).await.effects.login, Some(Login::Proven));
+    assert_eq!(refused(&store, &by_name, &json!({})).await, ENTER_AGAIN);
+    // What a login by name entered is on the account, whose owner may use it; the checkout is of the one that began it.
+    assert!(enter(&store, &by_name, CARD).await.0);
+    let begun = create(&store, &by_name).await;
+    assert_eq!(cart(&store, &one).await["gift_code"], CARD.to_lowercase());
+    let own = create(&store, &one).await;
+    assert_ne!(own.session, begun.session);
+    assert!(stored(&store, &own.order).await.effects.gift_card.is_some());
+}
+
+#[tokio::test]
+async fn what_was_stored_without_a_login_is_of_no_login_by_name() {
+    let store = TestStore::open().await;
+    let [by_name, _] = two_logins(&store).await;
+    let user = user_of(&store, &by_name);
+    for card in [true, false] {
+        let proven = store.token_of(user);
+        if card {
+            with_card(&store, &by_name).await;
+        }
+        let old = create(&store, &by_name).await;
+        remove(&store, &keys::order(&InternalId::new(&old.order)), "login").await;
+        if card {
+            store_card_as_before(&store, user).await;
+            assert_eq!(cart(&store, &by_name).await["gift_code"], MASKED);
+            assert_eq!(cart(&store, &proven).await["gift_code"], CARD.to_lowercase());
+        }
+        assert_eq!(create(&store, &proven).await.session, old.session);
+        if card {
+            assert_eq!(refused(&store, &by_name, &json!({})).await, ENTER_AGAIN);
+            assert_eq!(enter(&store, &by_name, CARD).await, (true, "The gift card was applied.".to_owned()));
+            assert_eq!(cart(&store, &by_name).await["gift_code"], CARD.to_lowercase());
+        }
+        let own = create(&store, &by_name).await;
+        assert_ne!(own.session, old.session);
+        store.payments.act(&old.session, &Action::Pay).unwrap_err();
+        let removed = call(&store, &by_name, "/cart/removeGiftcard", &json!({})).await;
+        assert_eq!(removed.data()["success"], card);
+    }
+}
+
+#[tokio::test]
+async fn a_login_by_name_without_an_id_must_log_in_again_before_it_enters_a_card_or_pays() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    let old = without_login_id(user_of(&store, &token).get());
+    with_card(&store, &token).await;
+    assert_eq!(cart(&store, &old).await["gift_code"], MASKED);
+    let before = store.db.get(&keys::cart(user_of(&store, &token)), true).await.unwrap();
+    let again = (false, "Please log in again before you enter a gift card.".to_owned());
+    assert_eq!(enter(&store, &old, CARD).await, again);
+    assert_eq!(refused(&store, &old, &json!({})).await, "Please log in again before you pay.");
+    assert_eq!(store.db.get(&keys::cart(user_of(&store, &token)), true).await.unwrap(), before);
+    assert!(store.payments.sessions().is_empty());
+    // Everything else goes on.
+    assert!(enter(&store, &old, "HEARTH10").await.0);
+    add(&store, &old, 302, 1).await;
+    assert_eq!(call(&store, &old, "/cart/removeGiftcard", &json!({})).await.data()["success"], true);
+    assert_eq!(refused(&store, &old, &json!({})).await, "Please log in again before you pay.");
+}

@@ -1,0 +1,120 @@
+//! Open checkouts of an address with limited items: at most ten, of those begun within the time of a hold (rules.md,
+//! "Checkout").
+
+use super::support::{Begun, act, add, agreed, call, create, login};
+use local::stripe::Action;
+use serde_json::{Value, json};
+use shared::model::ItemId;
+use shared::store::keys;
+use std::time::Duration;
+use tests::{Call, Reply, TestStore};
+
+/// An item with a global limit, and one without.
+const LIMITED: u64 = 211;
+const PLAIN: u64 = 302;
+/// An address may call payments/create ten times in this time.
+const ATTEMPTS: Duration = Duration::from_mins(10);
+const TOO_MANY: &str = "Too many payments of limited items are open at your address. Finish one, or try again later.";
+
+async fn buyer(store: &TestStore, name: &str, item: u64) -> String {
+    let token = login(store, name).await;
+    add(store, &token, item, 1).await;
+    token
+}
+
+/// Ten open checkouts with a limited item, begun by buyers of one address at about the same time.
+async fn ten(store: &TestStore) -> Vec<Begun> {
+    let mut open = Vec::new();
+    for n in 0..10 {
+        let token = buyer(store, &format!("Buyer{n}"), LIMITED).await;
+        open.push(create(store, &token).await);
+    }
+    open
+}
+
+async fn asks(store: &TestStore, token: &str) -> Reply {
+    store.send(Call::post("/payments/create").token(token).json(&agreed())).await
+}
+
+fn refused(reply: &Reply) -> Value {
+    let data = reply.data();
+    assert_eq!((reply.status.as_u16(), &data["success"]), (200, &json!(false)), "{data}");
+    data["message"].clone()
+}
+
+#[tokio::test]
+async fn the_eleventh_of_an_address_is_refused_until_one_is_paid() {
+    let store = TestStore::open().await;
+    let open = ten(&store).await;
+    store.clock.advance(ATTEMPTS);
+    let token = buyer(&store, "Eleventh", LIMITED).await;
+    let reply = asks(&store, &token).await;
+    assert_eq!(refused(&reply), TOO_MANY);
+    assert_eq!(reply.header("retry-after"), (25 * 60).to_string());
+    // Another item, and another address.
+    let plain = buyer(&store, "Plain", PLAIN).await;
+    create(&store, &plain).await;
+    let far = buyer(&store, "Far", LIMITED).await;
+    let elsewhere = Call::post("/payments/create").token(&far).json(&agreed()).from_ip("198.51.100.9");
+    assert_eq!(store.send(elsewhere).await.data()["success"], true);
+    act(&store, &open[3], &Action::Pay).await;
+    create(&store, &token).await;
+    let twelfth = buyer(&store, "Twelfth", LIMITED).await;
+    assert_eq!(refused(&asks(&store, &twelfth).await), TOO_MANY);
+    // One that has ended otherwise is not open either.
+    act(&store, &open[4], &Action::Expire).await;
+    create(&store, &twelfth).await;
+}
+
+#[tokio::test]
+async fn a_checkout_counts_for_the_time_of_a_hold() {
+    let store = TestStore::open().await;
+    ten(&store).await;
+    store.clock.advance(Duration::from_secs(35 * 60 - 1));
+    let token = buyer(&store, "Eleventh", LIMITED).await;
+    let reply = asks(&store, &token).await;
+    assert_eq!((refused(&reply), reply.header("retry-after")), (json!(TOO_MANY), "1"));
+    store.clock.advance(Duration::from_secs(1));
+    create(&store, &token).await;
+}
+
+#[tokio::test]
+async fn a_buyer_who_changes_the_cart_has_one_place() {
+    let store = TestStore::open().await;
+    let token = buyer(&store, "Buyer", LIMITED).await;
+    for n in 0..14 {
+        if n % 7 == 6 {
+            store.clock.advance(ATTEMPTS);
+        }
+        create(&store, &token).await;
+        add(&store, &token, PLAIN, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_checkout_holds_nothing() {
+    let store = TestStore::open().await;
+    ten(&store).await;
+    store.clock.advance(ATTEMPTS);
+    let sold = async || {
+        let row = store.db.get(&keys::count(ItemId::new(LIMITED)), true).await.unwrap().unwrap();
+        (row["sold"].clone(), row.contains_key("taking"))
+    };
+    let before = sold().await;
+    let token = buyer(&store, "Eleventh", LIMITED).await;
+    refused(&asks(&store, &token).await);
+    assert_eq!(sold().await, before);
+    let cart = call(&store, &token, "/cart/get", &json!({})).await.data();
+    assert_eq!(cart["cart"]["checkout"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_cart_with_a_limited_item_is_offered_no_delayed_methods() {
+    let mut store = TestStore::open().await;
+    store.delay_payments().await;
+    for (name, item, is_offered) in [("One", LIMITED, false), ("Two", PLAIN, true)] {
+        let token = buyer(&store, name, item).await;
+        let begun = create(&store, &token).await;
+        assert_eq!(store.payments.act(&begun.session, &Action::PayDelayed).is_ok(), is_offered, "{item}");
+    }
+}

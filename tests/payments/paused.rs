@@ -1,0 +1,63 @@
+//! No checkout begins while the parameter Payments is false, or the provider's account is drained; what is open is settled.
+
+use super::support::{act, add, agreed, begin, call, login, status};
+use crate::support::STALE;
+use local::stripe::{ACCOUNT, Action};
+use serde_json::{Value, json};
+use shared::model::{Drained, ProviderAccount};
+use shared::store::published::set_drained;
+use std::time::Duration;
+use tests::TestStore;
+
+/// What a buyer with something in the cart is told, and the methods that are listed.
+async fn told(store: &TestStore, name: &str) -> (Value, Value) {
+    let token = login(store, name).await;
+    add(store, &token, 302, 1).await;
+    let methods = call(store, &token, "/payments/get", &json!({})).await.data();
+    let reply = call(store, &token, "/payments/create", &agreed()).await.data();
+    (reply["message"].clone(), methods)
+}
+
+fn paused() -> (Value, Value) {
+    (json!("This payment method is not available."), json!([]))
+}
+
+#[tokio::test]
+async fn without_payments_open_orders_are_still_settled_by_webhook_and_sweep() {
+    let mut store = TestStore::open().await;
+    let (token, begun) = begin(&store).await;
+    let other = login(&store, "Other").await;
+    add(&store, &other, 302, 1).await;
+    let left = super::support::create(&store, &other).await;
+    store.set_parameters(&[("Payments", "false")]);
+    assert_eq!(told(&store, "Late").await, paused());
+    act(&store, &begun, &Action::Pay).await;
+    assert_eq!(status(&store, &token, &begun).await.1, "PAID");
+    store.clock.advance(Duration::from_mins(40));
+    let sweep = serde_json::from_str(include_str!("../../infra/local/src/sweep.json")).unwrap();
+    assert_eq!(store.invoke("payments", &sweep).await.status, 200);
+    assert_eq!(status(&store, &other, &left).await.1, "CANCELLED");
+}
+
+#[tokio::test]
+async fn in_a_drained_account_no_checkout_begins_and_in_another_one_does() {
+    let store = TestStore::open().await;
+    let (token, begun) = begin(&store).await;
+    for (id, live, is_paused) in [
+        (Some(ACCOUNT), false, true),
+        (None, false, true),
+        (Some(ACCOUNT), true, false),
+        (Some("acct_2"), false, false),
+    ] {
+        let account = ProviderAccount { id: id.map(str::to_owned), live };
+        assert!(set_drained(&store.db, Some(&Drained { account, since: 0 })).await.unwrap());
+        store.clock.advance(STALE);
+        let told = told(&store, &format!("B{}{live}", id.unwrap_or("none"))).await;
+        assert_eq!(told == paused(), is_paused, "{id:?} {live}: {told:?}");
+    }
+    act(&store, &begun, &Action::Pay).await;
+    assert_eq!(status(&store, &token, &begun).await.1, "PAID");
+    assert!(set_drained(&store.db, None).await.unwrap());
+    store.clock.advance(STALE);
+    assert_ne!(told(&store, "Later").await, paused());
+}
