@@ -146,6 +146,7 @@ async fn writes_of_the_cart_function_stay_within_their_budget() {
         row("acceptCoupon, unknown, the first of a window", |s| coupon(s, "Thornwick", "nothing"), 2, 2),
         row("acceptCoupon, unknown", |s| coupon(s, "Thornwick", "nothing"), 2, 2),
         row("acceptCoupon, replacing", |s| coupon(s, "Thornwick", "eighth"), 2, 2),
+        row("acceptCoupon, a gift card without a coupon", |s| coupon(s, "Burdock", "GLOW-7QXM-2K4D"), 2, 2),
         // It pays what the coupon on the cart leaves, and which coupon that is, the cart says.
         row("acceptCoupon, a gift card with a coupon", |s| coupon(s, "Thornwick", "GLOW-7QXM-2K4D"), 3, 3),
         row("removeReferral", |s| post("/cart/removeReferral", s, "Thornwick"), 2, 2),

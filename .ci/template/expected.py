@@ -84,9 +84,6 @@ SAME_NAME = ["FunctionLogs", "ApiLogs", "AlarmEmail", "SlowMilliseconds", "Concu
 ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "CartConflictsAlarm", "ConcurrencyAlarm", "FailedRefundsAlarm", "FunctionErrorsAlarm",
           "FunctionThrottlesAlarm", "OverdueOrdersAlarm", "PaidWithoutOrderAlarm", "PaymentDisputesAlarm",
           "PaymentReviewsAlarm", "ProviderErrorsAlarm", "ServerErrorsAlarm", "SlowAnswersAlarm", "SweepStoppedAlarm", "TableThrottlesAlarm"]
-# Those that exist only where buyers can pay.
-PAYMENT_ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "FailedRefundsAlarm", "OverdueOrdersAlarm", "PaidWithoutOrderAlarm",
-                  "PaymentDisputesAlarm", "PaymentReviewsAlarm", "ProviderErrorsAlarm", "SweepStoppedAlarm"]
 # Those that go off without data.
 BREACHING = ["SweepStoppedAlarm"]
 

@@ -101,6 +101,8 @@ ALL = [
             file="infra/monitoring.yaml"),
     Mistake("an alarm without data that goes off", "monitoring", r"TreatMissingData: notBreaching",
             "TreatMissingData: breaching", file="infra/monitoring.yaml"),
+    Mistake("an alarm only for some stacks", "monitoring", r"FailedRefundsAlarm:\n    Type: AWS::CloudWatch::Alarm\n",
+            "FailedRefundsAlarm:\n    Type: AWS::CloudWatch::Alarm\n    Condition: Mailed\n", file="infra/monitoring.yaml"),
     Mistake("a sweep that stops unseen", "monitoring", r"TreatMissingData: breaching", "TreatMissingData: notBreaching",
             file="infra/monitoring.yaml"),
     Mistake("an alarm that nothing explains", "monitoring", r"deployment.md, TableThrottles", "deployment.md, Throttles",

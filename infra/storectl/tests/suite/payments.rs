@@ -22,6 +22,7 @@ use std::convert::Infallible;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::Duration;
+use storectl::answer::Answer;
 use storectl::console::Console;
 use storectl::error::{Exit, Failure};
 use stripe::{ApiBase, Client, EventKind, SecretKey, WebhookEndpoint};
@@ -85,12 +86,17 @@ impl Paying {
 
     /// Runs a command whose questions the console answers; it must succeed.
     pub async fn answering(&self, console: &Console, arguments: &[&str]) -> Value {
+        self.answer(console, arguments).await.json().clone()
+    }
+
+    /// The same, with its text and its exit code.
+    pub async fn answer(&self, console: &Console, arguments: &[&str]) -> Answer {
         let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
         let answer = self.bench.run_before(console, &Self::line(arguments, &keys, &base)).await;
         let answer = answer.unwrap_or_else(|failure| panic!("{arguments:?}: {failure}"));
         let seen = format!("{}{}", answer.text(), answer.json());
         assert!(!seen.contains(KEY) && !seen.contains("whsec_"), "{seen}");
-        answer.json().clone()
+        answer
     }
 
     pub async fn fails(&self, arguments: &[&str]) -> Failure {
