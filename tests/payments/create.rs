@@ -1,7 +1,7 @@
 //! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
 
-use super::support::{act, add, agreed, begin, call, create, login, refused, status, stored};
-use crate::support::{STALE, item, republish};
+use super::support::{act, add, agreed, begin, call, cart, create, login, refused, status, stored};
+use crate::support::{STALE, fill_cart, item, republish};
 use local::stripe::Action;
 use publish::files::Decimal;
 use serde_json::{Value, json};
@@ -146,6 +146,22 @@ async fn what_is_shown_of_an_any_price_item_is_at_least_its_minimum_everywhere()
     assert_eq!([&cart["items"][0]["price"], &shown["price"], &shown["discount"]], [4.5, 4.5, 0.5]);
     let begun = create(&store, &token).await;
     assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 450);
+}
+
+/// What is sold costs what the cart shows, and what the cart shows unavailable is not sold.
+#[tokio::test]
+async fn a_step_is_sold_at_the_carts_price_and_only_if_it_can_be_bought() {
+    let store = TestStore::open().await;
+    let token = store.token("Thornwick");
+    fill_cart(&store, 1, &[103, 101, 104]).await;
+    for (line, name) in [(1, "Warden"), (2, "Squire")] {
+        let message = refused(&store, &token, &json!({})).await;
+        assert_eq!(message, format!("\"{name}\" cannot be bought now. Remove it from your cart."));
+        assert_eq!(call(&store, &token, &format!("/cart/remove/{line}"), &json!({})).await.status, 200);
+    }
+    assert_eq!(cart(&store, &token).await["price"], 25);
+    let begun = create(&store, &token).await;
+    assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 2_500);
 }
 
 #[tokio::test]
