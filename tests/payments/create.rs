@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use shared::model::{ChatId, InternalId, LoginKind, UserId};
 use shared::store::codec::encode_live;
 use shared::store::{keys, orders};
+use std::time::Duration;
 use tests::{NOW, TestStore};
 
 const PATH: &str = "/payments/create";
@@ -76,7 +77,7 @@ async fn the_provider_is_asked_at_most_every_ten_seconds() {
     }
     let looks = || store.payments.received().iter().filter(|call| call.route.starts_with("GET ")).count();
     assert_eq!(looks(), 1);
-    store.clock.advance(std::time::Duration::from_secs(11));
+    store.clock.advance(Duration::from_secs(11));
     status(&store, &token, &begun).await;
     assert_eq!(looks(), 2);
 }
@@ -201,16 +202,47 @@ async fn fields_of_a_wrong_type_are_named() {
     }
 }
 
+/// What is refused begins no checkout, and neither does asking again for the one that is open.
 #[tokio::test]
-async fn the_eleventh_attempt_of_an_address_is_refused_with_a_time() {
+async fn the_eleventh_checkout_of_an_address_is_refused_with_a_time() {
     let store = TestStore::open().await;
     let token = login(&store, "Buyer").await;
     for _ in 0..10 {
-        refused(&store, &token, &json!({})).await;
+        add(&store, &token, 302, 1).await;
+        refused(&store, &token, &json!({ "termsAndConditions": false })).await;
+        let begun = create(&store, &token).await;
+        assert_eq!(create(&store, &token).await.order, begun.order);
     }
+    add(&store, &token, 302, 1).await;
+    for (wait, seconds, when) in [(0, "600", "10 minutes"), (599, "1", "1 second")] {
+        store.clock.advance(Duration::from_secs(wait));
+        let reply = call(&store, &token, PATH, &agreed()).await;
+        assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (200, seconds));
+        assert_eq!(reply.data()["message"], format!("Too many attempts. Please try again in {when}."));
+    }
+    store.clock.advance(Duration::from_secs(1));
+    create(&store, &token).await;
+}
+
+#[tokio::test]
+async fn a_buyers_mistakes_are_no_checkouts_and_sixty_requests_are_the_most() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 301, 1).await;
+    let mistakes = [json!({}), json!({ "privacyPolicy": false }), json!({ "paymentMethod": "Barter" })];
+    for place in 0..58 {
+        let message = refused(&store, &token, &mistakes[place % 3]).await;
+        assert!(!message.starts_with("Too many"), "{place}: {message}");
+    }
+    call(&store, &token, "/cart/remove/1", &json!({})).await;
+    add(&store, &token, 302, 1).await;
+    let begun = create(&store, &token).await;
+    assert_eq!(create(&store, &token).await.order, begun.order);
     let reply = call(&store, &token, PATH, &agreed()).await;
-    assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (200, "600"));
-    assert_eq!(reply.data()["message"], "Too many attempts. Please try again later.");
+    assert_eq!(reply.data()["message"], "Too many attempts. Please try again in 10 minutes.");
+    assert_eq!(reply.header("retry-after"), "600");
+    store.clock.advance(Duration::from_mins(10));
+    assert_eq!(create(&store, &token).await.order, begun.order);
 }
 
 #[tokio::test]
