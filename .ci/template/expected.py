@@ -112,13 +112,14 @@ ACCESS = {
     ],
     "PaymentsFunction": [
         (READ, ["STORE", "CONTENT#*", "ITEM#*", "COUNT#*", "USER#*", "NAME#*", "BAN#*", "CHAT#*", "LEDGER#*", "CART#*",
-                "CODE#*", "USE#*", "REFERRAL#*", "ORDER#*", "OPEN", "PROVIDER#*", "STATS", "PATRONS", "MONTH#*"]),
+                "CODE#*", "USE#*", "REFERRAL#*", "ORDER#*", "OPEN", "PROVIDER#*", "STATS", "PATRONS", "MONTH#*",
+                "RATE#checkout#*"]),
         ([QUERY], ["OPEN", "PATRONS", "MONTH#*", "PAID"]),
         (["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"],
          ["COUNT#*", "USER#*", "NAME#*", "BAN#*", "CHAT#*", "LEDGER#*", "CART#*", "CODE#*", "USE#*", "ORDER#*", "OPEN",
-          "PROVIDER#*", "STATS", "PATRONS", "MONTH#*", "PAID"], "TransactWriteItems"),
+          "PROVIDER#*", "STATS", "PATRONS", "MONTH#*", "PAID", "RATE#checkout#*"], "TransactWriteItems"),
         (UPDATE, ["RATE#*", "not RATE#*#*"]),
-        (UPDATE, ["RATE#checkout#*", "RATE#hold#*", "SEQ#order", "SEQ#user", "COUNT#*"]),
+        (UPDATE, ["RATE#pay#*", "RATE#hold#*", "SEQ#order", "SEQ#user", "COUNT#*"]),
     ],
     "ContentFunction": [
         (["dynamodb:GetItem"], ["STORE", "CONTENT#*", "PAGE#*", "STATS"]),

@@ -7,7 +7,7 @@ use crate::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{
-    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, TOO_MANY_ATTEMPTS, WithAddress,
+    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, too_many_attempts,
 };
 use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
@@ -67,7 +67,7 @@ pub enum AcceptCouponReply {
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptCouponRefusal {
     /// The address has tried as many unknown codes as it may.
-    #[error("{TOO_MANY_ATTEMPTS}")]
+    #[error("{}", too_many_attempts(*retry_seconds))]
     TooManyAttempts {
         /// Seconds until the address may try again.
         retry_seconds: u64,

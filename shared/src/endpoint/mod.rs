@@ -18,7 +18,7 @@ pub use admission::Admission;
 pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Content, Description, OtherResponse, Schemas};
-pub use error::{Error, ErrorBody, Refusal, TOO_MANY_ATTEMPTS, failed};
+pub use error::{Error, ErrorBody, Refusal, failed, too_many_attempts};
 #[cfg(feature = "schema")]
 pub use input::RequestSchemas;
 pub use input::{

@@ -27,7 +27,7 @@
 //! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
 //! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
 //! | open checkouts of an address with limited items | `RATE#hold#address` | `RATE` | Update |
-//! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update |
+//! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update, also in transactions |
 //! | units of an item sold in total | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |

@@ -5,7 +5,8 @@
 use super::StoreError;
 use super::client::{Db, Rows};
 use super::codec::{Item, key_attributes};
-use super::keys::{self, Key, TTL};
+use super::keys::{self, Key, PK, TTL};
+use super::transaction::Write;
 use crate::random;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
@@ -79,6 +80,27 @@ pub async fn hit_after(
         return Ok(Hit::new(limit, true, &window, now));
     }
     request.hit(db, || ()).await
+}
+
+/// The write of a transaction that counts a request of an address together with what it begins. `read` is the address's window
+/// as it was read: the condition also fails if another request has opened one since, or if it has ended.
+#[must_use]
+pub fn count_in<G>(limit: RateLimit, address: &str, now: u64, read: Option<Window>) -> Write<G> {
+    let key = keys::rate(limit.kind, address);
+    if read.is_some_and(|window| window.end > now) {
+        let write = Write::update(key, "ADD hits :one").only_if("window_end > :now AND hits < :max");
+        return write.number(":one", 1).number(":now", now).number(":max", limit.requests);
+    }
+    let end = now.saturating_add(limit.seconds.saturating_mul(1_000));
+    let write = Write::update(key, format!("SET hits = :one, window_end = :end, {TTL} = :ttl"));
+    let write = write.only_if("attribute_not_exists(#pk) OR window_end <= :now").name("#pk", PK);
+    write.number(":one", 1).number(":end", end).number(":ttl", end / 1_000 + KEPT_SECONDS).number(":now", now)
+}
+
+/// Seconds until a window ends that did not let [`count_in`] count; `None` if it is not full, so that it has changed.
+#[must_use]
+pub fn full_in(old: Option<&Item>, limit: RateLimit, now: u64) -> Option<u64> {
+    window(old, &keys::rate(limit.kind, "")).ok()?.full(limit, now)
 }
 
 /// Takes the window of an address out of the rows, which were read by [`keys::rate`].

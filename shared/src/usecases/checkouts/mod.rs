@@ -6,6 +6,7 @@
 
 mod attempt;
 mod batch;
+mod begin_limit;
 mod compare;
 mod create;
 mod draft;
@@ -25,6 +26,7 @@ mod sweep;
 mod take;
 mod write;
 
+pub use begin_limit::CHECKOUTS;
 pub use compare::{Compared, Difference, compare, return_payment};
 pub use create::{Checkout, CreateError, Request, create};
 pub use follow_up::follow_up;

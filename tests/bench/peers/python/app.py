@@ -39,7 +39,7 @@ def handler(event, context):
     except Exception as error:
         return failed(event, error)
     if not hit.allowed:
-        message = "Too many attempts. Please try again later."
+        message = f"Too many attempts. Please try again in {hit.reset_seconds} seconds."
         answer = label(429, "error", message, {"retry-after": str(hit.reset_seconds)})
     answer["headers"] |= {
         "ratelimit-limit": str(store.LIMIT),

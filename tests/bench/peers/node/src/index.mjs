@@ -27,7 +27,7 @@ export async function handler(event) {
   const { allowed, remaining, resetSeconds } = counted.value;
   let answer;
   if (!allowed) {
-    answer = label(429, 'error', 'Too many attempts. Please try again later.', { 'retry-after': `${resetSeconds}` });
+    answer = label(429, 'error', `Too many attempts. Please try again in ${resetSeconds} seconds.`, { 'retry-after': `${resetSeconds}` });
   } else {
     answer = found.status === 'fulfilled' ? found.value : failed(event, found.reason);
   }

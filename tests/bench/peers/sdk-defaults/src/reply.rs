@@ -89,8 +89,8 @@ pub fn not_found() -> Reply {
 }
 
 pub fn too_many_attempts(reset_seconds: u64) -> Reply {
-    let message = "Too many attempts. Please try again later.";
-    let mut response = label(StatusCode::TOO_MANY_REQUESTS, "error", message)?;
+    let message = format!("Too many attempts. Please try again in {reset_seconds} seconds.");
+    let mut response = label(StatusCode::TOO_MANY_REQUESTS, "error", &message)?;
     response.headers_mut().insert(RETRY_AFTER, reset_seconds.into());
     Ok(response)
 }
