@@ -61,6 +61,9 @@ const CART: &[Row] = &[
     ("cart/add.gift", 200, "/cid", "9"),
     ("cart/add.refused", 422, "/message", "~not on sale"),
     ("cart/add.wrong_count", 400, "/message", "~The count field"),
+    ("cart/capture_referral", 200, "/attribution_applied", "true"),
+    ("cart/capture_referral.unknown", 200, "/success", "false"),
+    ("cart/capture_referral.without_token", 200, "/attribution_applied", "false"),
     ("cart/change_price", 200, "/success", "true"),
     ("cart/change_price.below_minimum", 422, "/message", "~minimum"),
     ("cart/change_price.too_fine", 400, "/message", "~The price field"),
@@ -68,6 +71,10 @@ const CART: &[Row] = &[
     ("cart/get.empty", 200, "/items", "[]"),
     ("cart/get.unauthorized", 401, "/status", "false"),
     ("cart/get.unavailable_lines", 200, "/items/0/is_unavailable", "true"),
+    ("cart/get_gift", 200, "/end_balance", "50"),
+    ("cart/get_gift.ended", 200, "/message", "~not valid"),
+    ("cart/get_gift.no_balance", 200, "/message", "~nothing left"),
+    ("cart/get_gift.unknown", 200, "/message", "~does not exist"),
     ("cart/get_promoted", 200, "/0/id", "404"),
     ("cart/get_select_servers", 200, "/401/0/server_name", "\"Hearth\""),
     ("cart/get_select_servers.empty", 200, "", "{}"),
@@ -101,6 +108,8 @@ const CATALOG: &[Row] = &[
     ("catalog/get_category.subcategory", 200, "/category/url", "\"/ranks/guild\""),
     ("catalog/get_category.unknown", 404, "/message", "~does not exist"),
     ("catalog/get_item", 200, "/id", "103"),
+    ("catalog/get_profile", 200, "/username", "\"Thornwick\""),
+    ("catalog/get_profile.banned", 404, "/message", "~does not exist"),
     ("catalog/get_featured_deals", 200, "/0/in_cart", "false"),
     ("catalog/get_featured_deals.logged_in", 200, "/0/in_cart", "false"),
     ("catalog/list_categories", 200, "/0/url", "\"/ranks\""),
@@ -109,6 +118,7 @@ const CATALOG: &[Row] = &[
 ];
 
 const CONTENT: &[Row] = &[
+    ("content/get_announcement", 200, "/is_index", "1"),
     ("content/get_page", 200, "/page/title", "\"About Emberfall\""),
     ("content/get_page.guest_refused", 401, "/status", "false"),
     ("content/get_page.not_found", 200, "", r#"{"success":false,"page":null}"#),

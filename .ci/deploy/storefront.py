@@ -46,6 +46,12 @@ ENDPOINTS = [
                                           "server", "goals", "top", "recentDonators", "chat_url", "is_ref", "chat_sync",
                                           "socials", "system_currency", "currencies", "languages", "system_language"}),
     ("GET", "/patrons/get", None, None, {"success", "currency_code", "description", "top_patrons", "patrons"}),
+    ("GET", "/announcement/get", None, None, {"id", "title", "content", "button_name", "button_url", "created_at",
+                                              "updated_at", "is_index"}),
+    ("GET", "/profile/Deploy_Tester", None, None, {"username", "uuid", "created", "items", "money_spent", "status"}),
+    # The store has no gift cards: it is counted as an unknown code.
+    ("POST", "/cart/getGift", {"gift": "no-such-card"}, None, {"status", "message"}),
+    ("POST", "/capture-referral", {"ref": "lantern"}, None, {"success", "attribution_applied", "message"}),
 ]
 # Refused without a token, with a forged one, and (all but the first, which reads no user) with a revoked one.
 PROTECTED = ["/pages/get", "/cart/acceptCoupon", "/cart/setReferral", "/cart/removeReferral", "/cart/get",
@@ -122,7 +128,7 @@ class Storefront:
         self.chat_callback()
         seen.add("GET /auth/chat/callback")
         seen |= self.no_payments()
-        expect_equal("the number of endpoints that responded", len(seen), 32)
+        expect_equal("the number of endpoints that responded", len(seen), 36)
         cart = self.call("POST", "/cart/get", token=self.tokens["buyer"]).json()
         expect_equal("the code on the cart", cart["cart"]["coupon_code"].lower(), "welcome10")
         expect(cart["cart"]["coupon_sum"] > 0 and cart["items"], "the coupon takes nothing off")

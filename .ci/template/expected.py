@@ -104,6 +104,7 @@ UPDATE = ["dynamodb:UpdateItem"]
 ACCESS = {
     "CatalogFunction": [
         ([*READ, QUERY], ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CART#*"]),
+        (READ, ["CONTENT#*", "NAME#*", "USER#*", "LEDGER#*", "PATRONS"]),
     ],
     "CartFunction": [
         (READ, ["STORE", "CATALOG#*", "ITEM#*", "COUNT#*", "USER#*", "LEDGER#*", "CODE#*", "USE#*", "REFERRAL#*",

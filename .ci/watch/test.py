@@ -71,6 +71,10 @@ CALLS = [
     ("POST", "/cart/remove/1", None, True),
     ("POST", "/cart/removeCoupon", None, True),
     ("POST", "/cart/removeGiftcard", None, True),
+    ("POST", "/cart/getGift", {"gift": "GLOW-7QXM-2K4D"}, False),
+    ("POST", "/capture-referral", {"ref": "lantern"}, False),
+    ("GET", "/profile/Thornwick", None, False),
+    ("GET", "/announcement/get", None, False),
 ]
 
 
@@ -125,7 +129,7 @@ def template_routes():
 
 
 def called_routes():
-    parameters = {r"^(/categories/get)/.*": r"\1/{url+}", r"^(/items/get)/.*": r"\1/{id}", r"^(/cart/add)/.*": r"\1/{id}",
+    parameters = {r"^(/categories/get)/.*": r"\1/{url+}", r"^(/profile)/.*": r"\1/{name}", r"^(/items/get)/.*": r"\1/{id}", r"^(/cart/add)/.*": r"\1/{id}",
                   r"^(/cart/(?:remove|reload|setVariable|setSelectedServer|changePrice))/.*": r"\1/{cid}"}
     routes = set()
     for method, path, _, _ in CALLS:

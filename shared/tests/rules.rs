@@ -120,6 +120,7 @@ fn gift(balance: i64) -> GiftCard {
         starts_at: None,
         ends_at: None,
         balance: Money::from_minor(balance),
+        start_balance: None,
     }
 }
 

@@ -2,12 +2,10 @@
 //! also one that is refused. Counter, order and user are read concurrently.
 
 use crate::{DEADLINE, State};
-use jiff::Timestamp;
-use jiff::tz::Offset;
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Limited, RoundTrips};
 use shared::http::body;
-use shared::http::wire::{CurrencyFormat, Decimal};
+use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, UserId};
 use shared::rules::visibility::{OrderVisibility, visibility_of};
 use shared::store::limiter::RateLimit;
@@ -203,7 +201,7 @@ fn shown(order: &Order, wire: CurrencyFormat, after_checkout: bool) -> StatusRep
         currency: &order.currency,
         status: order.status,
         gateway: &order.gateway,
-        created_at: created_at(order.created_at),
+        created_at: wire::date_and_time(order.created_at),
     };
     let message = match order.status {
         OrderStatus::Pending => "The payment is pending.",
@@ -220,10 +218,4 @@ fn shown(order: &Order, wire: CurrencyFormat, after_checkout: bool) -> StatusRep
         }
         _ => StatusReply::Success { message, order_data },
     }
-}
-
-/// `YYYY-MM-DD HH:MM:SS` in UTC (api.md, "POST /payments/checkStatus").
-fn created_at(seconds: i64) -> String {
-    let at = Offset::UTC.to_datetime(Timestamp::from_second(seconds).unwrap_or_default());
-    format!("{} {}", at.date(), at.time())
 }

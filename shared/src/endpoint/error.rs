@@ -92,6 +92,8 @@ pub enum ErrorBody {
     SuccessError,
     /// `{status: "error", message}`, also for a refused token
     Status,
+    /// `{status: false, message}`
+    StatusFlag,
 }
 
 /// A body with an outcome label.
@@ -128,6 +130,7 @@ impl ErrorBody {
             Self::Success => reply::json(status, &Outcome { success: false, message }),
             Self::SuccessError => reply::json(status, &Failure { success: false, error: message }),
             Self::Status => reply::json(status, &Label { status: "error", message }),
+            Self::StatusFlag => reply::json(status, &reply::Refused { status: false, message }),
         }
     }
 }

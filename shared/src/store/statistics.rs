@@ -1,7 +1,7 @@
 //! The statistics of paid orders: goals, donators and patrons, and the rows from which the lists are made again.
 
 use super::StoreError;
-use super::client::Db;
+use super::client::{Db, Rows};
 use super::codec::{Row, decode_live, encode_live};
 use super::keys::{self, Key, TTL};
 use super::transaction::Write;
@@ -36,6 +36,17 @@ pub async fn top_patrons(db: &Db) -> Result<TopPatrons, StoreError> {
     let key = keys::top_patrons();
     let item = db.get(&key, false).await?;
     item.map_or_else(|| Ok(TopPatrons::default()), |item| decode_live(&key, item))
+}
+
+/// Takes a user's all-time sum, in the store's currency, less refunds, out of the rows, which were read by
+/// [`keys::patron`]; zero for a user without a paid order.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if it does not decode.
+pub fn take_sum(rows: &mut Rows, user: UserId) -> Result<Money, StoreError> {
+    let key = keys::patron(user);
+    let donor: Option<Donor> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+    Ok(donor.map_or(Money::ZERO, |donor| donor.amount))
 }
 
 /// Reads the row of every patron, in no order. Not for requests: the cost grows with the number of patrons.
