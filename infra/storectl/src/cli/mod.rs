@@ -61,7 +61,7 @@ pub enum Command {
     /// Check, show what changes, ask, then publish.
     #[command(after_help = "Examples:\n  storectl publish my-store --local ./data\n  \
                             storectl publish my-store --stack storefront --dry-run\n  \
-                            storectl publish my-store --stack storefront --yes\n\n\
+                            storectl publish my-store --stack storefront --yes --label 'Summer sale'\n\n\
                             Readers see the old version whole until one write switches to the new one, and the new one \
                             whole after it. If another version is published after the changes were shown, nothing is \
                             switched: exit code 5, and the changes against that version.")]
@@ -69,7 +69,7 @@ pub enum Command {
     /// List the versions that are in the table, and what was active when, newest first.
     #[command(after_help = "Examples:\n  storectl versions --stack storefront")]
     Versions,
-    /// Activate an older version again; without a name, the one that was active before.
+    /// Show what changes, ask, then activate an older version again; without a name, the one that was active before.
     #[command(after_help = "Examples:\n  storectl rollback --stack storefront\n  \
                             storectl rollback 3f9a0c21d4e5b6a7c8d9 --stack storefront --yes")]
     Rollback(Rollback),
@@ -178,6 +178,12 @@ pub struct Publish {
     /// Allow removing more than a fifth of the active items.
     #[arg(long)]
     pub allow_removals: bool,
+    /// Allow changing a third of the prices, or more, by more than half; --yes is not enough.
+    #[arg(long)]
+    pub allow_price_changes: bool,
+    /// What you call this version, shown by `versions` and `rollback`.
+    #[arg(long, value_name = "TEXT", value_parser = short_text)]
+    pub label: Option<String>,
     /// How long a version stays after it was replaced, such as 1h or 2d; the last three stay longer.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = seconds)]
     pub grace: i64,
@@ -293,6 +299,14 @@ pub struct Doctor {
     /// Correct units sold, what users own and what patrons gave from the orders.
     #[arg(long)]
     pub repair: bool,
+}
+
+/// A short text on one line.
+fn short_text(text: &str) -> Result<String, &'static str> {
+    const LONGEST: usize = 200;
+    let text = text.trim();
+    let fits = (1..=LONGEST).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err("must be 1 to 200 characters on one line") }
 }
 
 /// Reads a duration such as `90s`, `6h`, `7d` or `1h 30m` as seconds: from one second to ten years, a day being 24

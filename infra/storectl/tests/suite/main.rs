@@ -36,4 +36,5 @@ mod payments_reconcile;
 mod payments_refunds;
 mod people;
 mod publishing;
+mod slips;
 mod upgrading;
