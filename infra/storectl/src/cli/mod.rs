@@ -1,9 +1,11 @@
 //! What can be typed. Every command says what it does, with examples.
 
+mod accounts;
 mod codes;
 mod orders;
 mod people;
 
+pub use accounts::{BanCommand, BanName, CreditUser, RenameUser, UnbanName};
 pub use codes::{
     AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
     PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
@@ -102,14 +104,16 @@ pub enum Command {
                             Where players log in by name (`auth_type: username`), the name can be entered again at once: \
                             `storectl ban` refuses it, for the player too.")]
     Revoke(OneUser),
-    /// Ban a name: it cannot log in, and every token of its account is refused.
-    #[command(after_help = "Examples:\n  storectl ban Grimble --stack storefront\n\n\
+    /// Ban a name: it cannot log in, and every token of its account is refused. Or list the bans.
+    #[command(after_help = "Examples:\n  storectl ban Grimble --reason 'chargeback of May 3' --stack storefront\n  \
+                            storectl ban list --stack storefront\n\n\
                             The name need not have an account yet, and case does not matter. `storectl unban` lifts the \
-                            ban; tokens from before it stay refused.")]
+                            ban; tokens from before it stay refused. \
+                            A player whose name is list: `storectl ban -- list`.")]
     Ban(BanName),
     /// Lift the ban of a name.
     #[command(after_help = "Examples:\n  storectl unban Grimble --stack storefront")]
-    Unban(BanName),
+    Unban(UnbanName),
     /// Close the storefront for maintenance, open it, or leave it to store.yaml.
     #[command(after_help = "Examples:\n  storectl maintenance on --stack storefront\n  \
                             storectl maintenance default --stack storefront\n\n\
@@ -243,14 +247,6 @@ pub struct Token {
     /// How long it is valid, such as 30m, 6h or 7d.
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = seconds)]
     pub ttl: i64,
-}
-
-/// `ban` and `unban`.
-#[derive(Debug, Clone, Args)]
-pub struct BanName {
-    /// The player's name.
-    #[arg(value_name = "NAME")]
-    pub name: String,
 }
 
 /// `chat`.

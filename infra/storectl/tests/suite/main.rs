@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
+mod accounts;
 mod bad_input;
 mod bans;
 mod bench;
