@@ -111,6 +111,10 @@ async fn run(options: &Options) -> Result<(), StartError> {
         shown_user: live.users.first().map(|user| user.username.clone()),
         revoked: revoked(&live, now),
     };
+    if let Some(dir) = &options.data {
+        let (endpoint, table) = (ready.dynamodb_endpoint.clone(), ready.table.clone());
+        data::Running { endpoint, table, payments: ready.payments.clone() }.leave(dir)?;
+    }
     // Signals are handled before the ready line is printed: its reader may stop the server at once.
     let stopped = stopped();
     announce(&ready, options.json);

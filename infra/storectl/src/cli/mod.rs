@@ -17,11 +17,15 @@ pub use people::{
 };
 
 use crate::target::TargetOptions;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use jiff::{Span, SpanRelativeTo};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-const EXIT_CODES: &str = "Exit codes:
+const AFTER_HELP: &str = "For developers:
+  openapi      Print the OpenAPI document of the API; touches no table
+
+Exit codes:
   0  done
   1  a local file cannot be read or written, or the command was interrupted
   2  the command line cannot be read
@@ -37,19 +41,58 @@ make something under a new random id cannot know of the first time: `gift add` w
 without --id.
 With --json standard output is one line of JSON, and so is standard error if something failed.";
 
+/// The end of a command's help, in which the options of the target are left out.
+const TARGET_HELP: &str = "The options that name the table, such as --stack and --local, are in `storectl --help`.";
+
 /// Runs a store: checks and publishes its files, issues tokens and codes, records orders, backs up the table.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "storectl", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(name = "storectl", version, after_help = AFTER_HELP, max_term_width = 110)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// The table to use.
-    #[command(flatten)]
-    pub target: TargetOptions,
     /// Print JSON for scripts; questions are then not asked (see --yes).
     #[arg(long, global = true)]
     pub json: bool,
+    /// The table to use.
+    #[command(flatten)]
+    pub target: TargetOptions,
+}
+
+impl Cli {
+    /// The command line with its help: the options of the target are listed once, in the help of `storectl` itself.
+    #[must_use]
+    pub fn documented() -> clap::Command {
+        let command = Self::command();
+        let targets = TargetOptions::augment_args(clap::Command::new(""));
+        let hidden: Vec<Arg> = targets.get_arguments().map(|option| option.clone().hide(true)).collect();
+        hide(command, &hidden)
+    }
+
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// [`clap::Error`] if it cannot be read, or asks for help.
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::documented();
+        let matches = command.try_get_matches_from_mut(line)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+/// Hides options in the help of all subcommands.
+fn hide(command: clap::Command, options: &[Arg]) -> clap::Command {
+    let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |inner| {
+            let inner = inner.args(options);
+            if inner.has_subcommands() {
+                return hide(inner, options);
+            }
+            let help = inner.get_after_help().map(ToString::to_string).unwrap_or_default();
+            inner.after_help(format!("{help}\n\n{TARGET_HELP}"))
+        })
+    })
 }
 
 /// Every command.
@@ -146,7 +189,7 @@ pub enum Command {
     #[command(subcommand)]
     Cart(CartCommand),
     /// Print the OpenAPI document of the API; touches no table.
-    #[command(after_help = "Examples:\n  storectl openapi > openapi.json")]
+    #[command(hide = true, after_help = "Examples:\n  storectl openapi > openapi.json")]
     Openapi,
     /// Check the deployment and the table: one line for each check, and what to do if it fails.
     #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
@@ -321,11 +364,41 @@ pub fn seconds(text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::documented().debug_assert();
+    }
+
+    /// The help of `storectl WORDS --help`.
+    fn help(words: &[&str]) -> String {
+        let line = [&["storectl"], words, &["--help"]].concat();
+        Cli::read(line.into_iter().map(OsString::from)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_target_is_described_once() {
+        let (all, heading) = (help(&[]), "Target (one of");
+        assert!(all.contains(heading) && all.contains("--endpoint-url") && all.contains("--json"), "{all}");
+        for words in [&["publish"][..], &["user"], &["user", "show"], &["order", "record"], &["ban", "list"]] {
+            let one = help(words);
+            assert!(!one.contains(heading) && !one.contains("--endpoint-url") && one.contains("--json"), "{one}");
+        }
+        assert!(help(&["user", "show"]).contains(TARGET_HELP));
+        let line = ["storectl", "user", "show", "7", "--table", "t", "--json"].map(OsString::from);
+        let read = Cli::read(line).unwrap();
+        assert_eq!((read.target.table.as_deref(), read.json), (Some("t"), true));
+        let line = ["storectl", "--local", "d", "user", "list"].map(OsString::from);
+        assert_eq!(Cli::read(line).unwrap().target.local, Some("d".into()));
+        let line = ["storectl", "user", "list", "--stack", "s", "--local", "d"].map(OsString::from);
+        Cli::read(line).unwrap_err();
+    }
+
+    #[test]
+    fn what_is_for_developers_is_under_a_heading_of_its_own() {
+        let all = help(&[]);
+        let (commands, developers) = all.split_once("For developers:\n").unwrap();
+        assert!(!commands.contains("openapi") && developers.trim_start().starts_with("openapi"), "{all}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod codes;
 mod currency;
 mod doctor;
 mod erasing;
+mod local_store;
 mod moving;
 mod openapi;
 mod operations;
