@@ -37,13 +37,15 @@ pub enum LoginRefusal {
     InGame,
     #[error("The store's owner has locked this account.")]
     Locked,
+    #[error("This name was changed. Please log in with the new one.")]
+    Renamed,
 }
 
 impl Refusal for LoginRefusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::Incorrect => StatusCode::BAD_REQUEST,
-            Self::Banned | Self::InGame | Self::Locked => StatusCode::FORBIDDEN,
+            Self::Banned | Self::InGame | Self::Locked | Self::Renamed => StatusCode::FORBIDDEN,
         }
     }
 
@@ -53,6 +55,7 @@ impl Refusal for LoginRefusal {
             ("The name is banned", Self::Banned),
             ("The store logs players in from within the game (`auth_type` is `ingame`)", Self::InGame),
             ("The tokens of the account are refused until a later time", Self::Locked),
+            ("The account with this name got another one in the last 30 days", Self::Renamed),
         ]
     }
 }
@@ -88,7 +91,8 @@ impl Endpoint for Login {
         if login.is_banned {
             return Err(Error::Refused(LoginRefusal::Banned));
         }
-        let row = match login.name {
+        let now = base.clock.seconds();
+        let row = match login.name.filter(|row| !row.is_free(now)) {
             Some(row) => row,
             None => {
                 admission.likely().await?;
@@ -97,6 +101,9 @@ impl Endpoint for Login {
                 made.ok_or(Error::Refused(LoginRefusal::Banned))?
             }
         };
+        if row.owner().is_none() {
+            return Err(Error::Refused(LoginRefusal::Renamed));
+        }
         let now = base.clock.seconds();
         let issued = row.next_issue(now);
         // Only files can date a revocation ahead: it is meant to refuse tokens until then.

@@ -1,6 +1,6 @@
 //! How one order changes the statistics: goals, the month's top, the recent donations.
 
-use crate::model::{Donations, Donor, Money, MonthSum, UserId};
+use crate::model::{Donations, Donor, Money, MonthSum, User, UserId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -67,6 +67,18 @@ pub fn forget(donations: &mut Donations, user: UserId) -> bool {
     donations.top.retain(|donor| donor.user != user);
     donations.recent.retain(|donation| donation.user != user);
     donations.top.len() + donations.recent.len() < shown
+}
+
+/// Shows a user's present name and image among the donators. Returns whether others were shown.
+pub fn rename(donations: &mut Donations, user: &User) -> bool {
+    let before = donations.clone();
+    for donor in donations.top.iter_mut().filter(|donor| donor.user == user.id) {
+        (donor.username, donor.avatar) = (user.username.clone(), user.avatar.clone());
+    }
+    for donation in donations.recent.iter_mut().filter(|donation| donation.user == user.id) {
+        (donation.username, donation.avatar) = (user.username.clone(), user.avatar.clone());
+    }
+    *donations != before
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod client;
 pub mod codec;
 pub mod codes;
 pub mod counters;
+pub mod credits;
 mod erased;
 mod error;
 pub mod items;

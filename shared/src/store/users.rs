@@ -79,3 +79,13 @@ pub fn balance(row: &Item) -> Option<Money> {
 pub fn return_spent<G>(user: UserId, amount: Money) -> Write<G> {
     Write::add(keys::user(user), BALANCE, amount.minor()).only_if_present()
 }
+
+/// The write that adds an amount to a user's balance in virtual currency, on the condition that the account exists and
+/// that its balance is at most `most` minor units before.
+#[must_use]
+pub fn credit_up_to<G>(user: UserId, amount: Money, most: i64) -> Write<G> {
+    Write::add(keys::user(user), BALANCE, amount.minor())
+        .only_if("attribute_exists(#pk) AND (attribute_not_exists(#added) OR #added <= :most)")
+        .name("#pk", keys::PK)
+        .number(":most", most)
+}

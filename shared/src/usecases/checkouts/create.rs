@@ -177,7 +177,7 @@ async fn begin<E>(
     let loaded = LoadedCart::load_with(sources, context, None, names.values().map(Recipient::key));
     let (loaded, number) = tokio::join!(loaded, next_number(sources.db));
     let mut loaded = loaded?;
-    let mut names = found(names, &mut loaded)?;
+    let mut names = found(names, &mut loaded, now)?;
     let lines = loaded.lines();
     let on_cart = loaded.codes(&lines, now);
     let is_refused = |code: Option<bool>| code == Some(false);
@@ -229,12 +229,12 @@ fn recipients(context: &CartContext) -> Recipients {
     names.map(|name| (name.key().to_string(), Recipient { name: name.clone(), user: None, ledger: None })).collect()
 }
 
-/// The recipients with their accounts.
-fn found(mut recipients: Recipients, loaded: &mut LoadedCart) -> Result<Recipients, StoreError> {
+/// The recipients with their accounts. A former name that is still held is that of its account.
+fn found(mut recipients: Recipients, loaded: &mut LoadedCart, now: i64) -> Result<Recipients, StoreError> {
     for recipient in recipients.values_mut() {
         let key = recipient.key();
         let row: Option<NameRow> = loaded.items.rows.take(&key).map(|row| row.live(&key)).transpose()?;
-        recipient.user = row.map(|row| row.user);
+        recipient.user = row.filter(|row| !row.is_free(now)).map(|row| row.user);
     }
     Ok(recipients)
 }

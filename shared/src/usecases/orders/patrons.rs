@@ -45,6 +45,19 @@ pub(super) async fn forget(db: &Db, user: UserId) -> Result<Option<Vec<Write>>, 
     Ok(Some([Write::delete(key)].into_iter().chain(top).collect()))
 }
 
+/// The writes that show a user's present name and image, if the user is a patron and others are shown.
+pub(super) async fn rename(db: &Db, user: &User) -> Result<Vec<Write>, StoreError> {
+    let key = keys::patron(user.id);
+    let Some(before) = read_live::<Donor>(db, &key).await? else { return Ok(Vec::new()) };
+    let changed = Donor::new(user, before.amount);
+    let mut writes: Vec<Write> = change_top(db, Patron::from(&changed)).await?.into_iter().collect();
+    if changed != before {
+        let item = encode_live(&key, &changed)?;
+        writes.push(Write::put(key, item));
+    }
+    Ok(writes)
+}
+
 /// Compiles the item again if it differs from the patrons' rows. Returns whether it did.
 ///
 /// # Errors
