@@ -129,7 +129,9 @@ pub fn events(function: &str, store: &TestStore) -> impl Strategy<Value = (Value
     let whole = prop_oneof![11 => Just(Changes::new()), 1 => mutate::changes()];
     let changed = (select(seeds).prop_flat_map(parts), address(), 0..3_u8, whole);
     let changed = changed.prop_map(move |((mut event, parts), address, way, whole)| {
-        parts.iter().for_each(|part| apply(&mut event, part));
+        for part in &parts {
+            apply(&mut event, part);
+        }
         if let Some(address) = address {
             event["requestContext"]["http"]["sourceIp"] = json!(address);
         }

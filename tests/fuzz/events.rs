@@ -52,30 +52,19 @@ fn of_function(name: &str) -> Vec<Endpoint> {
     endpoints().into_iter().filter(|endpoint| endpoint.function == name).collect()
 }
 
-#[test]
-fn events_of_auth() {
-    function("auth");
+macro_rules! functions {
+    ($($test:ident: $name:literal),+) => {
+        $(#[test]
+        fn $test() {
+            function($name);
+        })+
+    };
 }
 
-#[test]
-fn events_of_cart() {
-    function("cart");
-}
-
-#[test]
-fn events_of_catalog() {
-    function("catalog");
-}
-
-#[test]
-fn events_of_content() {
-    function("content");
-}
-
-#[test]
-fn events_of_payments() {
-    function("payments");
-}
+functions!(
+    events_of_auth: "auth", events_of_cart: "cart", events_of_catalog: "catalog", events_of_content: "content",
+    events_of_payments: "payments"
+);
 
 /// The rules for every response.
 fn check(endpoints: &[Endpoint], store: &TestStore, request: &Request, reply: &Reply) -> Outcome {

@@ -28,8 +28,8 @@ fn archives() {
     let way = (0..6_u8, mutate::edits());
     let inputs = (vec(mutate::json_text(Just(item)), 0..3), mutate::rarely(), way);
     tries("archive", 1, inputs, |(items, in_text, (way, in_bytes))| {
-        let mut text = json!({ "format": "storectl-backup 1", "taken_at": "2026-06-15T12:00:00Z" }).to_string() + "\n";
-        items.iter().for_each(|item| text += &format!("{item}\n"));
+        let head = json!({ "format": "storectl-backup 1", "taken_at": "2026-06-15T12:00:00Z" }).to_string();
+        let text = std::iter::once(head).chain(items.clone()).collect::<Vec<_>>().join("\n") + "\n";
         let end = json!({ "items": items.len(), "sha256": hex::encode(Sha256::digest(&text)) });
         let text = mutate::text(&format!("{text}{end}\n"), &in_text);
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
@@ -89,22 +89,22 @@ fn lines() -> impl Strategy<Value = Vec<(Index, Line)>> {
     vec((any::<Index>(), line), 1..3)
 }
 
-fn change(text: &str, changes: &[(Index, Line)]) -> String {
+fn change(text: &str, edits: &[(Index, Line)]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    for (at, change) in changes {
+    for (at, edit) in edits {
         let at = at.index(lines.len());
         let line = lines.remove(at);
         let (key, value) = line.split_once(": ").unwrap_or((&line, ""));
-        let changed = match change {
+        let new = match edit {
             Line::Remove => Vec::new(),
             Line::Double => vec![line.clone(), line],
             Line::Indent => vec![format!("  {line}")],
             Line::Outdent => vec![line.trim_start().to_owned()],
-            Line::Text(edits) => vec![mutate::text(&line, edits)],
-            Line::Value(edits) => vec![format!("{key}: {}", mutate::text(value, edits))],
+            Line::Text(text) => vec![mutate::text(&line, text)],
+            Line::Value(text) => vec![format!("{key}: {}", mutate::text(value, text))],
             Line::Put(token) => vec![format!("{key}: {token}")],
         };
-        lines.splice(at..at, changed);
+        lines.splice(at..at, new);
     }
     lines.join("\n")
 }
@@ -118,10 +118,14 @@ fn files_of_a_store() {
         fs::create_dir(dir.path().join(folder)).unwrap();
     }
     let every: Vec<&str> = FILES.into_iter().chain(CATEGORIES).collect();
-    tries("store-files", 1, (select(every), lines(), 0..20_u8, mutate::edits()), |(file, lines, way, edits)| {
-        CATEGORIES.iter().for_each(|file| _ = fs::remove_file(dir.path().join(file)));
-        FILES.iter().for_each(|file| fs::write(dir.path().join(file), sample(file)).unwrap());
-        let text = change(&sample(file), &lines).into_bytes();
+    tries("store-files", 1, (select(every), lines(), 0..20_u8, mutate::edits()), |(file, changes, way, edits)| {
+        for file in CATEGORIES {
+            _ = fs::remove_file(dir.path().join(file));
+        }
+        for file in FILES {
+            fs::write(dir.path().join(file), sample(file)).unwrap();
+        }
+        let text = change(&sample(file), &changes).into_bytes();
         let text = if way == 19 { mutate::bytes(&text, &edits) } else { text };
         fs::write(dir.path().join(file), text).unwrap();
         let files = match publish::read(dir.path()) {

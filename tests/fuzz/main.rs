@@ -5,6 +5,7 @@
 //! `PROPTEST_RNG_SEED` the seed of a run to repeat. An input that breaks a rule is made as short as possible and printed.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot continue has failed")]
+#![expect(clippy::print_stdout, reason = "the figures of a long run, with --nocapture")]
 
 mod event;
 mod events;

@@ -10,36 +10,9 @@ const WORDS: &str = "0 -0 -1 1 00 1e400 1e-400 0.1 9007199254740991 900719925474
     99999999999999999999999999 NaN null undefined true {} [] \" ' \\ \\u0000 \\ud800 💎 %00 %2e%2e %2F %25 % ../ .. . / // \
     \\..\\ ? # & ; , = : <script> </script> <!-- ${jndi:x} {{7*7}} USER#1 CART#1 ORDER#1 RATE#1 bearer none HS256 \
     application/json whsec_ t= v1= ::1 ::ffff:1.2.3.4 127.0.0.1 [ ] { } * W/ \"\" *a ~ 0x10 0o17 1_000 2026-06-15 on yes";
-/// And those that contain spaces, or are not to be seen.
-const OTHERS: [&str; 27] = [
-    "",
-    " ",
-    "\t",
-    "\r\n",
-    "\0",
-    "\u{feff}",
-    "\u{200b}",
-    "\u{202e}",
-    "\u{130}",
-    "\u{131}",
-    "\u{df}",
-    "\u{1e9e}",
-    "\u{212a}",
-    "\u{3a3}",
-    "\u{3c2}",
-    "e\u{301}",
-    "\u{ff11}",
-    "\u{ff21}",
-    "\u{661}",
-    "\u{10ffff}",
-    "Bearer ",
-    "- ",
-    "---\n",
-    "&a ",
-    "|\n",
-    "' OR 1=1--",
-    "!!str ",
-];
+/// And those that contain spaces or cannot be seen, apart by bars.
+const OTHERS: &str = "¦ ¦\t¦\r\n¦\0¦\u{feff}¦\u{200b}¦\u{202e}¦\u{130}¦\u{131}¦\u{df}¦\u{1e9e}¦\u{212a}¦\u{3a3}¦\u{3c2}¦e\u{301}\
+    ¦\u{ff11}¦\u{ff21}¦\u{661}¦\u{10ffff}¦Bearer ¦- ¦---\n¦&a ¦|\n¦' OR 1=1--¦!!str ";
 /// Keys that requests and responses have, and some that could reach an object's prototype.
 const KEYS: &str = "id url coupon ref_code order_id username count price value server_id variables S N M L pk sk headers \
     body __proto__ constructor a.b isBase64Encoded";
@@ -65,7 +38,7 @@ pub type Edits = Vec<(Index, Edit)>;
 
 /// A text that has broken parsers before.
 pub fn token() -> impl Strategy<Value = String> {
-    select(WORDS.split(' ').chain(OTHERS).map(str::to_owned).collect::<Vec<_>>())
+    select(WORDS.split(' ').chain(OTHERS.split('¦')).map(str::to_owned).collect::<Vec<_>>())
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -122,7 +95,9 @@ pub fn text(seed: &str, edits: &Edits) -> String {
 /// The bytes with their changes.
 pub fn bytes(seed: &[u8], edits: &Edits) -> Vec<u8> {
     let mut bytes = seed.to_vec();
-    edits.iter().for_each(|(at, edit)| apply(&mut bytes, *at, edit, |text| text.as_bytes().to_vec(), |byte| byte));
+    for (at, edit) in edits {
+        apply(&mut bytes, *at, edit, |text| text.as_bytes().to_vec(), |byte| byte);
+    }
     bytes
 }
 

@@ -24,7 +24,8 @@ BEFORE = "      - id: 303\n"
 
 
 class Stage:
-    """A local server on a free port whose table is a file. Every request may name its own address."""
+    """A local server on a free port. Every request may name its own address. The table is in a file, so that the memory is the
+    functions', or has a further item with a limit."""
 
     def __init__(self, server, item=None, units=None):
         self.folder = Path(tempfile.mkdtemp(prefix="load-"))
@@ -35,8 +36,10 @@ class Stage:
             text = file.read_text()
             assert BEFORE in text, f"{file} has no item 303 before which one can be added"
             file.write_text(text.replace(BEFORE, ITEM.format(id=item, units=units) + BEFORE))
-        command = [server, "--port", "0", "--json", "--quiet", "--data", self.folder / "data", "--store", store,
+        command = [server, "--port", "0", "--json", "--quiet", "--store", store,
                    "--parameter", "TrustedProxies=127.0.0.1/32"]
+        if not item:
+            command += ["--data", self.folder / "data"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         ready = self.process.stdout.readline()
         if not ready:
