@@ -24,8 +24,8 @@ BEFORE = "      - id: 303\n"
 
 
 class Stage:
-    """A local server on a free port. Every request may name its own address. The table is in a file, so that the memory is the
-    functions', or has a further item with a limit."""
+    """A local server on a free port, at which every request may name its own address. Its table is in a file; or in memory, with
+    a further item that has a limit."""
 
     def __init__(self, server, item=None, units=None):
         self.folder = Path(tempfile.mkdtemp(prefix="load-"))

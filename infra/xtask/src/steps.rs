@@ -57,7 +57,7 @@ pub const STEPS: &[Step] = &[
     // Needs the Python environment that .ci/run makes.
     Step {
         name: "load",
-        proves: "traffic at a fixed rate without an error and with flat memory; a flash sale sells exactly what there is",
+        proves: "traffic at a fixed rate without an error and with flat connections; a flash sale sells exactly what there is",
         quick: &[
             "cargo build --profile prove -p local",
             "target/venv-load/bin/python tests/load/load.py --server target/prove/local mixed --seconds 60",
