@@ -54,25 +54,28 @@ pub const STEPS: &[Step] = &[
         long: &["HISTORIES=100 cargo test -p tests --test histories"],
         figures: &[" histories of one buyer, ", " histories of many buyers, "],
     },
+    // Needs the Python environment that .ci/run makes.
     Step {
         name: "load",
-        proves: "traffic at a fixed rate without an error and with flat memory; a flash sale sells exactly what there is",
+        proves: "traffic at a fixed rate without an error and with flat connections; a flash sale sells exactly what there is",
         quick: &[
-            "cargo run --profile prove -p load -- mixed --seconds 20",
-            "cargo run --profile prove -p load -- flash-sale --buyers 500 --units 50 --seconds 5",
+            "cargo build --profile prove -p local",
+            "target/venv-load/bin/python tests/load/load.py --server target/prove/local mixed --seconds 60",
+            "target/venv-load/bin/python tests/load/load.py --server target/prove/local flash-sale --buyers 500 --units 50 --seconds 5",
         ],
         long: &[
-            "cargo run --profile prove -p load -- mixed --minutes 30",
-            "cargo run --profile prove -p load -- flash-sale --buyers 5000 --units 500 --seconds 60",
+            "cargo build --profile prove -p local",
+            "target/venv-load/bin/python tests/load/load.py --server target/prove/local mixed --minutes 30",
+            "target/venv-load/bin/python tests/load/load.py --server target/prove/local flash-sale --buyers 5000 --units 500 --seconds 60",
         ],
         figures: &["kept   ", "BROKEN "],
     },
     Step {
         name: "fuzz",
         proves: "no mutated event, token, body, webhook, file or row breaks a rule of what reads it",
-        quick: &["cargo run --profile prove -p fuzz -- --inputs 1000000 --seconds 2"],
-        long: &["cargo run --profile prove -p fuzz -- --inputs 1500000 --seconds 240"],
-        figures: &[" inputs"],
+        quick: &["PROPTEST_CASES=2000 cargo test --profile prove -p tests --test fuzz -- --nocapture"],
+        long: &["PROPTEST_CASES=50000 cargo test --profile prove -p tests --test fuzz -- --nocapture"],
+        figures: &[],
     },
     // Needs the Python environment that .ci/run makes.
     Step {
