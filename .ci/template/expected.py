@@ -85,8 +85,8 @@ ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "CartConflictsAlarm", "
           "FunctionThrottlesAlarm", "OverdueOrdersAlarm", "PaidWithoutOrderAlarm", "PaymentDisputesAlarm",
           "PaymentReviewsAlarm", "ProviderErrorsAlarm", "ServerErrorsAlarm", "SlowAnswersAlarm", "SweepStoppedAlarm", "TableThrottlesAlarm"]
 # Those that exist only where buyers can pay.
-PAYMENT_ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "FailedRefundsAlarm", "OverdueOrdersAlarm", "PaidWithoutOrderAlarm",
-                  "PaymentDisputesAlarm", "PaymentReviewsAlarm", "ProviderErrorsAlarm", "SweepStoppedAlarm"]
+PAYMENT_ALARMS = ["AutomaticRefundsAlarm", "BadSignaturesAlarm", "FailedRefundsAlarm", "PaidWithoutOrderAlarm",
+                  "PaymentDisputesAlarm", "PaymentReviewsAlarm", "ProviderErrorsAlarm"]
 # Those that go off without data.
 BREACHING = ["SweepStoppedAlarm"]
 
@@ -208,5 +208,5 @@ DATA = {
 }
 
 # The event that the schedule sends: how often, and the members that the function reads.
-SCHEDULE = "rate(5 minutes)"
+SCHEDULE = "rate(1 minute)"
 SCHEDULE_ROUTE = "SCHEDULE payments/sweep"

@@ -33,6 +33,7 @@ async fn a_partial_refund_that_fails_is_counted_again_and_may_be_repeated() {
     // The notice names the payment; that it is repeated or late changes nothing.
     for _ in 0..2 {
         assert!(till.notice(&order).await);
+        till.market.sweep().await;
         assert_eq!((sums(&till, &order).await, paid_by_patron(&till).await), ((0, 200, 200), PRICE));
     }
     assert_sums(till.db(), &Facts::of_fixture()).await;
@@ -125,6 +126,7 @@ async fn walk(steps: Vec<Step>, late: Vec<usize>) {
             settle_with(&market.shop.db, market.clock(), &market.provider, &order, state).await.unwrap();
         }
         market.settle(&order).await;
+        market.sweep().await;
         assert_sums(&market.shop.db, &facts).await;
         let stored = market.order(&order).await;
         assert_eq!((stored.order.status, stored.effects.refunded.minor()), (OrderStatus::Paid, refunded));
