@@ -207,5 +207,5 @@ DATA = {
 }
 
 # The event that the schedule sends: how often, and the members that the function reads.
-SCHEDULE = "rate(5 minutes)"
+SCHEDULE = "rate(1 minute)"
 SCHEDULE_ROUTE = "SCHEDULE payments/sweep"

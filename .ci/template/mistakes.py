@@ -68,6 +68,7 @@ ALL = [
     Mistake("a sweep that a request could start", "schedule", r'"routeKey":"SCHEDULE payments/sweep","raw',
             '"routeKey":"POST /payments/checkStatus","raw'),
     Mistake("any rule may call the function", "schedule", r" +SourceArn: !GetAtt SweepSchedule.Arn\n", ""),
+    Mistake("statistics that are minutes old", "schedule", r"rate\(1 minute\)", "rate(5 minutes)"),
     Mistake("no sweep for open orders", "conditions", r"SweepSchedule:\n    Type: AWS::Events::Rule\n",
             "SweepSchedule:\n    Type: AWS::Events::Rule\n    Condition: OwnDomain\n"),
     Mistake("another provider's address", "schedule", r"          TRUSTED_PROXIES: !Ref TrustedProxies\n",

@@ -1,9 +1,9 @@
 //! POST /payments/checkStatus: the state of an order (api.md, "POST /payments/checkStatus"). Every request is counted,
-//! also one that is refused. Counter, order and user are read concurrently.
+//! also one that is refused.
 
 use crate::{DEADLINE, State};
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Limited, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, UserId};
@@ -108,7 +108,7 @@ pub struct OrderBody<'a> {
 impl Endpoint for CheckStatus {
     type State = State;
     type Caller = Option<Claim>;
-    type Input = Limited<JsonBody<StatusRequest>>;
+    type Input = JsonBody<StatusRequest>;
     type Reply = Json<StatusReply<'static>>;
     type Refusal = Infallible;
 
@@ -116,18 +116,14 @@ impl Endpoint for CheckStatus {
     const ROUTES: &'static [&'static str] = &["POST /payments/checkStatus"];
     const SUMMARY: &'static str = "returns the state of an order, at most 18 lookups a minute per address";
     const NUMBER: Option<u8> = Some(6);
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Status;
     const UNAUTHORIZED: Option<&'static str> =
         Some("The order has an owner, and there is no token or one that is not valid");
     const DEADLINE: Duration = DEADLINE;
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "", requests: 18, seconds: 60 });
 
-    async fn handle(
-        state: &State,
-        claim: Option<Claim>,
-        Limited(JsonBody(body), mut admission): Self::Input,
-    ) -> Result<Self::Reply, Error> {
+    async fn handle(state: &State, claim: Option<Claim>, JsonBody(body): Self::Input) -> Result<Self::Reply, Error> {
         let id = &body.order_id;
         let (version, found) = tokio::join!(state.base.published.active_version(), read(state, id, claim));
         let (mut order, caller) = found?;
@@ -135,7 +131,6 @@ impl Endpoint for CheckStatus {
         let is_shown =
             matches!(visibility_of(order.as_ref().map(|stored| &stored.order), caller), OrderVisibility::Shown(_));
         if let Some(stored) = order.as_ref().filter(|stored| is_shown && may_ask(stored, body.checkout_id.as_deref())) {
-            admission.granted().await?;
             if ask(state, stored).await {
                 order = orders::get(&state.base.db, id).await?;
             }

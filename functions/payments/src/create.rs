@@ -203,7 +203,7 @@ impl Endpoint for Create {
         let base = &state.base;
         let chat = body.chat_id.as_deref().or(body.discord_id.as_deref());
         let chat = chat.and_then(|id| ChatId::parse(id).ok());
-        let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis(), || {});
+        let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis());
         let (hit, first) = tokio::join!(hit, load(state, claim, &address, chat.as_ref()));
         let hit = hit?;
         if !hit.allowed {

@@ -51,11 +51,11 @@ pub fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
     !(was_full && sank)
 }
 
-/// A month's users by their sums, largest first and then by id, with one sum replaced.
+/// A month's users by their sums, largest first and then by id, with some sums replaced.
 #[must_use]
-pub fn ranking(sums: Vec<MonthSum>, changed: MonthSum) -> Vec<MonthSum> {
-    let others = sums.into_iter().filter(|sum| sum.user != changed.user);
-    let given = others.chain([changed]).filter(|sum| sum.amount > Money::ZERO);
+pub fn ranking(sums: Vec<MonthSum>, changed: &BTreeMap<UserId, MonthSum>) -> Vec<MonthSum> {
+    let others = sums.into_iter().filter(|sum| !changed.contains_key(&sum.user));
+    let given = others.chain(changed.values().copied()).filter(|sum| sum.amount > Money::ZERO);
     let mut given: Vec<MonthSum> = given.collect();
     given.sort_unstable_by_key(|sum| (Reverse(sum.amount), sum.user));
     given
@@ -104,7 +104,7 @@ mod tests {
                     amount: Money::from_minor(*amount),
                 });
                 let changed = MonthSum { user: UserId::new(user), amount: Money::from_minor(amount) };
-                let mut all = ranking(rows.collect(), changed);
+                let mut all = ranking(rows.collect(), &BTreeMap::from([(changed.user, changed)]));
                 all.truncate(Donations::TOP);
                 let all: Vec<Donor> = all.iter().map(|sum| plain(sum.user.get(), sum.amount.minor())).collect();
                 if rank(&mut top, plain(user, amount)) {

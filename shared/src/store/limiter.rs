@@ -52,13 +52,12 @@ pub struct Window {
     end: u64,
 }
 
-/// Counts a request of `address` at `now` (milliseconds since 1970 UTC). `not_full` is called once it is known that
-/// the address has no full window; the request may still lose the race for the last place in a new one.
+/// Counts a request of `address` at `now` (milliseconds since 1970 UTC).
 ///
 /// # Errors
 /// [`StoreError`] if the database is not available, or if other requests opened windows in every round.
-pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64, not_full: impl Fn()) -> Result<Hit, StoreError> {
-    Request::new(limit, address, now)?.hit(db, not_full).await
+pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64) -> Result<Hit, StoreError> {
+    Request::new(limit, address, now)?.hit(db).await
 }
 
 /// Counts a request of an address whose window was read before: as [`hit`], but in one round trip, unless another
@@ -79,7 +78,7 @@ pub async fn hit_after(
     {
         return Ok(Hit::new(limit, true, &window, now));
     }
-    request.hit(db, || ()).await
+    request.hit(db).await
 }
 
 /// The write of a transaction that counts a request of an address together with what it begins. `read` is the address's window
@@ -154,12 +153,12 @@ impl<'a> Request<'a> {
         Ok(Self { limit, address, now, number })
     }
 
-    async fn hit(&self, db: &Db, not_full: impl Fn()) -> Result<Hit, StoreError> {
+    async fn hit(&self, db: &Db) -> Result<Hit, StoreError> {
         for _ in 0..ROUNDS {
             match self.count(db).await? {
                 Counted::In(window) => return Ok(Hit::new(self.limit, true, &window, self.now)),
                 Counted::Full(window) => return Ok(Hit::new(self.limit, false, &window, self.now)),
-                Counted::NoWindow => not_full(),
+                Counted::NoWindow => {}
             }
             if let Some(window) = self.open(db).await? {
                 return Ok(Hit::new(self.limit, true, &window, self.now));

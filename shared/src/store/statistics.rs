@@ -5,8 +5,8 @@ use super::client::{Db, Rows};
 use super::codec::{Row, decode_live, encode_live};
 use super::keys::{self, Key, TTL};
 use super::transaction::Write;
-use super::{read_live, users};
-use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, TopPatrons, UserId};
+use super::users;
+use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, TopPatrons};
 use aws_sdk_dynamodb::types::AttributeValue;
 
 /// The attribute that counts the writes of the donations item.
@@ -121,15 +121,6 @@ pub async fn top_donors(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, Sto
 /// [`StoreError`] if they can be neither read nor decoded.
 pub async fn month_sums(db: &Db, month: &str) -> Result<Vec<MonthSum>, StoreError> {
     db.query(&keys::month(month)).await?.into_iter().map(Row::live_found).collect()
-}
-
-/// A user's sum of a month, strongly consistent; zero if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
-pub async fn month_sum(db: &Db, month: &str, user: UserId) -> Result<Money, StoreError> {
-    let sum: Option<MonthSum> = read_live(db, &keys::month_sum(month, user)).await?;
-    Ok(sum.map_or(Money::ZERO, |sum| sum.amount))
 }
 
 /// The write of a user's sum of a month, kept for a while after `at`. A sum of zero has no row.

@@ -10,20 +10,18 @@ use crate::usecases::orders;
 const ROUNDS: u32 = 3;
 
 /// Makes the account of a player at `now` (seconds since 1970 UTC). If another request made it in the meantime, that one
-/// is used; so is the account that a former name is held for. `None` if the name is banned. An id is taken at once, and the account is written once `permitted` allows it.
+/// is used; so is the account that a former name is held for. `None` if the name is banned.
 ///
 /// # Errors
-/// [`StoreError`], or why it is not permitted; nothing is written then, unless the database did not respond.
+/// [`StoreError`]; nothing is written then, unless the database did not respond.
 pub async fn create(
     db: &Db,
     config: &StoreConfig,
     player: &PlayerName,
     now: i64,
-    permitted: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<Option<NameRow>, StoreError> {
     let uuid = random::uuid().ok_or_else(|| StoreError::unavailable("getrandom"))?;
     let mut id = next_id(db).await?;
-    permitted.await?;
     for _ in 0..ROUNDS {
         let user = User::of_player(id, player, config.avatar_of(player.as_str()), uuid.clone(), now);
         match names::create(db, &user, player.key()).await? {

@@ -34,7 +34,7 @@ const ROUND_TRIPS_OF: [(&str, u32, u32); 16] = [
     ("cart/setReferral", 2, 2),
     ("cart/removeReferral", 2, 2),
     // The first request of an address's window makes the counter.
-    ("payments/checkStatus", 1, 2),
+    ("payments/checkStatus", 2, 3),
 ];
 
 /// A limit on a figure, and the figure.

@@ -34,6 +34,7 @@ async fn a_partial_refund_that_fails_is_counted_again_and_may_be_repeated() {
     // The notice names the payment; that it is repeated or late changes nothing.
     for _ in 0..2 {
         assert!(till.notice(&order).await);
+        till.market.sweep().await;
         assert_eq!((sums(&till, &order).await, paid_by_patron(&till).await), ((0, 200, 200), PRICE));
     }
     assert_sums(till.db(), &Facts::of_fixture()).await;
@@ -120,6 +121,7 @@ impl Paid {
     }
 
     async fn assert_refunded(&self, refunded: i64) {
+        self.market.sweep().await;
         let stored = self.market.order(&self.order).await;
         assert_eq!((stored.order.status, stored.effects.refunded.minor()), (OrderStatus::Paid, refunded));
         assert!(!stored.statistics_due());
