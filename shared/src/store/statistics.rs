@@ -6,7 +6,7 @@ use super::codec::{Row, decode_live, encode_live};
 use super::keys::{self, Key, TTL};
 use super::transaction::Write;
 use super::users;
-use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, TopPatrons};
+use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, TopPatrons, UserId};
 use aws_sdk_dynamodb::types::AttributeValue;
 
 /// The attribute that counts the writes of the donations item.

@@ -51,7 +51,7 @@ pub(super) async fn rename(db: &Db, user: &User) -> Result<Vec<Write>, StoreErro
     let key = keys::patron(user.id);
     let Some(before) = read_live::<Donor>(db, &key).await? else { return Ok(Vec::new()) };
     let changed = Donor::new(user, before.amount);
-    let mut writes: Vec<Write> = change_top(db, Patron::from(&changed)).await?.into_iter().collect();
+    let mut writes: Vec<Write> = change_top(db, vec![Patron::from(&changed)]).await?.into_iter().collect();
     if changed != before {
         let item = encode_live(&key, &changed)?;
         writes.push(Write::put(key, item));
