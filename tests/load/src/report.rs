@@ -101,7 +101,7 @@ impl fmt::Display for Summary {
         }
         let Latency { requests, p50, p95, p99, max } = self.all;
         let [p50, p95, p99, max] = [p50, p95, p99, max].map(millis);
-        // `cargo xtask prove` keeps this line.
+        // `infra/scripts/prove` keeps this line.
         writeln!(f, "figures: {requests} requests, p50 {p50} ms, p95 {p95} ms, p99 {p99} ms, max {max} ms")
     }
 }
