@@ -2,7 +2,7 @@
 
 use super::limits::{self as limit, round_trips};
 use super::{Budget, Verdict};
-use crate::figures::{CHECK_STATUS, Endpoint, FUNCTIONS, Figures, HELLO, Program, SCALED, ScalePoint, endpoint_of};
+use crate::figures::{CHECK_STATUS, Endpoint, FUNCTIONS, Figures, HELLO, Program, SCALED, ScalePoint};
 use crate::text::{count, real};
 use std::collections::BTreeMap;
 
@@ -63,11 +63,6 @@ fn endpoints(figures: &Figures, verdicts: &mut Vec<Verdict>) {
     for row in figures.endpoints.iter().filter(|row| FUNCTIONS.contains(&row.program.as_str())) {
         if let Some(allowed) = round_trips(&row.name) {
             verdicts.push(budget(allowed).judge(&row.name, Some(f64::from(row.cost.round_trips))));
-        }
-    }
-    for name in limit::endpoints() {
-        if !figures.endpoints.iter().any(|row| endpoint_of(&row.name) == name) {
-            verdicts.push(budget(round_trips(name).unwrap_or_default()).judge(name, None));
         }
     }
 }

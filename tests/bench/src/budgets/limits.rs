@@ -49,36 +49,13 @@ pub const FLAT_UNITS_ORDERS: Budget = stable("difference in units, past orders",
 /// Processor time over that without orders.
 pub const FLAT_CPU_ORDERS: Budget = quiet("CPU, past orders / none", 1.5, Unit::Ratio);
 
-/// Round trips of an endpoint: ordinarily, and with any other outcome.
-const ROUND_TRIPS_OF: [(&str, u32, u32); 16] = [
-    ("settings/get", 0, 0),
-    ("staff", 0, 0),
-    ("patrons/get", 0, 0),
-    ("categories/get", 0, 0),
-    ("pages/get", 0, 0),
-    ("auth/chat", 0, 0),
-    ("categories/get/{url}", 1, 1),
-    ("items/getFeaturedDeals", 1, 1),
-    // A code that is on the cart is read after the cart.
-    ("cart/get", 1, 2),
-    ("cart/getPromoted", 1, 1),
-    ("cart/getSelectServers", 1, 1),
-    ("user", 1, 1),
-    ("cart/acceptCoupon", 2, 2),
-    ("cart/setReferral", 2, 2),
-    ("cart/removeReferral", 2, 2),
-    // The first request of an address's window makes the counter.
-    ("payments/checkStatus", 1, 2),
-];
-
-/// The endpoints that have a budget of round trips.
-pub fn endpoints() -> impl Iterator<Item = &'static str> {
-    ROUND_TRIPS_OF.iter().map(|(endpoint, ..)| *endpoint)
-}
-
-/// How many round trips a row may need, warm; `None` for an endpoint without a budget.
+/// The most round trips of a row, warm, as its endpoint declares them; `None` if there is no such endpoint. An outcome other than the
+/// ordinary one may need those of an empty cache, such as the first request of a window.
 pub fn round_trips(name: &str) -> Option<u32> {
     let endpoint = endpoint_of(name);
-    let (_, ordinary, otherwise) = ROUND_TRIPS_OF.iter().find(|(known, ..)| *known == endpoint)?;
-    Some(if name == endpoint { *ordinary } else { *otherwise })
+    let is_declared =
+        |route: &&str| route.split_once(" /").is_some_and(|(_, path)| path.replace("+}", "}") == endpoint);
+    let mut all = local::functions::Functions::declarations().into_iter().map(|(_, declaration)| declaration);
+    let trips = all.find(|declaration| declaration.routes.iter().any(|route| is_declared(&route)))?.round_trips;
+    u32::try_from(if name == endpoint { trips.warm } else { trips.warm.max(trips.cold) }).ok()
 }
