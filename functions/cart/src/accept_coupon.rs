@@ -7,9 +7,7 @@ use crate::unknown_codes::{self, TooMany, Tries};
 use crate::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{
-    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress,
-};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};
 use shared::http::body;
 use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, Discount};

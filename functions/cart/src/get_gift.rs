@@ -5,9 +5,7 @@ use crate::State;
 use crate::unknown_codes::{self, TooMany, Tries};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{
-    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress,
-};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};
 use shared::http::body;
 use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{Code, CodeText};
