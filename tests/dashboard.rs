@@ -37,7 +37,6 @@ const FILLED_IN: &[&str] = &[
     "Content",
     "Auth",
     "AlarmEmail",
-    "TakesPayments",
 ];
 
 /// A metric that an alarm or a widget names.
@@ -51,8 +50,6 @@ struct MetricUse {
 fn used() -> Vec<MetricUse> {
     let mut parameters: BTreeMap<String, String> =
         FILLED_IN.iter().map(|&name| (name.to_owned(), name.to_lowercase())).collect();
-    // With the alarms of payments.
-    parameters.insert("TakesPayments".to_owned(), "true".to_owned());
     parameters.insert("SlowMilliseconds".to_owned(), "1000".to_owned());
     parameters.insert("ConcurrencyLimit".to_owned(), "1000".to_owned());
     let template = Template::read(&repository().join("infra/monitoring.yaml"), &parameters).unwrap();

@@ -5,13 +5,11 @@ use super::seen;
 use crate::support::STALE;
 use http::Method;
 use serde_json::json;
-use shared::endpoint::Cache;
-use tests::{Call, TestStore, endpoints, event};
+use tests::{Call, Endpoint, TestStore, event};
 
 /// The paths that can be cached.
-fn cached() -> Vec<&'static str> {
-    let public = endpoints().into_iter().filter(|endpoint| endpoint.declaration.cache == Cache::Public);
-    public.filter_map(|endpoint| endpoint.route.strip_prefix("GET ")).collect()
+fn cached() -> Vec<String> {
+    tests::cached().iter().map(Endpoint::path).collect()
 }
 
 /// Headers that proxies and frameworks act on, and no cache's key has.
@@ -47,24 +45,19 @@ const UNKEYED: [(&str, &str); 26] = [
 #[tokio::test]
 async fn no_header_that_a_cache_ignores_changes_what_it_keeps() {
     let store = TestStore::open().await;
-    for path in cached() {
-        let plain = seen(&store.send(Call::get(path)).await);
+    for endpoint in tests::cached() {
+        let path = endpoint.path();
+        let plain = seen(&store.send(Call::get(&path)).await);
         for (name, value) in UNKEYED {
             if name == "host" {
                 // The gateway adds none itself.
-                let mut sent = event(match path {
-                    "/staff" => "content/list_staff",
-                    "/settings/get" => "content/get_settings",
-                    "/patrons/get" => "content/list_patrons",
-                    _ => "catalog/list_categories",
-                });
+                let mut sent = event(&endpoint.event);
                 sent["headers"]["host"] = json!(value);
                 sent["requestContext"]["domainName"] = json!(value);
-                let function = if path == "/categories/get" { "catalog" } else { "content" };
-                assert_eq!(seen(&store.invoke(function, &sent).await), plain, "{path}: {name}");
+                assert_eq!(seen(&store.invoke(endpoint.function, &sent).await), plain, "{path}: {name}");
                 continue;
             }
-            assert_eq!(seen(&store.send(Call::get(path).header(name, value)).await), plain, "{path}: {name}");
+            assert_eq!(seen(&store.send(Call::get(&path).header(name, value)).await), plain, "{path}: {name}");
         }
     }
 }
@@ -73,7 +66,7 @@ async fn no_header_that_a_cache_ignores_changes_what_it_keeps() {
 async fn a_query_changes_nothing_and_is_not_repeated() {
     let store = TestStore::open().await;
     for path in cached() {
-        let plain = seen(&store.send(Call::get(path)).await);
+        let plain = seen(&store.send(Call::get(&path)).await);
         for query in
             ["?callback=evil", "?utm_source=evil&utm_source=2", "?_=1", "?%00", "?lang=evil;x", "?x=%0d%0aEvil:1"]
         {
@@ -128,10 +121,10 @@ async fn an_origin_is_reflected_only_if_it_is_named_and_every_cached_response_va
         "https://a.example, https://evil.example",
     ];
     for path in cached() {
-        let tag = store.send(Call::get(path)).await.header("etag").to_owned();
+        let tag = store.send(Call::get(&path)).await.header("etag").to_owned();
         for origin in origins {
             for known in ["", tag.as_str()] {
-                let reply = store.send(Call::get(path).header("origin", origin).header("if-none-match", known)).await;
+                let reply = store.send(Call::get(&path).header("origin", origin).header("if-none-match", known)).await;
                 let allowed = reply.header("access-control-allow-origin");
                 let expected = if origin == "https://a.example" { origin } else { "" };
                 assert_eq!(allowed, expected, "{path}: {origin}");
@@ -146,7 +139,7 @@ async fn an_origin_is_reflected_only_if_it_is_named_and_every_cached_response_va
 async fn a_list_of_tags_is_compared_tag_by_tag() {
     let store = TestStore::open().await;
     for path in cached() {
-        let whole = store.send(Call::get(path)).await;
+        let whole = store.send(Call::get(&path)).await;
         let tag = whole.header("etag").to_owned();
         let bare = tag.trim_matches('"');
         let long = "\"x\",".repeat(2_000);
@@ -164,15 +157,15 @@ async fn a_list_of_tags_is_compared_tag_by_tag() {
             long.clone(),
         ];
         for known in other {
-            let reply = store.send(Call::get(path).header("if-none-match", &known)).await;
+            let reply = store.send(Call::get(&path).header("if-none-match", &known)).await;
             assert_eq!((reply.status.as_u16(), &reply.text), (200, &whole.text), "{path}: {known:.60}");
         }
         for known in [format!("{long}{tag}"), format!(" , ,{tag}"), format!("\"x\",W/{tag}")] {
-            let reply = store.send(Call::get(path).header("if-none-match", &known)).await;
+            let reply = store.send(Call::get(&path).header("if-none-match", &known)).await;
             assert_eq!((reply.status.as_u16(), reply.text.as_str()), (304, ""), "{path}: {known:.60}");
             assert_eq!(reply.header("content-type"), "", "a response without a body has no type");
         }
         store.clock.advance(STALE);
-        assert_eq!(seen(&store.send(Call::get(path)).await), seen(&whole));
+        assert_eq!(seen(&store.send(Call::get(&path)).await), seen(&whole));
     }
 }

@@ -49,6 +49,8 @@ fn field(endpoint: &Endpoint) -> &'static str {
     match endpoint.declaration.name {
         "cart/acceptCoupon" => "coupon",
         "cart/setReferral" => "ref_code",
+        "cart/getGift" => "gift",
+        "capture-referral" => "ref",
         "pages/get" => "url",
         "payments/checkStatus" => "order_id",
         "auth/username" => "username",

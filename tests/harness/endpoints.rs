@@ -4,7 +4,7 @@ use crate::request::{Call, event, event_names};
 use http::Method;
 use local::functions::Functions;
 use serde_json::Value;
-use shared::endpoint::Declaration;
+use shared::endpoint::{Cache, Declaration};
 
 /// A route.
 #[derive(Debug, Clone)]
@@ -29,6 +29,14 @@ pub fn endpoints() -> Vec<Endpoint> {
     routes.collect()
 }
 
+/// The sample events of the GET endpoints whose responses can be cached.
+#[must_use]
+pub fn cached() -> Vec<Endpoint> {
+    let is_cached =
+        |endpoint: &Endpoint| endpoint.declaration.cache == Cache::Public && endpoint.route.starts_with("GET ");
+    endpoints().into_iter().filter(is_cached).collect()
+}
+
 /// The sample event of a route: the one with the shortest name, because outcomes are appended to it.
 fn event_of(route: &str) -> String {
     let mut names: Vec<String> = event_names().into_iter().filter(|name| event(name)["routeKey"] == route).collect();
@@ -41,6 +49,12 @@ impl Endpoint {
     #[must_use]
     pub fn events(&self) -> Vec<String> {
         event_names().into_iter().filter(|name| event(name)["routeKey"] == self.route).collect()
+    }
+
+    /// The path of the sample event.
+    #[must_use]
+    pub fn path(&self) -> String {
+        event(&self.event)["rawPath"].as_str().unwrap_or_default().to_owned()
     }
 
     /// The request of the sample event through the gateway, with its token.

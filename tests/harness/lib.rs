@@ -28,7 +28,7 @@ pub use clock::{NOW, TestClock};
 pub use configure::configure;
 pub use cut::Cut;
 pub use database::{TWO_CHAINS, needs_embedded_engine};
-pub use endpoints::{Endpoint, endpoints};
+pub use endpoints::{Endpoint, cached, endpoints};
 pub use faults::{Fault, Faults};
 pub use instances::{CartTrace, Instance, spread};
 pub use proxy::{Exchange, Proxy};

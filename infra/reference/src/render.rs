@@ -112,7 +112,11 @@ pub fn router(reference: &Reference) -> String {
         paths.map(|path| (endpoint.function, path))
     });
     let lines: BTreeSet<_> = lines.collect();
-    lines.into_iter().map(|(function, path)| format!("\"{path}\" = \"{function}\"\n")).collect()
+    let mut text = String::new();
+    for (function, path) in lines {
+        _ = writeln!(text, "\"{path}\" = \"{function}\"");
+    }
+    text
 }
 
 fn responses(reference: &Reference, endpoint: &Documented) -> String {

@@ -200,7 +200,7 @@ async fn what_the_own_checkout_holds_does_not_count_against_the_own_cart() {
             (cart.user, cart.version, cart.checkout) = (UserId::new(2), 0, None);
             let _ = shared::store::carts::save(&market.shop.db, &cart).await.unwrap();
         }
-        let context = load(&instance.db, user).await.unwrap();
+        let context = load(&instance.db, user, None).await.unwrap();
         let loaded = LoadedCart::load(&sources, context, None).await.unwrap();
         let lines = loaded.lines();
         assert_eq!(lines[0].availability.limits.global_current, Some(left), "user {user}");

@@ -13,7 +13,9 @@ use shared::store::orders::{self, StoredOrder};
 use shared::store::transaction::{Sent, Unguarded, Write, send};
 use shared::store::{Db, StoreError, carts, codec, keys, published, read_live, sequences};
 use shared::usecases::carts::{CartContext, CartSources};
-use shared::usecases::checkouts::{Checkout, CreateError, Provider, Request, Settled, Swept, create, settle, sweep};
+use shared::usecases::checkouts::{
+    CHECKOUTS, Checkout, CreateError, Provider, Request, Settled, Swept, create, settle, sweep,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tests::TestClock;
@@ -166,8 +168,9 @@ impl Market {
     ) -> Result<Checkout, Refused> {
         let Instance { db, items, counters } = by;
         let sources = CartSources { db, items, counters, clock: self.clock() };
-        let first = load(db, user).await.map_err(Refused::Load)?;
-        create(&sources, provider, request, first, || load(db, user)).await
+        let address = request.address;
+        let first = load(db, user, address).await.map_err(Refused::Load)?;
+        create(&sources, provider, request, first, || load(db, user, address)).await
     }
 
     /// The refusal of a checkout, as a sentence.
@@ -228,11 +231,12 @@ impl Market {
     }
 }
 
-/// Reads a buyer as the function does.
-pub async fn load(db: &Db, user: u64) -> Result<CartContext, StoreError> {
+/// Reads a buyer as the function does, with the checkouts that the address has begun.
+pub async fn load(db: &Db, user: u64, address: Option<&str>) -> Result<CartContext, StoreError> {
     let user = UserId::new(user);
     let key = keys::user(user);
-    let wanted = CartContext::keys(user).into_iter().chain([key.clone()]).collect();
+    let begun = address.map(|address| keys::rate(CHECKOUTS.kind, address));
+    let wanted = CartContext::keys(user).into_iter().chain([key.clone()]).chain(begun).collect();
     let (rows, active) = tokio::join!(db.batch_get(wanted), published::read_active_version(db));
     let mut rows = rows?;
     let buyer = rows.take(&key).unwrap().live(&key)?;
