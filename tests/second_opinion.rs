@@ -6,9 +6,10 @@ use std::path::Path;
 use tests::repository;
 
 /// File and name of each. The reason is in the test.
-const NEED_THE_ENGINE: [(&str, &str); 2] = [
+const NEED_THE_ENGINE: [(&str, &str); 3] = [
     ("auth/username.rs", "a_login_takes_two_round_trips_and_a_new_account_four"),
     ("budget.rs", "every_event_stays_within_the_round_trips_of_its_endpoint"),
+    ("payments/stripe_webhook.rs", "a_paid_webhook_reads_its_order_twice_and_tries_nothing_again"),
 ];
 /// What such a test calls first.
 const CALL: &str = "needs_embedded_engine(";

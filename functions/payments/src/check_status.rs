@@ -130,10 +130,10 @@ impl Endpoint for CheckStatus {
         let digits = version?.config.digits;
         let is_shown =
             matches!(visibility_of(order.as_ref().map(|stored| &stored.order), caller), OrderVisibility::Shown(_));
-        if let Some(stored) = order.as_ref().filter(|stored| is_shown && may_ask(stored, body.checkout_id.as_deref())) {
-            if ask(state, stored).await {
-                order = orders::get(&state.base.db, id).await?;
-            }
+        if let Some(stored) = order.as_ref().filter(|stored| is_shown && may_ask(stored, body.checkout_id.as_deref()))
+            && ask(state, stored).await
+        {
+            order = orders::get(&state.base.db, id).await?;
         }
         let reply = match visibility_of(order.as_ref().map(|stored| &stored.order), caller) {
             OrderVisibility::Shown(order) => {

@@ -171,8 +171,8 @@ async fn owners_writes(db: &Db, donations: &mut Donations, changes: &[Change]) -
     if known.is_empty() {
         return Ok(writes);
     }
-    let changed: BTreeSet<&InternalId> = known.iter().map(|(change, _)| &change.order.internal_id).collect();
-    donations.recent = recent(db, &donations.recent, &changed, shown).await?;
+    let orders: BTreeSet<&InternalId> = known.iter().map(|(change, _)| &change.order.internal_id).collect();
+    donations.recent = recent(db, &donations.recent, &orders, shown).await?;
     let given: Vec<_> = known.iter().map(|(change, owner)| (*owner, change.adjustment, change.amount)).collect();
     writes.extend(patrons::adjust(db, &given).await?);
     writes.extend(month_writes(db, donations, &known).await?);
