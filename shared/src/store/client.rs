@@ -26,16 +26,10 @@ pub type Call<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 pub struct Db(Table<RequestLimits>);
 
 impl Db {
-    /// The table named `table`, as functions reach it.
+    /// The table named `table`. Opens no connection.
     #[must_use]
-    pub fn direct(access: Access, table: &str) -> Self {
-        Self(Table::direct(access, table, RequestLimits))
-    }
-
-    /// The table named `table`, reached through the SDK's client.
-    #[must_use]
-    pub fn new(client: Client, table: &str) -> Self {
-        Self(Table::with_client(client, table, RequestLimits))
+    pub fn new(access: Access, table: &str) -> Self {
+        Self(Table::new(access, table, RequestLimits))
     }
 
     /// The SDK's client, for the operations that no function needs.

@@ -6,7 +6,6 @@ use crate::front::Front;
 use crate::process::Start;
 use crate::programs::Program;
 use crate::runtime::Sandbox;
-use aws_sdk_dynamodb::Client;
 use local::engine::{Engine, ensure_table};
 use local::store::Store;
 use shared::clock::{Clock, SystemClock};
@@ -57,7 +56,7 @@ impl Stage {
     /// A new table, without the front before it.
     pub async fn table(&self, name: &str) -> Result<Db, BenchError> {
         let failed = BenchError::setup("a table");
-        let db = Db::new(Client::from_conf(self.engine.client_config().build()), name);
+        let db = Db::new(self.engine.access(), name);
         let definition = self.template.table().map_err(|error| failed(&error))?;
         ensure_table(db.client(), name, &definition).await.map_err(|error| failed(&error))?;
         Ok(db)

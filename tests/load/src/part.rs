@@ -88,7 +88,7 @@ async fn functions(table: &str, mut lines: mpsc::UnboundedReceiver<String>) -> R
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let template = template()?;
     let access = Access::from_env().map_err(|error| local::error::StartError::Access(error.into()))?;
-    let db = Db::direct(access, table);
+    let db = Db::new(access, table);
     let listener = server::listen(0, "--port").await?;
     let url = server::url_of(&listener)?;
     say(&url)?;

@@ -71,7 +71,7 @@ impl Stage {
         let credentials = Credentials::new("local", "local", None, None, "local");
         let access = Access::new(REGION, Some(endpoint.clone()), Some(credentials), connector::plain_client());
         let definition = template()?.table()?;
-        let db = Db::direct(access, &definition.logical_id);
+        let db = Db::new(access, &definition.logical_id);
         ensure_table(db.client(), db.table(), &definition).await?;
         let now = SystemClock.seconds();
         Store::read(&sample_store(), now)?.load_into_empty(&db, now).await?;

@@ -11,7 +11,6 @@ pub use stack::Stack;
 
 use crate::error::{Exit, Failure};
 use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
 use clap::Args;
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
@@ -88,12 +87,12 @@ impl Target {
         }
         if let Some(url) = &options.endpoint_url {
             let table = options.table.clone().unwrap_or(definition()?.logical_id);
-            let client = connect::endpoint(options, url).await;
+            let db = Db::new(connect::endpoint(options, url).await?, &table);
             let name = format!("table {table} at {url}");
             let keys = keys::KeySource::new(options.key_file.as_deref(), None);
             let payments = options.payments(None);
             return Ok(Self {
-                db: Db::new(client, &table),
+                db,
                 name,
                 clock: Arc::clone(clock),
                 stack: None,
@@ -119,7 +118,7 @@ impl Target {
         let secret =
             stack.as_ref().and_then(|stack| stack.payment_secret.clone()).map(|secret| (config.clone(), secret));
         let payments = options.payments(secret);
-        let db = Db::new(Client::new(&config), &table);
+        let db = Db::new(connect::access(&config).await?, &table);
         let name = format!("table {table} in {region}");
         let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
         let chat_secret = chat_arn.map(|arn| chat::ChatSecret { config, arn });
@@ -158,15 +157,14 @@ impl Target {
         let definition = definition()?;
         local::engine::create_file(&file, &definition).map_err(|error| unusable(&error))?;
         let engine = local::engine::Engine::start(Some(&file)).await.map_err(|error| unusable(&error))?;
-        let client = Client::from_conf(engine.client_config().build());
-        let table = definition.logical_id.clone();
-        local::engine::ensure_table(&client, &table, &definition).await.map_err(|error| unusable(&error))?;
+        let db = Db::new(engine.access(), &definition.logical_id);
+        local::engine::ensure_table(db.client(), db.table(), &definition).await.map_err(|error| unusable(&error))?;
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
         let keys = keys::KeySource::new(Some(&key_file), None);
         let name = format!("the local store in {}", dir.display());
         let payments = options.payments(None);
         Ok(Self {
-            db: Db::new(client, &table),
+            db,
             name,
             clock: Arc::clone(clock),
             stack: None,
