@@ -6,7 +6,7 @@ mod payments;
 
 pub use payments::{PaymentEvent, overdue_orders, payment_event, signature};
 
-use crate::http::wire::{self, Decimal};
+use crate::money::{self, Decimal};
 use lines::Lines;
 use payments::Noted;
 use serde::Serialize;
@@ -231,7 +231,7 @@ impl Line<'_> {
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let latencies: Vec<Decimal> =
-            self.meter.database_micros.borrow().iter().take(100).copied().map(wire::thousandths).collect();
+            self.meter.database_micros.borrow().iter().take(100).copied().map(money::thousandths).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("level", "INFO")?;
         map.serialize_entry("message", "request")?;
@@ -250,7 +250,7 @@ impl Serialize for Line<'_> {
         map.serialize_entry("DatabaseCalls", &latencies.len())?;
         map.serialize_entry("Conflicts", &self.meter.conflicts.get())?;
         map.serialize_entry("RateLimited", &u8::from(self.meter.rate_limited.get()))?;
-        map.serialize_entry("Duration", &wire::thousandths(self.micros))?;
+        map.serialize_entry("Duration", &money::thousandths(self.micros))?;
         map.serialize_entry("DatabaseLatency", &latencies)?;
         for (metric, count) in self.meter.payments.counts() {
             map.serialize_entry(metric, &count)?;
