@@ -21,7 +21,7 @@ use aws_smithy_runtime::client::orchestrator;
 use aws_smithy_runtime_api::client::interceptors::context::Input;
 use aws_smithy_runtime_api::client::result::CreateUnhandledError;
 use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugins;
-use futures_util::future::try_join_all;
+use futures_util::future::{BoxFuture, try_join_all};
 use std::error::Error;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
@@ -217,25 +217,27 @@ impl<M: Middleware> Table<M> {
         Ok(())
     }
 
-    /// Runs an operation. The SDK's future is large; it is boxed, so that those that wait for it stay small.
-    async fn call<I, O, E>(
-        &self,
+    /// Runs an operation. The SDK's future is large, and so is what comes of it: both are boxed here, so that those that wait
+    /// stay small.
+    fn call<'a, I, O, E>(
+        &'a self,
         operation: &'static str,
-        plugins: &RuntimePlugins,
+        plugins: &'a RuntimePlugins,
         input: Result<I, BuildError>,
-    ) -> Result<O, SdkError<E>>
+    ) -> BoxFuture<'a, Result<O, SdkError<E>>>
     where
         I: Debug + Send + Sync + 'static,
         O: Debug + Send + Sync + 'static,
         E: CreateUnhandledError + Error + Send + Sync + 'static,
     {
-        let input = Input::erase(input.map_err(SdkError::construction_failure)?);
-        let call = Box::pin(orchestrator::invoke(SERVICE, operation, input, plugins));
-        let Some(result) = self.middleware.run(call).await else {
-            return Err(SdkError::timeout_error("the deadline has passed"));
-        };
-        let output = result.map_err(|error| error.map_service_error(typed))?;
-        output.downcast().map_err(|_| SdkError::construction_failure("the response is not this operation's"))
+        let call = input.map(|input| Box::pin(orchestrator::invoke(SERVICE, operation, Input::erase(input), plugins)));
+        Box::pin(async {
+            let Some(result) = self.middleware.run(call.map_err(SdkError::construction_failure)?).await else {
+                return Err(SdkError::timeout_error("the deadline has passed"));
+            };
+            let output = result.map_err(|error| error.map_service_error(typed))?;
+            output.downcast().map_err(|_| SdkError::construction_failure("the response is not this operation's"))
+        })
     }
 }
 

@@ -8,19 +8,12 @@ use crate::store::transaction::{Sent, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
 use crate::usecases::orders::refusal::Write;
 use crate::usecases::orders::{CatchUp, catch_up_once, pause_before};
-use futures_util::future::BoxFuture;
 
-/// Does what still follows from an order. Whether all of it is done. The future is boxed, so that its code is compiled
-/// here and not again in every crate that waits for it.
+/// Does what still follows from an order. Whether all of it is done.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the same call may be repeated.
-#[must_use]
-pub fn follow_up<'a>(db: &'a Db, id: &'a InternalId) -> BoxFuture<'a, Result<bool, StoreError>> {
-    Box::pin(every_step(db, id))
-}
-
-async fn every_step(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
+pub async fn follow_up(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
     // The sweep tries again.
     let counted = catch_up_once(db, id).await? != CatchUp::Conflict;
     for round in 0..=RETRIES {

@@ -20,7 +20,6 @@ use crate::store::{Db, StoreError};
 use crate::telemetry::overdue_orders;
 use crate::usecases::orders::catch_up;
 use crate::usecases::orders::refusal::Write;
-use futures_util::future::BoxFuture;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -107,7 +106,7 @@ async fn in_time<P: Provider>(
     let mut swept = Swept::default();
     let mut queue: VecDeque<DueRow> = rows.into_iter().filter(|row| !row.waits(now)).collect();
     swept.due = queue.len();
-    let work = |row| -> BoxFuture<'_, Outcome> { Box::pin(finish(db, clock, provider, row, stop)) };
+    let work = |row| finish(db, clock, provider, row, stop);
     let mut outcomes = work_until(&mut queue, half, &work).await;
     let mut overdue = 0;
     if let Some(provider) = provider {
