@@ -4,7 +4,7 @@
 use super::client::Db;
 use super::codec::{Item, encode_live};
 use super::keys;
-use super::transaction::{Guard, Sent, Unguarded, Write, send};
+use super::transaction::{Guard, Sent, Write, send};
 use super::{RETRIES, StoreError, backoff, read_live};
 use crate::model::{User, UserId, UserName, next_issue};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub async fn login(db: &Db, name: &UserName) -> Result<Login, StoreError> {
 /// [`StoreError`] if the database does not respond.
 pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId>) -> Result<bool, StoreError> {
     let key = keys::name(name);
-    let write = Write::<Unguarded>::put(key.clone(), encode_live(&key, row)?);
+    let write = Write::put(key.clone(), encode_live(&key, row)?);
     let write = match found {
         None => write.only_if_absent(),
         Some(other) => write.only_if_equal(USER, other),

@@ -4,9 +4,8 @@
 use crate::model::{Cart, CodeText, InternalId, OrderStatus};
 use crate::rules::checkout::without_bought;
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
-use crate::usecases::orders::refusal::Write;
 use crate::usecases::orders::{CatchUp, catch_up_once, pause_before};
 
 /// Does what still follows from an order. Whether all of it is done.

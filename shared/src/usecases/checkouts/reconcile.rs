@@ -13,8 +13,7 @@ use crate::clock::Clock;
 use crate::deadline::Stop;
 use crate::store::Db;
 use crate::store::notices::{FailedNotice, Notices, Window};
-use crate::store::transaction::{Sent, send};
-use crate::usecases::orders::refusal::Write;
+use crate::store::transaction::{Sent, Write, send};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

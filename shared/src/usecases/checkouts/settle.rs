@@ -10,12 +10,11 @@ use crate::clock::Clock;
 use crate::model::{InternalId, Money, OrderStatus};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, send, send_patiently};
+use crate::store::transaction::{Sent, Write, send, send_patiently};
 use crate::store::{Db, RETRIES, StoreError};
 use crate::telemetry;
 use crate::usecases::orders::effects::Limits;
 use crate::usecases::orders::recipients::with_accounts;
-use crate::usecases::orders::refusal::Write;
 use crate::usecases::orders::transition::{Planned, Step, plan};
 use crate::usecases::orders::{SetStatusError, pause_before};
 
