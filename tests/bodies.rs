@@ -174,6 +174,7 @@ fn shape(errors: ErrorBody) -> Value {
         ErrorBody::Message => json!({}),
         ErrorBody::Success | ErrorBody::SuccessError => json!({ "success": false }),
         ErrorBody::Status => json!({ "status": "error" }),
+        ErrorBody::StatusFlag => json!({ "status": false }),
     }
 }
 

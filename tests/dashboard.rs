@@ -129,6 +129,20 @@ fn is_known(metric: &MetricUse) -> bool {
 }
 
 #[test]
+fn every_alarm_notifies_the_topic_and_is_explained() {
+    let text = std::fs::read_to_string(repository().join("infra/monitoring.yaml")).unwrap();
+    let explained = std::fs::read_to_string(repository().join("infra/docs/deployment.md")).unwrap();
+    let blocks: Vec<&str> = text.split("Alarm:\n    Type: AWS::CloudWatch::Alarm\n").collect();
+    assert!(blocks.len() > 16, "{}", blocks.len());
+    for pair in blocks.windows(2) {
+        let (heading, own) = (pair[0].lines().last().unwrap().trim(), pair[1]);
+        assert!(own.contains("AlarmActions: [!Ref Topic]") && own.contains("OKActions: [!Ref Topic]"), "{heading}");
+        assert!(own.contains(&format!("deployment.md, {heading})")), "{heading} does not say what to do");
+        assert!(explained.contains(&format!("\n### {heading}\n")), "deployment.md does not explain {heading}");
+    }
+}
+
+#[test]
 fn no_alarm_or_graph_uses_a_metric_that_is_never_emitted() {
     for metric in used() {
         assert!(is_known(&metric), "{metric:?} is never emitted");

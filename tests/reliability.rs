@@ -1,6 +1,7 @@
-//! Every test that `infra/docs/reliability.md` names exists.
+//! Every test that `infra/docs/reliability.md` names exists, and every planted fault still applies.
 
 use std::path::Path;
+use std::process::Command;
 use tests::repository;
 
 const PAGE: &str = "infra/docs/reliability.md";
@@ -57,4 +58,20 @@ fn a_test_is_distinguished_from_another_function() {
     assert!(has_test(source, "one") && has_test(source, "two"));
     assert!(!has_test(source, "helper") && !has_test(source, "on") && !has_test(source, "absent"));
     assert_eq!(links("| x | [a](../b.rs), [c](d.md) |"), [("a", "../b.rs")]);
+}
+
+/// A patch of code that has changed since proves nothing.
+#[test]
+fn every_planted_fault_applies_and_names_its_test() {
+    let folder = repository().join("tests/planted");
+    let patches = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let patches: Vec<_> = patches.filter(|path| path.extension().is_some_and(|ending| ending == "patch")).collect();
+    assert!(patches.len() >= 12, "{patches:?}");
+    for patch in patches {
+        let text = std::fs::read_to_string(&patch).unwrap();
+        assert!(text.contains("\nCaught-by: ") && text.contains(" cargo test "), "{}", patch.display());
+        let applied =
+            Command::new("git").args(["apply", "--check"]).arg(&patch).current_dir(repository()).output().unwrap();
+        assert!(applied.status.success(), "{}: {}", patch.display(), String::from_utf8_lossy(&applied.stderr));
+    }
 }

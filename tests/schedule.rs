@@ -40,6 +40,8 @@ fn the_schedules_event_is_a_request_with_a_route_key_that_no_route_has() {
 fn without_payments_the_sweep_goes_on_and_only_its_function_has_the_keys() {
     let (off, on) = (with_payments(false), with_payments(true));
     assert_eq!(off.resources(SCHEDULE).count(), 1);
+    let (_, rule) = off.resources(SCHEDULE).next().unwrap();
+    assert_eq!(rule["ScheduleExpression"], "rate(1 minute)", "goals and donators are about a minute old at most");
     let keys = |template: &Template| template.environment("payments").unwrap()["PAYMENT_KEYS"].clone();
     assert_eq!(keys(&off), keys(&on));
     assert_eq!(off.environment("payments").unwrap()["TAKES_PAYMENTS"], "false");

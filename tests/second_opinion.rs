@@ -7,7 +7,7 @@ use tests::repository;
 
 /// File and name of each. The reason is in the test.
 const NEED_THE_ENGINE: [(&str, &str); 2] = [
-    ("auth/username.rs", "a_login_takes_one_round_trip_and_a_new_account_three"),
+    ("auth/username.rs", "a_login_takes_two_round_trips_and_a_new_account_four"),
     ("budget.rs", "every_event_stays_within_the_round_trips_of_its_endpoint"),
 ];
 /// What such a test calls first.

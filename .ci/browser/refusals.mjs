@@ -140,7 +140,7 @@ export async function tooManyLookUps() {
     for (let left = 18; left > 0; left -= 1) await fetch(`${api}/payments/checkStatus`, { method: "POST", body });
   }, [shop.server.ready.base_url, JSON.stringify({ order_id: id })]);
   await open(page, `/orders/${id}`);
-  await page.getByText("Too many attempts. Please try again later.").first().waitFor();
+  await page.getByText(/^Too many attempts\. Please try again in \d+ seconds?\.$/).first().waitFor();
   await page.getByText(/Next look-up in \d+ s\./).waitFor();
   await page.context().close();
 }

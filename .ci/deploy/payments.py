@@ -162,7 +162,7 @@ class Payments:
             "ReadCartOrderAndStatistics": lambda: shopper.methods(),
             # First: afterwards the checkout is open, and is only returned again.
             "SettleOrders": lambda: shopper.check_out(),
-            "CountCheckoutsAndTakeIds": lambda: shopper.check_out(),
+            "CountRequestsToPayAndTakeIds": lambda: shopper.check_out(),
             # The limiter may have closed the window of this address; without the right nothing is counted.
             "CountRequests": lambda: expect(
                 self.storefront.call("POST", "/payments/checkStatus", unknown).status in (200, 429), "checkStatus failed"),

@@ -1,9 +1,11 @@
-//! Numbers in responses: the only place that uses binary floating point (rules.md, "Money and rounding"). An integer of
-//! up to 15 significant digits divided by a power of ten prints exactly.
+//! Numbers and times in responses. This is the only place that uses binary floating point (rules.md, "Money and
+//! rounding"). An integer of up to 15 significant digits divided by a power of ten prints exactly.
 
 #![expect(clippy::disallowed_types, reason = "JSON numbers are floating point; nothing is calculated with them here")]
 
 use crate::model::{Money, Percent, Rate};
+use jiff::Timestamp;
+use jiff::tz::Offset;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -50,6 +52,19 @@ pub const fn rate(rate: Rate) -> Decimal {
 #[must_use]
 pub const fn thousandths(number: i64) -> Decimal {
     Decimal { unscaled: number, digits: 3 }
+}
+
+/// A second since 1970 UTC in ISO 8601, with Z: `2026-06-15T09:00:00Z`.
+#[must_use]
+pub fn iso_8601(seconds: i64) -> String {
+    Timestamp::from_second(seconds).unwrap_or_default().to_string()
+}
+
+/// A second since 1970 UTC as people read it: `2026-06-15 09:00:00`.
+#[must_use]
+pub fn date_and_time(seconds: i64) -> String {
+    let at = Offset::UTC.to_datetime(Timestamp::from_second(seconds).unwrap_or_default());
+    format!("{} {}", at.date(), at.time())
 }
 
 /// Zero, for a number that does not apply.

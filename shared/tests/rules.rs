@@ -120,6 +120,7 @@ fn gift(balance: i64) -> GiftCard {
         starts_at: None,
         ends_at: None,
         balance: Money::from_minor(balance),
+        start_balance: None,
     }
 }
 
@@ -155,6 +156,21 @@ proptest! {
             prop_assert_eq!(limits.global.is_some(), limits.global_current.is_some());
             prop_assert_eq!(limits.user.is_some(), limits.user_current.is_some());
             prop_assert_eq!(limits.user.is_some(), logged_in && published.item.user_limit.is_some());
+        }
+    }
+
+    #[test]
+    fn only_a_step_that_can_be_bought_is_reduced_by_what_was_paid(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(),
+    ) {
+        for published in items.values() {
+            let quote = |buyer| availability(&published.item, &published.price_tiers, &sold, buyer);
+            let (fresh, own) = (quote(None).quote, quote(Some(&ledger)));
+            let is_step = published.price_tiers.iter().any(|tier| tier.item == published.item.id) && !published.item.any_price;
+            let credit: Money = published.price_tiers.iter().map(|tier| ledger.of(tier.item).paid).sum();
+            let credit = if is_step && !own.unavailable { credit } else { Money::ZERO };
+            prop_assert_eq!(own.quote.price, fresh.price.less(credit));
+            prop_assert_eq!(own.quote.original_price(), published.item.price);
         }
     }
 
@@ -228,8 +244,11 @@ proptest! {
             let item = line.item();
             let catalog = match line.line.payment_type {
                 PaymentType::Gift => item.price.less(item.discount),
+                // Also if only another step in the cart makes it unavailable.
+                _ if line.is_own_step() && line.availability.unavailable => item.price.less(item.discount),
                 _ => availability(item, &line.published.price_tiers, &sold, Some(&ledger)).quote.price,
             };
+            prop_assert_eq!(line.availability.quote.price, catalog);
             let expected = match (&item.promotion, line.line.price) {
                 (Some(promotion), _) if line.line.promoted => promotion.price,
                 (_, Some(named)) if item.any_price => named.max(item.min_price),

@@ -203,6 +203,19 @@ async fn of_two_steps_of_a_category_the_lower_one_is_unavailable_and_counts_in_n
 }
 
 #[tokio::test]
+async fn a_step_that_another_one_in_the_cart_includes_is_not_reduced_by_what_is_owned() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(RICH, &[(103, 1), (104, 1)])).await;
+    let view = view(&store, RICH).await;
+    for (item, price, is_unavailable) in [(103, 19.99, true), (104, 25.0, false)] {
+        let line = line_of(&view, item);
+        assert_eq!((line["price"].as_f64(), &line["is_unavailable"]), (Some(price), &json!(is_unavailable)), "{item}");
+    }
+    assert_eq!([&view["cart"]["clear_price"], &view["cart"]["items"]], [&json!(25), &json!(1)]);
+    assert_adds_up(&view);
+}
+
+#[tokio::test]
 async fn a_gift_costs_the_sale_price_and_ignores_the_buyers_limits() {
     let store = TestStore::open().await;
     // The rank is owned, and the buyer's limit of the other one is reached.

@@ -5,9 +5,11 @@
 mod accept_coupon;
 mod add;
 mod both_codes;
+mod capture_referral;
 mod change_price;
 mod changes;
 mod get;
+mod get_gift;
 mod get_promoted;
 mod get_select_servers;
 mod reload;

@@ -189,7 +189,15 @@ pub fn amount(cents: i64) -> Discount {
 
 pub fn gift(code: &str, cents: i64) -> GiftCard {
     let balance = Money::from_minor(cents);
-    GiftCard { id: CodeId::new(901), code: text(code), active: true, starts_at: None, ends_at: None, balance }
+    GiftCard {
+        id: CodeId::new(901),
+        code: text(code),
+        active: true,
+        starts_at: None,
+        ends_at: None,
+        balance,
+        start_balance: None,
+    }
 }
 
 /// A code of the sample store.

@@ -2,6 +2,7 @@
 
 use super::support::{NEW, RICH, coupon, outcome, percent, put_code, stored, user};
 use serde_json::json;
+use shared::endpoint::too_many_attempts;
 use shared::model::{Code, UserId};
 use shared::store::codec::Item;
 use shared::store::keys;
@@ -10,7 +11,6 @@ use tests::{Call, Fault, Reply, TestStore};
 
 const HOME: &str = "198.51.100.7";
 const UNKNOWN: &str = "This code does not exist.";
-const TOO_MANY: &str = "Too many attempts. Please try again later.";
 
 fn guess(store: &TestStore, code: &str) -> Call {
     Call::post("/cart/acceptCoupon").token(&store.token(RICH)).json(&json!({ "coupon": code }))
@@ -33,7 +33,7 @@ async fn fill(store: &TestStore, call: impl Fn(&str) -> Call) {
 /// Expects the refusal of an address over its limit.
 #[track_caller]
 fn assert_limited(reply: &Reply, retry_after: &str) {
-    assert_eq!(outcome(reply), (false, TOO_MANY.to_owned()));
+    assert_eq!(outcome(reply), (false, too_many_attempts(retry_after.parse().unwrap())));
     assert_eq!(reply.json().as_object().map(serde_json::Map::len), Some(2), "{}", reply.text);
     assert_eq!([reply.header("retry-after"), reply.header("cache-control")], [retry_after, "no-store"]);
 }

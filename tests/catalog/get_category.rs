@@ -4,6 +4,7 @@ use crate::support::{
     STALE, all, assert_message, assert_unauthorized, by_id, fields, fill_cart, item, open_to_guests, republish,
 };
 use aws_sdk_dynamodb::types::AttributeValue;
+use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::model::ItemId;
 use shared::store::counters::SOLD;
@@ -89,8 +90,8 @@ async fn a_buyer_pays_the_difference_to_what_they_own_in_a_cumulative_category()
     // Paid 4.99 for the first rank and 5.00 for the second.
     let owner = detail(&store, "Thornwick", "ranks/player").await;
     for (id, expected) in [
-        (101, json!([0, 4.99, 4.99, true])),
-        (102, json!([0, 9.99, 9.99, true])),
+        (101, json!([4.99, 0, 4.99, true])),
+        (102, json!([9.99, 0, 9.99, true])),
         (103, json!([10, 9.99, 19.99, false])),
         (104, json!([25, 14.99, 39.99, false])),
         (105, json!([60, 9.99, 69.99, false])),
@@ -109,7 +110,7 @@ async fn a_cumulative_category_counts_only_what_was_paid_in_it() {
     let store = TestStore::open().await;
     let owner = detail(&store, "Quillfeather", "ranks/guild").await;
     let offers: Vec<Value> = owner["items"].as_array().unwrap().iter().map(offer).collect();
-    assert_eq!(offers, [json!([0, 7.5, 7.5, true]), json!([7, 7.5, 14.5, false]), json!([22, 7.5, 29.5, false])]);
+    assert_eq!(offers, [json!([7.5, 0, 7.5, true]), json!([7, 7.5, 14.5, false]), json!([22, 7.5, 29.5, false])]);
     // The parent category has no effect on it, read alone or together.
     let above = detail(&store, "Thornwick", "ranks").await;
     assert_eq!(all(&above["subcategories"][1]["items"], "price"), [7.5, 14.5, 29.5]);
@@ -261,6 +262,37 @@ async fn category_deals_and_cart_agree_on_every_price() {
             assert_eq!(shown["price"], line["price"], "{user}, {item}");
         }
     }
+}
+
+/// Limits do not matter: what cannot be bought costs what it costs a player who owns nothing.
+#[tokio::test]
+async fn an_owned_rank_has_its_sale_price_everywhere() {
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        for id in [101, 102] {
+            item(files, id).featured = true;
+        }
+        item(files, 102).discount = Some(Decimal("1.00".to_owned().into()));
+    })
+    .await;
+    fill_cart(&store, 1, &[101, 102, 104]).await;
+    let token = store.token("Thornwick");
+    let cart = store.send(Call::post("/cart/get").token(&token)).await.json();
+    let deals = store.send(Call::post("/items/getFeaturedDeals").token(&token)).await.json();
+    let page = detail(&store, "Thornwick", "ranks/player").await;
+    for (id, price, discount, regular, is_owned) in
+        [(101, 4.99, 0.0, 4.99, true), (102, 8.99, 1.0, 9.99, true), (104, 25.0, 14.99, 39.99, false)]
+    {
+        let item = store.send(Call::post(&format!("/items/get/{id}")).token(&token)).await.json();
+        for shown in [by_id(&page["items"], id), by_id(&deals, id), &item] {
+            let [shown_price, off, original] = ["price", "discount", "original_price"].map(|name| shown[name].as_f64());
+            assert_eq!((shown_price, off, original), (Some(price), Some(discount), Some(regular)), "{shown}");
+            assert_eq!(shown["is_unavailable"], is_owned);
+        }
+        let line = by_id(&cart["items"], id);
+        assert_eq!((line["price"].as_f64(), &line["is_unavailable"]), (Some(price), &json!(is_owned)));
+    }
+    assert_eq!([&cart["cart"]["clear_price"], &cart["cart"]["items"]], [&json!(25), &json!(1)]);
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ async fn a_rank_costs_its_owner_the_difference_and_an_owned_one_is_unavailable()
     assert_eq!(offer(&logged_out, 101), json!([4.99, 0, 4.99, false]));
     assert_eq!(offer(&logged_out, 104), json!([34.99, 5, 39.99, false]));
     let owner = of(&store, "Thornwick").await;
-    assert_eq!(offer(&owner, 101), json!([0, 4.99, 4.99, true]));
+    assert_eq!(offer(&owner, 101), json!([4.99, 0, 4.99, true]));
     assert_eq!(offer(&owner, 104), json!([25, 14.99, 39.99, false]));
     assert_eq!(offer(&owner, 112), json!([14.5, 0, 14.5, false]));
     assert_eq!(offer(&of(&store, "Quillfeather").await, 112), json!([7, 7.5, 14.5, false]));

@@ -1,5 +1,6 @@
 //! The content function.
 
+mod get_announcement;
 mod get_page;
 mod get_settings;
 mod list_patrons;

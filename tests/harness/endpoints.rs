@@ -75,3 +75,20 @@ impl Endpoint {
         if self.declaration.rate_limit.is_some() || self.declaration.name == "payments/create" { 2 } else { 0 }
     }
 }
+
+impl Call {
+    /// The route of the request.
+    #[must_use]
+    pub fn endpoint(&self) -> Endpoint {
+        let path = self.target.split('?').next().unwrap_or_default();
+        let is_route = |route: &str| match route.split_once(' ').map(|(method, path)| (method, path.split_once('{'))) {
+            Some((method, Some((fixed, _)))) => {
+                method == self.method && path.strip_prefix(fixed).is_some_and(|rest| !rest.is_empty())
+            }
+            Some((method, None)) => route == format!("{method} {path}") && method == self.method,
+            None => false,
+        };
+        let endpoint = endpoints().into_iter().find(|endpoint| is_route(endpoint.route));
+        endpoint.unwrap_or_else(|| panic!("{} {path} is no route", self.method))
+    }
+}

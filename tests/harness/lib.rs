@@ -32,7 +32,7 @@ pub use endpoints::{Endpoint, endpoints};
 pub use faults::{Fault, Faults};
 pub use instances::{CartTrace, Instance, spread};
 pub use proxy::{Exchange, Proxy};
-pub use request::{Call, Reply, event, event_names};
+pub use request::{Call, Reply, event, event_file, event_names};
 pub use store::{TestStore, repository, sample_files, template};
 pub use table::{Dump, Stable};
 pub use wire::WireFault;

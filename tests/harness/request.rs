@@ -133,9 +133,17 @@ impl Reply {
     }
 }
 
-/// The event file `events/<name>.json`.
+/// The event of the file `events/<name>.json`.
 #[must_use]
 pub fn event(name: &str) -> Value {
+    let mut event = event_file(name);
+    event.as_object_mut().and_then(|event| event.remove("expected"));
+    event
+}
+
+/// The file `events/<name>.json`: an event, and in `expected` what its response has on the sample store.
+#[must_use]
+pub fn event_file(name: &str) -> Value {
     let path = repository().join("events").join(format!("{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

@@ -126,7 +126,15 @@ impl Bench {
             ..tenth.clone()
         };
         let balance = Money::from_minor(BALANCE);
-        let card = GiftCard { id: number(2), code: text(2), active: true, starts_at: None, ends_at: None, balance };
+        let card = GiftCard {
+            id: number(2),
+            code: text(2),
+            active: true,
+            starts_at: None,
+            ends_at: None,
+            balance,
+            start_balance: None,
+        };
         for code in [Code::Coupon(tenth), Code::Coupon(three), Code::Gift(card)] {
             self.put(codec::encode_live(&keys::code(code.text()), &code).unwrap()).await;
         }

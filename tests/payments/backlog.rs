@@ -1,4 +1,5 @@
-//! The scheduled sweep after an outage: many orders are due, and many events were missed.
+//! The scheduled sweep after an outage: many orders are due, and many events were missed; and after a sale: many orders are
+//! paid.
 
 use crate::schedule;
 use local::stripe::{Action, Fault, FaultKind, TEST_MODE};
@@ -6,13 +7,16 @@ use serde_json::Value;
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::model::{
-    InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus, ProviderCheckout,
+    InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus, PlayerName, ProviderCheckout,
+    User, UserId,
 };
 use shared::providers::Stripe;
+use shared::store::codec::encode_live;
 use shared::store::notices::Notices;
 use shared::store::orders::{self, StoredOrder};
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::unfinished::{self, Unfinished};
+use shared::store::{keys, statistics};
 use shared::usecases::checkouts::Provider;
 use std::time::{Duration, Instant};
 use stripe::ApiBase;
@@ -166,4 +170,54 @@ async fn the_sweep_pauses_when_the_provider_says_that_there_are_too_many_calls()
     let swept = sweep(&store).await;
     assert_eq!((&swept["done"], &swept["failed"]), (&3.into(), &0.into()), "{swept}");
     assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
+}
+
+/// An order of 5.00 that one of fifty buyers has paid a moment ago.
+fn bought(number: u64, now: i64) -> StoredOrder {
+    let pending = pending(number, now);
+    let order = Order { status: OrderStatus::Paid, owner: Some(buyer(number)), ..pending.order };
+    let (held, counted, due) = (false, Some(false), Some(now));
+    StoredOrder { order, effects: OrderEffects { held, counted, due, cart_cleared: Some(true), ..pending.effects } }
+}
+
+fn buyer(number: u64) -> UserId {
+    UserId::new(700_000 + number % 50)
+}
+
+/// `PAID=2000 cargo test -p tests statistics_of_a_sale -- --nocapture` is the benchmark.
+#[expect(clippy::print_stderr, reason = "the figures are for who runs the test with --nocapture")]
+#[tokio::test(flavor = "multi_thread")]
+async fn statistics_of_a_sale_follow_within_three_sweeps() {
+    let orders: u64 = std::env::var("PAID").map_or(64, |text| text.parse().unwrap());
+    let store = TestStore::open().await;
+    let (now, before) = (store.clock.seconds(), statistics::donations(&store.db).await.unwrap());
+    for number in 0..50 {
+        let name = PlayerName::parse(&format!("Buyer_{number}")).unwrap();
+        let user = User::of_player(buyer(number), &name, String::new(), format!("{number:032}"), now);
+        let key = keys::user(user.id);
+        write(&store, vec![Write::put(key.clone(), encode_live(&key, &user).unwrap())]).await;
+    }
+    for number in 0..orders {
+        let stored = bought(number, now);
+        let row = Unfinished::put(&stored.order, now).unwrap();
+        write(&store, vec![stored.put_new().unwrap(), row]).await;
+    }
+    let mut sweeps = 0;
+    while !unfinished::due(&store.db, now).await.unwrap().is_empty() {
+        sweeps += 1;
+        assert!(sweeps <= 3, "{orders} orders");
+        let (started, swept) = (Instant::now(), sweep(&store).await);
+        eprintln!("sweep {sweeps}: {swept} in {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_millis(18_500));
+        store.clock.advance(Duration::from_mins(1));
+    }
+    let after = statistics::donations(&store.db).await.unwrap();
+    let sum = i64::try_from(orders).unwrap() * 500;
+    for (goal, given) in &after.goals {
+        assert_eq!(given.minor() - before.goals[goal].minor(), sum, "goal {goal}");
+    }
+    assert!(after.recent.iter().all(|donation| donation.order.as_str().starts_with("backlog")), "{:?}", after.recent);
+    let patrons = statistics::patrons(&store.db).await.unwrap();
+    let given = patrons.iter().filter(|donor| donor.user >= buyer(0)).map(|donor| donor.amount.minor());
+    assert_eq!(given.sum::<i64>(), sum);
 }

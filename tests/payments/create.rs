@@ -1,13 +1,14 @@
 //! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
 
-use super::support::{act, add, agreed, begin, call, create, login, refused, status, stored};
-use crate::support::{STALE, item, republish};
+use super::support::{act, add, agreed, begin, call, cart, create, login, refused, status, stored};
+use crate::support::{STALE, fill_cart, item, republish};
 use local::stripe::Action;
 use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::model::{ChatId, InternalId, LoginKind, UserId};
 use shared::store::codec::encode_live;
 use shared::store::{keys, orders};
+use std::time::Duration;
 use tests::{NOW, TestStore};
 
 const PATH: &str = "/payments/create";
@@ -76,7 +77,7 @@ async fn the_provider_is_asked_at_most_every_ten_seconds() {
     }
     let looks = || store.payments.received().iter().filter(|call| call.route.starts_with("GET ")).count();
     assert_eq!(looks(), 1);
-    store.clock.advance(std::time::Duration::from_secs(11));
+    store.clock.advance(Duration::from_secs(11));
     status(&store, &token, &begun).await;
     assert_eq!(looks(), 2);
 }
@@ -148,6 +149,22 @@ async fn what_is_shown_of_an_any_price_item_is_at_least_its_minimum_everywhere()
     assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 450);
 }
 
+/// What is sold costs what the cart shows, and what the cart shows unavailable is not sold.
+#[tokio::test]
+async fn a_step_is_sold_at_the_carts_price_and_only_if_it_can_be_bought() {
+    let store = TestStore::open().await;
+    let token = store.token("Thornwick");
+    fill_cart(&store, 1, &[103, 101, 104]).await;
+    for (line, name) in [(1, "Warden"), (2, "Squire")] {
+        let message = refused(&store, &token, &json!({})).await;
+        assert_eq!(message, format!("\"{name}\" cannot be bought now. Remove it from your cart."));
+        assert_eq!(call(&store, &token, &format!("/cart/remove/{line}"), &json!({})).await.status, 200);
+    }
+    assert_eq!(cart(&store, &token).await["price"], 25);
+    let begun = create(&store, &token).await;
+    assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 2_500);
+}
+
 #[tokio::test]
 async fn every_refusal_is_a_sentence() {
     let store = TestStore::open().await;
@@ -185,16 +202,47 @@ async fn fields_of_a_wrong_type_are_named() {
     }
 }
 
+/// What is refused begins no checkout, and neither does asking again for the one that is open.
 #[tokio::test]
-async fn the_eleventh_attempt_of_an_address_is_refused_with_a_time() {
+async fn the_eleventh_checkout_of_an_address_is_refused_with_a_time() {
     let store = TestStore::open().await;
     let token = login(&store, "Buyer").await;
     for _ in 0..10 {
-        refused(&store, &token, &json!({})).await;
+        add(&store, &token, 302, 1).await;
+        refused(&store, &token, &json!({ "termsAndConditions": false })).await;
+        let begun = create(&store, &token).await;
+        assert_eq!(create(&store, &token).await.order, begun.order);
     }
+    add(&store, &token, 302, 1).await;
+    for (wait, seconds, when) in [(0, "600", "10 minutes"), (599, "1", "1 second")] {
+        store.clock.advance(Duration::from_secs(wait));
+        let reply = call(&store, &token, PATH, &agreed()).await;
+        assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (200, seconds));
+        assert_eq!(reply.data()["message"], format!("Too many attempts. Please try again in {when}."));
+    }
+    store.clock.advance(Duration::from_secs(1));
+    create(&store, &token).await;
+}
+
+#[tokio::test]
+async fn a_buyers_mistakes_are_no_checkouts_and_sixty_requests_are_the_most() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 301, 1).await;
+    let mistakes = [json!({}), json!({ "privacyPolicy": false }), json!({ "paymentMethod": "Barter" })];
+    for place in 0..58 {
+        let message = refused(&store, &token, &mistakes[place % 3]).await;
+        assert!(!message.starts_with("Too many"), "{place}: {message}");
+    }
+    call(&store, &token, "/cart/remove/1", &json!({})).await;
+    add(&store, &token, 302, 1).await;
+    let begun = create(&store, &token).await;
+    assert_eq!(create(&store, &token).await.order, begun.order);
     let reply = call(&store, &token, PATH, &agreed()).await;
-    assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (200, "600"));
-    assert_eq!(reply.data()["message"], "Too many attempts. Please try again later.");
+    assert_eq!(reply.data()["message"], "Too many attempts. Please try again in 10 minutes.");
+    assert_eq!(reply.header("retry-after"), "600");
+    store.clock.advance(Duration::from_mins(10));
+    assert_eq!(create(&store, &token).await.order, begun.order);
 }
 
 #[tokio::test]

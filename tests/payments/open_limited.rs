@@ -12,7 +12,7 @@ use tests::{Call, Reply, TestStore};
 /// An item with a global limit, and one without.
 const LIMITED: u64 = 211;
 const PLAIN: u64 = 302;
-/// An address may call payments/create ten times in this time.
+/// An address may begin ten checkouts in this time.
 const ATTEMPTS: Duration = Duration::from_mins(10);
 const TOO_MANY: &str = "Too many payments of limited items are open at your address. Finish one, or try again later.";
 

@@ -3,7 +3,7 @@
 use super::support::{act, add, begin, create, login, status};
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::json;
-use tests::{Call, Reply, TestStore};
+use tests::{Call, Reply, TWO_CHAINS, TestStore, needs_embedded_engine};
 
 const PATH: &str = "/payments/webhook/stripe";
 
@@ -116,4 +116,23 @@ async fn what_stripe_refuses_for_good_is_received_and_everything_else_is_sent_ag
     assert_eq!(reply.status, 200);
     assert_eq!(reply.data(), json!({ "received": true }));
     assert_eq!(status(&store, &token, &begun).await.1, "PAID");
+}
+
+#[tokio::test]
+async fn a_paid_webhook_reads_its_order_twice_and_tries_nothing_again() {
+    if needs_embedded_engine(TWO_CHAINS) {
+        return;
+    }
+    let store = TestStore::open().await;
+    let (_, begun) = begin(&store).await;
+    store.payments.act(&begun.session, &Action::Pay).unwrap();
+    let notice = store.payments.signed(&store.payments.events().pop().unwrap()).unwrap();
+    store.calls.clear();
+    assert_eq!(send(&store, &notice.header, notice.body.as_bytes()).await.status, 200);
+    // The order; the published version and, with the order, everything that decides about it; the cart.
+    let paid = ["GetItem", "GetItem", "BatchGetItem", "TransactWriteItems", "GetItem", "TransactWriteItems"];
+    assert_eq!(store.calls.operations(), paid);
+    store.calls.clear();
+    assert_eq!(send(&store, &notice.header, notice.body.as_bytes()).await.status, 200);
+    assert_eq!(store.calls.operations(), ["GetItem"], "the notice again");
 }

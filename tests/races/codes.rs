@@ -28,7 +28,7 @@ fn expected(unknown: usize, refused: usize) -> BTreeMap<String, usize> {
     let message = |text: &str, count| (text.to_owned(), count);
     BTreeMap::from([
         message("This code does not exist.", unknown),
-        message("Too many attempts. Please try again later.", refused),
+        message("Too many attempts. Please try again in 10 minutes.", refused),
     ])
 }
 

@@ -2,6 +2,7 @@
 
 mod cart_model;
 mod carts;
+mod checkouts;
 mod codes;
 mod logins;
 

@@ -1,11 +1,10 @@
 //! POST /user: the caller's account (api.md, "POST /user").
 
 use crate::State;
-use jiff::Timestamp;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::UserId;
-use shared::money::{CurrencyFormat, Decimal};
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::store::{keys, users};
 use shared::token::Claim;
 use std::borrow::Cow;
@@ -66,14 +65,9 @@ impl Endpoint for GetUser {
             system: &user.system,
             identificator: &user.identificator,
             uuid: &user.uuid,
-            created_at: iso_8601(user.created_at),
-            updated_at: iso_8601(user.updated_at),
+            created_at: money::iso_8601(user.created_at),
+            updated_at: money::iso_8601(user.updated_at),
             virtual_currency: config.is_virtual_currency.then_some(balance),
         }))
     }
-}
-
-/// ISO 8601 in UTC, with Z (api.md, "POST /user").
-fn iso_8601(seconds: i64) -> String {
-    Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }

@@ -3,7 +3,7 @@
 use crate::State;
 use lambda_http::http::StatusCode;
 use serde::Deserialize;
-use shared::endpoint::{Endpoint, Error, Json, JsonBody, Limited, Refusal, RoundTrips};
+use shared::endpoint::{Endpoint, Error, Json, JsonBody, Refusal, RoundTrips};
 use shared::model::{AuthType, PlayerName};
 use shared::store::limiter::RateLimit;
 use shared::store::{StoreError, names};
@@ -37,13 +37,15 @@ pub enum LoginRefusal {
     InGame,
     #[error("The store's owner has locked this account.")]
     Locked,
+    #[error("This name was changed. Please log in with the new one.")]
+    Renamed,
 }
 
 impl Refusal for LoginRefusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::Incorrect => StatusCode::BAD_REQUEST,
-            Self::Banned | Self::InGame | Self::Locked => StatusCode::FORBIDDEN,
+            Self::Banned | Self::InGame | Self::Locked | Self::Renamed => StatusCode::FORBIDDEN,
         }
     }
 
@@ -53,6 +55,7 @@ impl Refusal for LoginRefusal {
             ("The name is banned", Self::Banned),
             ("The store logs players in from within the game (`auth_type` is `ingame`)", Self::InGame),
             ("The tokens of the account are refused until a later time", Self::Locked),
+            ("The account with this name got another one in the last 30 days", Self::Renamed),
         ]
     }
 }
@@ -60,7 +63,7 @@ impl Refusal for LoginRefusal {
 impl Endpoint for Login {
     type State = State;
     type Caller = ();
-    type Input = Limited<JsonBody<Credentials>>;
+    type Input = JsonBody<Credentials>;
     /// The token.
     type Reply = Json<String>;
     type Refusal = LoginRefusal;
@@ -70,13 +73,13 @@ impl Endpoint for Login {
     const SUMMARY: &'static str =
         "returns a token for the player with a name, at most 20 attempts a minute per address";
     const NUMBER: Option<u8> = None;
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 5, cold: 5 };
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "login", requests: 20, seconds: 60 });
 
     async fn handle(
         state: &State,
         (): (),
-        Limited(JsonBody(credentials), mut admission): Self::Input,
+        JsonBody(credentials): Self::Input,
     ) -> Result<Self::Reply, Error<LoginRefusal>> {
         let player = PlayerName::parse(&credentials.username).map_err(|_| Error::Refused(LoginRefusal::Incorrect))?;
         let base = &state.base;
@@ -88,15 +91,18 @@ impl Endpoint for Login {
         if login.is_banned {
             return Err(Error::Refused(LoginRefusal::Banned));
         }
-        let row = match login.name {
+        let now = base.clock.seconds();
+        let row = match login.name.filter(|row| !row.is_free(now)) {
             Some(row) => row,
             None => {
-                admission.likely().await?;
                 let now = base.clock.seconds();
-                let made = accounts::create(&base.db, &active.config, &player, now, admission.granted()).await?;
+                let made = accounts::create(&base.db, &active.config, &player, now).await?;
                 made.ok_or(Error::Refused(LoginRefusal::Banned))?
             }
         };
+        if row.owner().is_none() {
+            return Err(Error::Refused(LoginRefusal::Renamed));
+        }
         let now = base.clock.seconds();
         let issued = row.next_issue(now);
         // Only files can date a revocation ahead: it is meant to refuse tokens until then.

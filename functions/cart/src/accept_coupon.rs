@@ -3,24 +3,19 @@
 
 use crate::State;
 use crate::context;
+use crate::unknown_codes::{self, TooMany, Tries};
 use crate::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{
-    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, TOO_MANY_ATTEMPTS, WithAddress,
-};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};
 use shared::http::body;
 use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, Discount};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::code::{Applied, CodeRefusal, judge, usable};
-use shared::store::limiter::{self, RateLimit, Window};
 use shared::store::{codes, keys};
 use shared::telemetry;
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, LoadedCart, drop_unpublished};
-
-/// How many unknown codes an address may try, over all functions (rules.md, "Unknown codes").
-const UNKNOWN_CODES: RateLimit = RateLimit { kind: "code", requests: 30, seconds: 600 };
 
 /// POST /cart/acceptCoupon.
 pub struct AcceptCoupon;
@@ -66,12 +61,8 @@ pub enum AcceptCouponReply {
 /// Why the code was not looked up, or the cart not written.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptCouponRefusal {
-    /// The address has tried as many unknown codes as it may.
-    #[error("{TOO_MANY_ATTEMPTS}")]
-    TooManyAttempts {
-        /// Seconds until the address may try again.
-        retry_seconds: u64,
-    },
+    #[error(transparent)]
+    TooManyAttempts(TooMany),
     #[error(transparent)]
     Contention(#[from] Contention),
 }
@@ -80,20 +71,20 @@ impl Refusal for AcceptCouponRefusal {
     fn status(&self) -> StatusCode {
         match self {
             // The client loses the text of a 429.
-            Self::TooManyAttempts { .. } => StatusCode::OK,
+            Self::TooManyAttempts(_) => StatusCode::OK,
             Self::Contention(contention) => contention.status(),
         }
     }
 
     fn retry_seconds(&self) -> Option<u64> {
         match self {
-            Self::TooManyAttempts { retry_seconds } => Some(*retry_seconds),
+            Self::TooManyAttempts(too_many) => Some(too_many.retry_seconds),
             Self::Contention(_) => None,
         }
     }
 
     fn documented() -> Vec<(&'static str, Self)> {
-        let limited = Self::TooManyAttempts { retry_seconds: UNKNOWN_CODES.seconds };
+        let limited = Self::TooManyAttempts(TooMany { retry_seconds: unknown_codes::WINDOW_SECONDS });
         let contention = Contention::documented().into_iter().map(|(when, refusal)| (when, Self::from(refusal)));
         contention.chain([("This address has tried 30 unknown codes in 10 minutes", limited)]).collect()
     }
@@ -132,15 +123,12 @@ async fn attempt(
     address: &str,
 ) -> Result<Attempt<AcceptCouponReply>, Failure> {
     let now = state.base.clock.seconds();
-    let more = [keys::code(text), keys::code_use(text, claim.user), keys::rate(UNKNOWN_CODES.kind, address)];
+    let more = [keys::code(text), keys::code_use(text, claim.user), unknown_codes::key(address)];
     let mut context = context::load(state, claim, &more).await?.ok_or(Error::Unauthorized)?;
-    let tried = limiter::take(&mut context.rows, UNKNOWN_CODES, address)?;
-    if let Some(retry_seconds) = tried.and_then(|window| window.full(UNKNOWN_CODES, state.base.clock.millis())) {
-        return Err(too_many(retry_seconds));
-    }
+    let tries = Tries::take(state, &mut context.rows, address)?.map_err(too_many)?;
     let code = codes::take(&mut context.rows, text)?;
     if code.is_none() {
-        count_unknown(state, address, tried).await?;
+        tries.count(state).await?.map_err(too_many)?;
     }
     let uses = codes::take_uses(&mut context.rows, text, context.user)?;
     let (code, uses) = context.usable(code, uses);
@@ -201,15 +189,8 @@ fn put_gift_card(cart: &mut Cart, entered: &AppliedGiftCard) -> Option<&'static 
     }
 }
 
-/// Counts an unknown code, before the caller learns that it is unknown. `tried` is the address's window as it was read.
-async fn count_unknown(state: &State, address: &str, tried: Option<Window>) -> Result<(), Failure> {
-    let hit = limiter::hit_after(&state.base.db, UNKNOWN_CODES, address, state.base.clock.millis(), tried).await?;
-    if hit.allowed { Ok(()) } else { Err(too_many(hit.reset_seconds)) }
-}
-
-fn too_many(retry_seconds: u64) -> Failure {
-    telemetry::rate_limited();
-    Error::Refused(AcceptCouponRefusal::TooManyAttempts { retry_seconds })
+fn too_many(too_many: TooMany) -> Failure {
+    Error::Refused(AcceptCouponRefusal::TooManyAttempts(too_many))
 }
 
 fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) -> AcceptCouponReply {

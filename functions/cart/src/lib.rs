@@ -4,11 +4,14 @@
 
 mod accept_coupon;
 mod add;
+mod capture_referral;
+mod captured;
 mod change;
 mod change_price;
 mod context;
 mod count;
 mod get_cart;
+mod get_gift;
 mod get_promoted;
 mod get_select_servers;
 mod reload;
@@ -21,6 +24,7 @@ mod servers;
 mod set_referral;
 mod set_selected_server;
 mod set_variable;
+mod unknown_codes;
 mod write;
 
 use lambda_http::{Body, Request, Response};
@@ -48,6 +52,8 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<remove::Remove>(),
     Route::to::<remove_coupon::RemoveCoupon>(),
     Route::to::<remove_giftcard::RemoveGiftcard>(),
+    Route::to::<get_gift::GetGift>(),
+    Route::to::<capture_referral::CaptureReferral>(),
 ];
 
 /// The state of the function, which lives as long as its process.
@@ -87,5 +93,7 @@ pub async fn warm_up(state: &State) {
 
 /// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
-    endpoint::handle(ENDPOINTS, state, request).await
+    let headers = request.headers().clone();
+    // Boxed, because it is moved through several futures, each of which would have room for it.
+    captured::in_request(&headers, Box::pin(endpoint::handle(ENDPOINTS, state, request))).await
 }

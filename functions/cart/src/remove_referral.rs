@@ -26,7 +26,7 @@ impl Endpoint for RemoveReferral {
     const ERRORS: ErrorBody = ErrorBody::Success;
 
     async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
-        Ok(Json::of(&write::with_retries(state, || attempt(state, claim)).await?))
+        Ok(Json::of(&write::without_captured(state, || attempt(state, claim)).await?))
     }
 }
 

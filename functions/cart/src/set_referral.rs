@@ -40,12 +40,28 @@ impl Endpoint for SetReferral {
     const ERRORS: ErrorBody = ErrorBody::Success;
 
     async fn handle(state: &State, claim: Claim, JsonBody(body): Self::Input) -> Result<Self::Reply, Failure> {
-        let outcome = write::with_retries(state, || attempt(state, claim, &body.ref_code)).await?;
-        Ok(Json::of(&outcome))
+        let (success, message) = outcome(set(state, claim, &body.ref_code).await?);
+        Ok(Json::of(&Outcome { success, message }))
     }
 }
 
-async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Outcome<'static>>, Failure> {
+/// Applies a code to the caller's cart, if the rules allow it.
+pub async fn set(state: &State, claim: Claim, code: &CodeText) -> Result<Decision, Failure> {
+    write::with_retries(state, || attempt(state, claim, code)).await
+}
+
+/// Whether the code is on the cart now, and what the buyer reads.
+pub const fn outcome(decision: Decision) -> (bool, &'static str) {
+    match decision {
+        Decision::NotValid => (false, "This referral code does not exist or is not valid."),
+        Decision::OwnCode => (false, "You cannot use your own referral code."),
+        Decision::AnotherIsSet => (false, "Another referral code is set. Please remove it first."),
+        Decision::AlreadySet => (true, "This referral code is set already."),
+        Decision::Apply => (true, "The referral code was applied."),
+    }
+}
+
+async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Decision>, Failure> {
     let mut context = context::load(state, claim, &[keys::referral(text)]).await?.ok_or(Error::Unauthorized)?;
     let found = codes::take_referral(&mut context.rows, text)?;
     let switched_on = context.active.config.is_ref;
@@ -57,19 +73,11 @@ async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt
         let other = codes::take_referral(&mut rows, on_cart)?;
         decision = decide(referral::in_force(other.as_ref(), switched_on).map(|_| on_cart));
     }
-    let (success, message) = match decision {
-        Decision::NotValid => (false, "This referral code does not exist or is not valid."),
-        Decision::OwnCode => (false, "You cannot use your own referral code."),
-        Decision::AnotherIsSet => (false, "Another referral code is set. Please remove it first."),
-        Decision::AlreadySet => (true, "This referral code is set already."),
-        Decision::Apply => (true, "The referral code was applied."),
-    };
-    let outcome = Outcome { success, message };
     if decision != Decision::Apply {
-        return Ok(Attempt::Done(outcome));
+        return Ok(Attempt::Done(decision));
     }
     let mut cart = context.cart;
     drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
     cart.referral = Some(text.clone());
-    Ok(Attempt::Write(Box::new(cart), outcome))
+    Ok(Attempt::Write(Box::new(cart), decision))
 }

@@ -1,8 +1,10 @@
 //! Changing a cart, and what an endpoint responds if other requests keep changing it.
 
 use crate::State;
+use crate::captured;
 use lambda_http::http::StatusCode;
 use shared::endpoint::{Error, Refusal};
+use shared::model::{Cart, Referral};
 use shared::usecases::carts::{self, Attempt, EditError};
 
 /// Every attempt found the cart changed by another request.
@@ -24,15 +26,53 @@ impl Refusal for Contention {
 /// The error of an endpoint that writes a cart.
 pub type Failure = Error<Contention>;
 
-/// Runs `attempt` and writes its result, see [`carts::edit`].
+/// Runs `attempt` and writes its result, see [`carts::edit`], with the referral code that the request's browser keeps, see
+/// [`captured`].
 pub async fn with_retries<T, R, F>(state: &State, attempt: impl Fn() -> F) -> Result<T, Error<R>>
 where
     R: From<Contention>,
     F: Future<Output = Result<Attempt<T>, Error<R>>>,
 {
-    carts::edit(&state.base.db, attempt).await.map_err(|error| match error {
+    edit(state, attempt, captured::apply).await
+}
+
+/// [`with_retries`] for a buyer who wants no referral code on the cart: what the browser keeps is dropped.
+pub async fn without_captured<T, R, F>(state: &State, attempt: impl Fn() -> F) -> Result<T, Error<R>>
+where
+    R: From<Contention>,
+    F: Future<Output = Result<Attempt<T>, Error<R>>>,
+{
+    edit(state, attempt, |_, _| ()).await
+}
+
+async fn edit<T, R, F>(
+    state: &State,
+    attempt: impl Fn() -> F,
+    apply: impl Fn(&mut Cart, Option<&Referral>),
+) -> Result<T, Error<R>>
+where
+    R: From<Contention>,
+    F: Future<Output = Result<Attempt<T>, Error<R>>>,
+{
+    let attempt = async || {
+        // Concurrently, so that a cookie costs no round trip.
+        let (attempt, captured) = tokio::join!(attempt(), captured::read(state));
+        Ok(match attempt? {
+            Attempt::Done(reply) => Attempt::Done((reply, false)),
+            Attempt::Write(mut cart, reply) => {
+                apply(&mut cart, captured?.as_ref());
+                Attempt::Write(cart, (reply, true))
+            }
+        })
+    };
+    let edited = carts::edit(&state.base.db, attempt).await;
+    let (reply, is_written) = edited.map_err(|error| match error {
         EditError::Attempt(failure) => failure,
         EditError::Write(error) => error.into(),
         EditError::Conflict => Error::Refused(Contention.into()),
-    })
+    })?;
+    if is_written {
+        captured::spend();
+    }
+    Ok(reply)
 }

@@ -1,20 +1,22 @@
-//! The catalog function: categories, items and featured deals.
+//! The catalog function: categories, items, featured deals and profiles.
 //!
-//! May read the catalog, counters, users, ledgers and carts; writes nothing.
+//! May read the catalog, counters, settings, staff, users, their names, ledgers, carts and sums; writes nothing.
 
 mod buyer;
 mod get_category;
 mod get_featured_deals;
 mod get_item;
+mod get_profile;
 mod list_categories;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
-use shared::model::{Deals, PublishedItem, Tree};
+use shared::model::{Deals, PublishedItem, Settings, Staff, Tree};
 use shared::store::categories::CategoryPages;
 use shared::store::counters::Counters;
+use shared::store::items::ItemCache;
 use shared::store::versioned_cache::VersionedCache;
 
 /// The endpoints of this function.
@@ -23,6 +25,7 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_category::GetCategory>(),
     Route::to::<get_featured_deals::GetFeaturedDeals>(),
     Route::to::<get_item::GetItem>(),
+    Route::to::<get_profile::GetProfile>(),
 ];
 
 /// The state of the function, which lives as long as its process.
@@ -33,6 +36,9 @@ pub struct State {
     trees: VersionedCache<Tree>,
     deals: VersionedCache<Deals>,
     items: VersionedCache<PublishedItem>,
+    bought: ItemCache,
+    settings: VersionedCache<Settings>,
+    staff: VersionedCache<Staff>,
     counters: Counters,
     category_list: RenderedOnce<String>,
 }
@@ -54,6 +60,9 @@ impl State {
             trees: VersionedCache::new(),
             deals: VersionedCache::new(),
             items: VersionedCache::new(),
+            bought: ItemCache::default(),
+            settings: VersionedCache::new(),
+            staff: VersionedCache::new(),
             counters,
             category_list: RenderedOnce::new(),
         }

@@ -158,7 +158,8 @@ pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Arc<Settings>, A
     Ok((active, settings, donations?))
 }
 
-async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Settings>, StoreError> {
+/// The settings of a version.
+pub async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Settings>, StoreError> {
     let settings = state.settings.get(&state.base.db, &keys::settings(&active.version)).await?;
     Ok(settings.unwrap_or_default())
 }

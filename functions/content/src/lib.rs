@@ -1,7 +1,8 @@
-//! The content function: pages/get, staff, settings/get, patrons/get.
+//! The content function: pages/get, staff, settings/get, patrons/get, announcement/get.
 //!
 //! May read published content and statistics of donations; writes nothing.
 
+mod get_announcement;
 mod get_page;
 mod get_settings;
 mod list_patrons;
@@ -22,6 +23,7 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_staff::ListStaff>(),
     Route::to::<get_settings::GetSettings>(),
     Route::to::<list_patrons::ListPatrons>(),
+    Route::to::<get_announcement::GetAnnouncement>(),
 ];
 
 /// The state of the function, which lives as long as its process.
@@ -36,6 +38,7 @@ pub struct State {
     patrons: Timed<TopPatrons>,
     settings_reply: RenderedOnce<(String, Arc<Donations>, String)>,
     staff_reply: RenderedOnce<String>,
+    announcement_reply: RenderedOnce<String>,
     patrons_reply: RenderedOnce<(String, Option<Arc<TopPatrons>>)>,
 }
 
@@ -60,6 +63,7 @@ impl State {
             patrons,
             settings_reply: RenderedOnce::new(),
             staff_reply: RenderedOnce::new(),
+            announcement_reply: RenderedOnce::new(),
             patrons_reply: RenderedOnce::new(),
         }
     }

@@ -1,14 +1,12 @@
 //! POST /payments/checkStatus: the state of an order (api.md, "POST /payments/checkStatus"). Every request is counted,
-//! also one that is refused. Counter, order and user are read concurrently.
+//! also one that is refused.
 
 use crate::{DEADLINE, State};
-use jiff::Timestamp;
-use jiff::tz::Offset;
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Limited, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, UserId};
-use shared::money::{CurrencyFormat, Decimal};
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::visibility::{OrderVisibility, visibility_of};
 use shared::store::limiter::RateLimit;
 use shared::store::orders::{self, StoredOrder};
@@ -110,7 +108,7 @@ pub struct OrderBody<'a> {
 impl Endpoint for CheckStatus {
     type State = State;
     type Caller = Option<Claim>;
-    type Input = Limited<JsonBody<StatusRequest>>;
+    type Input = JsonBody<StatusRequest>;
     type Reply = Json<StatusReply<'static>>;
     type Refusal = Infallible;
 
@@ -118,29 +116,24 @@ impl Endpoint for CheckStatus {
     const ROUTES: &'static [&'static str] = &["POST /payments/checkStatus"];
     const SUMMARY: &'static str = "returns the state of an order, at most 18 lookups a minute per address";
     const NUMBER: Option<u8> = Some(6);
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Status;
     const UNAUTHORIZED: Option<&'static str> =
         Some("The order has an owner, and there is no token or one that is not valid");
     const DEADLINE: Duration = DEADLINE;
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "", requests: 18, seconds: 60 });
 
-    async fn handle(
-        state: &State,
-        claim: Option<Claim>,
-        Limited(JsonBody(body), mut admission): Self::Input,
-    ) -> Result<Self::Reply, Error> {
+    async fn handle(state: &State, claim: Option<Claim>, JsonBody(body): Self::Input) -> Result<Self::Reply, Error> {
         let id = &body.order_id;
         let (version, found) = tokio::join!(state.base.published.active_version(), read(state, id, claim));
         let (mut order, caller) = found?;
         let digits = version?.config.digits;
         let is_shown =
             matches!(visibility_of(order.as_ref().map(|stored| &stored.order), caller), OrderVisibility::Shown(_));
-        if let Some(stored) = order.as_ref().filter(|stored| is_shown && may_ask(stored, body.checkout_id.as_deref())) {
-            admission.granted().await?;
-            if ask(state, stored).await {
-                order = orders::get(&state.base.db, id).await?;
-            }
+        if let Some(stored) = order.as_ref().filter(|stored| is_shown && may_ask(stored, body.checkout_id.as_deref()))
+            && ask(state, stored).await
+        {
+            order = orders::get(&state.base.db, id).await?;
         }
         let reply = match visibility_of(order.as_ref().map(|stored| &stored.order), caller) {
             OrderVisibility::Shown(order) => {
@@ -203,7 +196,7 @@ fn shown(order: &Order, wire: CurrencyFormat, after_checkout: bool) -> StatusRep
         currency: &order.currency,
         status: order.status,
         gateway: &order.gateway,
-        created_at: created_at(order.created_at),
+        created_at: money::date_and_time(order.created_at),
     };
     let message = match order.status {
         OrderStatus::Pending => "The payment is pending.",
@@ -220,10 +213,4 @@ fn shown(order: &Order, wire: CurrencyFormat, after_checkout: bool) -> StatusRep
         }
         _ => StatusReply::Success { message, order_data },
     }
-}
-
-/// `YYYY-MM-DD HH:MM:SS` in UTC (api.md, "POST /payments/checkStatus").
-fn created_at(seconds: i64) -> String {
-    let at = Offset::UTC.to_datetime(Timestamp::from_second(seconds).unwrap_or_default());
-    format!("{} {}", at.date(), at.time())
 }

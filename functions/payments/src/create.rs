@@ -6,7 +6,7 @@ use lambda_http::http::StatusCode;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::endpoint::{
-    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, TOO_MANY_ATTEMPTS, WithAddress,
+    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, too_many_attempts,
 };
 use shared::http::body;
 use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
@@ -19,13 +19,13 @@ use shared::store::{StoreError, users};
 use shared::telemetry;
 use shared::token::Claim;
 use shared::usecases::carts::CartContext;
-use shared::usecases::checkouts::{self, Checkout, CreateError, ProviderError, Request};
+use shared::usecases::checkouts::{self, CHECKOUTS, Checkout, CreateError, ProviderError, Request};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many checkouts an address may begin.
-const ATTEMPTS: RateLimit = RateLimit { kind: "checkout", requests: 10, seconds: 600 };
+/// How many requests an address may send, refused ones included. What begins a checkout counts toward [`CHECKOUTS`] too.
+const REQUESTS: RateLimit = RateLimit { kind: "pay", requests: 60, seconds: 600 };
 /// The most entries of `details`.
 const MAX_DETAILS: usize = 8;
 /// The most characters of an entry of `details`.
@@ -111,7 +111,7 @@ struct Destination {
 /// Why no checkout begins.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateRefusal {
-    #[error("{TOO_MANY_ATTEMPTS}")]
+    #[error("{}", too_many_attempts(*retry_seconds))]
     TooManyAttempts { retry_seconds: u64 },
     #[error("Please accept the terms and conditions and the privacy policy.")]
     Terms,
@@ -153,7 +153,10 @@ impl Refusal for CreateRefusal {
     fn documented() -> Vec<(&'static str, Self)> {
         let example = CheckoutRefusal::SoldOut { name: "Squire".to_owned() };
         vec![
-            ("This address has begun 10 checkouts in 10 minutes", Self::TooManyAttempts { retry_seconds: 600 }),
+            (
+                "This address has begun 10 checkouts in 10 minutes, or sent 60 requests",
+                Self::TooManyAttempts { retry_seconds: 600 },
+            ),
             (
                 "This address has 10 open checkouts with limited items, begun within the time of a hold",
                 Self::TooManyOpen { retry_seconds: 2_100 },
@@ -200,12 +203,11 @@ impl Endpoint for Create {
         let base = &state.base;
         let chat = body.chat_id.as_deref().or(body.discord_id.as_deref());
         let chat = chat.and_then(|id| ChatId::parse(id).ok());
-        let hit = limiter::hit(&base.db, ATTEMPTS, &address, base.clock.millis(), || {});
-        let (hit, first) = tokio::join!(hit, load(state, claim, chat.as_ref()));
+        let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis());
+        let (hit, first) = tokio::join!(hit, load(state, claim, &address, chat.as_ref()));
         let hit = hit?;
         if !hit.allowed {
-            telemetry::rate_limited();
-            return Err(Error::Refused(CreateRefusal::TooManyAttempts { retry_seconds: hit.reset_seconds }));
+            return Err(too_many(hit.reset_seconds));
         }
         let buyer = first?.ok_or(Error::Unauthorized)?;
         let active = Arc::clone(&buyer.context.active);
@@ -219,7 +221,9 @@ impl Endpoint for Create {
             has_consented: body.has_consented(),
             address: Some(&address),
         };
-        let reload = || async { load(state, claim, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized) };
+        let reload = || async {
+            load(state, claim, &address, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized)
+        };
         let created = checkouts::create(&state.sources(), provider, request, buyer.context, reload).await;
         let checkout = created.map_err(|error| failure(error, &active))?;
         Ok(Json::of(&reply(checkout, &active)))
@@ -245,9 +249,10 @@ struct Buyer {
     has_chat: bool,
 }
 
-/// Reads the buyer with cart and ledger; `None` if the account does not accept the token.
-async fn load(state: &State, claim: Claim, chat: Option<&ChatId>) -> Result<Option<Buyer>, StoreError> {
-    let mut wanted = vec![keys::user(claim.user)];
+/// Reads the buyer with cart and ledger, and how many checkouts the address has begun; `None` if the account does not accept
+/// the token.
+async fn load(state: &State, claim: Claim, address: &str, chat: Option<&ChatId>) -> Result<Option<Buyer>, StoreError> {
+    let mut wanted = vec![keys::user(claim.user), keys::rate(CHECKOUTS.kind, address)];
     wanted.extend(CartContext::keys(claim.user));
     let chat = chat.map(keys::chat);
     wanted.extend(chat.clone());
@@ -258,6 +263,11 @@ async fn load(state: &State, claim: Claim, chat: Option<&ChatId>) -> Result<Opti
     let has_chat = account.is_some_and(|account| account.is_for(claim.user, base.clock.seconds()));
     let Some(user) = users::admit(&mut rows, claim)? else { return Ok(None) };
     Ok(Some(Buyer { context: CartContext::take(user, active, rows)?, has_chat }))
+}
+
+fn too_many(retry_seconds: u64) -> Failure {
+    telemetry::rate_limited();
+    Error::Refused(CreateRefusal::TooManyAttempts { retry_seconds })
 }
 
 fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
@@ -279,6 +289,7 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
         CreateError::CodeRemoved { total } => CreateRefusal::CodeRemoved(money(total)),
         CreateError::CardOfAnotherLogin { masked } => CreateRefusal::CardOfAnotherLogin(masked),
         CreateError::Processing => CreateRefusal::Processing,
+        CreateError::TooManyAttempts { retry_seconds } => return too_many(retry_seconds),
         CreateError::TooManyOpen { retry_seconds } => CreateRefusal::TooManyOpen { retry_seconds },
         CreateError::Conflict => CreateRefusal::Contention,
     })

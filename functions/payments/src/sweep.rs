@@ -19,7 +19,7 @@ impl Endpoint for Sweep {
 
     const NAME: &'static str = "payments/sweep";
     const ROUTES: &'static [&'static str] = &["SCHEDULE payments/sweep"];
-    const SUMMARY: &'static str = "finishes what is left to do about orders, every five minutes";
+    const SUMMARY: &'static str = "finishes what is left to do about orders, and their statistics, every minute";
     const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
     const DEADLINE: Duration = DEADLINE;

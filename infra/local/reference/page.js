@@ -11,9 +11,11 @@ paint();
 /** Marks the calls that the documented interface, version 3.8.7, does not have. */
 const beyondMark = () => ({
   wrapComponents: {
-    OperationSummary: (Original, { React }) => (props) => {
+    OperationSummary: (Original, { React, specSelectors }) => (props) => {
       const summary = React.createElement(Original, props);
-      if (!props.operationProps.getIn(["op", "x-beyond-contract"])) return summary;
+      const [path, method] = ["path", "method"].map((name) => props.operationProps.get(name));
+      // The viewer fills `op` only when the call is opened, so this reads the document itself.
+      if (!specSelectors.specJson().getIn(["paths", path, method, "x-beyond-contract"])) return summary;
       const mark = React.createElement("p", { className: "beyond" }, "Beyond the documented interface");
       return React.createElement("div", {}, summary, mark);
     },

@@ -2,6 +2,7 @@
 //! at a time has it open.
 
 use crate::error::StartError;
+use serde::{Deserialize, Serialize};
 use shared::token::TokenKeys;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
@@ -16,7 +17,43 @@ pub struct DataLock {
     _file: File,
 }
 
-/// Creates the directory if it does not exist, and keeps other processes out of it.
+/// The addresses of a running server, which it leaves in its data directory for the operations tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The URL of the database.
+    pub endpoint: String,
+    /// The table's name.
+    pub table: String,
+    /// The URL of the stand-in for Stripe; `None` if payments go elsewhere.
+    pub payments: Option<String>,
+}
+
+impl Running {
+    /// Leaves the addresses in a data directory that this process has open.
+    ///
+    /// # Errors
+    /// [`StartError::Data`] if they cannot be written.
+    pub fn leave(&self, dir: &Path) -> Result<(), StartError> {
+        let path = running_file(dir);
+        let written =
+            serde_json::to_vec(self).map_err(std::io::Error::other).and_then(|text| write_whole(&path, &text));
+        written.map_err(|source| StartError::Data { path, source })
+    }
+
+    /// The addresses of the server that has a data directory open; `None` if it is not ready, or another program has it
+    /// open.
+    #[must_use]
+    pub fn find(dir: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(running_file(dir)).ok()?).ok()
+    }
+}
+
+fn running_file(dir: &Path) -> PathBuf {
+    dir.join("running.json")
+}
+
+/// Creates the directory if it does not exist, and keeps other processes out of it. Addresses of an earlier server are
+/// removed.
 ///
 /// # Errors
 /// [`StartError::DataInUse`] if another process has it open, [`StartError::Data`] if it cannot be created or locked.
@@ -26,7 +63,10 @@ pub fn lock(dir: &Path) -> Result<DataLock, StartError> {
     let failed = |source| StartError::Data { path: path.clone(), source };
     let file = private().truncate(false).open(&path).map_err(failed)?;
     match file.try_lock() {
-        Ok(()) => Ok(DataLock { _file: file }),
+        Ok(()) => match fs::remove_file(running_file(dir)) {
+            Err(source) if source.kind() != ErrorKind::NotFound => Err(failed(source)),
+            _ => Ok(DataLock { _file: file }),
+        },
         Err(TryLockError::WouldBlock) => Err(StartError::DataInUse(dir.to_owned())),
         Err(TryLockError::Error(source)) => Err(failed(source)),
     }

@@ -17,7 +17,6 @@ pub mod payments;
 pub mod players;
 pub mod ready;
 pub mod reference;
-pub mod refusals;
 pub mod server;
 pub mod site;
 pub mod store;

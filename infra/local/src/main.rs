@@ -33,8 +33,8 @@ const ORIGINS: &str = "AllowedOrigins";
 /// The parameter that lets checkouts begin. There is always a provider here.
 const PAYMENTS: &str = "Payments";
 
-/// How often the sweep runs here.
-const SWEEP: Duration = Duration::from_mins(1);
+/// How often the sweep runs here: who pays in the demo looks at goals and donators at once.
+const SWEEP: Duration = Duration::from_secs(5);
 /// The event that starts it.
 const SWEEP_EVENT: &str = include_str!("sweep.json");
 
@@ -113,7 +113,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     };
     // Signals are handled before the ready line is printed: its reader may stop the server at once.
     let stopped = stopped();
-    announce(&ready, options.json);
+    announce(&ready, options)?;
     if differs {
         note_difference(options);
     }
@@ -318,11 +318,16 @@ fn is_here(endpoint: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn announce(ready: &Ready, json: bool) {
-    let text = if json { serde_json::to_string(ready).unwrap_or_default() } else { ready.to_string() };
+fn announce(ready: &Ready, options: &Options) -> Result<(), StartError> {
+    if let Some(dir) = &options.data {
+        let (endpoint, table) = (ready.dynamodb_endpoint.clone(), ready.table.clone());
+        data::Running { endpoint, table, payments: ready.payments.clone() }.leave(dir)?;
+    }
+    let text = if options.json { serde_json::to_string(ready).unwrap_or_default() } else { ready.to_string() };
     let mut out = std::io::stdout();
     // Standard output may be closed.
     _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    Ok(())
 }
 
 /// Starts to listen for Ctrl-C, and for SIGTERM where it exists; resolves when one arrives.

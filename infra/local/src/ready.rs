@@ -1,6 +1,5 @@
 //! The ready line: the server's address, tokens to log in with, and values to try.
 
-use crate::refusals::{self, TryRefusal};
 use publish::Compiled;
 use publish::live::Live;
 use serde::Serialize;
@@ -63,8 +62,6 @@ pub struct Try {
     pub referral: String,
     /// Codes that cannot be used, one for each reason.
     pub refused: Vec<RefusedCode>,
-    /// Requests that are refused, one for each reason.
-    pub refusals: Vec<TryRefusal>,
     /// The files' orders that are in the table.
     pub orders: Vec<TryOrder>,
 }
@@ -117,10 +114,10 @@ impl Ready {
 }
 
 impl Try {
-    /// The same without the page and the refusals, if the files differ from the published store.
+    /// The same without the page, if the files differ from the published store.
     #[must_use]
     pub fn of_published(self, differs: bool) -> Self {
-        if differs { Self { page: String::new(), refusals: Vec::new(), ..self } } else { self }
+        if differs { Self { page: String::new(), ..self } } else { self }
     }
 
     /// Picks values from a store at `now`.
@@ -142,7 +139,6 @@ impl Try {
             gift: code(CodeKind::Gift),
             referral: referral.map(|referral| referral.code.to_string()).unwrap_or_default(),
             refused: refused(live, now),
-            refusals: refusals::pick(compiled, live, now),
             orders: live
                 .orders
                 .iter()
@@ -206,10 +202,6 @@ impl fmt::Display for Ready {
         if let Some(order) = self.r#try.orders.iter().find(|order| order.owner.is_none()) {
             let body = serde_json::json!({ "order_id": order.id });
             writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
-        }
-        if !self.r#try.refusals.is_empty() {
-            let count = self.r#try.refusals.len();
-            writeln!(f, "\nWith --json, {count} requests that are refused are listed in \"try\".")?;
         }
         if let Some(chat) = &self.chat {
             writeln!(f, "\nThe chat login goes to a stand-in for the chat platform at {}", chat.url)?;

@@ -6,7 +6,6 @@ mod data;
 mod many_buyers;
 mod migration;
 mod process;
-mod refusals;
 mod shop;
 mod start;
 
@@ -32,7 +31,7 @@ fn the_ready_line_names_everything_and_nothing_else_is_printed() {
         keys(&server.ready["tokens"]),
         ["Burdock", "Grimble", "Mildew", "Pebble", "Quillfeather", "Rushlight", "Tansy", "Thornwick"]
     );
-    assert_eq!(keys(&server.ready["try"]), ["coupon", "gift", "orders", "page", "referral", "refusals", "refused"]);
+    assert_eq!(keys(&server.ready["try"]), ["coupon", "gift", "orders", "page", "referral", "refused"]);
     let orders = server.ready["try"]["orders"].as_array().unwrap();
     for order in orders {
         assert_eq!(keys(order), ["id", "owner", "status"]);

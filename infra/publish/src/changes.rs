@@ -4,7 +4,7 @@ use crate::compile::Compiled;
 use crate::files::Decimal;
 use serde::Serialize;
 use serde_json::Value;
-use shared::model::{CategoryWithItems, ItemId, Money, Rate};
+use shared::model::{CategoryWithItems, Money, Rate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -18,8 +18,6 @@ const CURRENCIES: [&str; 2] = ["currencies", "system_currency"];
 const NAMES: [&str; 6] = ["id", "comparison_id", "code", "name", "username", "url"];
 /// The longest value that is shown, in characters; of longer ones only the field is named.
 const LONGEST_SHOWN: usize = 40;
-/// A publish that removes more than one in this many active items must be allowed expressly.
-const REMOVABLE_SHARE: usize = 5;
 
 /// What differs between two stores, as data; printed, each entry is one line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -99,33 +97,6 @@ impl Changes {
     pub const fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
-}
-
-/// How many of the active items a publish removes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Removals {
-    /// Active items that are published now.
-    pub active: usize,
-    /// How many of them the new store does not have.
-    pub removed: usize,
-}
-
-impl Removals {
-    /// Whether so many are removed that it is more likely a mistake: more than a fifth.
-    #[must_use]
-    pub const fn are_many(&self) -> bool {
-        self.removed * REMOVABLE_SHARE > self.active
-    }
-}
-
-/// Counts the active items that a publish removes.
-#[must_use]
-pub fn removals(before: Option<&Compiled>, after: &Compiled) -> Removals {
-    let kept: BTreeSet<ItemId> = after.items.iter().map(|entry| entry.item.id).collect();
-    let items = before.map(|store| store.items.as_slice()).unwrap_or_default();
-    let active: Vec<ItemId> = items.iter().filter(|entry| entry.item.active).map(|entry| entry.item.id).collect();
-    let removed = active.iter().filter(|id| !kept.contains(id)).count();
-    Removals { active: active.len(), removed }
 }
 
 /// Compares what is published (nothing before the first publish) with what is about to be.

@@ -4,14 +4,15 @@
 
 use crate::compile::{Compiled, CompiledCategory};
 use crate::files::{
-    At, CategoryFile, ChatClientFile, ChatFile, ComparisonRow, CurrencyFile, Decimal, FORMAT, GameServerFile, GoalFile,
-    ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile, PaymentsFile, PlayersFile, PromotionFile,
-    RateFile, ServerFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles, StorefrontFile, VariableFile,
-    VirtualCurrencyFile,
+    AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, ComparisonRow, CurrencyFile, Decimal, FORMAT,
+    GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile, PaymentsFile,
+    PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles,
+    StorefrontFile, VariableFile, VirtualCurrencyFile,
 };
 use crate::provider;
 use serde::Serialize;
-use shared::model::{CategoryWithItems, Currency, Item, Link, Money, Page, Payments, Rate, Slug};
+use shared::model::{Announcement, CategoryWithItems, Currency, Item, Link, Money, Page, Payments, Rate, Slug};
+use shared::money;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -146,6 +147,7 @@ fn site(store: &Compiled) -> StoreFile {
         footer: links(&settings.footer),
         game_server: GameServerFile { ip: settings.server.ip.clone(), port: settings.server.port },
         goals: goals(store),
+        announcement: settings.announcement.as_ref().map(announcement),
         socials: settings.socials.clone(),
         chat: chat(store),
         referrals: config.is_ref,
@@ -188,6 +190,19 @@ fn goals(store: &Compiled) -> Vec<GoalFile> {
         amount: Decimal::from_money(goal.goal_amount, store.config.digits),
     };
     store.settings.goals.iter().map(goal).collect()
+}
+
+fn announcement(announcement: &Announcement) -> AnnouncementFile {
+    let time = |at: i64| At::from(money::iso_8601(at));
+    let button = announcement.button.as_ref();
+    AnnouncementFile {
+        id: announcement.id.into(),
+        title: announcement.title.clone(),
+        content: announcement.content.clone(),
+        button: button.map(|link| LinkFile { name: link.name.clone(), url: link.url.clone().into() }),
+        created_at: announcement.created_at.map(time),
+        updated_at: announcement.updated_at.map(time),
+    }
 }
 
 fn chat(store: &Compiled) -> ChatFile {

@@ -26,12 +26,13 @@ mod read;
 mod remove;
 pub mod schema;
 mod shape;
+mod slips;
 mod switch;
 mod syntax;
 mod version;
 mod write;
 
-pub use changes::{ChangedField, ChangedThing, Changes, Removals, Thing, changes, removals};
+pub use changes::{ChangedField, ChangedThing, Changes, Thing, changes};
 pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};
 pub use digits::check_digits;
 pub use error::PublishError;
@@ -42,8 +43,9 @@ pub use load::{LoadError, damage, load};
 pub use publish::{Published, publish, publish_with};
 pub use read::read;
 pub use remove::{KEPT, outdated, remove_outdated};
+pub use slips::{PriceChanges, Reassigned, Removals, price_changes, reassigned, removals};
 pub use switch::switch;
-pub use version::{VersionRecord, list_versions, read_record, read_tree, read_version, store_of};
+pub use version::{VersionRecord, list_versions, read_record, read_tree, read_version, set_label, store_of};
 pub use write::{OnProgress, delete_each, write_each};
 
 use files::StoreFiles;

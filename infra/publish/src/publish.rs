@@ -127,6 +127,7 @@ fn draft(compiled: &Compiled, version: &str, rows: usize, now: i64) -> VersionRe
         switched_at: None,
         retired_at: None,
         removing_since: None,
+        label: None,
     }
 }
 

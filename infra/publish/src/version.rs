@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use shared::model::{CategoryHead, CategoryPath, CategoryWithItems, PageUrl, StoreConfig, Tree};
 use shared::store::codec::{self, Row};
 use shared::store::keys::{self, Key};
+use shared::store::transaction::{Sent, Write, send_patiently};
 use shared::store::{Db, StoreError};
 
 /// Categories that are read at once.
@@ -57,6 +58,9 @@ pub struct VersionRecord {
     /// Since when its rows are being removed. The active version is never moved to such a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removing_since: Option<i64>,
+    /// What its owner calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 impl VersionRecord {
@@ -90,7 +94,17 @@ pub async fn read_version(db: &Db, version: &str) -> Result<Option<VersionRecord
     Ok(read_record(db, version).await?.filter(|record| record.whole))
 }
 
-/// Every version in the table, newest first; those that are not whole among them.
+/// Stores what a version is called. Returns whether there is such a version.
+///
+/// # Errors
+/// If the database does not respond.
+pub async fn set_label(db: &Db, version: &str, label: &str) -> Result<bool, StoreError> {
+    let write = Write::update(keys::version(version), "SET #label = :label");
+    let write = write.only_if_present().name("#label", "label").text(":label", label);
+    Ok(send_patiently(db, vec![write]).await? == Sent::Written)
+}
+
+/// Every version in the table, newest first by its last use as the published one; those that are not whole among them.
 ///
 /// # Errors
 /// If the database does not respond, or with something unreadable.

@@ -1,5 +1,5 @@
-//! The generated parts of a page. They are between markers, which are comments in Markdown: `<!-- fields: POST /user -->`
-//! to `<!-- /fields -->`, and `<!-- endpoints -->` to `<!-- /endpoints -->`.
+//! The generated parts of a file. They are between markers, which are comments in Markdown: `<!-- fields: POST /user -->`
+//! to `<!-- /fields -->`, and `<!-- endpoints -->` to `<!-- /endpoints -->`. In Cargo.toml, it is a section.
 
 use crate::endpoints::Reference;
 use crate::render;
@@ -13,6 +13,10 @@ pub enum Page {
     Api,
     /// `README.md`.
     Readme,
+    /// `infra/docs/rules.md`.
+    Rules,
+    /// `Cargo.toml`.
+    Manifest,
 }
 
 /// A page whose markers cannot be read.
@@ -42,10 +46,11 @@ const FIELDS: &str = "<!-- fields: ";
 const FIELDS_END: &str = "<!-- /fields -->";
 const ENDPOINTS: &str = "<!-- endpoints -->";
 const ENDPOINTS_END: &str = "<!-- /endpoints -->";
+const ROUTER: &str = "[workspace.metadata.lambda.watch.router]\n";
 
 impl Page {
     /// Every page with generated parts.
-    pub const ALL: [Self; 2] = [Self::Api, Self::Readme];
+    pub const ALL: [Self; 4] = [Self::Api, Self::Readme, Self::Rules, Self::Manifest];
 
     /// The page's path in the repository.
     #[must_use]
@@ -53,6 +58,8 @@ impl Page {
         match self {
             Self::Api => "infra/docs/api.md",
             Self::Readme => "README.md",
+            Self::Rules => "infra/docs/rules.md",
+            Self::Manifest => "Cargo.toml",
         }
     }
 
@@ -69,6 +76,12 @@ impl Page {
     pub fn rendered(self, text: &str, reference: &Reference) -> Result<String, PageError> {
         match self {
             Self::Readme => with_table(text, &render::overview(reference)),
+            Self::Rules => with_table(text, &render::round_trips(reference)),
+            Self::Manifest => {
+                let (before, rest) = text.split_once(ROUTER).ok_or(PageError::NoMarker { marker: ROUTER })?;
+                let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
+                Ok(format!("{before}{ROUTER}{}{after}", render::router(reference)))
+            }
             Self::Api => with_sections(&with_table(text, &render::interface(reference))?, reference),
         }
     }

@@ -3,6 +3,7 @@
 use crate::endpoints::{Documented, Reference, json};
 use crate::fields::{Field, Fields, Object};
 use shared::endpoint::{Access, Cache, Declaration, InputKind, OtherResponse, RequestSchemas};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// The table of the documented endpoints in api.md.
@@ -83,6 +84,35 @@ fn request(reference: &Reference, endpoint: &Documented) -> String {
         text.push_str(&objects("Request", fields, schema));
     }
     text
+}
+
+/// The most round trips of every endpoint; those with the same numbers in one row.
+#[must_use]
+pub fn round_trips(reference: &Reference) -> String {
+    let mut rows: BTreeMap<(usize, usize), BTreeSet<String>> = BTreeMap::new();
+    for endpoint in &reference.endpoints {
+        let trips = endpoint.declaration.round_trips;
+        let paths = endpoint.routes().map(|(_, path)| path.trim_start_matches('/').to_owned());
+        rows.entry((trips.warm, trips.cold)).or_default().extend(paths);
+    }
+    let mut text = String::from("| Endpoints | Warm | Cold |\n|---|---|---|\n");
+    for ((warm, cold), paths) in rows {
+        let paths = paths.into_iter().collect::<Vec<_>>().join(", ");
+        _ = writeln!(text, "| {paths} | {warm} | {cold} |");
+    }
+    text
+}
+
+/// The paths that `cargo lambda watch` routes, with their functions.
+#[must_use]
+pub fn router(reference: &Reference) -> String {
+    let path = |route: &&'static str| route.split_once(' ').map(|(_, path)| path.replace("{url+}", "{*url}"));
+    let lines = reference.endpoints.iter().flat_map(|endpoint| {
+        let paths = endpoint.declaration.routes.iter().filter_map(path);
+        paths.map(|path| (endpoint.function, path))
+    });
+    let lines: BTreeSet<_> = lines.collect();
+    lines.into_iter().map(|(function, path)| format!("\"{path}\" = \"{function}\"\n")).collect()
 }
 
 fn responses(reference: &Reference, endpoint: &Documented) -> String {

@@ -63,15 +63,15 @@ impl Console {
     }
 
     /// Asks to type `word` before something is changed for which `--yes` (`yes`) is not enough. `what` says what
-    /// changes, for those who cannot be asked.
+    /// changes, for those who cannot be asked, and `option` is what they add to the command.
     ///
     /// # Errors
     /// [`Exit::Declined`] if another word is typed, or there is no terminal.
-    pub fn confirm_word(&self, shown: &str, what: &str, word: &str, yes: bool) -> Result<(), Failure> {
+    pub fn confirm_word(&self, shown: &str, what: &str, word: &str, option: &str, yes: bool) -> Result<(), Failure> {
         let agreed = match self.answers {
             Answers::Terminal if !yes => read_answer(shown, &format!("Type {word} to allow it")).trim() == word,
             Answers::Always(answer) if !yes => answer,
-            _ => return Err(Failure::new(Exit::Declined, what, format!("Add --allow-currency {word} to allow it."))),
+            _ => return Err(Failure::new(Exit::Declined, what, format!("If it is meant, add {option}."))),
         };
         if agreed { Ok(()) } else { Err(Failure::new(Exit::Declined, "Not confirmed.", format!("Type {word}."))) }
     }

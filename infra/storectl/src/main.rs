@@ -1,6 +1,5 @@
 //! `storectl`: reads the command line, runs the command, prints the result.
 
-use clap::Parser as _;
 use shared::clock::{Clock, SystemClock};
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -12,7 +11,7 @@ use storectl::error::Failure;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return not_a_command(&error),
     };

@@ -59,9 +59,10 @@ pub async fn lacking(db: &Db, progress: OnProgress<'_>) -> Result<Lacking, Store
     let rows = rows(db, progress).await?;
     let Users { owners, valid_after, without } = users(db, progress).await?;
     let claim = |(name, (_, user)): (UserName, (i64, UserId))| {
-        let found = rows.get(&keys::name(&name).pk).copied();
-        let row = NameRow { user, valid_after: valid_after.get(&user).copied() };
-        (found != Some(user)).then_some(Claim { name, row, found })
+        let found = rows.get(&keys::name(&name).pk);
+        let row = NameRow { user, valid_after: valid_after.get(&user).copied(), held_until: None };
+        let is_right = found.and_then(NameRow::owner) == Some(user);
+        (!is_right).then_some(Claim { name, row, found: found.map(|row| row.user) })
     };
     Ok(Lacking { claims: owners.into_iter().filter_map(claim).collect(), without })
 }
@@ -97,13 +98,13 @@ pub async fn write(db: &Db, claims: &[Claim], progress: OnProgress<'_>) -> Resul
     Ok(written)
 }
 
-/// The index rows: partition key to user.
-async fn rows(db: &Db, progress: OnProgress<'_>) -> Result<BTreeMap<String, UserId>, StoreError> {
+/// The index rows by partition key.
+async fn rows(db: &Db, progress: OnProgress<'_>) -> Result<BTreeMap<String, NameRow>, StoreError> {
     let mut rows = BTreeMap::new();
     each(db, prefix::NAME, |item| {
         let key = key_of(&item)?;
         let row: NameRow = decode_live(&key, item)?;
-        rows.insert(key.pk, row.user);
+        rows.insert(key.pk, row);
         progress(1);
         Ok::<(), StoreError>(())
     })

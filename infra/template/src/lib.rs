@@ -6,7 +6,7 @@
 //! place. Nothing is deployed, so a reference to a resource is its logical id (`!GetAtt StoreTable.Arn` is
 //! `StoreTable.Arn`), and a dynamic reference is kept as text.
 //!
-//! The values themselves are checked by `.ci/template`, on the template as SAM expands it.
+//! The values themselves are in `.ci/template/expanded.yaml`, the template as SAM expands it.
 
 mod api;
 mod document;

@@ -1,5 +1,5 @@
-//! The project's own template, as the local server reads it with given parameters. Its values are checked by
-//! `.ci/template`, its routes by tests/coverage.rs.
+//! The project's own template, as the local server reads it with given parameters. Its values are
+//! in `.ci/template/expanded.yaml`, its routes are checked by tests/coverage.rs.
 #![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! Everything follows from the endpoint's types, so that the documentation cannot say something else. Compiled with the
 //! feature `schema` only, which no deployed function has.
 
-use super::{Access, Admission, Cache, Endpoint, Error, Input, Received, Refusal, Reply, RequestSchemas};
+use super::{Access, Cache, Endpoint, Error, Input, Received, Refusal, Reply, RequestSchemas};
 use crate::http::body::BodyFault;
 use crate::http::reply;
 use crate::http::route::parameter_name;
@@ -139,8 +139,7 @@ fn example_fault<E: Endpoint>() -> BodyFault {
 /// What the endpoint says of a body; `None` if it accepts it.
 fn fault_of<E: Endpoint>(body: Body) -> Option<BodyFault> {
     let request = Request::new(body);
-    let admission = Admission::free();
-    E::Input::read(Received { request: &request, routes: E::ROUTES, admission, trusted_proxies: &[] }).err()
+    E::Input::read(Received { request: &request, routes: E::ROUTES, trusted_proxies: &[] }).err()
 }
 
 /// The condition for 401.

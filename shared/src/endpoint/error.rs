@@ -12,8 +12,16 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::fmt;
 
-/// The text of a refusal because of too many attempts.
-pub const TOO_MANY_ATTEMPTS: &str = "Too many attempts. Please try again later.";
+/// The text of a refusal because of too many attempts. It never names a time that is too early.
+#[must_use]
+pub fn too_many_attempts(retry_seconds: u64) -> String {
+    let when = match retry_seconds {
+        0 | 1 => "1 second".to_owned(),
+        2..120 => format!("{retry_seconds} seconds"),
+        _ => format!("{} minutes", retry_seconds.div_ceil(60)),
+    };
+    format!("Too many attempts. Please try again in {when}.")
+}
 
 /// A refusal of one endpoint or function. Its [`fmt::Display`] is the text that the caller reads.
 pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
@@ -86,6 +94,8 @@ pub enum ErrorBody {
     SuccessError,
     /// `{status: "error", message}`, also for a refused token
     Status,
+    /// `{status: false, message}`
+    StatusFlag,
 }
 
 /// A body with an outcome label.
@@ -122,6 +132,7 @@ impl ErrorBody {
             Self::Success => reply::json(status, &Outcome { success: false, message }),
             Self::SuccessError => reply::json(status, &Failure { success: false, error: message }),
             Self::Status => reply::json(status, &Label { status: "error", message }),
+            Self::StatusFlag => reply::json(status, &reply::Refused { status: false, message }),
         }
     }
 }
@@ -161,7 +172,7 @@ impl Error {
             }
             Self::Unauthorized => reply::unauthorized(),
             Self::TooManyAttempts { retry_seconds } => {
-                let mut response = shape.response(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS);
+                let mut response = shape.response(StatusCode::TOO_MANY_REQUESTS, &too_many_attempts(retry_seconds));
                 reply::set_number(&mut response, RETRY_AFTER, retry_seconds);
                 response
             }
@@ -194,5 +205,23 @@ pub fn failed(request_id: &str, error: &StoreError) -> Response<Body> {
             response
         }
         StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::too_many_attempts;
+
+    #[test]
+    fn too_many_attempts_says_when_and_never_too_early() {
+        for (seconds, when) in [(0, "1 second"), (1, "1 second"), (47, "47 seconds"), (119, "119 seconds")] {
+            assert_eq!(too_many_attempts(seconds), format!("Too many attempts. Please try again in {when}."));
+        }
+        for (seconds, minutes) in [(120, 2), (121, 3), (599, 10), (600, 10)] {
+            assert_eq!(
+                too_many_attempts(seconds),
+                format!("Too many attempts. Please try again in {minutes} minutes.")
+            );
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The input of handlers, as types.
 
-use super::{Admission, Described};
+use super::Described;
 use crate::http::body::{self, BodyFault};
 use crate::http::{address, bearer, cookie, route};
 use ipnet::IpNet;
@@ -42,8 +42,6 @@ pub struct Received<'a> {
     pub request: &'a Request,
     /// The endpoint's route keys; the request came in by one of them.
     pub routes: &'static [&'static str],
-    /// Whether its address may make it.
-    pub admission: Admission,
     /// The networks whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: &'a [IpNet],
 }
@@ -111,25 +109,6 @@ impl<T: DeserializeOwned + Described + Send> Input for JsonBody<T> {
     #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         RequestSchemas { body: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
-    }
-}
-
-/// Input of an endpoint that has a rate limit and writes. The request is counted while the handler reads; the handler
-/// waits for the [`Admission`] before it writes.
-#[derive(Debug)]
-pub struct Limited<I>(pub I, pub Admission);
-
-impl<I: Input> Input for Limited<I> {
-    const KIND: InputKind = I::KIND;
-
-    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
-        let admission = received.admission.clone();
-        I::read(received).map(|input| Self(input, admission))
-    }
-
-    #[cfg(feature = "schema")]
-    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
-        I::schemas(generator)
     }
 }
 

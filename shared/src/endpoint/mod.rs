@@ -5,7 +5,6 @@
 //! authentication, parsing, error responses, cache headers and the log line follow from the declaration. So do the
 //! tests that cover every endpoint, and the tables of the documentation.
 
-mod admission;
 mod caller;
 #[cfg(feature = "schema")]
 mod describe;
@@ -14,16 +13,14 @@ mod input;
 mod reply;
 mod run;
 
-pub use admission::Admission;
 pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Content, Description, OtherResponse, Schemas};
-pub use error::{Error, ErrorBody, Refusal, TOO_MANY_ATTEMPTS, failed};
+pub use error::{Error, ErrorBody, Refusal, failed, too_many_attempts};
 #[cfg(feature = "schema")]
 pub use input::RequestSchemas;
 pub use input::{
-    Input, InputKind, JsonBody, Limited, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie,
-    WithAddress,
+    Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie, WithAddress,
 };
 pub use reply::{Json, Reply, WithCookie};
 pub use run::handle;
@@ -82,8 +79,7 @@ pub trait Endpoint: Sized + 'static {
     const CHECKS_ACCOUNT: bool = true;
     /// Whether its response to GET can be cached.
     const CACHE: Cache = Cache::NoStore;
-    /// How many requests an address may make. The request is counted while the handler runs: one that writes takes
-    /// [`Limited`] input and waits for its [`Admission`].
+    /// How many requests an address may make. A request is counted before anything else is done for it.
     const RATE_LIMIT: Option<RateLimit> = None;
     /// The largest body in bytes.
     const BODY_LIMIT: usize = body::LARGEST;
@@ -178,7 +174,7 @@ type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<lambda_http::B
 pub struct Route<S: 'static> {
     /// The endpoint's declaration.
     pub declaration: Declaration,
-    run: for<'a> fn(&'a S, &'a Request, Admission) -> CallFuture<'a>,
+    run: for<'a> fn(&'a S, &'a Request) -> CallFuture<'a>,
 }
 
 impl<S: AsRef<Base> + Sync> Route<S> {
@@ -186,7 +182,7 @@ impl<S: AsRef<Base> + Sync> Route<S> {
     #[must_use]
     pub const fn to<E: Endpoint<State = S>>() -> Self {
         let declaration = Declaration::of::<E>();
-        Self { declaration, run: |state, request, admission| Box::pin(run::run::<E>(state, request, admission)) }
+        Self { declaration, run: |state, request| Box::pin(run::run::<E>(state, request)) }
     }
 }
 

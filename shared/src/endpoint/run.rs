@@ -1,14 +1,12 @@
 //! The wrapper that runs every endpoint. It refuses requests in one order: rate limit, token, body, data.
 
-use super::admission::Verdict;
-use super::{Admission, CallFuture, Caller, Declaration, Endpoint, Error, Input, Received, Reply, Route};
+use super::{CallFuture, Caller, Declaration, Endpoint, Error, Input, Received, Reply, Route};
 use crate::base::Base;
 use crate::deadline;
 use crate::fault;
 use crate::http::bearer::Bearer;
 use crate::http::body::{self, BodyFault};
 use crate::http::{address, reply, route};
-use crate::store::StoreError;
 use crate::store::limiter::{self, Hit, RateLimit};
 use crate::telemetry;
 use futures_util::FutureExt;
@@ -27,37 +25,20 @@ pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Req
     let Some(route) = route::find(&request, routes, |route| route.declaration.routes) else {
         return reply::no_route();
     };
-    let (counting, admission) = match route.declaration.rate_limit {
-        None => (None, Admission::free()),
-        Some(limit) => {
-            let (verdict, admission) = Admission::pending();
-            (Some((limit, verdict)), admission)
-        }
-    };
-    let call = (route.run)(state, &request, admission);
-    observed(&route.declaration, state.as_ref(), &request, call, counting).await
+    let call = (route.run)(state, &request);
+    observed(&route.declaration, state.as_ref(), &request, call).await
 }
 
 /// What all endpoints have in common, so that it is compiled once: the deadline, the rate limit, panics and the log line.
-async fn observed(
-    endpoint: &Declaration,
-    base: &Base,
-    request: &Request,
-    call: CallFuture<'_>,
-    counting: Option<(RateLimit, Verdict)>,
-) -> Response<Body> {
+async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: CallFuture<'_>) -> Response<Body> {
     let (name, request_id) = (endpoint.name, route::request_id(request));
     let respond = async {
         if let Err(error) = base.published.refuse_outdated().await {
             return rendered(endpoint, &request_id, Err(error.into()));
         }
-        match counting {
+        match endpoint.rate_limit {
             None => rendered(endpoint, &request_id, call.await),
-            Some((limit, verdict)) => {
-                let hit = count(limit, base, request, verdict);
-                let (hit, result) = tokio::join!(hit, call);
-                counted(limit, endpoint, &request_id, hit, result)
-            }
+            Some(limit) => limited(limit, endpoint, base, request, call).await,
         }
     };
     // The state behind an endpoint is read-only or behind locks that recover from poisoning.
@@ -76,69 +57,55 @@ fn rendered(endpoint: &Declaration, request_id: &str, result: Result<Response<Bo
 }
 
 /// Runs an endpoint. Its reply and its own refusals are responses already, all other errors are still to be converted.
-pub(super) async fn run<E: Endpoint>(
-    state: &E::State,
-    request: &Request,
-    admission: Admission,
-) -> Result<Response<Body>, Error> {
-    match attempt::<E>(state, request, admission).await {
+pub(super) async fn run<E: Endpoint>(state: &E::State, request: &Request) -> Result<Response<Body>, Error> {
+    match attempt::<E>(state, request).await {
         Ok(reply) => Ok(reply.into_response(request, E::CACHE)),
         Err(error) => error.refused(E::ERRORS),
     }
 }
 
 /// Authenticates, reads the input and calls the handler.
-async fn attempt<E: Endpoint>(
-    state: &E::State,
-    request: &Request,
-    admission: Admission,
-) -> Result<E::Reply, Error<E::Refusal>> {
+async fn attempt<E: Endpoint>(state: &E::State, request: &Request) -> Result<E::Reply, Error<E::Refusal>> {
     let base = state.as_ref();
     let bearer = || Bearer::of(request.headers(), &base.config.keys, base.clock.seconds());
     let caller = E::Caller::of(bearer).ok_or(Error::Unauthorized)?;
-    match input::<E>(base, request, admission) {
+    match input::<E>(base, request) {
         Ok(input) => E::handle(state, caller, input).await,
         Err(fault) if caller.may_call(base, E::CHECKS_ACCOUNT).await? => Err(Error::Body(fault)),
         Err(_) => Err(Error::Unauthorized),
     }
 }
 
-fn input<E: Endpoint>(base: &Base, request: &Request, admission: Admission) -> Result<E::Input, BodyFault> {
+fn input<E: Endpoint>(base: &Base, request: &Request) -> Result<E::Input, BodyFault> {
     // No GET endpoint reads a body.
     if *request.method() != Method::GET {
         body::check_size(request, E::BODY_LIMIT)?;
     }
-    E::Input::read(Received { request, routes: E::ROUTES, admission, trusted_proxies: &base.config.trusted_proxies })
+    E::Input::read(Received { request, routes: E::ROUTES, trusted_proxies: &base.config.trusted_proxies })
 }
 
-/// Counts a request against the rate limit of its address, and tells the endpoint, which runs at the same time.
-async fn count(limit: RateLimit, base: &Base, request: &Request, verdict: Verdict) -> Result<Hit, StoreError> {
-    let source = route::source_ip(request);
-    let address = address::counted_as(source, request.headers(), &base.config.trusted_proxies);
-    let hit = limiter::hit(&base.db, limit, &address, base.clock.millis(), || verdict.not_full()).await;
-    verdict.is(hit.as_ref().is_ok_and(|hit| hit.allowed));
-    hit
-}
-
-/// The response to a counted request; a refusal if its address is over the limit.
-fn counted(
+/// Counts a request against the rate limit of its address, and then runs its endpoint if the limit allows it.
+async fn limited(
     limit: RateLimit,
     endpoint: &Declaration,
-    request_id: &str,
-    hit: Result<Hit, StoreError>,
-    result: Result<Response<Body>, Error>,
+    base: &Base,
+    request: &Request,
+    call: CallFuture<'_>,
 ) -> Response<Body> {
-    let hit = match hit {
+    let request_id = route::request_id(request);
+    let source = route::source_ip(request);
+    let address = address::counted_as(source, request.headers(), &base.config.trusted_proxies);
+    let hit = match limiter::hit(&base.db, limit, &address, base.clock.millis()).await {
         Ok(hit) => hit,
-        Err(error) => return rendered(endpoint, request_id, Err(error.into())),
+        Err(error) => return rendered(endpoint, &request_id, Err(error.into())),
     };
     let result = if hit.allowed {
-        result
+        call.await
     } else {
         telemetry::rate_limited();
         Err(Error::TooManyAttempts { retry_seconds: hit.reset_seconds })
     };
-    let mut response = rendered(endpoint, request_id, result);
+    let mut response = rendered(endpoint, &request_id, result);
     set_rate_headers(&mut response, limit, hit);
     response
 }

@@ -1,7 +1,8 @@
-//! Cookies of a request.
+//! Cookies.
 
 use lambda_http::http::HeaderMap;
 use lambda_http::http::header::COOKIE;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// The value of the first cookie named `name`, without the quotes that may be around it. The gateway joins the cookies
 /// of a request in one header or sends several.
@@ -11,6 +12,18 @@ pub fn value(headers: &HeaderMap, name: &str) -> Option<String> {
     let mut pairs = headers.flat_map(|header| header.split(';')).filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.find(|(key, _)| key.trim() == name)?;
     Some(value.trim().trim_matches('"').to_owned())
+}
+
+/// A text as the value of a cookie.
+#[must_use]
+pub fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// The text that was [`encoded`] as a value; `None` if it is not UTF-8.
+#[must_use]
+pub fn decoded(value: &str) -> Option<String> {
+    percent_decode_str(value).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -27,5 +40,15 @@ mod tests {
         assert_eq!(value(&headers, "quoted").as_deref(), Some("d"));
         assert_eq!(value(&headers, "empty").as_deref(), Some(""));
         assert_eq!(value(&headers, "tok"), None);
+    }
+
+    #[test]
+    fn any_text_can_be_the_value_of_a_cookie() {
+        for text in ["lantern", "a b; c=\"d\"\r\n", "straße", "%41", ""] {
+            let encoded = encoded(text);
+            assert!(encoded.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'%'), "{encoded}");
+            assert_eq!(decoded(&encoded).as_deref(), Some(text));
+        }
+        assert_eq!(decoded("%ff"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Responses: status, headers, body. Every body is JSON. Everything except the four cached GET endpoints is `no-store`
+//! Responses: status, headers, body. Every body is JSON. Everything except the cached GET endpoints is `no-store`
 //! (rules.md, "Caching").
 
 use super::entity_tag;
@@ -24,9 +24,9 @@ pub struct Message<'a> {
     pub message: &'a str,
 }
 
-/// The body of a refused token (rules.md, "Statuses and error bodies").
+/// A refusal with a flag in `status`, such as that of a token (rules.md, "Statuses and error bodies").
 #[derive(Debug, Serialize)]
-pub struct Unauthorized<'a> {
+pub struct Refused<'a> {
     /// Always false.
     pub status: bool,
     /// The text.
@@ -82,7 +82,7 @@ pub fn no_route() -> Response<Body> {
 /// 401 with the body of every endpoint except checkStatus.
 #[must_use]
 pub fn unauthorized() -> Response<Body> {
-    let body = Unauthorized { status: false, message: "Unauthorized: a valid access token is required." };
+    let body = Refused { status: false, message: "Unauthorized: a valid access token is required." };
     challenge(json(StatusCode::UNAUTHORIZED, &body))
 }
 

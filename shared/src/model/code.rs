@@ -142,6 +142,9 @@ pub struct GiftCard {
     pub ends_at: Option<i64>,
     /// The remaining amount. It is reduced when an order is paid.
     pub balance: Money,
+    /// Everything that was put on it; `None` for a card from before this was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_balance: Option<Money>,
 }
 
 /// A coupon or a gift card. Both share one set of codes (rules.md, "Coupons and gift cards").

@@ -49,7 +49,7 @@ pub use order::{
 };
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
-pub use settings::{AuthType, Currency, GameServer, Goal, Language, Link, Settings};
+pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
 pub use user::{LEEWAY, User, UserName, UserNameError, next_issue};

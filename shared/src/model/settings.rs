@@ -66,6 +66,27 @@ pub struct Language {
     pub name: String,
 }
 
+/// What the owner announces to every visitor (api.md, "GET /announcement/get").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// Its id.
+    pub id: u64,
+    /// Its title.
+    pub title: String,
+    /// Its content, ready to show.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content: String,
+    /// The button below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub button: Option<Link>,
+    /// When it was made, seconds since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<i64>,
+    /// When it last changed, seconds since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<i64>,
+}
+
 /// The settings. Those that other functions need too are in [`super::StoreConfig`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Settings {
@@ -107,6 +128,9 @@ pub struct Settings {
     pub system_language: Language,
     /// Whether the patrons list is shown (rules.md, "Settings").
     pub is_patrons_enabled: bool,
+    /// What the owner announces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announcement: Option<Announcement>,
 }
 
 impl Settings {

@@ -1,6 +1,6 @@
 //! What a cart costs: its lines as they are now, and the sums over them (rules.md, "Carts").
 
-use super::pricing::{Availability, availability, is_cumulative};
+use super::pricing::{Availability, Quote, availability, is_cumulative};
 use crate::model::{CategoryId, Item, Items, Ledger, Line, LineId, Money, PaymentType, PublishedItem, Sold};
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, ledger:
 }
 
 /// Of several steps of one category that the owner could buy only the highest stays available: it includes the lower
-/// ones, and each is priced by what is owned, not by what else is in the cart (rules.md, "Cumulative categories").
+/// ones. The others cost what they cost a caller who owns nothing (rules.md, "Cumulative categories").
 fn keep_one_step(lines: &mut [PricedLine<'_>]) {
     let mut highest: BTreeMap<CategoryId, (Money, LineId)> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.is_own_step() && !line.availability.unavailable) {
@@ -90,7 +90,9 @@ fn keep_one_step(lines: &mut [PricedLine<'_>]) {
     }
     for line in lines.iter_mut().filter(|line| line.is_own_step()) {
         if highest.get(&line.published.category).is_some_and(|kept| *kept != line.step()) {
-            line.availability.unavailable = true;
+            let item = &line.published.item;
+            line.availability = Availability { quote: Quote::of_sale(item), unavailable: true, ..line.availability };
+            line.unit_price = unit_price(line.line, item, line.availability);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How one order changes the statistics: goals, the month's top, the recent donations.
 
-use crate::model::{Donations, Donor, Money, MonthSum, UserId};
+use crate::model::{Donations, Donor, Money, MonthSum, User, UserId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -51,11 +51,11 @@ pub fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
     !(was_full && sank)
 }
 
-/// A month's users by their sums, largest first and then by id, with one sum replaced.
+/// A month's users by their sums, largest first and then by id, with some sums replaced.
 #[must_use]
-pub fn ranking(sums: Vec<MonthSum>, changed: MonthSum) -> Vec<MonthSum> {
-    let others = sums.into_iter().filter(|sum| sum.user != changed.user);
-    let given = others.chain([changed]).filter(|sum| sum.amount > Money::ZERO);
+pub fn ranking(sums: Vec<MonthSum>, changed: &BTreeMap<UserId, MonthSum>) -> Vec<MonthSum> {
+    let others = sums.into_iter().filter(|sum| !changed.contains_key(&sum.user));
+    let given = others.chain(changed.values().copied()).filter(|sum| sum.amount > Money::ZERO);
     let mut given: Vec<MonthSum> = given.collect();
     given.sort_unstable_by_key(|sum| (Reverse(sum.amount), sum.user));
     given
@@ -67,6 +67,18 @@ pub fn forget(donations: &mut Donations, user: UserId) -> bool {
     donations.top.retain(|donor| donor.user != user);
     donations.recent.retain(|donation| donation.user != user);
     donations.top.len() + donations.recent.len() < shown
+}
+
+/// Shows a user's present name and image among the donators. Returns whether others were shown.
+pub fn rename(donations: &mut Donations, user: &User) -> bool {
+    let before = donations.clone();
+    for donor in donations.top.iter_mut().filter(|donor| donor.user == user.id) {
+        (donor.username, donor.avatar) = (user.username.clone(), user.avatar.clone());
+    }
+    for donation in donations.recent.iter_mut().filter(|donation| donation.user == user.id) {
+        (donation.username, donation.avatar) = (user.username.clone(), user.avatar.clone());
+    }
+    *donations != before
 }
 
 #[cfg(test)]
@@ -92,7 +104,7 @@ mod tests {
                     amount: Money::from_minor(*amount),
                 });
                 let changed = MonthSum { user: UserId::new(user), amount: Money::from_minor(amount) };
-                let mut all = ranking(rows.collect(), changed);
+                let mut all = ranking(rows.collect(), &BTreeMap::from([(changed.user, changed)]));
                 all.truncate(Donations::TOP);
                 let all: Vec<Donor> = all.iter().map(|sum| plain(sum.user.get(), sum.amount.minor())).collect();
                 if rank(&mut top, plain(user, amount)) {

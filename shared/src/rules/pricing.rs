@@ -19,6 +19,17 @@ impl Quote {
     pub fn original_price(self) -> Money {
         self.price + self.discount
     }
+
+    /// What an item costs a caller who owns nothing.
+    pub(super) fn of_sale(item: &Item) -> Self {
+        let sale = item.price.less(item.discount);
+        // The buyer chooses the price; this one holds until then, and could be chosen.
+        Self::at(item, if item.any_price { sale.max(item.min_price) } else { sale })
+    }
+
+    fn at(item: &Item, price: Money) -> Self {
+        Self { price, discount: item.price.less(price) }
+    }
 }
 
 /// An item's limits and how much of each is used. A current value is set exactly if its limit is. Both user fields are
@@ -115,18 +126,14 @@ pub fn availability_with_credit(
     buyer: Option<&Ledger>,
 ) -> Availability {
     let limits = Limits::of(item, sold, buyer);
-    let sale = item.price.less(item.discount);
-    // The buyer chooses the price; this one holds until then, and could be chosen.
-    let sale = if item.any_price { sale.max(item.min_price) } else { sale };
     let credit = credit.filter(|_| takes_credit(item));
-    let price = credit.map_or(sale, |credit| sale.less(credit.paid));
     // The item itself, which is one of the tiers, or another whose regular price is not lower.
     let owned = credit.is_some_and(|credit| credit.highest >= Some(item.price));
-    Availability {
-        quote: Quote { price, discount: item.price.less(price) },
-        limits,
-        unavailable: !item.active || limits.reached() || owned,
-    }
+    let unavailable = !item.active || limits.reached() || owned;
+    let sale = Quote::of_sale(item);
+    // Reduced by what was paid, a rank that is owned would be shown as free.
+    let reduced = credit.filter(|_| !unavailable).map(|credit| Quote::at(item, sale.price.less(credit.paid)));
+    Availability { quote: reduced.unwrap_or(sale), limits, unavailable }
 }
 
 /// Whether an item is cumulative: at most one unit is sold, for the difference to what was paid.

@@ -19,6 +19,13 @@ struct Used {
     uses: i64,
 }
 
+/// The write of the name that carts show of a referral code's owner, on the condition that the code is still theirs.
+#[must_use]
+pub fn set_referral_owner_name(code: &CodeText, owner: UserId, name: &str) -> Write {
+    let write = Write::update(keys::referral(code), "SET owner_name = :name").text(":name", name);
+    write.only_if_equal("owner", owner)
+}
+
 /// Takes a coupon or gift card out of the rows.
 ///
 /// # Errors

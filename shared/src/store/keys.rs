@@ -18,6 +18,7 @@
 //! | items of a cart | `ITEM#v#id` | `DATA` | BatchGet |
 //! | a user | `USER#id` | `USER` | BatchGet |
 //! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, BatchGet, Put and Delete in transactions |
+//! | credits of virtual currency by the owner | `CREDIT#user` | *key* | Query, Put; Delete by the operations tool |
 //! | whether a name is banned | `BAN#name`, lower-cased | `BAN` | BatchGet, Put, Delete, a condition in transactions |
 //! | a chat account that completed the login, for 6 hours | `CHAT#id` | `CHAT` | Put; Update in transactions |
 //! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
@@ -27,7 +28,7 @@
 //! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
 //! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
 //! | open checkouts of an address with limited items | `RATE#hold#address` | `RATE` | Update |
-//! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update |
+//! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update, also in transactions |
 //! | units of an item sold in total | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |
@@ -182,6 +183,18 @@ pub fn ban(name: &UserName) -> Key {
 #[must_use]
 pub fn name(name: &UserName) -> Key {
     key(format!("NAME#{name}"), "NAME")
+}
+
+/// Partition of the credits that the store's owner gave a user.
+#[must_use]
+pub fn credits(user: UserId) -> String {
+    format!("CREDIT#{user}")
+}
+
+/// A credit by its key, of which the operations tool takes ASCII only.
+#[must_use]
+pub fn credit(user: UserId, credit_key: &str) -> Key {
+    key(credits(user), credit_key)
 }
 
 /// A chat account that completed the login.
@@ -374,5 +387,5 @@ pub mod prefix {
     /// Units sold.
     pub const COUNT: &str = "COUNT#";
     /// Every kind of live row with an amount of money or of virtual currency.
-    pub const LIVE: [&str; 9] = [USER, CART, CODE, ORDER, LEDGER, "STATS", "PATRONS", "MONTH#", "PAID"];
+    pub const LIVE: [&str; 10] = [USER, CART, CODE, ORDER, LEDGER, "CREDIT#", "STATS", "PATRONS", "MONTH#", "PAID"];
 }

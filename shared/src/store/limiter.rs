@@ -5,7 +5,8 @@
 use super::StoreError;
 use super::client::{Db, Rows};
 use super::codec::{Item, key_attributes};
-use super::keys::{self, Key, TTL};
+use super::keys::{self, Key, PK, TTL};
+use super::transaction::Write;
 use crate::random;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
@@ -51,13 +52,12 @@ pub struct Window {
     end: u64,
 }
 
-/// Counts a request of `address` at `now` (milliseconds since 1970 UTC). `not_full` is called once it is known that
-/// the address has no full window; the request may still lose the race for the last place in a new one.
+/// Counts a request of `address` at `now` (milliseconds since 1970 UTC).
 ///
 /// # Errors
 /// [`StoreError`] if the database is not available, or if other requests opened windows in every round.
-pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64, not_full: impl Fn()) -> Result<Hit, StoreError> {
-    Request::new(limit, address, now)?.hit(db, not_full).await
+pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64) -> Result<Hit, StoreError> {
+    Request::new(limit, address, now)?.hit(db).await
 }
 
 /// Counts a request of an address whose window was read before: as [`hit`], but in one round trip, unless another
@@ -78,7 +78,28 @@ pub async fn hit_after(
     {
         return Ok(Hit::new(limit, true, &window, now));
     }
-    request.hit(db, || ()).await
+    request.hit(db).await
+}
+
+/// The write of a transaction that counts a request of an address together with what it begins. `read` is the address's window
+/// as it was read: the condition also fails if another request has opened one since, or if it has ended.
+#[must_use]
+pub fn count_in(limit: RateLimit, address: &str, now: u64, read: Option<Window>) -> Write {
+    let key = keys::rate(limit.kind, address);
+    if read.is_some_and(|window| window.end > now) {
+        let write = Write::update(key, "ADD hits :one").only_if("window_end > :now AND hits < :max");
+        return write.number(":one", 1).number(":now", now).number(":max", limit.requests);
+    }
+    let end = now.saturating_add(limit.seconds.saturating_mul(1_000));
+    let write = Write::update(key, format!("SET hits = :one, window_end = :end, {TTL} = :ttl"));
+    let write = write.only_if("attribute_not_exists(#pk) OR window_end <= :now").name("#pk", PK);
+    write.number(":one", 1).number(":end", end).number(":ttl", end / 1_000 + KEPT_SECONDS).number(":now", now)
+}
+
+/// Seconds until a window ends that did not let [`count_in`] count; `None` if it is not full, so that it has changed.
+#[must_use]
+pub fn full_in(old: Option<&Item>, limit: RateLimit, now: u64) -> Option<u64> {
+    window(old, &keys::rate(limit.kind, "")).ok()?.full(limit, now)
 }
 
 /// Takes the window of an address out of the rows, which were read by [`keys::rate`].
@@ -132,12 +153,12 @@ impl<'a> Request<'a> {
         Ok(Self { limit, address, now, number })
     }
 
-    async fn hit(&self, db: &Db, not_full: impl Fn()) -> Result<Hit, StoreError> {
+    async fn hit(&self, db: &Db) -> Result<Hit, StoreError> {
         for _ in 0..ROUNDS {
             match self.count(db).await? {
                 Counted::In(window) => return Ok(Hit::new(self.limit, true, &window, self.now)),
                 Counted::Full(window) => return Ok(Hit::new(self.limit, false, &window, self.now)),
-                Counted::NoWindow => not_full(),
+                Counted::NoWindow => {}
             }
             if let Some(window) = self.open(db).await? {
                 return Ok(Hit::new(self.limit, true, &window, self.now));

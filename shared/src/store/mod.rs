@@ -8,6 +8,7 @@ pub mod client;
 pub mod codec;
 pub mod codes;
 pub mod counters;
+pub mod credits;
 mod erased;
 mod error;
 pub mod items;
@@ -37,6 +38,7 @@ pub use error::StoreError;
 use codec::{decode_live, decode_published};
 use keys::Key;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 
 /// How often a write that conflicts with another is tried again (rules.md, "Writing a cart").
 pub const RETRIES: u32 = 3;
@@ -47,6 +49,22 @@ pub const RETRIES: u32 = 3;
 /// [`StoreError`] if it can be neither read nor decoded.
 pub async fn read_live<T: DeserializeOwned>(db: &Db, key: &Key) -> Result<Option<T>, StoreError> {
     db.get(key, true).await?.map(|item| decode_live(key, item)).transpose()
+}
+
+/// Reads live items together, strongly consistent. Those that do not exist are missing.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn read_all_live<T: DeserializeOwned>(
+    db: &Db,
+    keys: impl Iterator<Item = Key>,
+) -> Result<Vec<T>, StoreError> {
+    let keys: BTreeSet<Key> = keys.collect();
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows = db.batch_get(keys.iter().cloned().collect()).await?;
+    keys.iter().filter_map(|key| rows.take(key).map(|row| row.live(key))).collect()
 }
 
 /// Reads a published item, strongly consistent and without a cache; `None` if there is none.

@@ -208,45 +208,75 @@ impl StoredOrder {
         Ok(vec![own, Write::delete(row), Unfinished::put(&self.order, due)?])
     }
 
-    /// The writes that finish the order, on the condition that nothing else became due: nothing looks at it again.
+    /// The writes that finish the order, on the condition that status and refunds are as they were read: nothing looks at it
+    /// again.
     #[must_use]
     pub fn finish(&self) -> Vec<Write> {
         let Some((due, row)) = self.effects.due.zip(self.unfinished()) else { return Vec::new() };
-        vec![Write::update(self.key(), "REMOVE due").only_if("due = :due").number(":due", due), Write::delete(row)]
+        let own = self.update_as_read("REMOVE due", "due = :due").number(":due", due);
+        vec![own, Write::delete(row)]
     }
 
-    /// The write that marks the order, less what is refunded of it, as counted for these goals, on the condition that
-    /// status and mark are as they were read.
+    /// The writes that mark the order, less what is refunded of it, as counted for these goals, on the condition that
+    /// status, refunds and mark are as they were read. They finish the order if nothing else is left to do about it.
     #[must_use]
-    pub fn mark_counted(&self, goals: Vec<String>) -> Write {
+    pub fn mark_counted(&self, goals: Vec<String>) -> Vec<Write> {
         let goals = goals.into_iter().map(AttributeValue::S).collect();
-        self.mark("SET counted = :now, counted_refunded = :refunded, #goals = :goals", false)
+        let write = self
+            .mark("SET counted = :now, counted_refunded = :refunded, #goals = :goals", &[], false)
             .name("#goals", "goals")
             .value(":now", AttributeValue::Bool(true))
             .number(":refunded", self.effects.refunded.minor())
-            .value(":goals", AttributeValue::L(goals))
+            .value(":goals", AttributeValue::L(goals));
+        self.with_row(write)
     }
 
-    /// The write that marks what is refunded of the order as taken off, on the same condition.
+    /// The writes that mark what is refunded of the order as taken off, as [`StoredOrder::mark_counted`] does.
     #[must_use]
-    pub fn mark_refunded(&self) -> Write {
-        self.mark("SET counted_refunded = :refunded", true).number(":refunded", self.effects.refunded.minor())
+    pub fn mark_refunded(&self) -> Vec<Write> {
+        let write = self.mark("SET counted_refunded = :refunded", &[], true);
+        self.with_row(write.number(":refunded", self.effects.refunded.minor()))
     }
 
-    /// The write that marks the order as no longer counted, on the same condition.
+    /// The writes that mark the order as no longer counted, as [`StoredOrder::mark_counted`] does.
     #[must_use]
-    pub fn mark_not_counted(&self) -> Write {
-        self.mark("SET counted = :now REMOVE counted_refunded, #goals", true)
-            .name("#goals", "goals")
-            .value(":now", AttributeValue::Bool(false))
+    pub fn mark_not_counted(&self) -> Vec<Write> {
+        let write = self.mark("SET counted = :now", &["counted_refunded", "#goals"], true);
+        self.with_row(write.name("#goals", "goals").value(":now", AttributeValue::Bool(false)))
     }
 
-    fn mark(&self, expression: &str, counted: bool) -> Write {
-        Write::update(self.key(), expression)
-            .only_if("#status = :status AND counted = :before")
+    /// The due time and row that a mark removes: nothing is left to do about the order then.
+    fn done_by_mark(&self) -> Option<(i64, Key)> {
+        self.effects.due.zip(self.unfinished()).filter(|_| self.effects.cart_cleared != Some(false))
+    }
+
+    fn with_row(&self, mark: Write) -> Vec<Write> {
+        let row = self.done_by_mark().map(|(_, row)| Write::delete(row));
+        [mark].into_iter().chain(row).collect()
+    }
+
+    fn mark(&self, set: &str, removed: &[&str], counted: bool) -> Write {
+        let due = self.done_by_mark().map(|(due, _)| due);
+        let removed: Vec<&str> = removed.iter().copied().chain(due.map(|_| "due")).collect();
+        let expression =
+            if removed.is_empty() { set.to_owned() } else { format!("{set} REMOVE {}", removed.join(", ")) };
+        let condition = if due.is_some() { "counted = :before AND due = :due" } else { "counted = :before" };
+        let write = self.update_as_read(expression, condition).value(":before", AttributeValue::Bool(counted));
+        match due {
+            Some(due) => write.number(":due", due),
+            None => write,
+        }
+    }
+
+    /// An update on the condition that status and refunds are as they were read.
+    fn update_as_read(&self, expression: impl Into<String>, condition: &str) -> Write {
+        let mut values = Item::new();
+        let [refunded, failed] = self.refunded_as_read(&mut values);
+        let write = Write::update(self.key(), expression)
+            .only_if(format!("#status = :status AND {refunded} AND {failed} AND {condition}"))
             .name("#status", "status")
-            .text(":status", self.order.status.as_str())
-            .value(":before", AttributeValue::Bool(counted))
+            .text(":status", self.order.status.as_str());
+        values.into_iter().fold(write, |write, (name, value)| write.value(name, value))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The statistics of paid orders: goals, donators and patrons, and the rows from which the lists are made again.
 
 use super::StoreError;
-use super::client::Db;
+use super::client::{Db, Rows};
 use super::codec::{Row, decode_live, encode_live};
 use super::keys::{self, Key, TTL};
 use super::transaction::Write;
-use super::{read_live, users};
+use super::users;
 use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, TopPatrons, UserId};
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -36,6 +36,17 @@ pub async fn top_patrons(db: &Db) -> Result<TopPatrons, StoreError> {
     let key = keys::top_patrons();
     let item = db.get(&key, false).await?;
     item.map_or_else(|| Ok(TopPatrons::default()), |item| decode_live(&key, item))
+}
+
+/// Takes a user's all-time sum, in the store's currency, less refunds, out of the rows, which were read by
+/// [`keys::patron`]; zero for a user without a paid order.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if it does not decode.
+pub fn take_sum(rows: &mut Rows, user: UserId) -> Result<Money, StoreError> {
+    let key = keys::patron(user);
+    let donor: Option<Donor> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+    Ok(donor.map_or(Money::ZERO, |donor| donor.amount))
 }
 
 /// Reads the row of every patron, in no order. Not for requests: the cost grows with the number of patrons.
@@ -110,15 +121,6 @@ pub async fn top_donors(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, Sto
 /// [`StoreError`] if they can be neither read nor decoded.
 pub async fn month_sums(db: &Db, month: &str) -> Result<Vec<MonthSum>, StoreError> {
     db.query(&keys::month(month)).await?.into_iter().map(Row::live_found).collect()
-}
-
-/// A user's sum of a month, strongly consistent; zero if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
-pub async fn month_sum(db: &Db, month: &str, user: UserId) -> Result<Money, StoreError> {
-    let sum: Option<MonthSum> = read_live(db, &keys::month_sum(month, user)).await?;
-    Ok(sum.map_or(Money::ZERO, |sum| sum.amount))
 }
 
 /// The write of a user's sum of a month, kept for a while after `at`. A sum of zero has no row.

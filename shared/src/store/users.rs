@@ -4,10 +4,11 @@ use super::StoreError;
 use super::client::{Db, Rows};
 use super::codec::Item;
 use super::keys;
+use super::read_all_live;
 use super::transaction::Write;
 use crate::model::{Money, User, UserId};
 use crate::token::Claim;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Takes the user of a token out of the rows; `None` if there is no such user, or if [`User::admits`] refuses the
 /// token.
@@ -35,19 +36,8 @@ pub async fn is_admitted(db: &Db, claim: Claim) -> Result<bool, StoreError> {
 /// # Errors
 /// [`StoreError`] if they can be neither read nor decoded.
 pub async fn read(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<BTreeMap<UserId, User>, StoreError> {
-    let ids: BTreeSet<UserId> = ids.collect();
-    if ids.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let mut rows = db.batch_get(ids.iter().map(|id| keys::user(*id)).collect()).await?;
-    let mut users = BTreeMap::new();
-    for id in ids {
-        let key = keys::user(id);
-        if let Some(row) = rows.take(&key) {
-            users.insert(id, row.live(&key)?);
-        }
-    }
-    Ok(users)
+    let users: Vec<User> = read_all_live(db, ids.map(keys::user)).await?;
+    Ok(users.into_iter().map(|user| (user.id, user)).collect())
 }
 
 /// The write that fails if the user was erased in the meantime, so that no data of an erased user is written again.
@@ -78,4 +68,14 @@ pub fn balance(row: &Item) -> Option<Money> {
 #[must_use]
 pub fn return_spent(user: UserId, amount: Money) -> Write {
     Write::add(keys::user(user), BALANCE, amount.minor()).only_if_present()
+}
+
+/// The write that adds an amount to a user's balance in virtual currency, on the condition that the account exists and
+/// that its balance is at most `most` minor units before.
+#[must_use]
+pub fn credit_up_to(user: UserId, amount: Money, most: i64) -> Write {
+    Write::add(keys::user(user), BALANCE, amount.minor())
+        .only_if("attribute_exists(#pk) AND (attribute_not_exists(#added) OR #added <= :most)")
+        .name("#pk", keys::PK)
+        .number(":most", most)
 }

@@ -1,32 +1,31 @@
-//! Accounts of players, made at their first login or when a gift for them is paid.
+//! Accounts of players, made at their first login or when a gift for them is paid, and renamed by the store's owner.
 
-use crate::model::{PlayerName, StoreConfig, User, UserId};
+use crate::model::{PlayerName, StoreConfig, User, UserId, UserName};
 use crate::random;
-use crate::store::names::{self, Created, NameRow};
-use crate::store::{Db, StoreError, sequences};
+use crate::store::names::{self, Created, NameRow, Renamed};
+use crate::store::{Db, RETRIES, StoreError, backoff, keys, read_live, sequences};
+use crate::usecases::orders;
 
 /// How many ids are tried, if accounts have them already.
 const ROUNDS: u32 = 3;
 
 /// Makes the account of a player at `now` (seconds since 1970 UTC). If another request made it in the meantime, that one
-/// is used. `None` if the name is banned. An id is taken at once, and the account is written once `permitted` allows it.
+/// is used; so is the account that a former name is held for. `None` if the name is banned.
 ///
 /// # Errors
-/// [`StoreError`], or why it is not permitted; nothing is written then, unless the database did not respond.
+/// [`StoreError`]; nothing is written then, unless the database did not respond.
 pub async fn create(
     db: &Db,
     config: &StoreConfig,
     player: &PlayerName,
     now: i64,
-    permitted: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<Option<NameRow>, StoreError> {
     let uuid = random::uuid().ok_or_else(|| StoreError::unavailable("getrandom"))?;
     let mut id = next_id(db).await?;
-    permitted.await?;
     for _ in 0..ROUNDS {
         let user = User::of_player(id, player, config.avatar_of(player.as_str()), uuid.clone(), now);
         match names::create(db, &user, player.key()).await? {
-            Created::Written => return Ok(Some(NameRow { user: id, valid_after: None })),
+            Created::Written => return Ok(Some(NameRow { user: id, valid_after: None, held_until: None })),
             Created::NameTaken(row) => return Ok(Some(row)),
             Created::Banned => return Ok(None),
             // A restored table may hold accounts above its own counter.
@@ -38,4 +37,64 @@ pub async fn create(
 
 async fn next_id(db: &Db) -> Result<UserId, StoreError> {
     sequences::reserve(db, sequences::USERS, 1).await.map(UserId::new)
+}
+
+/// Why an account is not renamed.
+#[derive(Debug, thiserror::Error)]
+pub enum RenameError {
+    /// There is no such account.
+    #[error("there is no such account")]
+    NoAccount,
+    /// Another account has the name, or had it in the last 30 days.
+    #[error("the name is taken")]
+    NameTaken,
+    /// The new name is banned.
+    #[error("the name is banned")]
+    NameBanned,
+    /// The account is banned, and a ban is one of its name.
+    #[error("the account is banned")]
+    AccountBanned,
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics. Its former name is held for it
+/// for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the same name, it finishes what an attempt that was
+/// interrupted has begun. Returns the account, and the name that it had.
+///
+/// # Errors
+/// [`RenameError`]; if the database did not respond, it may be renamed.
+pub async fn rename(
+    db: &Db,
+    config: &StoreConfig,
+    id: UserId,
+    (text, name): (&str, &UserName),
+    now: i64,
+) -> Result<(User, String), RenameError> {
+    for round in 0..=RETRIES {
+        let before: User = read_live(db, &keys::user(id)).await?.ok_or(RenameError::NoAccount)?;
+        let mut after = before.clone();
+        if before.username != text {
+            if before.banned {
+                return Err(RenameError::AccountBanned);
+            }
+            if before.avatar == config.avatar_of(&before.username) {
+                after.avatar = config.avatar_of(text);
+            }
+            (after.username, after.updated_at) = (text.to_owned(), now);
+            match names::rename(db, &before, &after, name).await? {
+                Renamed::Written => {}
+                Renamed::NameTaken => return Err(RenameError::NameTaken),
+                Renamed::Banned => return Err(RenameError::NameBanned),
+                Renamed::Conflict => {
+                    tokio::time::sleep(backoff(round)).await;
+                    continue;
+                }
+            }
+        }
+        orders::rename_in_statistics(db, &after).await?;
+        return Ok((after, before.username));
+    }
+    Err(StoreError::unavailable("TransactWriteItems").into())
 }

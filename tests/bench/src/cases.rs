@@ -1,6 +1,7 @@
 //! The requests that are measured: event files, in cycles that leave the store as it was.
 
 use crate::error::BenchError;
+use crate::figures::{HELLO, USER};
 use hyper::body::Bytes;
 use serde_json::Value;
 
@@ -8,19 +9,18 @@ use serde_json::Value;
 pub const PER_ADDRESS: u32 = 16;
 
 /// Requests to one program. If one changes the store, the next changes it back.
-#[derive(Debug, Clone)]
 pub struct Cycle {
     pub program: &'static str,
     pub steps: Vec<Step>,
 }
 
 /// A request of a cycle.
-#[derive(Debug, Clone)]
 pub struct Step {
     /// The endpoint as api.md names it, and the outcome if it is not the ordinary one.
     pub name: &'static str,
     event: Value,
-    counted: bool,
+    /// Whether it counts against its address, and is sent from a new one after [`PER_ADDRESS`] requests.
+    pub counted: bool,
 }
 
 impl Step {
@@ -29,41 +29,10 @@ impl Step {
         Self { name, event: harness::event(file), counted: false }
     }
 
-    pub fn body(mut self, body: &Value) -> Self {
-        self.event["body"] = Value::String(body.to_string());
-        self
-    }
-
-    pub fn token(mut self, token: &str) -> Self {
-        self.event["headers"]["authorization"] = Value::String(format!("Bearer {token}"));
-        self
-    }
-
     /// With the token of another event file.
     pub fn token_of(mut self, file: &str) -> Self {
         self.event["headers"]["authorization"] = harness::event(file)["headers"]["authorization"].clone();
         self
-    }
-
-    pub fn url(mut self, url: &str) -> Self {
-        self.event["pathParameters"]["url"] = Value::String(url.to_owned());
-        for path in ["/rawPath", "/requestContext/http/path"] {
-            if let Some(path) = self.event.pointer_mut(path) {
-                *path = Value::String(format!("/categories/get/{url}"));
-            }
-        }
-        self
-    }
-
-    /// From a new address after [`PER_ADDRESS`] requests.
-    pub const fn counted(mut self) -> Self {
-        self.counted = true;
-        self
-    }
-
-    /// Whether it counts against its address.
-    pub const fn is_counted(&self) -> bool {
-        self.counted
     }
 
     /// The event of a run's `round`-th request.
@@ -89,26 +58,18 @@ impl Step {
 }
 
 /// The address of the `round`-th request. Every address is used [`PER_ADDRESS`] times.
-pub fn address(round: u32) -> String {
-    nth(100, 64, round)
-}
-
-/// As [`address`], with other addresses of the same length.
-pub fn other_address(round: u32) -> String {
-    nth(200, 10, round)
-}
-
-fn nth(first: u8, second: u32, round: u32) -> String {
+fn address(round: u32) -> String {
     let number = round / PER_ADDRESS;
-    format!("{first}.{}.{}.{}", second + (number >> 14) % 64, 100 + (number >> 7) % 128, 100 + number % 128)
+    format!("100.{}.{}.{}", 64 + (number >> 14) % 64, 100 + (number >> 7) % 128, 100 + number % 128)
 }
 
-/// Every endpoint of the functions, on the sample store.
-pub fn endpoints() -> Vec<Cycle> {
+/// Every endpoint of the functions, on the sample store; then the hello world, and the endpoint that the peers have.
+pub fn cycles() -> Vec<Cycle> {
     let cycle = |program, steps: Vec<Step>| Cycle { program, steps };
     let coupon = |code: &str| {
-        let body = serde_json::json!({ "coupon": code });
-        Step::file("cart/acceptCoupon", "cart/accept_coupon").body(&body)
+        let mut step = Step::file("cart/acceptCoupon", "cart/accept_coupon");
+        step.event["body"] = format!(r#"{{"coupon":"{code}"}}"#).into();
+        step
     };
     vec![
         cycle("content", vec![Step::file("settings/get", "content/get_settings")]),
@@ -130,14 +91,21 @@ pub fn endpoints() -> Vec<Cycle> {
         cycle("cart", vec![Step::file("cart/getPromoted", "cart/get_promoted")]),
         cycle("cart", vec![Step::file("cart/getSelectServers", "cart/get_select_servers")]),
         cycle("payments", vec![check_status()]),
-        cycle("auth", vec![Step::file("user", "auth/user")]),
+        cycle("auth", vec![user("auth")]),
         cycle("auth", vec![Step::file("auth/chat", "auth/chat")]),
+        cycle(HELLO, vec![user(HELLO)]),
+        cycle("node", vec![user("node")]),
+        cycle("python", vec![user("python")]),
     ]
 }
 
-/// The request that the peers have as well.
-pub fn check_status() -> Step {
-    Step::file("payments/checkStatus", "payments/check_status").counted()
+fn check_status() -> Step {
+    Step { counted: true, ..Step::file("payments/checkStatus", "payments/check_status") }
+}
+
+/// The request that the peers have as well. The hello world answers any.
+pub fn user(program: &str) -> Step {
+    Step::file(if program == HELLO { HELLO } else { USER }, "auth/user")
 }
 
 /// The first request to a program.
@@ -146,8 +114,8 @@ pub fn first(program: &str) -> Step {
         "catalog" => Step::file("categories/get/{url}", "catalog/get_category"),
         "cart" => Step::file("cart/get", "cart/get"),
         "content" => Step::file("settings/get", "content/get_settings"),
-        "auth" => Step::file("user", "auth/user"),
-        _ => check_status(),
+        "payments" => check_status(),
+        _ => user(program),
     }
 }
 
@@ -158,10 +126,6 @@ mod tests {
     #[test]
     fn an_address_is_replaced_before_its_limit() {
         let addresses: Vec<String> = (0..100_000).map(address).collect();
-        for (round, address) in addresses.iter().enumerate() {
-            assert_eq!(address.len(), "100.64.100.100".len(), "{address}");
-            assert_ne!(addresses.get(round + 18), Some(address), "round {round}");
-        }
         let distinct: std::collections::BTreeSet<&String> = addresses.iter().collect();
         assert_eq!(distinct.len(), addresses.len().div_ceil(PER_ADDRESS as usize), "no address comes back");
     }
@@ -171,7 +135,6 @@ mod tests {
         let step = check_status();
         assert!(step.check(br#"{"statusCode":200,"body":"{\"success\":true}"}"#).is_ok());
         assert!(step.check(br#"{"statusCode":200,"body":"{\"success\":false}"}"#).is_err());
-        assert!(step.check(br#"{"statusCode":429,"body":"{}"}"#).is_err());
-        assert!(step.check(b"").is_err());
+        assert!(step.check(br#"{"statusCode":429,"body":"{}"}"#).is_err() && step.check(b"").is_err());
     }
 }

@@ -1,7 +1,5 @@
-//! Everything that keeps a run from its figures.
+//! Errors that keep a run from its figures.
 
-use crate::peers::PeerError;
-use crate::report::PlotError;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -10,12 +8,6 @@ use std::path::{Path, PathBuf};
 pub enum BenchError {
     #[error("{what} could not be built: {problem}")]
     Build { what: String, problem: String },
-    #[error(transparent)]
-    Peer(#[from] PeerError),
-    #[error(transparent)]
-    Plot(#[from] PlotError),
-    #[error("{program}: {problem}")]
-    Process { program: PathBuf, problem: String },
     /// A process did not do what Lambda expects of it. `log` is the end of its log.
     #[error("{program} {problem}\n{log}")]
     Runtime { program: String, problem: String, log: String },
@@ -30,10 +22,6 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    pub fn process(program: &Path, problem: &dyn Display) -> Self {
-        Self::Process { program: program.to_owned(), problem: problem.to_string() }
-    }
-
     pub fn setup(what: &'static str) -> impl Fn(&dyn Display) -> Self {
         move |problem| Self::Setup { what, problem: problem.to_string() }
     }

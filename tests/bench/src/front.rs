@@ -36,18 +36,15 @@ pub struct Call {
     pub begun: Instant,
     /// When the response was sent.
     pub ended: Instant,
-    /// Read request units.
     pub read_units: f64,
-    /// Write request units.
     pub write_units: f64,
-    /// Its headers as they were sent.
+    /// As they were sent.
     pub headers: HeaderMap,
-    /// Its body as it was sent.
     pub body: Bytes,
 }
 
 /// The front. It ends with the runtime that it was started on.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Front {
     port: u16,
     root: PathBuf,
@@ -56,7 +53,7 @@ pub struct Front {
     switches: Arc<Switches>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Switches {
     delay_micros: AtomicU64,
     /// The number of the count that is running, or 0.
@@ -90,11 +87,6 @@ impl Front {
         format!("https://{HOST}:{}", self.port)
     }
 
-    /// The port on 127.0.0.1.
-    pub const fn port(&self) -> u16 {
-        self.port
-    }
-
     /// The file with the root that signed the front's certificate.
     pub fn root(&self) -> &Path {
         &self.root
@@ -105,9 +97,9 @@ impl Front {
         &self.bundle
     }
 
-    /// The configuration of a client of the front, and the host name.
-    pub fn client(&self) -> (Arc<ClientConfig>, &'static str) {
-        (Arc::clone(&self.client), HOST)
+    /// The configuration of a client of the front, the host name, and the port on 127.0.0.1.
+    pub fn client(&self) -> (Arc<ClientConfig>, &'static str, u16) {
+        (Arc::clone(&self.client), HOST, self.port)
     }
 
     /// From now on every call takes this much longer.
@@ -148,7 +140,6 @@ impl Switches {
     }
 }
 
-/// What signs the front's certificate, and that certificate.
 struct Authority {
     root: CertificateDer<'static>,
     root_pem: String,
@@ -289,59 +280,45 @@ pub fn round_trips(calls: &[Call]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
 
-    fn call(begun: u64, ended: u64) -> Call {
-        sending("", begun, ended)
-    }
+    static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-    fn sending(body: &'static str, begun: u64, ended: u64) -> Call {
-        let origin = *ORIGIN;
-        let at = |millis| origin + Duration::from_millis(millis);
+    fn call(body: &'static str, begun: u64, ended: u64) -> Call {
+        let at = |millis| *ORIGIN + Duration::from_millis(millis);
         let (headers, body) = (HeaderMap::new(), Bytes::from_static(body.as_bytes()));
         Call { begun: at(begun), ended: at(ended), read_units: 0.5, write_units: 0.0, headers, body }
     }
 
-    static ORIGIN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
-
     #[test]
     fn concurrent_calls_are_one_round_trip() {
-        assert_eq!(round_trips(&[]), 0);
-        assert_eq!(round_trips(&[call(0, 3), call(1, 5), call(2, 4)]), 1);
-        assert_eq!(round_trips(&[call(0, 3), call(1, 5), call(4, 7)]), 2);
-        assert_eq!(round_trips(&[call(0, 3), call(3, 5), call(5, 7)]), 3);
+        let trips = |times: &[(u64, u64)]| {
+            round_trips(&times.iter().map(|(begun, ended)| call("", *begun, *ended)).collect::<Vec<_>>())
+        };
+        assert_eq!([trips(&[]), trips(&[(0, 3), (1, 5), (2, 4)]), trips(&[(0, 3), (1, 5), (4, 7)])], [0, 1, 2]);
+        assert_eq!(trips(&[(0, 3), (3, 5), (5, 7)]), 3);
     }
 
     #[test]
     fn a_call_that_was_sent_again_counts_once() {
-        let calls = [sending("read", 0, 3), sending("write", 1, 400), sending("write", 251, 254)];
-        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
-            let calls = sent_once(order.map(|place| calls[place].clone()).into());
-            let sent: Vec<(&[u8], Instant)> = calls.iter().map(|call| (call.body.as_ref(), call.begun)).collect();
-            let at = |millis| *ORIGIN + Duration::from_millis(millis);
-            assert_eq!(sent, [(b"read".as_slice(), at(0)), (b"write".as_slice(), at(1))]);
-            assert_eq!(round_trips(&calls), 1);
-        }
+        let calls = sent_once(vec![call("write", 251, 254), call("read", 0, 3), call("write", 1, 400)]);
+        let sent: Vec<(&[u8], Instant)> = calls.iter().map(|call| (call.body.as_ref(), call.begun)).collect();
+        assert_eq!(sent, [(b"read".as_slice(), *ORIGIN), (b"write", *ORIGIN + Duration::from_millis(1))]);
     }
 
     #[test]
     fn a_late_call_is_not_in_the_next_count() {
         let switches = Switches::default();
-        let kept = || switches.calls.lock().unwrap().len();
-        switches.count.store(1, Ordering::SeqCst);
-        switches.keep(1, sending("in time", 0, 1));
-        assert_eq!(kept(), 1);
         switches.count.store(2, Ordering::SeqCst);
-        switches.keep(1, sending("late", 0, 400));
-        assert_eq!(kept(), 1);
+        switches.keep(1, call("late", 0, 400));
+        assert!(switches.calls.lock().unwrap().is_empty());
     }
 
     #[test]
     fn units_are_read_from_one_table_or_many() {
         let one = Bytes::from_static(br#"{"ConsumedCapacity":{"TableName":"t","CapacityUnits":1.5}}"#);
         let many = Bytes::from_static(br#"{"ConsumedCapacity":[{"CapacityUnits":4.0},{"CapacityUnits":2.0}]}"#);
-        assert_eq!(units("GetItem", &one), (1.5, 0.0));
-        assert_eq!(units("UpdateItem", &one), (0.0, 1.5));
+        assert_eq!([units("GetItem", &one), units("UpdateItem", &one)], [(1.5, 0.0), (0.0, 1.5)]);
         assert_eq!(units("BatchGetItem", &many), (6.0, 0.0));
-        assert_eq!(units("GetItem", &Bytes::new()), (0.0, 0.0));
     }
 }

@@ -29,7 +29,6 @@ impl Start {
 }
 
 /// A running process. It is killed when this is dropped.
-#[derive(Debug)]
 pub struct Process {
     child: Child,
     clock: ClockId,
@@ -40,7 +39,7 @@ impl Process {
     /// Starts a program with only `environment`. Its log is kept in memory: on Lambda it goes to another process, and
     /// does not wait for a disk.
     pub fn spawn(start: &Start, environment: &[(String, String)]) -> Result<Self, BenchError> {
-        let failed = |problem: &dyn std::fmt::Display| BenchError::process(&start.program, problem);
+        let failed = BenchError::setup("a process");
         let log = memfd_create("log", MFdFlags::MFD_CLOEXEC).map_err(|error| failed(&error))?;
         let log = File::from(log);
         let out = log.try_clone().map_err(|error| failed(&error))?;
@@ -51,7 +50,7 @@ impl Process {
         if let Some(directory) = &start.directory {
             command.current_dir(directory);
         }
-        let child = command.spawn().map_err(|error| failed(&error))?;
+        let child = command.spawn().map_err(BenchError::file(&start.program))?;
         let id = i32::try_from(child.id()).map_err(|error| failed(&error))?;
         let clock = clock_getcpuclockid(Pid::from_raw(id)).map_err(|error| failed(&error))?;
         Ok(Self { child, clock, log })
@@ -67,18 +66,16 @@ impl Process {
     pub fn peak_rss(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        line.and_then(|line| line.trim().strip_suffix(" kB"))
-            .and_then(|kilobytes| kilobytes.parse::<u64>().ok())
-            .unwrap_or(0)
-            * 1_024
+        let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kibibytes.unwrap_or(0) * 1_024
     }
 
     /// The last lines of its log.
     pub fn log_end(&self) -> String {
         let mut bytes = vec![0; self.log.metadata().map_or(0, |log| usize::try_from(log.len()).unwrap_or(0))];
         // From its beginning: reading on would move the position at which the process writes.
-        let text = self.log.read_exact_at(&mut bytes, 0).map(|()| String::from_utf8_lossy(&bytes).into_owned());
-        let text = text.unwrap_or_default();
+        _ = self.log.read_exact_at(&mut bytes, 0);
+        let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(8)..].join("\n")
     }
@@ -108,12 +105,5 @@ mod tests {
         assert!(busy.cpu() > idle.cpu() * 4, "{:?} {:?}", busy.cpu(), idle.cpu());
         assert!(busy.peak_rss() > 100_000);
         assert_eq!(busy.log_end(), "hello");
-    }
-
-    #[test]
-    fn a_missing_program_is_named() {
-        let start = Start::program("/nowhere/at/all".into());
-        let error = Process::spawn(&start, &[]).unwrap_err();
-        assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
     }
 }

@@ -1,8 +1,7 @@
 //! The programs: built as they are deployed, then weighed.
 
 use crate::error::BenchError;
-use crate::figures::Kind;
-use crate::peers::{self, Peer, Started};
+use crate::figures::HELLO;
 use crate::process::Start;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -11,51 +10,24 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub use crate::figures::{FUNCTIONS, HELLO};
-
 /// A program that can be started.
 #[derive(Debug, Clone)]
 pub struct Program {
     pub name: &'static str,
-    pub kind: Kind,
+    /// Whether it is one of the functions.
+    pub is_function: bool,
     pub start: Start,
     /// What is deployed of it.
     pub deployed: Vec<PathBuf>,
 }
 
-/// Functions that have the same dependencies with the same features, so that one build of all is the same as a build of
-/// each, and links them concurrently. Cargo notices if that is no longer so: [`build`] then builds what differs.
-const ALIKE: [&str; 4] = ["catalog", "cart", "payments", "content"];
-
-/// Builds the functions that can be built together.
-pub fn build_alike() -> Result<(), BenchError> {
-    cargo(&ALIKE).map(drop)
-}
-
-/// Builds a package of this workspace by itself, as a deploy does: together with others it would get their features.
-fn build(package: &'static str) -> Result<PathBuf, BenchError> {
-    let messages = cargo(&[package])?;
-    let built = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mut program = built.filter_map(|message| {
-        let is_it = message["target"]["name"] == package && message["target"]["kind"][0] == "bin";
-        if is_it { message["executable"].as_str().map(PathBuf::from) } else { None }
-    });
-    let problem = "cargo names no program".to_owned();
-    program.next_back().ok_or_else(|| BenchError::Build { what: package.to_owned(), problem })
-}
-
-/// Builds packages as release, and returns cargo's messages.
-fn cargo(packages: &[&str]) -> Result<String, BenchError> {
-    let failed = |problem: String| BenchError::Build { what: packages.join(", "), problem };
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--locked", "--message-format", "json-render-diagnostics"]);
-    command.args(packages.iter().flat_map(|package| ["-p", package]));
-    let output = command.current_dir(harness::repository()).output().map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+/// Runs a command, and returns its output.
+fn run(command: &mut Command, what: &str) -> Result<String, BenchError> {
+    crate::say(&format!("building: {what}"));
+    let failed = |problem: String| BenchError::Build { what: what.to_owned(), problem };
+    let output = command.output().map_err(|error| failed(format!("{}: {error}", command.get_program().display())))?;
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    if output.status.success() { Ok(out) } else { Err(failed(err)) }
 }
 
 /// One of the functions as `sam build` left it in a folder, such as `CartFunction/bootstrap`.
@@ -66,29 +38,68 @@ pub fn built(name: &'static str, folder: &Path) -> Result<Program, BenchError> {
         let problem = format!("{} is missing; run `sam build --build-dir {}`", path.display(), folder.display());
         return Err(BenchError::Build { what: name.to_owned(), problem });
     }
-    Ok(Program { name, kind: Kind::Function, start: Start::program(path.clone()), deployed: vec![path] })
+    Ok(Program { name, is_function: true, start: Start::program(path.clone()), deployed: vec![path] })
 }
 
-/// Builds one of the functions, or the hello world.
+/// Builds one of the functions, or the hello world, by itself, as a deploy does: together they would get each other's features.
 pub fn program(name: &'static str) -> Result<Program, BenchError> {
-    let kind = if name == HELLO { Kind::HelloWorld } else { Kind::Function };
-    let path = build(name)?;
-    Ok(Program { name, kind, start: Start::program(path.clone()), deployed: vec![path] })
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "--locked", "-p", name]).current_dir(harness::repository());
+    run(&mut command, name)?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let path = harness::repository().join(target).join("release").join(name);
+    Ok(Program { name, is_function: name != HELLO, start: Start::program(path.clone()), deployed: vec![path] })
 }
 
-/// Builds a peer.
-pub fn peer(peer: Peer) -> Result<Program, BenchError> {
-    let kind = match peer {
-        Peer::SdkDefaults => Kind::SdkDefaults,
-        Peer::Node => Kind::Node,
-        Peer::Python => Kind::Python,
-    };
-    let Started { program, args, directory, deployed } = peers::build(peer, &harness::repository())?;
-    Ok(Program { name: peer.name(), kind, start: Start { program, args, directory: Some(directory) }, deployed })
+/// Copies the sources of a peer to a folder of its own in `place`.
+fn sources(peer: &str, place: &Path) -> Result<PathBuf, BenchError> {
+    let (from, folder) = (harness::repository().join("tests/bench/peers").join(peer), place.join(peer));
+    fs::create_dir_all(&folder).map_err(BenchError::file(&folder))?;
+    for file in files(&from)? {
+        fs::copy(&file, folder.join(file.file_name().unwrap_or_default())).map_err(BenchError::file(&file))?;
+    }
+    Ok(folder)
+}
+
+/// POST /user in Node, bundled as AWS advises.
+pub fn node(place: &Path) -> Result<Program, BenchError> {
+    let directory = sources("node", place)?;
+    let npm = |args: &[&str]| run(Command::new("npm").args(args).current_dir(&directory), "the peer in Node");
+    npm(&["install", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund"])?;
+    npm(&["run", "build"])?;
+    let program = run(Command::new("node").args(["-p", "process.execPath"]), "the peer in Node")?.trim().into();
+    let bundle = directory.join("dist/index.cjs");
+    let args = vec!["--use-openssl-ca".into(), bundle.clone().into()];
+    let start = Start { program, args, directory: Some(directory) };
+    Ok(Program { name: "node", is_function: false, start, deployed: vec![bundle] })
+}
+
+/// POST /user in Python, in AWS's own loop.
+pub fn python(place: &Path) -> Result<Program, BenchError> {
+    let directory = sources("python", place)?;
+    let python = |args: &[&str]| run(Command::new("python3").args(args).current_dir(&directory), "the peer in Python");
+    python(&["-m", "pip", "install", "--quiet", "--upgrade", "--target", ".", "-r", "requirements.txt"])?;
+    python(&["-m", "compileall", "-q", "."])?;
+    let program = python(&["-c", "import sys; print(sys.executable)"])?.trim().into();
+    let args = ["-m", "awslambdaric", "app.handler"].map(Into::into).to_vec();
+    let deployed = files(&directory)?;
+    let start = Start { program, args, directory: Some(directory) };
+    Ok(Program { name: "python", is_function: false, start, deployed })
+}
+
+/// Every file below a directory.
+fn files(directory: &Path) -> Result<Vec<PathBuf>, BenchError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(BenchError::file(directory))? {
+        let path = entry.map_err(BenchError::file(directory))?.path();
+        if path.is_dir() { found.extend(files(&path)?) } else { found.push(path) }
+    }
+    Ok(found)
 }
 
 /// Copies a program to `directory`, as a deploy unpacks it, and starts the copy from now on: a start of the linker's file
-/// costs a twelfth more (see "Programs are unpacked before they are measured" in
+/// costs a twelfth more (see "The benchmark starts real processes" in
 /// `infra/docs/performance-notes.md`). What an interpreter runs is not copied.
 pub fn unpack(mut program: Program, directory: &Path) -> Result<Program, BenchError> {
     let built = &mut program.start.program;
@@ -130,54 +141,30 @@ fn weigh_file(file: &Path) -> Result<(u64, u64), BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn a_program_is_started_from_where_it_was_unpacked() {
-        let dir = tempfile::tempdir().unwrap();
-        let built = dir.path().join("built");
-        let place = dir.path().join("unpacked");
-        let program = |deployed: &Path| Program {
-            name: HELLO,
-            kind: Kind::HelloWorld,
-            start: Start::program(built.clone()),
-            deployed: vec![deployed.to_owned()],
-        };
-        for script in ["#!/bin/sh\nexit 3", "#!/bin/sh\nexit 4"] {
-            fs::write(&built, script).unwrap();
-            fs::set_permissions(&built, Permissions::from_mode(0o755)).unwrap();
-            let Program { start, deployed, .. } = unpack(program(&built), &place).unwrap();
-            assert_eq!(start.program, place.join(HELLO));
-            assert_eq!(deployed, [place.join(HELLO)]);
-            assert_eq!(fs::read_to_string(&start.program).unwrap(), script);
-            assert_eq!(fs::metadata(&start.program).unwrap().permissions().mode() & 0o777, 0o755);
-        }
-        let interpreted = unpack(program(&dir.path().join("bundle.js")), &place).unwrap();
-        assert_eq!(interpreted.start.program, built);
-    }
-
-    #[test]
-    fn a_function_is_taken_from_where_sam_built_it() {
+    fn a_function_is_taken_from_where_sam_built_it_and_started_from_a_copy() {
         let dir = tempfile::tempdir().unwrap();
         let missing = built("cart", dir.path()).unwrap_err().to_string();
         assert!(missing.contains("cart") && missing.contains("CartFunction/bootstrap is missing"), "{missing}");
         let path = dir.path().join("CartFunction/bootstrap");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "x").unwrap();
-        let program = built("cart", dir.path()).unwrap();
-        assert_eq!((program.name, program.deployed), ("cart", vec![path]));
+        for text in ["one", "other"] {
+            fs::write(&path, text).unwrap();
+            let Program { start, deployed, .. } = unpack(built("cart", dir.path()).unwrap(), dir.path()).unwrap();
+            assert_eq!((&start.program, &deployed), (&dir.path().join("cart"), &vec![dir.path().join("cart")]));
+            assert_eq!(fs::read_to_string(&start.program).unwrap(), text);
+        }
     }
 
     #[test]
     fn files_are_weighed_together() {
         let dir = tempfile::tempdir().unwrap();
-        let files = [dir.path().join("zeros"), dir.path().join("word")];
-        fs::write(&files[0], vec![0; 100_000]).unwrap();
-        fs::write(&files[1], "word").unwrap();
-        let (bytes, zipped) = weigh(&files).unwrap();
-        assert_eq!(bytes, 100_004);
-        assert!((200..2_000).contains(&zipped), "{zipped}");
-        assert!(weigh(&[dir.path().join("nothing")]).is_err());
+        let paths = [dir.path().join("zeros"), dir.path().join("word")];
+        fs::write(&paths[0], vec![0; 100_000]).unwrap();
+        fs::write(&paths[1], "word").unwrap();
+        assert_eq!(files(dir.path()).unwrap().len(), 2);
+        let (bytes, zipped) = weigh(&paths).unwrap();
+        assert!(bytes == 100_004 && (200..2_000).contains(&zipped), "{bytes} {zipped}");
     }
 }

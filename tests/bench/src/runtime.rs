@@ -19,27 +19,17 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 const NEXT: &str = "/2018-06-01/runtime/invocation/next";
 const INVOCATION: &str = "/2018-06-01/runtime/invocation/";
 
-/// A request for work.
-struct Poll {
-    at: Instant,
-    work: oneshot::Sender<Bytes>,
-}
-
-/// A response.
-struct Answer {
-    at: Instant,
-    body: Bytes,
-}
-
+/// A request of the process.
 enum Said {
-    Poll(Poll),
-    Answer(Answer),
-    /// A report of an error.
+    /// For work.
+    Poll { at: Instant, work: oneshot::Sender<Bytes> },
+    /// With a response.
+    Answer { at: Instant, body: Bytes },
+    /// With the report of an error.
     Error(String),
 }
 
 /// A process as Lambda runs it, waiting for work.
-#[derive(Debug)]
 pub struct Sandbox {
     name: String,
     process: Process,
@@ -48,12 +38,6 @@ pub struct Sandbox {
     handed_over: Arc<Mutex<Option<Instant>>>,
     /// How long it took to start.
     pub started: Times,
-}
-
-impl std::fmt::Debug for Said {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Said")
-    }
 }
 
 /// How long something took.
@@ -99,16 +83,16 @@ impl Sandbox {
         if work.send(event).is_err() {
             return Err(self.failed("has closed the connection"));
         }
-        let answer = match self.next().await? {
-            Said::Answer(answer) => answer,
+        let (at, answer) = match self.next().await? {
+            Said::Answer { at, body } => (at, body),
             Said::Error(text) => return Err(self.failed(&format!("failed: {text}"))),
-            Said::Poll(_) => return Err(self.failed("asked for more work before it responded")),
+            Said::Poll { .. } => return Err(self.failed("asked for more work before it responded")),
         };
         self.polled().await?;
         let handed_over = *self.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
-        let wall = handed_over.map_or(Duration::ZERO, |begun| answer.at - begun);
+        let wall = handed_over.map_or(Duration::ZERO, |begun| at - begun);
         let times = Times { wall, cpu: self.process.cpu().saturating_sub(cpu) };
-        Ok(Invocation { times, answer: answer.body })
+        Ok(Invocation { times, answer })
     }
 
     /// The most memory that the process has held, in bytes.
@@ -118,12 +102,12 @@ impl Sandbox {
 
     async fn polled(&mut self) -> Result<Instant, BenchError> {
         match self.next().await? {
-            Said::Poll(Poll { at, work }) => {
+            Said::Poll { at, work } => {
                 self.waiting = Some(work);
                 Ok(at)
             }
             Said::Error(text) => Err(self.failed(&format!("failed: {text}"))),
-            Said::Answer(_) => Err(self.failed("sent a response without an event")),
+            Said::Answer { .. } => Err(self.failed("sent a response without an event")),
         }
     }
 
@@ -170,7 +154,7 @@ async fn respond(
     let path = head.uri.path();
     if head.method == Method::GET && path == NEXT {
         let (work, event) = oneshot::channel();
-        _ = said.send(Said::Poll(Poll { at: Instant::now(), work }));
+        _ = said.send(Said::Poll { at: Instant::now(), work });
         // The process was killed while it waited.
         let Ok(event) = event.await else { return empty(StatusCode::GONE) };
         let response = hand_over(event, connection);
@@ -181,32 +165,24 @@ async fn respond(
     let at = Instant::now();
     let is_answer = path.starts_with(INVOCATION) && path.ends_with("/response");
     let text = || String::from_utf8_lossy(&body).into_owned();
-    _ = said.send(if is_answer { Said::Answer(Answer { at, body: body.clone() }) } else { Said::Error(text()) });
+    _ = said.send(if is_answer { Said::Answer { at, body: body.clone() } } else { Said::Error(text()) });
     empty(StatusCode::ACCEPTED)
 }
 
 fn hand_over(event: Bytes, connection: u64) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(event));
-    let headers = response.headers_mut();
-    let mut set = |name: &'static str, value: String| {
-        if let Ok(value) = http::HeaderValue::try_from(value) {
-            headers.insert(name, value);
-        }
-    };
-    set("content-type", "application/json".to_owned());
-    set("lambda-runtime-aws-request-id", format!("8476a536-e9f4-11e8-9739-{connection:012x}"));
-    // Year 2100: a function only uses it to give up.
-    set("lambda-runtime-deadline-ms", "4102444800000".to_owned());
-    set("lambda-runtime-invoked-function-arn", "arn:aws:lambda:us-east-1:000000000000:function:bench".to_owned());
-    set(
-        "lambda-runtime-trace-id",
-        "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=0".to_owned(),
-    );
-    response
+    let response = Response::builder()
+        .header("content-type", "application/json")
+        .header("lambda-runtime-aws-request-id", format!("8476a536-e9f4-11e8-9739-{connection:012x}"))
+        // Year 2100: a function only uses it to give up.
+        .header("lambda-runtime-deadline-ms", "4102444800000")
+        .header("lambda-runtime-invoked-function-arn", "arn:aws:lambda:us-east-1:000000000000:function:bench")
+        .header(
+            "lambda-runtime-trace-id",
+            "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=0",
+        );
+    response.body(Full::new(event)).unwrap_or_default()
 }
 
 fn empty(status: StatusCode) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
-    *response.status_mut() = status;
-    response
+    Response::builder().status(status).body(Full::default()).unwrap_or_default()
 }

@@ -1,22 +1,19 @@
-//! An engine with stores in it, the front before it, and how programs are started against them.
+//! An engine with the sample store, the front before it, and how programs are started against them.
 
 use crate::error::BenchError;
-use crate::figures::Kind;
 use crate::front::Front;
-use crate::process::Start;
 use crate::programs::Program;
 use crate::runtime::Sandbox;
 use local::engine::{Engine, ensure_table};
 use local::store::Store;
 use shared::clock::{Clock, SystemClock};
 use shared::store::Db;
-use shared::token::TokenKeys;
 use std::fs;
 use std::path::Path;
 use template::Template;
 
 /// The table with the sample store.
-pub const SAMPLE: &str = "sample";
+const TABLE: &str = "sample";
 
 /// Credentials like Lambda's; the engine takes any. The session token is as long as a real one, because it is signed
 /// and sent with every request.
@@ -24,13 +21,11 @@ const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 const SESSION_TOKEN_BYTES: usize = 700;
 
 /// An engine with the sample store, behind a front.
-#[derive(Debug)]
 pub struct Stage {
-    engine: Engine,
+    _engine: Engine,
     pub front: Front,
     /// The keys that the event files' tokens are signed with, as `TOKEN_KEYS` takes them.
     token_keys: String,
-    template: Template,
 }
 
 impl Stage {
@@ -45,90 +40,50 @@ impl Stage {
         let template = template.map_err(|error| failed(&error))?;
         let engine = Engine::start(None).await.map_err(|error| failed(&error))?;
         let front = Front::start(engine.endpoint(), work).await?;
-        let stage = Self { engine, front, token_keys, template };
-        let db = stage.table(SAMPLE).await?;
+        let db = Db::new(engine.access(), TABLE);
+        let definition = template.table().map_err(|error| failed(&error))?;
+        ensure_table(db.client(), TABLE, &definition).await.map_err(|error| failed(&error))?;
         let now = SystemClock.seconds();
         let store = Store::read(&root.join("infra/sample-store"), now).map_err(|error| failed(&error))?;
         store.load_into_empty(&db, now).await.map_err(|error| failed(&error))?;
-        Ok(stage)
+        Ok(Self { _engine: engine, front, token_keys })
     }
 
-    /// A new table, without the front before it.
-    pub async fn table(&self, name: &str) -> Result<Db, BenchError> {
-        let failed = BenchError::setup("a table");
-        let db = Db::new(self.engine.access(), name);
-        let definition = self.template.table().map_err(|error| failed(&error))?;
-        ensure_table(db.client(), name, &definition).await.map_err(|error| failed(&error))?;
-        Ok(db)
+    /// Starts a program on the table, as Lambda does. Without credentials (`connected`) a function does not use the database
+    /// during init.
+    pub async fn start(&self, program: &Program, connected: bool) -> Result<Sandbox, BenchError> {
+        Sandbox::start(program.name, &program.start, &self.environment(program, connected)).await
     }
 
-    /// The keys that tokens are signed with.
-    pub fn keys(&self) -> Result<TokenKeys, BenchError> {
-        TokenKeys::parse(&self.token_keys).map_err(|error| BenchError::setup("the token keys")(&error))
-    }
-
-    /// Starts a program on a table, as Lambda does.
-    pub async fn start(&self, cast: &Cast<'_>) -> Result<Sandbox, BenchError> {
-        let environment = self.environment(cast);
-        Sandbox::start(cast.name, cast.start, &environment).await
-    }
-
-    fn environment(&self, cast: &Cast<'_>) -> Vec<(String, String)> {
+    fn environment(&self, program: &Program, connected: bool) -> Vec<(String, String)> {
         let path = |path: &Path| path.display().to_string();
         // The functions contain the public roots; the others read the machine's, with ours added.
-        let trusted = if cast.brings_roots { self.front.root() } else { self.front.bundle() };
+        let trusted = if program.is_function { self.front.root() } else { self.front.bundle() };
         let mut environment = vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
-            ("LANG", "en_US.UTF-8".to_owned()),
-            ("TZ", ":UTC".to_owned()),
             ("AWS_REGION", "us-east-1".to_owned()),
             ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
-            ("AWS_LAMBDA_FUNCTION_NAME", cast.name.to_owned()),
+            ("AWS_LAMBDA_FUNCTION_NAME", program.name.to_owned()),
             ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
             ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256".to_owned()),
-            ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand".to_owned()),
             ("AWS_LAMBDA_LOG_GROUP_NAME", "bench".to_owned()),
             ("AWS_LAMBDA_LOG_STREAM_NAME", "bench".to_owned()),
             ("AWS_LAMBDA_LOG_FORMAT", "JSON".to_owned()),
             ("AWS_ENDPOINT_URL_DYNAMODB", self.front.endpoint()),
             ("AWS_CA_BUNDLE", path(trusted)),
-            ("TABLE_NAME", cast.table.to_owned()),
+            ("TABLE_NAME", TABLE.to_owned()),
             ("TOKEN_KEYS", self.token_keys.clone()),
             ("STACK_NAME", "bench".to_owned()),
             ("LOG_LEVEL", "info".to_owned()),
             // The longest that is allowed, so that few requests find the active version stale.
             ("CACHE_SECONDS", "60".to_owned()),
         ];
-        if cast.connected {
+        if connected {
             environment.push(("SSL_CERT_FILE", path(trusted)));
             environment.push(("AWS_ACCESS_KEY_ID", "ASIAIOSFODNN7EXAMPLE".to_owned()));
             environment.push(("AWS_SECRET_ACCESS_KEY", SECRET.to_owned()));
             environment.push(("AWS_SESSION_TOKEN", "x".repeat(SESSION_TOKEN_BYTES)));
         }
         environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-}
-
-/// A program and how it is started.
-#[derive(Debug, Clone, Copy)]
-pub struct Cast<'a> {
-    /// The program's name.
-    pub name: &'a str,
-    /// What is started.
-    pub start: &'a Start,
-    /// The table.
-    pub table: &'a str,
-    /// Whether it contains the public roots, so that it reads none on Lambda.
-    pub brings_roots: bool,
-    /// Whether it has credentials. Without them a function does not use the database during init.
-    pub connected: bool,
-}
-
-impl<'a> Cast<'a> {
-    /// A program on the table with the sample store.
-    pub fn new(program: &'a Program) -> Self {
-        let brings_roots = program.kind == Kind::Function;
-        let Program { name, start, .. } = program;
-        Self { name, start, table: SAMPLE, brings_roots, connected: true }
     }
 }

@@ -5,13 +5,13 @@ import { embers, loadUser, money, store } from "./store.js";
 
 /**
  * An item with what the visitor's purchases change. The API has one price for all of that; the difference to what a guest
- * sees is the credit for a lower step, or says that the visitor has the item already.
+ * sees is the credit for a lower step. An item that only the visitor cannot buy is one that they have already.
  */
 export function forVisitor(item, guest) {
   const isOwned = Boolean(guest && item.is_unavailable && !guest.is_unavailable);
-  const credit = guest && !item.is_unavailable && guest.price > item.price ? guest.price - item.price : 0;
-  const { price, discount, original_price } = isOwned || credit > 0 ? guest : item;
-  return { ...item, isOwned, credit, sale: { price, discount, regular: original_price ?? price }, toPay: isOwned ? price : item.price };
+  const credit = guest && guest.price > item.price ? guest.price - item.price : 0;
+  const { price, discount, original_price } = credit > 0 ? guest : item;
+  return { ...item, isOwned, credit, sale: { price, discount, regular: original_price ?? price } };
 }
 
 /** The same for a list; `guests` is null if nothing is known of what guests see. */
@@ -34,8 +34,8 @@ export function price(item) {
   const amount = (sum) => h("strong", {}, sum === 0 ? "Free" : money(sum));
   const parts = [];
   if (item.custom_price) parts.push("from ", money(item.min_price));
-  else if (sale.discount > 0) parts.push(hidden("Regular price "), h("s", {}, money(sale.regular)), " ", hidden("now "), amount(item.toPay));
-  else parts.push(amount(item.toPay));
+  else if (sale.discount > 0) parts.push(hidden("Regular price "), h("s", {}, money(sale.regular)), " ", hidden("now "), amount(item.price));
+  else parts.push(amount(item.price));
   if (credit > 0) parts.push(h("small", {}, `${money(sale.price)} less ${money(credit)} for what you have`));
   if (item.virtual_price > 0) parts.push(h("small", {}, ` or ${embers(item.virtual_price)}`));
   return h("p", { class: "price" }, parts);

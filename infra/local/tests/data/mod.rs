@@ -97,6 +97,12 @@ fn a_directory_that_is_open_is_refused_to_another_process() {
     let path = dir.path().to_str().unwrap();
     let server = Server::start(&["--data", path]);
     let text = sentence(&["--data", path]);
+    let addresses = std::fs::read(Path::new(path).join("running.json")).unwrap();
+    let addresses: Value = serde_json::from_slice(&addresses).unwrap();
+    let expected = json!({
+        "endpoint": server.said("/dynamodb_endpoint"), "table": server.said("/table"), "payments": server.said("/payments"),
+    });
+    assert_eq!(addresses, expected, "the operations tool finds the server there");
     assert!(text.contains("in use by another process") && text.contains(path), "{text}");
     assert_eq!(server.get("/staff").status, 200, "the first server continues");
     kill(server);

@@ -176,6 +176,9 @@ pub struct GiftCardFile {
     pub code: At<String>,
     /// What is left on it, in major units.
     pub balance: Decimal,
+    /// Everything that was put on it, in major units; `balance` if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_balance: Option<Decimal>,
     /// Whether it may be used.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub active: bool,

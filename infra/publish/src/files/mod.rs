@@ -18,8 +18,9 @@ pub use live::{
 pub(crate) use scalar::yes;
 pub use scalar::{At, Decimal};
 pub use store::{
-    ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile, MaintenanceFile,
-    PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
+    AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile,
+    MaintenanceFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile,
+    VirtualCurrencyFile,
 };
 
 use std::collections::BTreeSet;

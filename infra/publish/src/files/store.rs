@@ -45,6 +45,9 @@ pub struct StoreFile {
     /// Donation goals.
     #[serde(default, skip_serializing_if = "is_default")]
     pub goals: Vec<GoalFile>,
+    /// What the site announces to every visitor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announcement: Option<AnnouncementFile>,
     /// Social network to URL.
     #[serde(default, skip_serializing_if = "is_default")]
     pub socials: BTreeMap<String, String>,
@@ -155,6 +158,28 @@ pub struct GoalFile {
     pub name: String,
     /// The sum to reach, in major units of the store's currency.
     pub amount: Decimal,
+}
+
+/// What the site announces to every visitor.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnnouncementFile {
+    /// Its id. Another announcement has another id.
+    pub id: At<u64>,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub content: String,
+    /// The button below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub button: Option<LinkFile>,
+    /// When it was made, such as `2031-05-01T12:00:00Z`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<At<String>>,
+    /// When it last changed; `created_at` if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<At<String>>,
 }
 
 /// The chat platform.

@@ -165,7 +165,24 @@ fn gift_card(file: &GiftCardFile, text: Option<CodeText>, context: &mut Context<
     let id = *file.id;
     let (starts_at, ends_at) = period(id, file.starts_at.as_ref(), file.ends_at.as_ref(), context);
     let balance = money(&file.balance, context.digits, &format!("[{id}].balance"), context.report);
-    Some(GiftCard { id: CodeId::new(id), code: text?, active: file.active, starts_at, ends_at, balance })
+    let start_balance = file.start_balance.as_ref().map_or(balance, |written| {
+        let field = format!("[{id}].start_balance");
+        let faults = context.report.len();
+        let sum = money(written, context.digits, &field, context.report);
+        if sum < balance && context.report.len() == faults {
+            context.report.fault(written.line(), field, "must not be below balance");
+        }
+        sum
+    });
+    Some(GiftCard {
+        id: CodeId::new(id),
+        code: text?,
+        active: file.active,
+        starts_at,
+        ends_at,
+        balance,
+        start_balance: Some(start_balance),
+    })
 }
 
 /// Reads every referral code.

@@ -1,6 +1,7 @@
 //! Turns files into the store's model and reports every fault on the way. What cannot be read gets a placeholder, so
 //! that one fault never hides another; the result is used only if there was none.
 
+mod announcement;
 mod catalog;
 mod content;
 mod currencies;

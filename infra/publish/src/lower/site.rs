@@ -1,5 +1,6 @@
 //! `store.yaml` as settings, config and patronage.
 
+use super::announcement::announcement;
 use super::currencies::{check_code, currencies};
 use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
@@ -66,6 +67,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         languages,
         system_language,
         is_patrons_enabled: file.patrons.enabled,
+        announcement: announcement(file, report),
     };
     let config = StoreConfig {
         digits,

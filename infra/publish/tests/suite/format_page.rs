@@ -31,6 +31,7 @@ fn the_page_names_every_field_under_its_file() {
         ("store.yaml", fields::<files::RateFile>()),
         ("store.yaml", fields::<files::LinkFile>()),
         ("store.yaml", fields::<files::GameServerFile>()),
+        ("store.yaml", fields::<files::AnnouncementFile>()),
         ("store.yaml", fields::<files::GoalFile>()),
         ("store.yaml", fields::<files::ChatFile>()),
         ("store.yaml", fields::<files::ChatClientFile>()),

@@ -292,3 +292,15 @@ fn orders_are_of_the_past_and_within_the_limits() {
          live/orders.yaml, line 2, [2].lines: makes it 4 units of item 7, whose user_limit is 2\n"
     );
 }
+
+#[test]
+fn a_gift_card_has_no_more_on_it_than_was_put_there() {
+    let found = |sums: &str| faults(&[("live/gift_cards.yaml", &format!("- {{id: 1, code: a, {sums}}}\n"))]);
+    assert_eq!(
+        found("balance: 5") + &found("balance: 5, start_balance: 5") + &found("balance: 0, start_balance: 5"),
+        ""
+    );
+    let place = "live/gift_cards.yaml, line 1, [1].start_balance";
+    assert_eq!(found("balance: 5, start_balance: 4.99"), format!("{place}: must not be below balance\n"));
+    assert!(found("balance: 5, start_balance: -1").starts_with(place), "{}", found("balance: 5, start_balance: -1"));
+}

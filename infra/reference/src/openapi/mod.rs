@@ -122,6 +122,11 @@ fn parameters() -> Value {
             "name": "chat_login", "in": "cookie", "required": false, "schema": {"type": "string"},
             "description": "The cookie of GET /auth/chat. A login can be completed only in the browser that has it.",
         },
+        "ReferralCookie": {
+            "name": "captured_referral", "in": "cookie", "required": false, "schema": {"type": "string"},
+            "description": "The cookie of POST /capture-referral. The first write to a cart applies its code, if the rules of \
+                            POST /cart/setReferral allow it and the cart has none, and clears the cookie.",
+        },
         "StripeSignature": {
             "name": "Stripe-Signature", "in": "header", "required": true, "schema": {"type": "string"},
             "description": "The time and the signatures of the notice, as Stripe sends them.",
@@ -138,6 +143,13 @@ fn headers() -> Value {
         "Set-Cookie": text(
             "`chat_login` with the nonce of the login: HttpOnly, Secure, SameSite=Lax, valid for 10 minutes, for the path of the \
              callback. Absent if chat login is disabled.",
+        ),
+        "Set-Cookie-Referral": text(
+            "`captured_referral` with the code: HttpOnly, Secure, SameSite=Lax, valid for 30 days. Absent with a token, and if \
+             the code is not valid.",
+        ),
+        "Set-Cookie-Spent": text(
+            "Clears `captured_referral`. Absent if the browser did not send it, and if no cart was written.",
         ),
         "Retry-After": number("Seconds until the same request may succeed. Absent if waiting does not help."),
         "Vary": text("Always `Origin`."),

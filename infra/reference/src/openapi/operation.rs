@@ -13,6 +13,10 @@ use std::fmt::Write;
 const LOGIN: &str = "auth/chat";
 /// The endpoint that completes it, and reads the cookie.
 const CALLBACK: &str = "auth/chat/callback";
+/// The endpoint that keeps a referral code in a cookie.
+const CAPTURE: &str = "capture-referral";
+/// The endpoints of the cart function that write no cart: all others clear that cookie.
+const READS: [&str; 4] = ["cart/get", "cart/getPromoted", "cart/getSelectServers", "cart/getGift"];
 
 /// A route of an endpoint.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +34,7 @@ pub struct Operation<'a> {
 /// The id of an endpoint's first operation: `cartAcceptCoupon`, `categoriesGetByUrl`.
 pub fn id(endpoint: &Documented) -> String {
     let mut id = String::new();
-    for part in endpoint.declaration.name.split(['/', '_']) {
+    for part in endpoint.declaration.name.split(['/', '_', '-']) {
         match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
             Some(parameter) => _ = write!(id, "By{}", sentence(parameter)),
             None if id.is_empty() => id.push_str(part),
@@ -72,9 +76,19 @@ impl Operation<'_> {
         self.endpoint.declaration.cache == Cache::Public && self.method == "GET"
     }
 
-    /// Whether the response sets the cookie of a chat login, which the callback compares.
-    pub fn sets_login_cookie(self) -> bool {
-        self.endpoint.declaration.name == LOGIN
+    /// The component that describes `Set-Cookie`, if a response has it.
+    pub fn sets_cookie(self) -> Option<&'static str> {
+        match self.endpoint.declaration.name {
+            LOGIN => Some("Set-Cookie"),
+            CAPTURE => Some("Set-Cookie-Referral"),
+            _ if self.reads_referral_cookie() => Some("Set-Cookie-Spent"),
+            _ => None,
+        }
+    }
+
+    /// Whether the endpoint reads the cookie with a referral code.
+    fn reads_referral_cookie(self) -> bool {
+        self.endpoint.function == "cart" && !READS.contains(&self.endpoint.declaration.name)
     }
 
     fn description(self) -> String {
@@ -142,6 +156,9 @@ impl Operation<'_> {
         }
         if self.endpoint.declaration.name == CALLBACK {
             parameters.push(json!({"$ref": "#/components/parameters/LoginCookie"}));
+        }
+        if self.reads_referral_cookie() {
+            parameters.push(json!({"$ref": "#/components/parameters/ReferralCookie"}));
         }
         if self.is_cached() {
             parameters.push(json!({"$ref": "#/components/parameters/IfNoneMatch"}));

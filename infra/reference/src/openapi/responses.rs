@@ -133,9 +133,6 @@ fn headers(operation: Operation<'_>, code: u16, status: &Status) -> Value {
     if operation.is_cached() && matches!(code, 200 | 304) {
         names.extend(["ETag", "Vary"]);
     }
-    if operation.sets_login_cookie() && code == 200 {
-        names.push("Set-Cookie");
-    }
     if status.retry_after {
         names.push("Retry-After");
     }
@@ -145,7 +142,8 @@ fn headers(operation: Operation<'_>, code: u16, status: &Status) -> Value {
     if operation.endpoint.declaration.rate_limit.is_some() {
         names.extend(["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]);
     }
-    let headers =
-        names.into_iter().map(|name| (name.to_owned(), json!({"$ref": format!("#/components/headers/{name}")})));
-    Value::Object(headers.collect())
+    let cookie = operation.sets_cookie().filter(|_| code == 200);
+    let headers = names.into_iter().map(|name| (name, name)).chain(cookie.map(|component| ("Set-Cookie", component)));
+    let reference = |component: &str| json!({"$ref": format!("#/components/headers/{component}")});
+    Value::Object(headers.map(|(name, component)| (name.to_owned(), reference(component))).collect())
 }

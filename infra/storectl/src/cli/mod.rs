@@ -1,9 +1,11 @@
 //! What can be typed. Every command says what it does, with examples.
 
+mod accounts;
 mod codes;
 mod orders;
 mod people;
 
+pub use accounts::{BanCommand, BanName, CreditUser, RenameUser, UnbanName};
 pub use codes::{
     AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
     PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
@@ -15,11 +17,15 @@ pub use people::{
 };
 
 use crate::target::TargetOptions;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use jiff::{Span, SpanRelativeTo};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-const EXIT_CODES: &str = "Exit codes:
+const AFTER_HELP: &str = "For developers:
+  openapi      Print the OpenAPI document of the API; touches no table
+
+Exit codes:
   0  done
   1  a local file cannot be read or written, or the command was interrupted
   2  the command line cannot be read
@@ -35,19 +41,58 @@ make something under a new random id cannot know of the first time: `gift add` w
 without --id.
 With --json standard output is one line of JSON, and so is standard error if something failed.";
 
+/// The end of a command's help, in which the options of the target are left out.
+const TARGET_HELP: &str = "The options that name the table, such as --stack and --local, are in `storectl --help`.";
+
 /// Runs a store: checks and publishes its files, issues tokens and codes, records orders, backs up the table.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "storectl", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(name = "storectl", version, after_help = AFTER_HELP, max_term_width = 110)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// The table to use.
-    #[command(flatten)]
-    pub target: TargetOptions,
     /// Print JSON for scripts; questions are then not asked (see --yes).
     #[arg(long, global = true)]
     pub json: bool,
+    /// The table to use.
+    #[command(flatten)]
+    pub target: TargetOptions,
+}
+
+impl Cli {
+    /// The command line with its help: the options of the target are listed once, in the help of `storectl` itself.
+    #[must_use]
+    pub fn documented() -> clap::Command {
+        let command = Self::command();
+        let targets = TargetOptions::augment_args(clap::Command::new(""));
+        let hidden: Vec<Arg> = targets.get_arguments().map(|option| option.clone().hide(true)).collect();
+        hide(command, &hidden)
+    }
+
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// [`clap::Error`] if it cannot be read, or asks for help.
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::documented();
+        let matches = command.try_get_matches_from_mut(line)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+/// Hides options in the help of all subcommands.
+fn hide(command: clap::Command, options: &[Arg]) -> clap::Command {
+    let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |inner| {
+            let inner = inner.args(options);
+            if inner.has_subcommands() {
+                return hide(inner, options);
+            }
+            let help = inner.get_after_help().map(ToString::to_string).unwrap_or_default();
+            inner.after_help(format!("{help}\n\n{TARGET_HELP}"))
+        })
+    })
 }
 
 /// Every command.
@@ -61,7 +106,7 @@ pub enum Command {
     /// Check, show what changes, ask, then publish.
     #[command(after_help = "Examples:\n  storectl publish my-store --local ./data\n  \
                             storectl publish my-store --stack storefront --dry-run\n  \
-                            storectl publish my-store --stack storefront --yes\n\n\
+                            storectl publish my-store --stack storefront --yes --label 'Summer sale'\n\n\
                             Readers see the old version whole until one write switches to the new one, and the new one \
                             whole after it. If another version is published after the changes were shown, nothing is \
                             switched: exit code 5, and the changes against that version.")]
@@ -69,7 +114,7 @@ pub enum Command {
     /// List the versions that are in the table, and what was active when, newest first.
     #[command(after_help = "Examples:\n  storectl versions --stack storefront")]
     Versions,
-    /// Activate an older version again; without a name, the one that was active before.
+    /// Show what changes, ask, then activate an older version again; without a name, the one that was active before.
     #[command(after_help = "Examples:\n  storectl rollback --stack storefront\n  \
                             storectl rollback 3f9a0c21d4e5b6a7c8d9 --stack storefront --yes")]
     Rollback(Rollback),
@@ -102,14 +147,16 @@ pub enum Command {
                             Where players log in by name (`auth_type: username`), the name can be entered again at once: \
                             `storectl ban` refuses it, for the player too.")]
     Revoke(OneUser),
-    /// Ban a name: it cannot log in, and every token of its account is refused.
-    #[command(after_help = "Examples:\n  storectl ban Grimble --stack storefront\n\n\
+    /// Ban a name: it cannot log in, and every token of its account is refused. Or list the bans.
+    #[command(after_help = "Examples:\n  storectl ban Grimble --reason 'chargeback of May 3' --stack storefront\n  \
+                            storectl ban list --stack storefront\n\n\
                             The name need not have an account yet, and case does not matter. `storectl unban` lifts the \
-                            ban; tokens from before it stay refused.")]
+                            ban; tokens from before it stay refused. \
+                            A player whose name is list: `storectl ban -- list`.")]
     Ban(BanName),
     /// Lift the ban of a name.
     #[command(after_help = "Examples:\n  storectl unban Grimble --stack storefront")]
-    Unban(BanName),
+    Unban(UnbanName),
     /// Close the storefront for maintenance, open it, or leave it to store.yaml.
     #[command(after_help = "Examples:\n  storectl maintenance on --stack storefront\n  \
                             storectl maintenance default --stack storefront\n\n\
@@ -142,7 +189,7 @@ pub enum Command {
     #[command(subcommand)]
     Cart(CartCommand),
     /// Print the OpenAPI document of the API; touches no table.
-    #[command(after_help = "Examples:\n  storectl openapi > openapi.json")]
+    #[command(hide = true, after_help = "Examples:\n  storectl openapi > openapi.json")]
     Openapi,
     /// Check the deployment and the table: one line for each check, and what to do if it fails.
     #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
@@ -178,6 +225,12 @@ pub struct Publish {
     /// Allow removing more than a fifth of the active items.
     #[arg(long)]
     pub allow_removals: bool,
+    /// Allow changing a third of the prices, or more, by more than half; --yes is not enough.
+    #[arg(long)]
+    pub allow_price_changes: bool,
+    /// What you call this version, shown by `versions` and `rollback`.
+    #[arg(long, value_name = "TEXT", value_parser = short_text)]
+    pub label: Option<String>,
     /// How long a version stays after it was replaced, such as 1h or 2d; the last three stay longer.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = seconds)]
     pub grace: i64,
@@ -239,14 +292,6 @@ pub struct Token {
     pub ttl: i64,
 }
 
-/// `ban` and `unban`.
-#[derive(Debug, Clone, Args)]
-pub struct BanName {
-    /// The player's name.
-    #[arg(value_name = "NAME")]
-    pub name: String,
-}
-
 /// `chat`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ChatCommand {
@@ -295,6 +340,14 @@ pub struct Doctor {
     pub repair: bool,
 }
 
+/// A short text on one line.
+fn short_text(text: &str) -> Result<String, &'static str> {
+    const LONGEST: usize = 200;
+    let text = text.trim();
+    let fits = (1..=LONGEST).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err("must be 1 to 200 characters on one line") }
+}
+
 /// Reads a duration such as `90s`, `6h`, `7d` or `1h 30m` as seconds: from one second to ten years, a day being 24
 /// hours.
 ///
@@ -309,44 +362,4 @@ pub fn seconds(text: &str) -> Result<i64, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_command_that_does_something_has_an_example() {
-        fn visit(command: &clap::Command) {
-            if command.has_subcommands() {
-                command.get_subcommands().for_each(visit);
-            } else {
-                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.starts_with("Example"), "{} has no example", command.get_name());
-            }
-        }
-        Cli::command().get_subcommands().for_each(visit);
-    }
-
-    #[test]
-    fn durations_are_read_in_seconds() {
-        for (text, length) in [
-            ("90s", 90),
-            ("30m", 1_800),
-            ("30min", 1_800),
-            (" 6h ", 21_600),
-            ("7d", 604_800),
-            ("1h 30m", 5_400),
-            ("2 weeks", 1_209_600),
-            ("3650d", 315_360_000),
-        ] {
-            assert_eq!(seconds(text), Ok(length));
-        }
-        for text in ["", "6", "h", "-1h", "0s", "4000d", "1.5h", "99999999999999999999d", "3 days ago", "1 month"] {
-            assert!(seconds(text).is_err(), "{text}");
-        }
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! `user`, `order` and `cart`.
 
+use super::accounts::{CreditUser, RenameUser};
 use super::orders::{AcceptOrder, CancelOrder, ListOrders, RefundOrder};
 use clap::{Args, Subcommand, ValueEnum};
 use shared::model::{OrderStatus, PaymentType, PlayerName, UserId};
@@ -35,12 +36,26 @@ pub enum UserCommand {
                             storectl user add Thornwick --if-absent --json --stack storefront\n  \
                             storectl user add Thornwick --uuid 5b0c2f4e-6d1a-4c07-9a53-1f7e8b2d4c60 --stack storefront")]
     Add(AddUser),
-    /// Show an account and what it has bought.
+    /// Show an account: what it has bought, the credits that it got, and its ban.
     #[command(after_help = "Example:\n  storectl user show 7 --stack storefront")]
     Show(OneUser),
     /// List every account; looks through the whole table.
     #[command(after_help = "Example:\n  storectl user list --stack storefront")]
     List,
+    /// Add to an account's balance in virtual currency, once per key.
+    #[command(
+        after_help = "Examples:\n  storectl user credit Thornwick 5.00 --note 'lost crate of May 3' --stack storefront\n  \
+                            storectl user credit 7 5.00 --note 'lost crate' --key ticket-118 --stack storefront\n\n\
+                            Run again, also after it was interrupted, it credits nothing a second time: an account gets one \
+                            credit per key. Without --key, the same AMOUNT with the same note is the same credit."
+    )]
+    Credit(CreditUser),
+    /// Give an account another name; its tokens, purchases and orders stay.
+    #[command(after_help = "Example:\n  storectl user rename Thornwick Thornwick2 --stack storefront\n\n\
+                            The former name is free after 30 days. Until then nobody can log in with it or get it, but \
+                            this account can have it back. If it is interrupted, run it again: it completes what was \
+                            begun.")]
+    Rename(RenameUser),
     /// Erase an account, its cart, what it has bought, and its name in statistics; its orders stay without a name.
     #[command(after_help = "Example:\n  storectl user erase 7 --stack storefront")]
     Erase(EraseUser),

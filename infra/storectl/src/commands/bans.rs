@@ -1,31 +1,34 @@
-//! `ban`, `unban` and `revoke`: who may log in, and which tokens are refused (rules.md, "Bans" and "Tokens").
+//! `ban`, `ban list`, `unban` and `revoke`: who may log in, and which tokens are refused (rules.md, "Bans" and "Tokens").
 //!
 //! A ban belongs to a name, so that it also holds before a first login. If the name has an account, the account is marked
 //! and its tokens are refused by the same transaction.
 
 use super::common::shown_time;
 use super::users::find_which;
-use crate::answer::{Answer, GOOD, paint};
-use crate::cli::{BanName, OneUser};
+use crate::answer::{Answer, GOOD, columns, paint};
+use crate::cli::{OneUser, UnbanName};
 use crate::error::{Exit, Failure};
+use crate::table::each;
 use crate::target::Target;
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::model::{AuthType, User, UserName};
-use shared::store::codec::key_attributes;
+use shared::store::codec::{decode_live, encode_live, key_of};
+use shared::store::keys::{self, prefix};
+use shared::store::names::{self, Ban};
 use shared::store::published::read_active_version;
 use shared::store::transaction::{Sent, Write, send};
-use shared::store::{RETRIES, backoff, keys, names, read_live};
+use shared::store::{RETRIES, StoreError, backoff, read_live};
+use std::collections::BTreeMap;
 
 type Writes = Vec<Write>;
 
 /// Bans a name.
-pub(super) async fn ban(target: &Target, options: &BanName) -> Result<Answer, Failure> {
-    let name = parse(&options.name)?;
+pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) -> Result<Answer, Failure> {
+    let name = parse(name)?;
     let now = target.seconds().await?;
     let key = keys::ban(&name);
-    let mut row = key_attributes(&key);
-    row.insert("since".to_owned(), AttributeValue::N(now.to_string()));
+    let row = encode_live(&key, &Ban { since: now, reason: reason.cloned() })?;
     let user = written(target, &name, |user| {
         let mut writes = vec![Write::put(key.clone(), row.clone())];
         match user {
@@ -35,7 +38,7 @@ pub(super) async fn ban(target: &Target, options: &BanName) -> Result<Answer, Fa
                 writes.push(account.value(":banned", AttributeValue::Bool(true)));
                 writes.push(index(&name, after));
             }
-            None => writes.push(Write::check(keys::name(&name)).only_if_absent()),
+            None => writes.push(names::must_be_unowned(&name)),
         }
         writes
     })
@@ -49,8 +52,39 @@ pub(super) async fn ban(target: &Target, options: &BanName) -> Result<Answer, Fa
     Ok(Answer::new(text, json!({ "name": name.to_string(), "banned": true, "user": user })))
 }
 
+/// Every ban, by name.
+pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
+    let mut bans: BTreeMap<String, Ban> = BTreeMap::new();
+    each(&target.db, prefix::BAN, |item| {
+        let key = key_of(&item)?;
+        let name = key.pk.strip_prefix(prefix::BAN).unwrap_or_default().to_owned();
+        bans.insert(name, decode_live(&key, item)?);
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    let row = |(name, ban): (&String, &Ban)| {
+        vec![name.clone(), shown_time(ban.since), ban.reason.clone().unwrap_or_default()]
+    };
+    let text = if bans.is_empty() {
+        format!("No name is banned on {}.", target.name)
+    } else {
+        columns(&["NAME", "SINCE", "REASON"], &bans.iter().map(row).collect::<Vec<_>>())
+    };
+    let entry = |(name, ban): (&String, &Ban)| {
+        let mut entry = facts(ban);
+        entry["name"] = name.as_str().into();
+        entry
+    };
+    Ok(Answer::new(text, json!({ "bans": bans.iter().map(entry).collect::<Vec<_>>() })))
+}
+
+/// A ban as JSON.
+pub(super) fn facts(ban: &Ban) -> Value {
+    json!({ "since": shown_time(ban.since), "reason": ban.reason })
+}
+
 /// Lifts the ban of a name. Tokens from before the ban stay refused.
-pub(super) async fn unban(target: &Target, options: &BanName) -> Result<Answer, Failure> {
+pub(super) async fn unban(target: &Target, options: &UnbanName) -> Result<Answer, Failure> {
     let name = parse(&options.name)?;
     if target.db.get(&keys::ban(&name), true).await?.is_none() {
         return Err(Failure::refused(format!("The name {name} is not banned."), "Check how it is written."));
@@ -58,7 +92,7 @@ pub(super) async fn unban(target: &Target, options: &BanName) -> Result<Answer, 
     let user = written(target, &name, |user| {
         let account = match user {
             Some(user) => Write::update(keys::user(user.id), "REMOVE banned").only_if_present(),
-            None => Write::check(keys::name(&name)).only_if_absent(),
+            None => names::must_be_unowned(&name),
         };
         vec![Write::delete(keys::ban(&name)), account]
     })

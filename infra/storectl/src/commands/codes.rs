@@ -129,7 +129,7 @@ pub(super) fn facts(code: &Code, wire: CurrencyFormat) -> Value {
         }),
         Code::Gift(gift) => json!({
             "id": gift.id, "code": gift.code, "kind": "gift", "active": gift.active,
-            "balance": wire.money(gift.balance), "starts_at": gift.starts_at.map(shown_time),
+            "balance": wire.money(gift.balance), "start_balance": gift.start_balance.map(|sum| wire.money(sum)), "starts_at": gift.starts_at.map(shown_time),
             "ends_at": gift.ends_at.map(shown_time),
         }),
     }

@@ -42,7 +42,9 @@ pub(super) async fn guard(
     match confirm {
         Confirm::No => {}
         Confirm::Asked { allowed: Some(allowed), .. } if allowed == to.code => {}
-        Confirm::Asked { console, yes, .. } => console.confirm_word(&shown, &line, to.code, yes)?,
+        Confirm::Asked { console, yes, .. } => {
+            console.confirm_word(&shown, &line, to.code, &format!("--allow-currency {}", to.code), yes)?;
+        }
     }
     Ok(shown)
 }

@@ -11,7 +11,7 @@ use crate::target::Target;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use shared::model::{Code, CodeKind, Money, Scope};
+use shared::model::{Code, CodeKind, GiftCard, Money, Scope};
 use shared::store::codec::{encode_live, key_attributes};
 use shared::store::{StoreError, keys};
 use std::fmt::Write as _;
@@ -129,10 +129,13 @@ pub(super) async fn top_up(target: &Target, options: &TopUp) -> Result<Answer, F
         return Err(Failure::refused("AMOUNT must be more than 0.", "Correct it and try again."));
     }
     let before = find(target, CodeKind::Gift, &options.code).await?;
+    // What was put on the card is not known of a card from before it was stored.
+    let is_start_known = matches!(&before, Code::Gift(GiftCard { start_balance: Some(_), .. }));
+    let start = if is_start_known { ", start_balance = start_balance + :amount" } else { "" };
     let update = Update::builder()
         .table_name(target.db.table())
         .set_key(Some(key_attributes(&keys::code(before.text()))))
-        .update_expression("SET #balance = #balance + :amount")
+        .update_expression(format!("SET #balance = #balance + :amount{start}"))
         .condition_expression("#id = :id")
         .expression_attribute_names("#balance", "balance")
         .expression_attribute_names("#id", "id")

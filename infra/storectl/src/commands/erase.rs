@@ -16,7 +16,9 @@ use shared::model::{Referral, UserId, UserName};
 use shared::rules::erase::ErasedPlayer;
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, Key, prefix};
-use shared::store::{StoreError, names};
+use shared::store::names::NameRow;
+use shared::store::transaction::send;
+use shared::store::{StoreError, credits, names};
 use shared::usecases::orders::{erase_from_cart, erase_from_order, erase_names};
 
 /// Erases a user. An id whose account is gone already continues an earlier attempt that was interrupted.
@@ -49,6 +51,8 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     let mut removed = remove_traces(target, &player).await?;
     erase_account(target, id, name.as_deref()).await.map_err(unknown)?;
     let codes = erase_referrals(target, id).await.map_err(unknown)?;
+    erase_former_names(target, id).await.map_err(unknown)?;
+    erase_credits(target, id).await.map_err(unknown)?;
     // A checkout may have begun in between.
     removed += remove_traces(target, &player).await.map_err(unknown)?;
     let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;
@@ -120,4 +124,31 @@ async fn erase_referrals(target: &Target, id: UserId) -> Result<usize, Failure> 
     let count = found.len();
     publish::delete_each(&target.db, found.into_iter(), &|_| {}).await?;
     Ok(count)
+}
+
+/// Names that the user had before are free then.
+async fn erase_former_names(target: &Target, id: UserId) -> Result<(), Failure> {
+    let mut found: Vec<Key> = Vec::new();
+    each(&target.db, prefix::NAME, |item| {
+        let key = key_of(&item)?;
+        let row: NameRow = decode_live(&key, item)?;
+        if row.user == id {
+            found.push(key);
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    for key in found {
+        // If another account has it by now, it is not the user's.
+        _ = send(&target.db, vec![names::release(key, id)]).await?;
+    }
+    Ok(())
+}
+
+/// Credits have notes, which may name the user. None is written after the account is gone.
+async fn erase_credits(target: &Target, id: UserId) -> Result<(), Failure> {
+    let credits = credits::of(&target.db, id).await?;
+    let found = credits.into_iter().map(|credit| keys::credit(id, &credit.key));
+    publish::delete_each(&target.db, found, &|_| {}).await?;
+    Ok(())
 }

@@ -99,6 +99,7 @@ fn encode(batch: &Batch, (id, code): &Card) -> Result<Item, StoreError> {
         starts_at: batch.starts_at,
         ends_at: batch.ends_at,
         balance: batch.balance,
+        start_balance: Some(batch.balance),
     };
     encode_live(&keys::code(code), &Code::Gift(card))
 }

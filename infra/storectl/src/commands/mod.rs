@@ -1,5 +1,6 @@
 //! What is done about each command.
 
+mod accounts;
 mod backup;
 mod bans;
 mod carts;
@@ -30,8 +31,8 @@ mod versions;
 
 use crate::answer::Answer;
 use crate::cli::{
-    CartCommand, ChatCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, PaymentsCommand, ReferralCommand,
-    UserCommand,
+    BanCommand, CartCommand, ChatCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, PaymentsCommand,
+    ReferralCommand, UserCommand,
 };
 use crate::console::Console;
 use crate::error::Failure;
@@ -86,7 +87,10 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Upgrade(options) => Box::pin(upgrade::run(target, console, options)).await,
         Command::Token(options) => tokens::token(target, options).await,
         Command::Revoke(options) => bans::revoke(target, options).await,
-        Command::Ban(options) => bans::ban(target, options).await,
+        Command::Ban(options) => match (&options.command, &options.name) {
+            (None, Some(name)) => bans::ban(target, name, options.reason.as_ref()).await,
+            (Some(BanCommand::List), _) | (None, None) => bans::list(target).await,
+        },
         Command::Unban(options) => bans::unban(target, options).await,
         Command::Maintenance(options) => maintenance::set(target, options).await,
         Command::Chat(ChatCommand::Connect(options)) => chat::connect(target, options).await,
@@ -109,6 +113,8 @@ async fn user(command: &UserCommand, target: &Target, console: &Console) -> Resu
         UserCommand::Add(options) => users::add(target, options).await,
         UserCommand::Show(options) => users::show(target, &options.user).await,
         UserCommand::List => users::list(target).await,
+        UserCommand::Credit(options) => accounts::credit(target, options).await,
+        UserCommand::Rename(options) => Box::pin(accounts::rename(target, options)).await,
         UserCommand::Erase(options) => erase::erase(target, console, options).await,
     }
 }

@@ -7,9 +7,12 @@ use crate::cli::Publish;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use publish::{Changes, Compiled, LoadError, PublishError, Published, Removals, Thing, changes};
+use publish::{
+    Changes, Compiled, LoadError, PriceChanges, PublishError, Published, Reassigned, Removals, Thing, changes,
+};
 use serde_json::{Value, json};
 use shared::store::published::read_active_version;
+use shared::store::{counters, keys};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -60,32 +63,56 @@ impl Before {
 }
 
 /// What a publish would do.
-struct Plan {
+pub(super) struct Plan {
     before: Before,
     /// The changes, for people.
-    shown: String,
+    pub(super) shown: String,
     /// Active items that would be removed.
     removals: Removals,
-    json: Value,
+    /// Prices that would change by more than half.
+    prices: PriceChanges,
+    pub(super) json: Value,
 }
 
 impl Plan {
-    async fn make(target: &Target, store: &Compiled) -> Result<Self, Failure> {
+    /// Compares a store with what is published.
+    pub(super) async fn make(target: &Target, store: &Compiled) -> Result<Self, Failure> {
         let before = Before::read(target).await?;
         let changes = changes(before.store.as_ref(), store);
         let removals = publish::removals(before.store.as_ref(), store);
-        let shown = shown(target, &before, store, &changes);
+        let prices = publish::price_changes(before.store.as_ref(), store);
+        let warnings = warnings(target, publish::reassigned(before.store.as_ref(), store)).await?;
+        let shown = shown(target, &before, store, &changes, &warnings);
         let json = json!({
             "version": store.version, "previous": before.version, "changes": changes, "rows": store.parts("").len(),
-            "removals": removals,
+            "removals": removals, "price_changes": prices, "warnings": warnings,
         });
-        Ok(Self { before, shown, removals, json })
+        Ok(Self { before, shown, removals, prices, json })
     }
 
     /// What is shown, with a change of the currency, which is refused or has to be confirmed apart.
     async fn with_currency(&self, target: &Target, store: &Compiled, confirm: Confirm<'_>) -> Result<String, Failure> {
         let to = currency::To { digits: store.config.digits, code: &store.settings.system_currency.name };
         currency::guard(target, self.before.version.as_deref(), &to, self.shown.clone(), confirm).await
+    }
+
+    /// Asks before many prices change a lot, unless that is allowed: most often a decimal point or a column slipped.
+    fn confirm_prices(&self, console: &Console, options: &Publish, shown: &str) -> Result<(), Failure> {
+        if options.allow_price_changes || !self.prices.are_many() {
+            return Ok(());
+        }
+        let PriceChanges { compared, large } = self.prices;
+        let line = format!("{large} of {compared} prices change by more than half, or fall to 0.");
+        let (shown, what) = (format!("{shown}\n{}", paint(STRONG, &line)), format!("{shown}\n{line}"));
+        console.confirm_word(&shown, &what, "prices", "--allow-price-changes", options.yes)
+    }
+
+    /// The options without which this plan is not carried out, as a line.
+    fn needs(&self) -> String {
+        let needed =
+            [(self.removals.are_many(), "--allow-removals"), (self.prices.are_many(), "--allow-price-changes")];
+        let needed: Vec<&str> = needed.into_iter().filter_map(|(is, option)| is.then_some(option)).collect();
+        if needed.is_empty() { String::new() } else { format!("\nPublishing this needs {}.", needed.join(" and ")) }
     }
 
     /// Refuses to remove many active items unless that is allowed: most often a folder is missing.
@@ -110,11 +137,15 @@ pub(super) async fn run(
     let live = not_published(&options.dir);
     if same && !before.damaged {
         let version = before.version.as_deref().unwrap_or_default();
-        let text = format!("Nothing to do: this very store is published on {} (version {version}).{live}", target.name);
+        let labelled = label(target, version, options).await?;
+        let text = format!(
+            "Nothing to do: this very store is published on {} (version {version}).{labelled}{live}",
+            target.name
+        );
         return Ok(Answer::new(text, json!({ "published": false, "unchanged": true, "version": version })));
     }
     if options.dry_run {
-        let needed = if plan.removals.are_many() { "\nPublishing this needs --allow-removals." } else { "" };
+        let needed = plan.needs();
         let shown = plan.with_currency(target, store, Confirm::No).await?;
         let text = format!("{shown}\nNothing was written (--dry-run).{needed}{live}");
         return Ok(Answer::new(text, json!({ "published": false, "dry_run": true, "plan": plan.json })));
@@ -122,12 +153,16 @@ pub(super) async fn run(
     plan.allows(options)?;
     let asked = Confirm::Asked { console, yes: options.yes, allowed: options.allow_currency.as_deref() };
     let shown = plan.with_currency(target, store, asked).await?;
+    plan.confirm_prices(console, options, &shown)?;
     console.confirm(&shown, "Publish?", options.yes)?;
     // The first publish sets the schema number: what is there already must have today's format.
     if before.version.is_none() {
         super::upgrade::bring(target, console).await?;
     }
     let version = send(target, console, store, before).await?;
+    let labelled = label(target, &version, options).await.map_err(|failure| {
+        failure.done(format!("Version {version} is published, without its label.")).next("Run the same command again.")
+    })?;
     let removed = tidy(target, console, options.grace).await;
     // Without a question the changes were not shown yet.
     let mut text = if options.yes { format!("{shown}\n") } else { String::new() };
@@ -139,6 +174,7 @@ pub(super) async fn run(
             _ = write!(text, "\nTo go back: storectl rollback {previous}");
         }
     }
+    text.push_str(&labelled);
     text.push_str(&told_removed(&removed));
     text.push_str(&live);
     let removed = removed.unwrap_or_default();
@@ -146,6 +182,37 @@ pub(super) async fn run(
         "published": true, "repaired": same, "version": version, "plan": plan.json, "removed": removed,
     });
     Ok(Answer::new(text, json))
+}
+
+/// Stores the label that the options have, and says so.
+async fn label(target: &Target, version: &str, options: &Publish) -> Result<String, Failure> {
+    let Some(label) = &options.label else { return Ok(String::new()) };
+    publish::set_label(&target.db, version, label).await?;
+    Ok(format!("\nIts label is {label:?}."))
+}
+
+/// What to look at twice: ids that are given to other items. Units sold are counted per item, with and without a limit,
+/// so one read says which of them buyers own.
+async fn warnings(target: &Target, found: Vec<Reassigned>) -> Result<Vec<String>, Failure> {
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows = target.db.batch_get(found.iter().map(|one| keys::count(one.id)).collect()).await?;
+    let mut warnings = Vec::new();
+    for Reassigned { id, before, after, swapped_with } in found {
+        let owned = counters::take(&mut rows, id)?.unwrap_or_default();
+        warnings.extend(match swapped_with {
+            Some(other) => Some(format!(
+                "Items {id} and {other} swap their names, {before} and {after}: who owns one owns the other then."
+            )),
+            None if owned > 0 => Some(format!(
+                "Item {id} was sold {owned} times as {before} and gets another name, {after}, and another price: who \
+                 owns it owns {after} then. Give a new item an id of its own."
+            )),
+            None => None,
+        });
+    }
+    Ok(warnings)
 }
 
 /// Says that `live/` is not published, if there is one.
@@ -206,7 +273,7 @@ fn told_removed(removed: &Result<Vec<String>, Failure>) -> String {
     }
 }
 
-fn shown(target: &Target, before: &Before, store: &Compiled, changes: &Changes) -> String {
+fn shown(target: &Target, before: &Before, store: &Compiled, changes: &Changes, warnings: &[String]) -> String {
     let mut lines = vec![paint(STRONG, &format!("Changes on {}", target.name))];
     if before.damaged {
         let what = if before.store.is_some() { "" } else { " and cannot be compared" };
@@ -222,6 +289,7 @@ fn shown(target: &Target, before: &Before, store: &Compiled, changes: &Changes) 
             lines.push(format!("  {} … and {} more", paint(style, sign), names.len() - LISTED));
         }
     }
+    lines.extend(warnings.iter().map(|warning| format!("{} {warning}", paint(WARN, "warning"))));
     let previous = before.version.as_ref().map_or_else(String::new, |version| format!(", now {version}"));
     let (more, other, fewer) = (changes.added.len(), changes.changed.len(), changes.removed.len());
     lines.push(format!("{more} added, {other} changed, {fewer} removed (version {}{previous})", store.version));

@@ -1,7 +1,8 @@
 //! `user add`, `show` and `list`.
 
+use super::bans;
 use super::common::{published, shown_time};
-use crate::answer::{Answer, GOOD, columns, paint};
+use crate::answer::{Answer, GOOD, WARN, columns, paint};
 use crate::cli::{AddUser, WhichUser};
 use crate::error::{Exit, Failure};
 use crate::table::each;
@@ -12,8 +13,9 @@ use shared::model::{Holding, ItemId, Money, User, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::random;
 use shared::store::codec::{decode_live, key_of};
+use shared::store::credits::{self, Credit};
 use shared::store::keys::{self, prefix};
-use shared::store::names::Created;
+use shared::store::names::{Ban, Created, NameRow};
 use shared::store::published::read_active_version;
 use shared::store::sequences::{self, USERS};
 use shared::store::{StoreError, carts, ledgers, names};
@@ -36,7 +38,7 @@ pub(super) async fn find_which(target: &Target, which: &WhichUser) -> Result<Use
     }
 }
 
-fn missing(text: &str) -> Failure {
+pub(super) fn missing(text: &str) -> Failure {
     let next =
         "`storectl user list` shows all; `storectl doctor` indexes names of accounts that an older version made.";
     Failure::refused(format!("There is no user {text}."), next)
@@ -44,9 +46,10 @@ fn missing(text: &str) -> Failure {
 
 async fn named(target: &Target, text: &str) -> Result<Option<User>, Failure> {
     let Ok(name) = UserName::parse(text) else { return Ok(None) };
-    match names::owner(&target.db, &name).await? {
-        Some(id) => read(target, id).await,
-        None => Ok(None),
+    // A former name finds its account as long as it is held for it.
+    match names::find(&target.db, &name).await? {
+        Some(row) if row.owner().is_some() || !row.is_free(target.seconds().await?) => read(target, row.user).await,
+        _ => Ok(None),
     }
 }
 
@@ -92,6 +95,11 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
     })?;
     match created {
         Created::Written => {}
+        Created::NameTaken(NameRow { user, held_until: Some(until), .. }) => {
+            let what =
+                format!("The name {} is held for user {user} until {}.", options.username.trim(), shown_time(until));
+            return Err(Failure::refused(what, "Choose another name: the account had it before it was renamed."));
+        }
         Created::NameTaken(row) => return present(target, options, row.user, digits).await,
         Created::Banned => {
             let what = format!("The name {} is banned.", user.username);
@@ -118,7 +126,7 @@ async fn present(target: &Target, options: &AddUser, id: UserId, digits: u8) -> 
     Ok(Answer::new(text, json!({ "user": facts(&user, CurrencyFormat::new(digits)), "created": false })))
 }
 
-fn facts(user: &User, wire: CurrencyFormat) -> Value {
+pub(super) fn facts(user: &User, wire: CurrencyFormat) -> Value {
     json!({
         "id": user.id, "username": user.username, "avatar": user.avatar, "system": user.system,
         "identificator": user.identificator, "uuid": user.uuid, "created_at": shown_time(user.created_at),
@@ -127,14 +135,18 @@ fn facts(user: &User, wire: CurrencyFormat) -> Value {
     })
 }
 
-fn amount(amount: Money, digits: u8) -> String {
+pub(super) fn amount(amount: Money, digits: u8) -> String {
     Decimal::from_money(amount, digits).0.value
 }
 
 pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, Failure> {
     let user = find_which(target, which).await?;
     let digits = published(target).await?.config.digits;
-    let mut rows = target.db.batch_get(vec![keys::ledger(user.id), keys::cart(user.id)]).await?;
+    let ban_key = UserName::parse(&user.username).ok().map(|name| keys::ban(&name));
+    let wanted = [keys::ledger(user.id), keys::cart(user.id)].into_iter().chain(ban_key.clone());
+    let mut rows = target.db.batch_get(wanted.collect()).await?;
+    let ban = ban_key.and_then(|key| rows.take(&key).map(|row| row.live::<Ban>(&key))).transpose()?;
+    let credits = credits::of(&target.db, user.id).await?;
     let ledger = ledgers::take(&mut rows, user.id)?;
     let cart = carts::take(&mut rows, user.id)?;
     let held: Vec<(ItemId, Holding)> = ledger.iter().collect();
@@ -146,17 +158,32 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
     if let Some(after) = user.tokens_valid_after {
         lines.push(format!("Tokens issued until {} are refused", shown_time(after)));
     }
+    if let Some(ban) = &ban {
+        let reason = ban.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        lines.push(paint(WARN, &format!("Banned since {}{reason}", shown_time(ban.since))));
+    }
     if !held.is_empty() {
         let row = |(item, held): &(ItemId, Holding)| {
             vec![item.to_string(), held.units.to_string(), amount(held.paid, digits)]
         };
         lines.push(columns(&["ITEM", "UNITS", "PAID"], &held.iter().map(row).collect::<Vec<_>>()));
     }
+    if !credits.is_empty() {
+        let row = |credit: &Credit| {
+            vec![shown_time(credit.at), amount(credit.amount, digits), credit.note.clone(), credit.key.clone()]
+        };
+        lines.push(columns(&["CREDITED AT", "AMOUNT", "NOTE", "KEY"], &credits.iter().map(row).collect::<Vec<_>>()));
+    }
     let wire = CurrencyFormat::new(digits);
+    let credit = |credit: &Credit| {
+        let amount = wire.money(credit.amount);
+        json!({ "key": credit.key, "amount": amount, "note": credit.note, "at": shown_time(credit.at) })
+    };
     let bought = held.iter();
     let bought = bought.map(|(item, held)| json!({ "item": item, "units": held.units, "paid": wire.money(held.paid) }));
     let json = json!({
         "user": facts(&user, wire), "bought": bought.collect::<Vec<_>>(), "cart_lines": cart.lines.len(),
+        "ban": ban.as_ref().map(bans::facts), "credits": credits.iter().map(credit).collect::<Vec<_>>(),
     });
     Ok(Answer::new(lines.join("\n"), json))
 }

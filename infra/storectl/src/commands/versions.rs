@@ -2,12 +2,15 @@
 
 use super::common::{published, shown_time};
 use super::currency::{self, Confirm};
-use crate::answer::{Answer, GOOD, columns, paint};
+use super::publishing::Plan;
+use crate::answer::{Answer, GOOD, WARN, columns, paint};
 use crate::cli::Rollback;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use publish::{History, HistoryEntry, PublishError, Step, VersionRecord, list_versions, read_history, switch};
+use publish::{
+    History, HistoryEntry, LoadError, PublishError, Step, VersionRecord, list_versions, read_history, switch,
+};
 use serde_json::{Value, json};
 use shared::model::ActiveVersion;
 use shared::store::published::read_active_version;
@@ -16,7 +19,8 @@ use shared::store::published::read_active_version;
 const LISTED: usize = 20;
 
 pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
-    let versions = list_versions(&target.db).await?;
+    let mut versions = list_versions(&target.db).await?;
+    versions.sort_by_key(|record| std::cmp::Reverse(record.published_at));
     let current = read_active_version(&target.db).await?.map(|active| active.version);
     if versions.is_empty() {
         let text = format!("Nothing was published to {} yet.", target.name);
@@ -30,17 +34,19 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     };
     let row = |record: &VersionRecord| {
         let rows = record.rows.to_string();
-        vec![record.version.clone(), state(record).to_owned(), shown_time(record.published_at), rows]
+        let label = record.label.clone().unwrap_or_default();
+        vec![record.version.clone(), state(record).to_owned(), shown_time(record.published_at), rows, label]
     };
     let entry = |record: &VersionRecord| -> Value {
         json!({
             "version": record.version, "state": state(record), "published_at": shown_time(record.published_at),
-            "replaced_at": record.retired_at.map(shown_time), "rows": record.rows,
+            "replaced_at": record.retired_at.map(shown_time), "rows": record.rows, "label": record.label,
         })
     };
     let rows: Vec<Vec<String>> = versions.iter().map(row).collect();
     let history = read_history(&target.db).await?;
-    let text = format!("{}\n\n{}", columns(&["VERSION", "STATE", "PUBLISHED", "ROWS"], &rows), shown(&history));
+    let text =
+        format!("{}\n\n{}", columns(&["VERSION", "STATE", "PUBLISHED", "ROWS", "LABEL"], &rows), shown(&history));
     let entries = history.entries().iter().rev().map(|entry| {
         let back = history.entries().iter().find(|other| Some(other.number) == entry.back);
         let back = back.map(|other| &other.version);
@@ -76,8 +82,7 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
         let text = format!("Nothing to do: version {current} is the published one.");
         return Ok(Answer::new(text, json!({ "switched": false, "version": current })));
     }
-    let since = shown_time(to.published_at);
-    let shown = format!("{}: version {} of {since}, now {current}", target.name, to.version);
+    let (shown, plan) = compared(target, to).await?;
     let code = currency::code_of(target, &to.version).await?.unwrap_or_default();
     let currency = currency::To { digits: to.config.digits, code: &code };
     let allowed = options.allow_currency.as_deref();
@@ -104,7 +109,29 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
         }
     }
     let text = format!("{} Version {} is published again on {}.", paint(GOOD, "ok"), to.version, target.name);
-    Ok(Answer::new(text, json!({ "switched": true, "version": to.version, "previous": current })))
+    // Without a question the changes were not shown yet.
+    let text = if options.yes { format!("{shown}\n{text}") } else { text };
+    let json = json!({
+        "switched": true, "version": to.version, "previous": current, "label": to.label, "plan": plan,
+    });
+    Ok(Answer::new(text, json))
+}
+
+/// What a rollback to a version changes, for people and as JSON; `null` if the version is damaged.
+async fn compared(target: &Target, to: &VersionRecord) -> Result<(String, Value), Failure> {
+    let label = to.label.as_ref().map(|label| format!(", {label:?}")).unwrap_or_default();
+    let head = format!("Back to version {} of {}{label}", to.version, shown_time(to.published_at));
+    match publish::load(&target.db, to).await {
+        Ok(store) => {
+            let plan = Plan::make(target, &store).await?;
+            Ok((format!("{head}\n{}", plan.shown), plan.json))
+        }
+        Err(LoadError::Store(error)) => Err(error.into()),
+        Err(error) => {
+            let what = paint(WARN, &format!("It cannot be compared: {error}. Publish its files again instead."));
+            Ok((format!("{}: {head}\n{what}", target.name), Value::Null))
+        }
+    }
 }
 
 /// The one version whose name begins like this.

@@ -12,6 +12,8 @@ pub use stack::Stack;
 use crate::error::{Exit, Failure};
 use aws_config::SdkConfig;
 use clap::Args;
+use local::error::StartError;
+use payments::Local;
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::providers::Stripe;
@@ -53,7 +55,7 @@ pub struct TargetOptions {
     /// A server on this machine that is called instead of Stripe; else STRIPE_API_BASE.
     #[arg(long, global = true, value_name = "URL", hide = true)]
     pub stripe_api_base: Option<String>,
-    /// Data directory of the local server, while the server is not running.
+    /// Data directory of the local server, whether the server is running or not; with its stand-in for Stripe.
     #[arg(long, global = true, value_name = "DIR", conflicts_with = "table")]
     pub local: Option<PathBuf>,
 }
@@ -148,7 +150,13 @@ impl Target {
             let next = "Check the path, or fill it with `storectl publish --local`.";
             return Err(Failure::new(Exit::Denied, what, next));
         }
-        let lock = local::data::lock(dir).map_err(|error| unusable(&error))?;
+        let lock = match local::data::lock(dir) {
+            Ok(lock) => lock,
+            Err(error @ StartError::DataInUse(_)) => {
+                return Self::served(options, dir, clock).await?.ok_or_else(|| unusable(&error));
+            }
+            Err(error) => return Err(unusable(&error)),
+        };
         if !local::data::keys_file(dir).exists() {
             // They are read when a command needs them: a broken file stops no other.
             local::data::token_keys(dir).map_err(|error| unusable(&error))?;
@@ -162,7 +170,8 @@ impl Target {
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
         let keys = keys::KeySource::new(Some(&key_file), None);
         let name = format!("the local store in {}", dir.display());
-        let payments = options.payments(None);
+        let kept = Some(local::data::payments_file(dir)).filter(|file| file.is_file());
+        let payments = options.payments(None).or_local(kept.map(|file| Local::kept(file, clock)));
         Ok(Self {
             db,
             name,
@@ -173,6 +182,23 @@ impl Target {
             payments,
             _lock: Some(Arc::new(lock)),
         })
+    }
+
+    /// The store of a server that has a data directory open; `None` if no server has.
+    async fn served(options: &TargetOptions, dir: &Path, clock: &Arc<dyn Clock>) -> Result<Option<Self>, Failure> {
+        let Some(running) = local::data::Running::find(dir) else { return Ok(None) };
+        let access = connect::endpoint(options, &running.endpoint).await?;
+        let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
+        Ok(Some(Self {
+            db: Db::new(access, &running.table),
+            name: format!("the local store in {}, which is served", dir.display()),
+            clock: Arc::clone(clock),
+            stack: None,
+            keys: keys::KeySource::new(Some(&key_file), None),
+            chat_secret: None,
+            payments: options.payments(None).or_local(running.payments.map(Local::Running)),
+            _lock: None,
+        }))
     }
 
     /// The token keys: of the file, the environment, or the stack's secret, in this order.
@@ -209,8 +235,8 @@ impl Target {
     ///
     /// # Errors
     /// [`Failure`] if another server is named that cannot be called.
-    pub fn stripe_client(&self, key: SecretKey) -> Result<stripe::Client, Failure> {
-        self.payments.client(key)
+    pub async fn stripe_client(&self, key: SecretKey) -> Result<stripe::Client, Failure> {
+        self.payments.client(key).await
     }
 
     /// Refuses a command that will keep payment keys if there is no place for them.
@@ -249,8 +275,8 @@ pub fn definition() -> Result<template::TableDefinition, Failure> {
     })
 }
 
-fn unusable(error: &local::error::StartError) -> Failure {
+fn unusable(error: &StartError) -> Failure {
     let what = format!("The local store cannot be opened: {error}.");
-    let next = "Check the path; while the local server runs on it, use the endpoint that it printed.";
+    let next = "Check the path. If a server is starting or another command works on it, run it again in a moment.";
     Failure::new(Exit::Local, what, next)
 }

@@ -2,35 +2,71 @@
 
 use crate::error::{Exit, Failure, of_service};
 use aws_config::SdkConfig;
+use local::stripe::{Options, StandIn, start};
+use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::providers::Stripe;
 use shared::store::connector;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use stripe::{ApiBase, Client, SecretKey};
+use tokio::sync::OnceCell;
 
 /// The variable that holds the keys, as the function has it.
 const VARIABLE: &str = "PAYMENT_KEYS";
 /// The variable with the server that is called instead of Stripe.
 const BASE: &str = "STRIPE_API_BASE";
 
-/// A file, the environment, or a deployed stack's secret; and the server that is called.
+/// A file, the environment, a deployed stack's secret, or the stand-in of a local server; and the server that is called.
 #[derive(Debug, Clone)]
 pub(super) struct PaymentSource {
     file: Option<PathBuf>,
     secret: Option<(SdkConfig, String)>,
     base: Option<String>,
+    local: Option<Local>,
+}
+
+/// The stand-in for Stripe of a local server.
+#[derive(Debug, Clone)]
+pub(super) enum Local {
+    /// It runs, at this URL.
+    Running(String),
+    /// It is started from the file in which it keeps what it remembers, when it is first needed.
+    Kept { file: PathBuf, clock: Arc<dyn Clock>, started: Arc<OnceCell<StandIn>> },
+}
+
+impl Local {
+    pub(super) fn kept(file: PathBuf, clock: &Arc<dyn Clock>) -> Self {
+        Self::Kept { file, clock: Arc::clone(clock), started: Arc::default() }
+    }
+
+    async fn url(&self) -> Result<String, Failure> {
+        let (file, clock, started) = match self {
+            Self::Running(url) => return Ok(url.clone()),
+            Self::Kept { file, clock, started } => (file, clock, started),
+        };
+        let options = Options { kept: Some(file.clone()), clock: Arc::clone(clock), ..Options::default() };
+        let stand_in = started.get_or_try_init(|| start(options)).await.map_err(|error| super::unusable(&error))?;
+        Ok(stand_in.base_url())
+    }
 }
 
 impl PaymentSource {
     pub(super) fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>, base: Option<&str>) -> Self {
-        Self { file: file.map(Path::to_owned), secret, base: base.map(str::to_owned) }
+        Self { file: file.map(Path::to_owned), secret, base: base.map(str::to_owned), local: None }
+    }
+
+    /// The same, with the stand-in of a local server if no other keys are named.
+    pub(super) fn or_local(self, local: Option<Local>) -> Self {
+        let is_named = self.file.is_some() || variable(VARIABLE).is_some();
+        Self { local: local.filter(|_| !is_named), ..self }
     }
 
     /// Whether there is a place where keys could be.
     pub(super) fn is_known(&self) -> bool {
-        self.file.is_some() || self.secret.is_some() || variable(VARIABLE).is_some()
+        self.file.is_some() || self.secret.is_some() || self.local.is_some() || variable(VARIABLE).is_some()
     }
 
     /// The keys; none if there is no such place, or it is empty.
@@ -52,6 +88,9 @@ impl PaymentSource {
         }
         if let Some(text) = variable(VARIABLE) {
             return Ok(Some((text, format!("the variable {VARIABLE}"))));
+        }
+        if self.local.is_some() {
+            return Ok(Some((local::stripe::payment_keys(), "the local server".to_owned())));
         }
         let Some((config, arn)) = &self.secret else { return Ok(None) };
         let client = aws_sdk_secretsmanager::Client::new(config);
@@ -79,21 +118,28 @@ impl PaymentSource {
     }
 
     /// A client with a key.
-    pub(super) fn client(&self, key: SecretKey) -> Result<Client, Failure> {
-        Ok(Client::new(outgoing::Client::new(connector::roots()), self.base()?, key))
+    pub(super) async fn client(&self, key: SecretKey) -> Result<Client, Failure> {
+        Ok(Client::new(outgoing::Client::new(connector::roots()), self.base().await?, key))
     }
 
     /// Stripe with the keys; `None` if there are none.
     pub(super) async fn stripe(&self) -> Result<Option<Stripe>, Failure> {
-        let base = self.base()?;
+        let base = self.base().await?;
         Ok(self.read().await?.stripe.map(|keys| Stripe::new(keys, base)))
     }
 
-    fn base(&self) -> Result<ApiBase, Failure> {
+    async fn base(&self) -> Result<ApiBase, Failure> {
+        if let Some(local) = &self.local {
+            return parsed(&local.url().await?);
+        }
         let Some(text) = self.base.clone().or_else(|| variable(BASE)) else { return Ok(ApiBase::default()) };
-        ApiBase::parse(&text)
-            .map_err(|error| Failure::new(Exit::Denied, format!("{error}."), "Correct it, or leave it out."))
+        parsed(&text)
     }
+}
+
+fn parsed(base: &str) -> Result<ApiBase, Failure> {
+    ApiBase::parse(base)
+        .map_err(|error| Failure::new(Exit::Denied, format!("{error}."), "Correct it, or leave it out."))
 }
 
 fn variable(name: &str) -> Option<String> {

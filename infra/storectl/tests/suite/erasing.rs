@@ -3,7 +3,7 @@
 use crate::payments::Paying;
 use local::stripe::Action;
 use serde_json::{Value, json};
-use shared::model::{ChatId, InternalId};
+use shared::model::{ChatId, InternalId, Login, LoginId};
 use shared::store::orders;
 use storectl::error::Exit;
 use tests::Cut;
@@ -65,19 +65,24 @@ async fn open_orders_are_ended_first_also_those_with_a_gift_for_the_player() {
 }
 
 #[tokio::test]
-async fn the_chat_account_of_an_order_is_removed_with_its_buyer() {
-    let paying = Paying::connected().await;
-    let id: InternalId = paying.paid().await;
-    let bench = &paying.bench;
-    let mut stored = orders::get(&bench.db, &id).await.unwrap().unwrap();
-    stored.effects.chat = ChatId::parse("80351110224678912").ok();
-    let key = stored.key();
-    let mut item = shared::store::codec::encode_live(&key, &stored.effects).unwrap();
-    item.extend(shared::store::codec::encode_live(&key, &stored.order).unwrap());
-    bench.db.client().put_item().table_name(bench.db.table()).set_item(Some(item)).send().await.unwrap();
-    assert_eq!(order(&paying, id.as_str()).await["chat"], "80351110224678912");
-    paying.ok(&["user", "erase", "Newt", "--yes"]).await;
-    assert_eq!(order(&paying, id.as_str()).await["chat"], Value::Null);
+async fn the_chat_account_and_the_login_of_an_order_are_removed_with_its_buyer() {
+    let (chat, login) = (ChatId::parse("80351110224678912").ok(), LoginId::parse("0123456789abcdef").map(Login::Name));
+    for (chat, login) in [(chat, None), (None, login.ok())] {
+        let paying = Paying::connected().await;
+        let id: InternalId = paying.paid().await;
+        let bench = &paying.bench;
+        let mut stored = orders::get(&bench.db, &id).await.unwrap().unwrap();
+        (stored.effects.chat, stored.effects.login) = (chat.clone(), login);
+        let key = stored.key();
+        let mut item = shared::store::codec::encode_live(&key, &stored.effects).unwrap();
+        item.extend(shared::store::codec::encode_live(&key, &stored.order).unwrap());
+        bench.db.client().put_item().table_name(bench.db.table()).set_item(Some(item)).send().await.unwrap();
+        assert_eq!(order(&paying, id.as_str()).await["chat"], json!(chat));
+        paying.ok(&["user", "erase", "Newt", "--yes"]).await;
+        assert_eq!(order(&paying, id.as_str()).await["chat"], Value::Null);
+        let erased = orders::get(&bench.db, &id).await.unwrap().unwrap().effects;
+        assert_eq!((erased.chat, erased.login), (None, None));
+    }
 }
 
 #[tokio::test]

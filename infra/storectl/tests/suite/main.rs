@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
+mod accounts;
 mod bad_input;
 mod bans;
 mod bench;
@@ -13,6 +14,7 @@ mod codes;
 mod currency;
 mod doctor;
 mod erasing;
+mod local_store;
 mod moving;
 mod openapi;
 mod operations;
@@ -36,4 +38,5 @@ mod payments_reconcile;
 mod payments_refunds;
 mod people;
 mod publishing;
+mod slips;
 mod upgrading;

@@ -177,7 +177,7 @@ impl Shop {
         self.write(codec::encode_live(key, thing).unwrap()).await;
     }
 
-    async fn write(&self, item: codec::Item) {
+    pub async fn write(&self, item: codec::Item) {
         let put = self.db.client().put_item().table_name(TABLE).set_item(Some(item));
         put.send().await.unwrap();
     }

@@ -4,9 +4,11 @@
 use crate::bench::Bench;
 use local::stripe::{Account, Action, Fault, FaultKind, KEY, Options, Received, StandIn, start};
 use serde_json::{Value, json};
+use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::model::{InternalId, Login, User, UserId};
 use shared::providers::Stripe;
+use shared::store::Db;
 use shared::store::codec::decode_live;
 use shared::store::connector;
 use shared::store::counters::Counters;
@@ -22,6 +24,7 @@ use std::convert::Infallible;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::Duration;
+use storectl::answer::Answer;
 use storectl::console::Console;
 use storectl::error::{Exit, Failure};
 use stripe::{ApiBase, Client, EventKind, SecretKey, WebhookEndpoint};
@@ -85,12 +88,17 @@ impl Paying {
 
     /// Runs a command whose questions the console answers; it must succeed.
     pub async fn answering(&self, console: &Console, arguments: &[&str]) -> Value {
+        self.answer(console, arguments).await.json().clone()
+    }
+
+    /// The same, with its text and its exit code.
+    pub async fn answer(&self, console: &Console, arguments: &[&str]) -> Answer {
         let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
         let answer = self.bench.run_before(console, &Self::line(arguments, &keys, &base)).await;
         let answer = answer.unwrap_or_else(|failure| panic!("{arguments:?}: {failure}"));
         let seen = format!("{}{}", answer.text(), answer.json());
         assert!(!seen.contains(KEY) && !seen.contains("whsec_"), "{seen}");
-        answer.json().clone()
+        answer
     }
 
     pub async fn fails(&self, arguments: &[&str]) -> Failure {
@@ -109,22 +117,10 @@ impl Paying {
         secrets.iter().map(|secret| secret.expose().to_owned()).collect()
     }
 
-    /// Begins a checkout of the user's cart, as the function does.
+    /// Begins a checkout of the user's cart.
     pub async fn checkout(&self) -> InternalId {
-        let db = &self.bench.db;
         let provider = Stripe::new(self.keys().stripe.unwrap(), ApiBase::parse(&self.stand_in.base_url()).unwrap());
-        let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
-        let sources = CartSources { db, items: &items, counters: &counters, clock: self.bench.clock.as_ref() };
-        let request =
-            Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address: None };
-        let load = || async {
-            let key = keys::user(UserId::new(1));
-            let user: User = decode_live(&key, db.get(&key, true).await.unwrap().unwrap()).unwrap();
-            let active = Arc::new(read_active_version(db).await.unwrap().unwrap());
-            let rows = db.batch_get(CartContext::keys(user.id).to_vec()).await.unwrap();
-            Ok::<_, Infallible>(CartContext::take(user, active, rows).unwrap())
-        };
-        create(&sources, &provider, request, load().await.unwrap(), load).await.unwrap().order
+        begin_checkout(&self.bench.db, self.bench.clock.as_ref(), &provider).await
     }
 
     /// Begins a checkout, and pays it on the provider's page.
@@ -160,6 +156,21 @@ impl Paying {
         let refunds = received.into_iter().filter(is_refund);
         refunds.map(|received| received.key.unwrap()).collect()
     }
+}
+
+/// Begins a checkout of the first user's cart, as the function does.
+pub async fn begin_checkout(db: &Db, clock: &dyn Clock, provider: &Stripe) -> InternalId {
+    let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
+    let sources = CartSources { db, items: &items, counters: &counters, clock };
+    let request = Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address: None };
+    let load = || async {
+        let key = keys::user(UserId::new(1));
+        let user: User = decode_live(&key, db.get(&key, true).await.unwrap().unwrap()).unwrap();
+        let active = Arc::new(read_active_version(db).await.unwrap().unwrap());
+        let rows = db.batch_get(CartContext::keys(user.id).to_vec()).await.unwrap();
+        Ok::<_, Infallible>(CartContext::take(user, active, rows).unwrap())
+    };
+    create(&sources, provider, request, load().await.unwrap(), load).await.unwrap().order
 }
 
 async fn stand_in(bench: &Bench, others: Vec<Account>) -> StandIn {

@@ -4,7 +4,9 @@ use crate::payments::{API, Paying};
 use local::stripe::{ACCOUNT, Account, Action, Fault, FaultKind, KEY};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus};
-use shared::store::orders;
+use shared::store::codec::encode_live;
+use shared::store::published::read_active_version;
+use shared::store::{keys, orders};
 use std::time::Duration;
 use storectl::console::Console;
 use storectl::error::Exit;
@@ -137,6 +139,43 @@ async fn draining_settles_what_was_paid_meanwhile() {
     let drained = paying.ok(&["payments", "drain", "--yes"]).await;
     assert_eq!((&drained["paid"], &drained["ended"]), (&json!(1), &json!(0)));
     assert_eq!(status(&paying, &paid).await.0, OrderStatus::Paid);
+}
+
+#[tokio::test]
+async fn a_delayed_payment_is_named_by_a_drain_and_left_until_it_has_an_outcome() {
+    for (outcome, becomes) in [(Action::Succeed, OrderStatus::Paid), (Action::Fail, OrderStatus::Failed)] {
+        let paying = paying().await;
+        // Delayed methods are offered if the store says so, for a cart without limited items.
+        let mut active = read_active_version(&paying.bench.db).await.unwrap().unwrap();
+        active.config.payments.delayed = true;
+        let row = encode_live(&keys::active_version(), &active).unwrap();
+        let put = paying.bench.db.client().put_item().table_name(paying.bench.db.table()).set_item(Some(row));
+        put.send().await.unwrap();
+        paying.bench.ok(&["cart", "clear", "Newt"]).await;
+        paying.bench.ok(&["cart", "add", "Newt", "201"]).await;
+        let order = paying.checkout().await;
+        let session = paying.stand_in.sessions().pop().unwrap();
+        paying.stand_in.act(&session, &Action::PayDelayed).unwrap();
+        // Also after the time at which the session would have ended.
+        for wait in [Duration::ZERO, Duration::from_hours(2)] {
+            paying.bench.clock.advance(wait);
+            let left = paying.answer(&Console::nobody(), &["payments", "drain", "--yes"]).await;
+            assert_eq!(left.exit(), Exit::Faults.code());
+            let json = left.json();
+            assert_eq!((&json["ended"], &json["paid"], &json["ready"]), (&json!(0), &json!(0), &json!(false)));
+            assert_eq!(json["open"], json!([order.as_str()]));
+            let text = left.text();
+            assert!(text.contains(&format!("{order}: the payment is being processed")), "{text}");
+            assert_eq!(status(&paying, &order).await, (OrderStatus::Pending, None));
+        }
+        let refused = paying.fails(&connect(&paying, OTHER)).await;
+        assert!(refused.what.contains(order.as_str()), "{refused}");
+        paying.stand_in.act(&session, &outcome).unwrap();
+        let drained = paying.ok(&["payments", "drain", "--yes"]).await;
+        assert_eq!((&drained["open"], &drained["ready"]), (&json!([]), &json!(true)), "{outcome:?}: {drained}");
+        assert_eq!(status(&paying, &order).await, (becomes, None));
+        paying.ok(&connect(&paying, OTHER)).await;
+    }
 }
 
 #[tokio::test]

@@ -260,8 +260,10 @@ async fn open_and_paid_checkouts_of_the_last_version_without_a_number_go_on() {
     bench.ok(&["order", "set-status", "twig4z332v5toaxg", "REFUNDED"]).await;
     bench.ok(&["order", "record", "--owner", "fern", "--gateway", "g", "--line", "204"]).await;
     let left = bad(&bench).await;
-    // The provider of that day is gone, so that nobody can end what Fern began: it holds what it held, and is named.
-    assert!(left.iter().all(|finding| finding.starts_with("\"open orders\"")), "{left:?}");
+    // The provider of that day is gone: what Fern began cannot be ended, holds what it held, and is named. No sweep has asked
+    // for events since that day either.
+    let expected = ["\"open orders\"", "\"payment events\""];
+    assert!(left.iter().all(|finding| expected.iter().any(|check| finding.starts_with(check))), "{left:?}");
 }
 
 #[tokio::test]

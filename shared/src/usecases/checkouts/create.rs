@@ -1,5 +1,6 @@
 //! Beginning a checkout.
 
+use super::begin_limit::BeginLimit;
 use super::draft::{inputs, order, with_checkout};
 use super::existing::{Existing, resume};
 use super::hold::{self, Recipient, Recipients};
@@ -35,7 +36,7 @@ pub struct Request<'a> {
     pub chat: Option<&'a ChatId>,
     /// Whether the buyer has agreed to the terms and the privacy policy with this request.
     pub has_consented: bool,
-    /// The client's address, whose open checkouts with limited items are counted; `None` for an operator.
+    /// The client's address, whose checkouts are counted; `None` for an operator.
     pub address: Option<&'a str>,
 }
 
@@ -75,6 +76,12 @@ pub enum CreateError<E> {
     /// The provider.
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// The address has begun too many checkouts.
+    #[error("too many checkouts")]
+    TooManyAttempts {
+        /// Seconds until it may begin another one.
+        retry_seconds: u64,
+    },
     /// The address has too many open checkouts with limited items.
     #[error("too many open checkouts with limited items")]
     TooManyOpen {
@@ -160,15 +167,17 @@ async fn begin<E>(
     sources: &CartSources<'_>,
     account: ProviderAccount,
     request: Request<'_>,
-    context: CartContext,
+    mut context: CartContext,
 ) -> Result<Option<(StoredOrder, Option<Take>)>, CreateError<E>> {
     let now = sources.clock.seconds();
+    let limit = |address| BeginLimit::take(&mut context.rows, address, sources.clock);
+    let limit = request.address.map(limit).transpose()?;
     let payments = context.active.config.payments.clone();
     let names: BTreeMap<String, Recipient> = recipients(&context);
     let loaded = LoadedCart::load_with(sources, context, None, names.values().map(Recipient::key));
     let (loaded, number) = tokio::join!(loaded, next_number(sources.db));
     let mut loaded = loaded?;
-    let mut names = found(names, &mut loaded)?;
+    let mut names = found(names, &mut loaded, now)?;
     let lines = loaded.lines();
     let on_cart = loaded.codes(&lines, now);
     let is_refused = |code: Option<bool>| code == Some(false);
@@ -190,6 +199,9 @@ async fn begin<E>(
         virtual_currency: loaded.context.virtual_currency,
     };
     let sale = sale(&lines, &codes, &payments, payer)?;
+    if let Some(retry_seconds) = limit.as_ref().and_then(BeginLimit::wait) {
+        return Err(CreateError::TooManyAttempts { retry_seconds });
+    }
     let is_limited = has_limited(&lines);
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, now)?;
@@ -198,7 +210,11 @@ async fn begin<E>(
     let CartContext { cart, ledger, .. } = &loaded.context;
     hold::read_ledgers(sources.db, &lines, &mut names).await?;
     let place = Place::of(&order, &lines, request.address);
-    let writes = |take: Option<&Take>| hold::writes(&order, cart, ledger, &lines, &names, &inputs, take);
+    let writes = |take: Option<&Take>| {
+        let mut writes = hold::writes(&order, cart, ledger, &lines, &names, &inputs, take)?;
+        writes.extend(limit.as_ref().map(BeginLimit::count));
+        Ok(writes)
+    };
     match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await? {
         Begun::Written(take) => Ok(Some((order, take))),
         Begun::Conflict => Ok(None),
@@ -213,12 +229,12 @@ fn recipients(context: &CartContext) -> Recipients {
     names.map(|name| (name.key().to_string(), Recipient { name: name.clone(), user: None, ledger: None })).collect()
 }
 
-/// The recipients with their accounts.
-fn found(mut recipients: Recipients, loaded: &mut LoadedCart) -> Result<Recipients, StoreError> {
+/// The recipients with their accounts. A former name that is still held is that of its account.
+fn found(mut recipients: Recipients, loaded: &mut LoadedCart, now: i64) -> Result<Recipients, StoreError> {
     for recipient in recipients.values_mut() {
         let key = recipient.key();
         let row: Option<NameRow> = loaded.items.rows.take(&key).map(|row| row.live(&key)).transpose()?;
-        recipient.user = row.map(|row| row.user);
+        recipient.user = row.filter(|row| !row.is_free(now)).map(|row| row.user);
     }
     Ok(recipients)
 }
@@ -247,6 +263,7 @@ fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Opti
     let name_of = |line: &PricedLine<'_>| line.item().name.clone();
     let name = |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, name_of);
     Err(CreateError::Refused(match refusal {
+        OrderRefusal::TooManyCheckouts { retry_seconds } => return Err(CreateError::TooManyAttempts { retry_seconds }),
         OrderRefusal::GlobalLimit { item, .. } => CheckoutRefusal::SoldOut { name: name(item) },
         OrderRefusal::UserLimit { item, .. } | OrderRefusal::Owned { item } => {
             CheckoutRefusal::Unavailable { name: name(item) }

@@ -1,7 +1,7 @@
 //! A checkout that is open already, when its buyer asks for one.
 
+use super::bought::clear_cart;
 use super::create::{Checkout, open};
-use super::follow_up::follow_up;
 use super::gone::{EndsGone, or_gone};
 use super::provider::{Provider, ProviderError};
 use super::settle::{SettleError, Settled, end};
@@ -67,7 +67,7 @@ pub(super) async fn resume<P: Provider>(
             })
         }
         OrderStatus::Paid => {
-            follow_up(sources.db, &remembered.order).await?;
+            clear_cart(sources.db, stored).await?;
             Ok(Existing::Paid)
         }
         OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded => {

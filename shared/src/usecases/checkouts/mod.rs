@@ -2,15 +2,17 @@
 //!
 //! [`create`] holds what a cart sells, in the transaction that writes the pending order, and opens a checkout at the payment
 //! provider. [`settle`] asks the provider what became of it and writes that, conditional on the order's status. What
-//! follows from a payment (statistics, the cart) is marked on the order; [`sweep`] finishes what was interrupted.
+//! follows from a payment is marked on the order: the cart is cleared at once, the statistics are left to [`sweep`], which
+//! also finishes what was interrupted.
 
 mod attempt;
 mod batch;
+mod begin_limit;
+mod bought;
 mod compare;
 mod create;
 mod draft;
 mod existing;
-mod follow_up;
 mod gone;
 mod hold;
 mod notice;
@@ -25,9 +27,9 @@ mod sweep;
 mod take;
 mod write;
 
+pub use begin_limit::CHECKOUTS;
 pub use compare::{Compared, Difference, compare, return_payment};
 pub use create::{Checkout, CreateError, Request, create};
-pub use follow_up::follow_up;
 pub use gone::STRANDED;
 pub use notice::act;
 pub use operator::{OperatorError, RefundKind, Refunded, accept, cancel, refund, settle_now};

@@ -11,8 +11,8 @@ use crate::rules::payment::{Origin, PaymentState, Progress, origin};
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::{Db, RETRIES, StoreError};
-use crate::usecases::orders::pause_before;
 use crate::usecases::orders::transition::Step;
+use crate::usecases::orders::{follow, pause_before};
 
 /// How often an order is looked at while other processes change it.
 const LOOKS: u32 = 12;
@@ -114,7 +114,7 @@ pub async fn settle_now<P: Provider>(
         return Err(OperatorError::NoPayment);
     }
     let settled = settle_or_end(db, clock, provider, &stored).await?;
-    Ok((read(db, id).await?, settled))
+    Ok((read_counted(db, id).await?, settled))
 }
 
 /// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. What was refunded before
@@ -137,7 +137,8 @@ pub async fn refund<P: Provider>(
         let (intent, total) = payment(&stored, &state, total)?;
         let step = next_step(&stored.effects, &state, total, clock.seconds())?;
         if step == NextStep::Done {
-            return Ok(refunded(stored, &state, begun.as_ref(), sent.as_ref()));
+            let refunded = refunded(stored, &state, begun.as_ref(), sent.as_ref());
+            return Ok(Refunded { stored: read_counted(db, id).await?, ..refunded });
         }
         if !write_step(db, &stored, &step, intent).await? {
             continue;
@@ -236,7 +237,7 @@ pub async fn accept<P: Provider>(
         if is_written {
             // What was refunded of it, and what follows from a payment.
             settle_with(db, clock, provider, id, &state).await?;
-            return Ok((read(db, id).await?, true));
+            return Ok((read_counted(db, id).await?, true));
         }
     }
     Err(SettleError::Conflict.into())
@@ -295,12 +296,18 @@ pub async fn cancel<P: Provider>(
         Settled::Open => Err(OperatorError::Processing),
         Settled::Gone if is_own(provider, &stored) => Err(OperatorError::Gone),
         Settled::Gone => Err(OperatorError::Stranded),
-        Settled::Changed | Settled::Unchanged => read(db, id).await,
+        Settled::Changed | Settled::Unchanged => read_counted(db, id).await,
     }
 }
 
 fn is_own<P: Provider>(provider: &P, stored: &StoredOrder) -> bool {
     stored.effects.provider.as_ref().is_some_and(|checkout| origin(checkout, &provider.account()) == Origin::Own)
+}
+
+/// The order, counted by the statistics if that is possible now; otherwise the sweep does it.
+async fn read_counted(db: &Db, id: &InternalId) -> Result<StoredOrder, OperatorError> {
+    follow(db, id).await;
+    read(db, id).await
 }
 
 async fn read(db: &Db, id: &InternalId) -> Result<StoredOrder, OperatorError> {

@@ -8,11 +8,10 @@ use crate::store::orders::StoredOrder;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, keys};
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::orders::transition::FOLLOW_UP;
 use std::collections::BTreeSet;
 
 /// Notes what of a paid order is refunded by now, and takes the increase off what the ledgers call paid; if a refund has
-/// failed, what it took off is added again. The statistics follow by the mark on the order. `false` if the order has changed
+/// failed, what it took off is added again. The statistics follow at the next sweep. `false` if the order has changed
 /// since it was read.
 ///
 /// # Errors
@@ -30,7 +29,7 @@ pub(super) async fn refund_in_part(
     let increase = before.into_iter().zip(after).map(|(before, after)| after - before).collect::<Vec<_>>();
     let sums = by_beneficiary(order, &increase);
     let known = with_ledger(db, sums.keys().copied()).await?;
-    let mut writes: Vec<Write> = stored.set_refunded(refunds, clock.seconds().saturating_add(FOLLOW_UP))?;
+    let mut writes: Vec<Write> = stored.set_refunded(refunds, clock.seconds())?;
     for (user, lines) in sums.into_iter().filter(|(user, _)| known.contains(user)) {
         let change = |(item, paid): (_, Money)| LedgerChange { item, units: 0, paid: -paid.minor(), at_most: None };
         let changes: Vec<LedgerChange> = lines.into_iter().map(change).collect();

@@ -1,7 +1,7 @@
 //! Writing what the provider says of an order.
 
 use super::attempt::{note_attempt, refund_late};
-use super::follow_up::follow_up;
+use super::bought::{self, clear_cart};
 use super::gone::{EndsGone, or_gone};
 use super::provider::{Provider, ProviderError, Session};
 use super::refund::{note_failed, refund_in_part};
@@ -149,8 +149,8 @@ pub(super) async fn end<P: Provider>(
     settle_with(db, clock, provider, id, &state).await
 }
 
-/// Writes what the provider says of an order, conditional on the order's status, and what follows from it. A checkout that
-/// is not the order's own changes nothing.
+/// Writes what the provider says of an order, conditional on the order's status, and clears the cart of a paid one. A
+/// checkout that is not the order's own changes nothing.
 ///
 /// # Errors
 /// [`SettleError`].
@@ -190,20 +190,22 @@ pub(super) async fn settle_known<P: Provider>(
         let decision = decide(&stored.order, &stored.effects, state);
         if decision == Decision::Nothing {
             note_payment(db, &stored, state).await?;
-            follow_up(db, id).await?;
-            return Ok(Some(match stored.order.status {
+            let status = stored.order.status;
+            clear_cart(db, stored).await?;
+            return Ok(Some(match status {
                 OrderStatus::Pending => Settled::Open,
                 _ if has_changed => Settled::Changed,
                 _ => Settled::Unchanged,
             }));
         }
+        let is_payment = matches!(decision, Decision::Pay | Decision::PayOrRefund);
         if !write(db, clock, provider, &stored, state, decision).await? {
             telemetry::conflict();
-        } else if matches!(decision, Decision::Pay | Decision::PayOrRefund) && state.refunded > Money::ZERO {
+        } else if is_payment && state.refunded > Money::ZERO {
             // It is seen for the first time when a part is refunded already.
             has_changed = true;
         } else {
-            follow_up(db, id).await?;
+            clear_cart(db, if is_payment { bought::paid(stored) } else { stored }).await?;
             return Ok(Some(Settled::Changed));
         }
     }
@@ -263,13 +265,15 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
     for round in 0..=RETRIES {
         pause_before(round).await;
         let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
-        let is_paid = match stored.order.status {
-            OrderStatus::Pending => pay_as(db, clock, &stored, &Step::to(OrderStatus::Paid, clock.seconds())).await?,
-            _ => Paid::Written,
+        let is_pending = stored.order.status == OrderStatus::Pending;
+        let is_paid = if is_pending {
+            pay_as(db, clock, &stored, &Step::to(OrderStatus::Paid, clock.seconds())).await?
+        } else {
+            Paid::Written
         };
         match is_paid {
             Paid::Written => {
-                if let Err(error) = follow_up(db, id).await {
+                if let Err(error) = clear_cart(db, if is_pending { bought::paid(stored) } else { stored }).await {
                     tracing::warn!(order = %id, %error, "left to the sweep");
                 }
                 return Ok(());

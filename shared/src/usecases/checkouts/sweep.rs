@@ -1,10 +1,11 @@
-//! The scheduled sweep: finishes what was interrupted.
+//! The scheduled sweep: finishes what was interrupted, and lets the statistics follow the orders that are paid or refunded.
 //!
 //! Its time is limited, and more may be due than it can do. It does several things at once, what failed waits for a later
-//! sweep, and the time of the orders leaves half of it to the provider's notices ([`reconcile`](super::reconcile)).
+//! sweep. The orders that are due have half of the time at first, the statistics half of the rest, and then the provider's
+//! notices ([`reconcile`](super::reconcile)); if these leave time, orders and statistics go on.
 
 use super::batch::work_until;
-use super::follow_up::follow_up;
+use super::bought::clear_cart;
 use super::provider::Provider;
 use super::reconcile::{Reconciled, reconcile};
 use super::settle::{SettleError, Settled, settle_or_end};
@@ -18,7 +19,7 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::unfinished::{self, Due, DueRow};
 use crate::store::{Db, StoreError};
 use crate::telemetry::overdue_orders;
-use crate::usecases::orders::catch_up;
+use crate::usecases::orders::{AT_ONCE, CatchUp, catch_up_all};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -75,12 +76,15 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
     let overdue = overdue(&rows, now);
     let (swept, notices) = deadline::scope(time, in_time(db, clock, provider, rows, time)).await;
     let now = clock.seconds();
-    let orders = match unfinished::due(db, now).await {
-        Ok(rows) => self::overdue(&rows, now),
-        Err(error) => {
-            tracing::warn!(%error, "what is overdue is counted as it was before the sweep");
-            overdue
-        }
+    let orders = match overdue {
+        0 => 0,
+        _ => match unfinished::due(db, now).await {
+            Ok(rows) => self::overdue(&rows, now),
+            Err(error) => {
+                tracing::warn!(%error, "what is overdue is counted as it was before the sweep");
+                overdue
+            }
+        },
     };
     overdue_orders(u32::try_from(orders + notices).unwrap_or(u32::MAX));
     Ok(swept)
@@ -101,46 +105,100 @@ async fn in_time<P: Provider>(
 ) -> (Swept, usize) {
     let now = clock.seconds();
     let time = time.saturating_sub(LAST);
-    let (half, stop) = (Stop::after(time / 2), Stop::after(time));
-    let mut swept = Swept::default();
+    let (half, most, stop) = (Stop::after(time / 2), Stop::after(time * 3 / 4), Stop::after(time));
     let mut queue: VecDeque<DueRow> = rows.into_iter().filter(|row| !row.waits(now)).collect();
-    swept.due = queue.len();
+    let mut tally = Tally { swept: Swept { due: queue.len(), ..Swept::default() }, uncounted: VecDeque::new() };
     let work = |row| finish(db, clock, provider, row, stop);
-    let mut outcomes = work_until(&mut queue, half, &work).await;
+    tally.add(work_until(&mut queue, half, &work).await);
+    tally.count(db, clock, most).await;
     let mut overdue = 0;
     if let Some(provider) = provider {
         let Reconciled { failed, overdue: notices } = reconcile(db, clock, provider, stop).await;
-        swept.failed += failed;
+        tally.swept.failed += failed;
         overdue = notices;
     }
-    outcomes.extend(work_until(&mut queue, stop, &work).await);
-    let count = |wanted| outcomes.iter().filter(|outcome| **outcome == wanted).count();
-    swept.done = count(Outcome::Done);
-    swept.failed += count(Outcome::Failed);
-    swept.left = queue.len() + count(Outcome::Late);
-    (swept, overdue)
+    tally.add(work_until(&mut queue, stop, &work).await);
+    tally.count(db, clock, stop).await;
+    tally.swept.left += queue.len() + tally.uncounted.len();
+    (tally.swept, overdue)
 }
 
 /// The outcome of looking at a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Outcome {
     Done,
     Failed,
     /// The time was up.
     Late,
+    /// Only the statistics have still to follow.
+    Uncounted(DueRow),
+}
+
+/// What was done so far, and the orders that the statistics have still to follow.
+struct Tally {
+    swept: Swept,
+    uncounted: VecDeque<DueRow>,
+}
+
+impl Tally {
+    fn add(&mut self, outcomes: Vec<Outcome>) {
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Done => self.swept.done += 1,
+                Outcome::Failed => self.swept.failed += 1,
+                Outcome::Late => self.swept.left += 1,
+                Outcome::Uncounted(row) => self.uncounted.push_back(row),
+            }
+        }
+    }
+
+    /// Lets the statistics follow, many orders in one transaction. If that fails, each of them is tried by itself: one must
+    /// not keep the others waiting.
+    async fn count(&mut self, db: &Db, clock: &dyn Clock, stop: Stop) {
+        while !self.uncounted.is_empty() && !stop.has_come() {
+            let part: Vec<DueRow> = self.uncounted.drain(..self.uncounted.len().min(AT_ONCE)).collect();
+            if counted(db, &part).await.is_ok() {
+                self.swept.done += part.len();
+                continue;
+            }
+            for row in part {
+                let outcome = match counted(db, std::slice::from_ref(&row)).await {
+                    Ok(()) => Outcome::Done,
+                    Err(error) => failed(db, clock, &row, error, stop).await,
+                };
+                self.add(vec![outcome]);
+            }
+        }
+    }
+}
+
+async fn counted(db: &Db, rows: &[DueRow]) -> Result<(), SettleError> {
+    let ids: Vec<InternalId> = rows.iter().filter_map(|row| row.order().cloned()).collect();
+    match catch_up_all(db, &ids).await? {
+        CatchUp::Current | CatchUp::Updated => Ok(()),
+        CatchUp::Conflict => Err(SettleError::Conflict),
+    }
 }
 
 /// Finishes what a row is about, or notes when it is tried again.
 async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, row: DueRow, stop: Stop) -> Outcome {
-    let finished = match &row.due {
+    let is_done = match &row.due {
         Ok(Due::Order(id)) => look_at(db, clock, provider, &row.key, id).await,
-        Ok(Due::Take(take)) => settle_take(db, take).await.map_err(SettleError::from),
+        Ok(Due::Take(take)) => settle_take(db, take).await.map(|()| true).map_err(SettleError::from),
         Err(error) => {
             tracing::error!(row = row.key.sk, %error, "a row of what is due cannot be read and is skipped");
             return Outcome::Failed;
         }
     };
-    let Err(error) = finished else { return Outcome::Done };
+    match is_done {
+        Ok(true) => Outcome::Done,
+        Ok(false) => Outcome::Uncounted(row),
+        Err(error) => failed(db, clock, &row, error, stop).await,
+    }
+}
+
+/// Notes when a row that failed is tried again.
+async fn failed(db: &Db, clock: &dyn Clock, row: &DueRow, error: SettleError, stop: Stop) -> Outcome {
     let id = row.order().map(ToString::to_string).unwrap_or_default();
     if stop.has_come() {
         tracing::warn!(order = id, %error, "the time of the sweep was up");
@@ -157,32 +215,40 @@ async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, r
     Outcome::Failed
 }
 
+/// Does what is left to do about an order; `false` if that are only the statistics.
 async fn look_at<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: Option<&P>,
     row: &Key,
     id: &InternalId,
-) -> Result<(), SettleError> {
+) -> Result<bool, SettleError> {
     let stored = orders::get(db, id).await?.filter(|stored| stored.unfinished().as_ref() == Some(row));
     let Some(stored) = stored else {
         // Something else has finished or postponed the order meanwhile, or it is gone.
         let delete: Write = Write::delete(row.clone());
         let _: Sent<_> = send(db, vec![delete]).await?;
-        return Ok(());
+        return Ok(true);
     };
     if stored.order.status != OrderStatus::Pending {
-        catch_up(db, id).await?;
-        return if follow_up(db, id).await? { Ok(()) } else { Err(SettleError::Conflict) };
+        let (is_counted, finish): (bool, Vec<Write>) = (!stored.statistics_due(), stored.finish());
+        if !clear_cart(db, stored).await? {
+            return Err(SettleError::Conflict);
+        }
+        if is_counted {
+            // If it conflicts, something else became due.
+            let _: Sent<_> = send(db, finish).await?;
+        }
+        return Ok(is_counted);
     }
     // Without a key of the provider nothing can be asked.
-    let Some(provider) = provider else { return Ok(()) };
+    let Some(provider) = provider else { return Ok(true) };
     if matches!(settle_or_end(db, clock, provider, &stored).await?, Settled::Open | Settled::Gone) {
         let now = clock.seconds();
         let writes: Vec<Write> = stored.postpone(now.saturating_add(later_in(&stored.order, now)))?;
         let _: Sent<_> = send(db, writes).await?;
     }
-    Ok(())
+    Ok(true)
 }
 
 #[cfg(test)]

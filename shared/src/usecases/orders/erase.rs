@@ -9,6 +9,7 @@ use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donor
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, orders, read_live};
 use crate::telemetry;
+use std::collections::BTreeMap;
 
 /// What was erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
             let removed = MonthSum { user, amount: Money::ZERO };
             let recent = newest(db, &shown.donations.recent, |row| row.user == user).await?;
             shown.donations.recent = recent.into_iter().map(|(_, donation)| donation).collect();
-            shown.donations.top = top_donors(db, &ranking(sums, removed)).await?;
+            shown.donations.top = top_donors(db, &ranking(sums, &BTreeMap::from([(user, removed)]))).await?;
         }
         writes.push(shown.write()?);
         if send(db, writes).await? == Sent::Written {

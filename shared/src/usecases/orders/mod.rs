@@ -2,7 +2,7 @@
 //!
 //! An order and everything it takes (counters, ledger, uses, balance) is one transaction. The statistics follow in a
 //! second one, guarded by a mark on the order, so that each order is counted once and a busy statistics item never
-//! blocks an order. [`catch_up`] lets the statistics follow if the second transaction failed.
+//! blocks an order. Tools write it at once ([`catch_up`]); for the orders of functions the sweep does ([`catch_up_all`]).
 //!
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 
@@ -16,6 +16,7 @@ mod price;
 pub(in crate::usecases) mod recipients;
 mod record;
 pub(in crate::usecases) mod refusal;
+mod rename;
 mod set_status;
 mod statistics;
 pub(in crate::usecases) mod transition;
@@ -27,8 +28,10 @@ pub use patrons::{differs as patrons_differ, repair as repair_patrons};
 pub use price::{LineRequest, OrderRequest, PriceError, price};
 pub use record::{NewOrder, PaidSession, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
+pub use rename::rename_in_statistics;
 pub use set_status::{Changed, SetStatusError, set_status};
-pub use statistics::{CatchUp, Statistics, catch_up, catch_up_once};
+pub(in crate::usecases) use statistics::follow;
+pub use statistics::{AT_ONCE, CatchUp, Statistics, catch_up, catch_up_all};
 pub use waiting::Waiting;
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};

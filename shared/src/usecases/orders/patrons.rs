@@ -9,27 +9,28 @@ use crate::rules::patrons::{largest, set};
 use crate::store::codec::encode_live;
 use crate::store::statistics::{self, VersionedDonations};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, keys, read_live};
+use crate::store::{Db, StoreError, keys, read_all_live, read_live};
+use std::collections::BTreeMap;
 
-/// The writes that add `amount` to a user's sum or take it off. A user with a sum of zero is not a patron.
-pub(super) async fn adjust(
-    db: &Db,
-    user: &User,
-    adjustment: Adjustment,
-    amount: Money,
-) -> Result<Vec<Write>, StoreError> {
-    let key = keys::patron(user.id);
-    let before: Option<Donor> = read_live(db, &key).await?;
-    let before = before.map_or(Money::ZERO, |donor| donor.amount);
-    let changed = Donor::new(user, adjustment.apply(before, amount));
-    let top = change_top(db, Patron::from(&changed)).await?;
-    let row = if changed.amount > Money::ZERO {
-        let item = encode_live(&key, &changed)?;
-        Write::put(key, item)
-    } else {
-        Write::delete(key)
-    };
-    Ok([row].into_iter().chain(top).collect())
+/// The writes that add amounts to users' sums or take them off. A user with a sum of zero is not a patron.
+pub(super) async fn adjust(db: &Db, given: &[(&User, Adjustment, Money)]) -> Result<Vec<Write>, StoreError> {
+    let before: Vec<Donor> = read_all_live(db, given.iter().map(|(user, ..)| keys::patron(user.id))).await?;
+    let mut sums: BTreeMap<UserId, Donor> = before.into_iter().map(|donor| (donor.user, donor)).collect();
+    for (user, adjustment, amount) in given {
+        let before = sums.get(&user.id).map_or(Money::ZERO, |donor| donor.amount);
+        sums.insert(user.id, Donor::new(user, adjustment.apply(before, *amount)));
+    }
+    let mut writes: Vec<Write> = change_top(db, sums.values().map(Patron::from).collect()).await?.into_iter().collect();
+    for donor in sums.values() {
+        let key = keys::patron(donor.user);
+        writes.push(if donor.amount > Money::ZERO {
+            let item = encode_live(&key, donor)?;
+            Write::put(key, item)
+        } else {
+            Write::delete(key)
+        });
+    }
+    Ok(writes)
 }
 
 /// The writes that remove a user, if the user is a patron.
@@ -40,8 +41,21 @@ pub(super) async fn forget(db: &Db, user: UserId) -> Result<Option<Vec<Write>>, 
     if !listed && db.get(&key, true).await?.is_none() {
         return Ok(None);
     }
-    let top = change_top(db, removed).await?;
+    let top = change_top(db, vec![removed]).await?;
     Ok(Some([Write::delete(key)].into_iter().chain(top).collect()))
+}
+
+/// The writes that show a user's present name and image, if the user is a patron and others are shown.
+pub(super) async fn rename(db: &Db, user: &User) -> Result<Vec<Write>, StoreError> {
+    let key = keys::patron(user.id);
+    let Some(before) = read_live::<Donor>(db, &key).await? else { return Ok(Vec::new()) };
+    let changed = Donor::new(user, before.amount);
+    let mut writes: Vec<Write> = change_top(db, vec![Patron::from(&changed)]).await?.into_iter().collect();
+    if changed != before {
+        let item = encode_live(&key, &changed)?;
+        writes.push(Write::put(key, item));
+    }
+    Ok(writes)
 }
 
 /// Compiles the item again if it differs from the patrons' rows. Returns whether it did.
@@ -81,19 +95,19 @@ async fn read(db: &Db) -> Result<Option<TopPatrons>, StoreError> {
     read_live(db, &keys::top_patrons()).await
 }
 
-/// The write of the item with a patron's new sum; none if that changes nothing. Reads all patrons only if the item is
+/// The write of the item with patrons' new sums; none if that changes nothing. Reads all patrons only if the item is
 /// missing or a patron who is not in it may move up.
-async fn change_top(db: &Db, changed: Patron) -> Result<Option<Write>, StoreError> {
+async fn change_top(db: &Db, changed: Vec<Patron>) -> Result<Option<Write>, StoreError> {
     let before = read(db).await?;
     if let Some(before) = &before {
         let mut top = before.clone();
-        if set(&mut top, changed.clone()) {
+        if changed.iter().all(|patron| set(&mut top, patron.clone())) {
             return if top == *before { Ok(None) } else { write(&top).map(Some) };
         }
     }
     let mut all = statistics::patrons(db).await?;
-    all.retain(|donor| donor.user != changed.user);
-    let top = largest(all.iter().map(Patron::from).chain([changed]));
+    all.retain(|donor| changed.iter().all(|patron| patron.user != donor.user));
+    let top = largest(all.iter().map(Patron::from).chain(changed));
     if top == before.unwrap_or_default() { Ok(None) } else { write(&top).map(Some) }
 }
 

@@ -27,6 +27,6 @@ async fn account(db: &Db, clock: &dyn Clock, name: &PlayerName) -> Result<Option
         return Ok(Some(user));
     }
     let config = published::read_active_version(db).await?.unwrap_or_default().config;
-    let row = accounts::create(db, &config, name, clock.seconds(), std::future::ready(Ok(()))).await?;
+    let row = accounts::create(db, &config, name, clock.seconds()).await?;
     Ok(row.map(|row| row.user))
 }

@@ -2,6 +2,7 @@
 
 use crate::model::{Code, ItemId, Money};
 use crate::store::codec::Item;
+use crate::store::limiter::{self, RateLimit};
 use crate::store::transaction::{self, Guard};
 use crate::store::{codes, ledgers, users};
 
@@ -63,6 +64,12 @@ pub enum OrderRefusal {
     /// The chat login has ended, or another account uses it.
     #[error("the chat login has ended, or another account uses it")]
     Chat,
+    /// The client's address has begun as many checkouts as it may.
+    #[error("this address has begun too many checkouts")]
+    TooManyCheckouts {
+        /// Seconds until it may begin another one.
+        retry_seconds: u64,
+    },
 }
 
 /// A user's limit on an item, and the number of units in an order.
@@ -108,6 +115,13 @@ pub(in crate::usecases) enum Limit {
     Ban,
     /// The account that uses a chat login.
     Chat,
+    /// The checkouts that an address has begun.
+    Rate {
+        /// How many it may begin.
+        limit: RateLimit,
+        /// When the write was made, milliseconds since 1970 UTC.
+        now: u64,
+    },
 }
 
 /// What a user may own of an item before a checkout.
@@ -156,6 +170,10 @@ impl Guard for Limit {
             }
             Self::Ban => Some(OrderRefusal::Banned),
             Self::Chat => Some(OrderRefusal::Chat),
+            Self::Rate { limit, now } => {
+                let retry_seconds = limiter::full_in(old, *limit, *now)?;
+                Some(OrderRefusal::TooManyCheckouts { retry_seconds })
+            }
         }
     }
 }

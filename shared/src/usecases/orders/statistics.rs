@@ -1,16 +1,23 @@
-//! What follows from an order in a second transaction: goals, the month's top, recent donations, patrons. The mark on
-//! the order, whether the statistics count it, is part of that transaction, so that it is counted once.
+//! What follows from orders in a second transaction: goals, the month's top, recent donations, patrons. The mark on each
+//! order, whether the statistics count it, is part of that transaction, so that it is counted once.
 
 use super::{STATISTICS_ROUNDS, active_version, patrons, pause_before};
-use crate::model::{Donations, Donor, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User};
+use crate::model::{
+    Donations, Donor, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User, UserId,
+};
 use crate::rules::donations::{Adjustment, apply_to_goals, rank, ranking};
 use crate::rules::order::without_refunded;
 use crate::store::codec::encode_live;
 use crate::store::keys::{self, Key};
-use crate::store::orders::{self, StoredOrder};
-use crate::store::statistics::{VersionedDonations, month_sum, month_sums, newest, top_donors, write_month_sum};
+use crate::store::orders::StoredOrder;
+use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors, write_month_sum};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, read_published, users};
+use crate::store::{Db, StoreError, read_all_live, read_published, users};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most orders of one transaction. It has at most a hundred writes: six for each order, and those of the donations and
+/// the largest patrons.
+pub const AT_ONCE: usize = 15;
 
 /// Whether the statistics show an order's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +40,7 @@ pub enum CatchUp {
 }
 
 /// Lets the statistics follow an order that is written already. A failure leaves them behind.
-pub(super) async fn follow(db: &Db, id: &InternalId) -> Statistics {
+pub(in crate::usecases) async fn follow(db: &Db, id: &InternalId) -> Statistics {
     match catch_up(db, id).await {
         Ok(CatchUp::Current | CatchUp::Updated) => Statistics::Current,
         Ok(CatchUp::Conflict) | Err(_) => Statistics::Behind,
@@ -43,27 +50,28 @@ pub(super) async fn follow(db: &Db, id: &InternalId) -> Statistics {
 /// Lets the statistics follow an order if they are behind.
 ///
 /// # Errors
-/// [`StoreError`] if the database is unavailable; the statistics are never half written.
+/// As [`catch_up_all`].
 pub async fn catch_up(db: &Db, id: &InternalId) -> Result<CatchUp, StoreError> {
-    catch_up_within(db, id, STATISTICS_ROUNDS).await
+    catch_up_all(db, std::slice::from_ref(id)).await
 }
 
-/// [`catch_up`] that gives up after the first conflict: many orders that are paid at once share these rows, and their
-/// buyers wait.
+/// Lets the statistics follow the orders that they are behind of, at most [`AT_ONCE`], in one transaction. An order with
+/// nothing else left to do leaves the rows of the sweep by it.
 ///
 /// # Errors
-/// As [`catch_up`].
-pub async fn catch_up_once(db: &Db, id: &InternalId) -> Result<CatchUp, StoreError> {
-    catch_up_within(db, id, 1).await
-}
-
-async fn catch_up_within(db: &Db, id: &InternalId, rounds: u32) -> Result<CatchUp, StoreError> {
-    for round in 0..rounds {
+/// [`StoreError`] if the database is unavailable; the statistics are never half written.
+pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<CatchUp, StoreError> {
+    for round in 0..STATISTICS_ROUNDS {
         pause_before(round).await;
         let shown = VersionedDonations::read(db).await?;
-        let stored = orders::get(db, id).await?.filter(StoredOrder::statistics_due);
-        let Some(stored) = stored else { return Ok(CatchUp::Current) };
-        let writes = plan(db, shown, &stored).await?;
+        let mut rows = db.batch_get(ids.iter().map(keys::order).collect()).await?;
+        let orders = ids.iter().filter_map(|id| StoredOrder::take(&mut rows, id).transpose());
+        let mut behind = orders.collect::<Result<Vec<_>, _>>()?;
+        behind.retain(StoredOrder::statistics_due);
+        if behind.is_empty() {
+            return Ok(CatchUp::Current);
+        }
+        let writes = plan(db, shown, &behind).await?;
         if send(db, writes).await? == Sent::Written {
             return Ok(CatchUp::Updated);
         }
@@ -94,26 +102,41 @@ impl Change {
     }
 }
 
-/// All writes that follow from one order.
-async fn plan(db: &Db, mut shown: VersionedDonations, stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
-    let change = Change::of(stored);
-    let goals = match change.adjustment {
-        Adjustment::Add => published_goals(db).await?,
-        // It is taken off the goals that it was added to, even if others are published now.
-        Adjustment::Reduce | Adjustment::Restore | Adjustment::Remove => {
-            let all = || shown.donations.goals.keys().cloned().collect();
-            stored.effects.goals.clone().unwrap_or_else(all)
-        }
-    };
-    apply_to_goals(&mut shown.donations.goals, &goals, change.adjustment, change.amount);
-    let mut writes = owners_writes(db, &mut shown.donations, &change).await?;
-    writes.push(match change.adjustment {
-        Adjustment::Add => stored.mark_counted(goals),
-        Adjustment::Reduce | Adjustment::Restore => stored.mark_refunded(),
-        Adjustment::Remove => stored.mark_not_counted(),
-    });
+/// All writes that follow from some orders.
+async fn plan(db: &Db, mut shown: VersionedDonations, behind: &[StoredOrder]) -> Result<Vec<Write>, StoreError> {
+    let changes: Vec<Change> = behind.iter().map(Change::of).collect();
+    let mut writes = count(db, &mut shown.donations.goals, behind, &changes).await?;
+    writes.extend(owners_writes(db, &mut shown.donations, &changes).await?);
     writes.push(shown.write()?);
     Ok(writes)
+}
+
+/// Adds the orders to the goals, or takes them off, and returns the writes that mark them.
+async fn count(
+    db: &Db,
+    sums: &mut BTreeMap<String, Money>,
+    behind: &[StoredOrder],
+    changes: &[Change],
+) -> Result<Vec<Write>, StoreError> {
+    let has_added = changes.iter().any(|change| change.adjustment == Adjustment::Add);
+    let published = if has_added { published_goals(db).await? } else { Vec::new() };
+    let mut marks = Vec::new();
+    for (stored, change) in behind.iter().zip(changes) {
+        let goals = match change.adjustment {
+            Adjustment::Add => published.clone(),
+            // It is taken off the goals that it was added to, even if others are published now.
+            Adjustment::Reduce | Adjustment::Restore | Adjustment::Remove => {
+                stored.effects.goals.clone().unwrap_or_else(|| sums.keys().cloned().collect())
+            }
+        };
+        apply_to_goals(sums, &goals, change.adjustment, change.amount);
+        marks.extend(match change.adjustment {
+            Adjustment::Add => stored.mark_counted(goals),
+            Adjustment::Reduce | Adjustment::Restore => stored.mark_refunded(),
+            Adjustment::Remove => stored.mark_not_counted(),
+        });
+    }
+    Ok(marks)
 }
 
 async fn published_goals(db: &Db) -> Result<Vec<String>, StoreError> {
@@ -122,63 +145,78 @@ async fn published_goals(db: &Db) -> Result<Vec<String>, StoreError> {
     Ok(settings.unwrap_or_default().goals.iter().map(|goal| goal.id.to_string()).collect())
 }
 
-/// The writes for the order's owner. A user who was erased stays erased.
-async fn owners_writes(db: &Db, donations: &mut Donations, change: &Change) -> Result<Vec<Write>, StoreError> {
-    let Change { adjustment, amount, order } = change;
-    let Some(id) = order.owner else { return Ok(Vec::new()) };
-    let (key, row) = (keys::paid_order(order.created_at, order.id), PaidOrder::new(order, id));
-    let user = users::read(db, std::iter::once(id)).await?.remove(&id);
-    let mut writes = Vec::new();
-    // Anybody can order what costs nothing, under any name.
-    let is_shown = *adjustment != Adjustment::Remove && row.amount > Money::ZERO;
-    if !is_shown {
-        writes.push(Write::delete(key.clone()));
+/// The writes for the orders' owners. A user who was erased stays erased.
+async fn owners_writes(db: &Db, donations: &mut Donations, changes: &[Change]) -> Result<Vec<Write>, StoreError> {
+    let owners = users::read(db, changes.iter().filter_map(|change| change.order.owner)).await?;
+    let mut writes: Vec<Write> = owners.keys().map(|owner| users::must_exist(*owner)).collect();
+    let (mut shown, mut known) = (Vec::new(), Vec::new());
+    for change in changes {
+        let order = &change.order;
+        let Some(id) = order.owner else { continue };
+        let (key, row) = (keys::paid_order(order.created_at, order.id), PaidOrder::new(order, id));
+        let owner = owners.get(&id);
+        // Anybody can order what costs nothing, under any name.
+        let is_shown = change.adjustment != Adjustment::Remove && row.amount > Money::ZERO;
+        match owner {
+            Some(owner) if is_shown => {
+                writes.push(Write::put(key.clone(), encode_live(&key, &row)?));
+                shown.push((key, RecentDonation::new(&row, owner)));
+            }
+            None if is_shown => {}
+            Some(_) | None => writes.push(Write::delete(key)),
+        }
+        known.extend(owner.map(|owner| (change, owner)));
     }
-    let Some(user) = user else { return Ok(writes) };
-    writes.push(users::must_exist(id));
-    if is_shown {
-        writes.push(Write::put(key.clone(), encode_live(&key, &row)?));
+    if known.is_empty() {
+        return Ok(writes);
     }
-    let shown = is_shown.then(|| (key, RecentDonation::new(&row, &user)));
-    donations.recent = recent(db, &donations.recent, &order.internal_id, shown).await?;
-    writes.extend(patrons::adjust(db, &user, *adjustment, *amount).await?);
-    writes.extend(month_write(db, donations, change, &user).await?);
+    let ids: BTreeSet<&InternalId> = known.iter().map(|(change, _)| &change.order.internal_id).collect();
+    donations.recent = recent(db, &donations.recent, &ids, shown).await?;
+    let given: Vec<_> = known.iter().map(|(change, owner)| (*owner, change.adjustment, change.amount)).collect();
+    writes.extend(patrons::adjust(db, &given).await?);
+    writes.extend(month_writes(db, donations, &known).await?);
     Ok(writes)
 }
 
-/// The recent donations after an order was changed: with what is shown of it from now on, or without it.
+/// The recent donations after orders were changed: with what is shown of them from now on.
 async fn recent(
     db: &Db,
     known: &[RecentDonation],
-    changed: &InternalId,
-    shown: Option<(Key, RecentDonation)>,
+    changed: &BTreeSet<&InternalId>,
+    shown: Vec<(Key, RecentDonation)>,
 ) -> Result<Vec<RecentDonation>, StoreError> {
-    let mut all = newest(db, known, |row| row.order == *changed).await?;
+    let mut all = newest(db, known, |row| changed.contains(&row.order)).await?;
     all.extend(shown);
     all.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
     all.truncate(Donations::RECENT);
     Ok(all.into_iter().map(|(_, donation)| donation).collect())
 }
 
-/// The owner's sum of the month, and the month's top. Months before the newest are neither shown nor kept.
-async fn month_write(
+/// The owners' sums of the newest month, and its top. Months before it are neither shown nor kept.
+async fn month_writes(
     db: &Db,
     donations: &mut Donations,
-    change: &Change,
-    user: &User,
-) -> Result<Option<Write>, StoreError> {
-    let Change { adjustment, amount, order } = change;
-    let month = Donations::month_of(order.created_at);
-    if month > donations.month && *adjustment == Adjustment::Add {
-        (donations.month, donations.top) = (month.clone(), Vec::new());
+    known: &[(&Change, &User)],
+) -> Result<Vec<Write>, StoreError> {
+    let month_of = |change: &Change| Donations::month_of(change.order.created_at);
+    let added = known.iter().filter(|(change, _)| change.adjustment == Adjustment::Add);
+    let newest = added.map(|(change, _)| month_of(change)).max();
+    if let Some(newest) = newest.filter(|newest| *newest > donations.month) {
+        (donations.month, donations.top) = (newest, Vec::new());
     }
-    if month != donations.month {
-        return Ok(None);
+    let month = donations.month.clone();
+    let of_month: Vec<_> = known.iter().filter(|(change, _)| month_of(change) == month).collect();
+    let before = read_all_live(db, of_month.iter().map(|(_, owner)| keys::month_sum(&month, owner.id))).await?;
+    let mut sums: BTreeMap<UserId, MonthSum> = before.into_iter().map(|sum: MonthSum| (sum.user, sum)).collect();
+    let mut is_ranked = true;
+    for (change, owner) in &of_month {
+        let sum = sums.entry(owner.id).or_insert(MonthSum { user: owner.id, amount: Money::ZERO });
+        sum.amount = change.adjustment.apply(sum.amount, change.amount);
+        is_ranked &= rank(&mut donations.top, Donor::new(owner, sum.amount));
     }
-    let amount = adjustment.apply(month_sum(db, &month, user.id).await?, *amount);
-    let changed = MonthSum { user: user.id, amount };
-    if !rank(&mut donations.top, Donor::new(user, amount)) {
-        donations.top = top_donors(db, &ranking(month_sums(db, &month).await?, changed)).await?;
+    if !is_ranked {
+        donations.top = top_donors(db, &ranking(month_sums(db, &month).await?, &sums)).await?;
     }
-    write_month_sum(&month, &changed, order.created_at).map(Some)
+    let at = of_month.iter().map(|(change, _)| change.order.created_at).max().unwrap_or_default();
+    sums.values().map(|sum| write_month_sum(&month, sum, at)).collect()
 }

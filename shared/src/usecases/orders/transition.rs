@@ -11,9 +11,6 @@ use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, carts};
 
-/// How many seconds after a payment or refund the sweep looks whether everything followed from it.
-pub(in crate::usecases) const FOLLOW_UP: i64 = 60;
-
 /// A change of status.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::usecases) struct Step<'a> {
@@ -66,8 +63,8 @@ pub(in crate::usecases) async fn plan(
     }
     let inputs = OrderInputs::read(db, &order).await?;
     let mut planned = effects(&order, &inputs, step)?;
-    let due = (order.is_checkout() && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded))
-        .then(|| step.now.saturating_add(FOLLOW_UP));
+    // The statistics follow at the next sweep.
+    let due = (order.is_checkout() && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
     let change = StatusChange {
         to: step.to,
         lines: step.lines,

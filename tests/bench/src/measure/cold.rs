@@ -1,15 +1,15 @@
 //! Starts: fresh processes, one after the other, programs in turn.
 
-use super::{Visits, ask, progress, turns};
+use super::{Visits, ask, turns};
 use crate::cases::first;
 use crate::error::BenchError;
-use crate::figures::{Cold, Kind, Spread};
+use crate::figures::{Cold, Spread};
 use crate::programs::Program;
 use crate::runtime::Times;
-use crate::stage::{Cast, Stage};
+use crate::stage::Stage;
 
 /// The starts of one program.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Seen {
     init: Vec<Times>,
     unconnected: Vec<Times>,
@@ -23,37 +23,31 @@ pub async fn measure(
     rounds: u32,
     visits: &mut Visits,
 ) -> Result<Vec<Cold>, BenchError> {
-    let bar = progress("cold", u64::from(rounds) * programs.len() as u64);
-    let mut seen: Vec<Seen> = programs.iter().map(|_| Seen::default()).collect();
+    crate::say("measuring: cold");
+    let mut seen = vec![Seen::default(); programs.len()];
     // The first round warms the machine's caches and is not counted.
     for round in 0..=rounds {
         for place in turns(programs.len(), round) {
-            let (program, seen) = (&programs[place], &mut seen[place]);
-            let mut once = Seen::default();
-            start(stage, program, visits, &mut once).await?;
+            let once = start(stage, &programs[place], visits).await?;
             if round > 0 {
-                seen.init.append(&mut once.init);
-                seen.unconnected.append(&mut once.unconnected);
-                seen.first.append(&mut once.first);
-                bar.inc(1);
+                seen[place].init.extend(once.init);
+                seen[place].unconnected.extend(once.unconnected);
+                seen[place].first.extend(once.first);
             }
         }
     }
-    bar.finish_and_clear();
     Ok(seen.iter().map(Seen::cold).collect())
 }
 
-async fn start(stage: &Stage, program: &Program, visits: &mut Visits, seen: &mut Seen) -> Result<(), BenchError> {
-    let cast = Cast::new(program);
-    if program.kind == Kind::Function {
-        let unconnected = stage.start(&Cast { connected: false, ..cast }).await?;
-        seen.unconnected.push(unconnected.started);
+async fn start(stage: &Stage, program: &Program, visits: &mut Visits) -> Result<Seen, BenchError> {
+    let mut seen = Seen::default();
+    if program.is_function {
+        seen.unconnected.push(stage.start(program, false).await?.started);
     }
-    let mut sandbox = stage.start(&cast).await?;
+    let mut sandbox = stage.start(program, true).await?;
     seen.init.push(sandbox.started);
-    let first = ask(&mut sandbox, &first(program.name), visits).await?;
-    seen.first.push(first.times);
-    Ok(())
+    seen.first.push(ask(&mut sandbox, &first(program.name), visits).await?.times);
+    Ok(seen)
 }
 
 impl Seen {

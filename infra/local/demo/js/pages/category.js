@@ -51,7 +51,7 @@ function comparison({ name, comparison: rows }, items) {
   const table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Comparison of ${name}` },
     h("table", {},
       h("caption", {}, "Compare them"),
-      h("thead", {}, h("tr", {}, h("td"), items.map((item) => h("th", { scope: "col" }, h("a", { href: `/item/${item.id}` }, item.name), h("small", {}, item.isOwned ? "Yours already" : money(item.toPay)))))),
+      h("thead", {}, h("tr", {}, h("td"), items.map((item) => h("th", { scope: "col" }, h("a", { href: `/item/${item.id}` }, item.name), h("small", {}, item.isOwned ? "Yours already" : money(item.price)))))),
       h("tbody", {}, rows.map((row) => h("tr", {},
         h("th", { scope: "row" }, row.name, row.description && h("small", {}, row.description)),
         items.map((item) => cell(item, row)))))));

@@ -113,3 +113,28 @@ fn a_page_url_has_1_to_255_characters() {
     let blank = faults(&[("pages/a.yaml", "id: 1\ntitle: A\nurl: /\n")]);
     assert_eq!(blank, "pages/a.yaml, line 3, url: must not be blank\n");
 }
+
+#[test]
+fn an_announcement_names_the_field_that_is_wrong() {
+    let found = |fields: &str| faults_of_store(&format!("announcement:\n  id: 1\n  title: News\n{fields}"));
+    assert_eq!(found(""), "");
+    let whole = "  content: All of it.\n  button: {name: More, url: /pages/news}\n  created_at: 2031-05-01T12:00:00Z\n";
+    assert_eq!(found(&format!("{whole}  updated_at: 2031-05-01T12:00:00Z\n")), "");
+    let time = "must be a time such as 2031-05-01T12:00:00Z";
+    for (fields, fault) in [
+        ("  created_at: now\n", format!("line 7, announcement.created_at: {time}")),
+        ("  created_at: 2031-05-01\n", format!("line 7, announcement.created_at: {time}")),
+        (
+            "  created_at: 2031-05-01T12:00:00Z\n  updated_at: 2031-05-01T11:59:59Z\n",
+            "line 8, announcement.updated_at: must not be before created_at".to_owned(),
+        ),
+        ("  button: {name: ' ', url: /news}\n", "line 7, announcement.button.name: must not be blank".to_owned()),
+    ] {
+        assert_eq!(found(fields), format!("store.yaml, {fault}\n"), "{fields}");
+    }
+    assert!(
+        found("  button: {name: More, url: 'javascript:x'}\n").contains("announcement.button.url: must begin with")
+    );
+    let blank = faults_of_store("announcement: {id: 0, title: ' '}\n");
+    assert!(blank.contains("announcement.id") && blank.contains("announcement.title: must not be blank"), "{blank}");
+}

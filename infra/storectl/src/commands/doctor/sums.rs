@@ -46,7 +46,7 @@ fn waiting(target: &Target, waiting: &Waiting) -> Option<Finding> {
     if all > parts.len() {
         parts.push(format!("and {} more", all - parts.len()));
     }
-    let next = "nothing to repair: the sweep, every five minutes, finishes them";
+    let next = "nothing to repair: the sweep, every minute, finishes them";
     Some(Finding::note("waiting for the sweep", parts.join(", "), next))
 }
 

@@ -45,7 +45,7 @@ pub(in crate::commands) async fn connect(
         Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys.")
     })?;
     let (is_live, is_restricted) = (key.is_live(), key.is_restricted());
-    let client = target.stripe_client(key.clone())?;
+    let client = target.stripe_client(key.clone()).await?;
     must_have_all(&client).await?;
     let account = of_key(&client, options.account.as_deref()).await?;
     let charges = account.charges_enabled;
@@ -151,7 +151,7 @@ async fn is_of(
     if stored.account.is_some() {
         return Ok(stored.account == account.id);
     }
-    let before = target.stripe_client(stored.key.clone())?;
+    let before = target.stripe_client(stored.key.clone()).await?;
     if let Ok(before) = before.send(&Account::retrieve()).await {
         return Ok(account.id.as_deref() == Some(before.id.as_str()));
     }
@@ -210,7 +210,7 @@ async fn create(client: &Client, url: &str) -> Result<(String, WebhookSecret), F
 
 /// Deletes the older endpoints of the address, and forgets their secrets.
 async fn finish(target: &Target, url: &str, stored: StripeKeys) -> Result<Answer, Failure> {
-    let client = target.stripe_client(stored.key.clone())?;
+    let client = target.stripe_client(stored.key.clone()).await?;
     let mut deleted = Vec::new();
     for endpoint in list(&client, url).await?.iter().skip(1) {
         client.send(&WebhookEndpoint::delete(&endpoint.id)).await.map_err(|error| of_stripe(&error))?;

@@ -99,7 +99,7 @@ pub(in crate::commands) async fn show(target: &Target) -> Result<Answer, Failure
 }
 
 async fn ask(target: &Target, keys: &StripeKeys) -> Result<AtStripe, Failure> {
-    let client = target.stripe_client(keys.key.clone())?;
+    let client = target.stripe_client(keys.key.clone()).await?;
     let all = client.send(&WebhookEndpoint::list()).await.map_err(|error| of_stripe(&error))?;
     // A restricted key may have no right to its account.
     let account = client.send(&Account::retrieve()).await.ok();

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// Longer than the provider remembers an idempotency key.
 const DAY: Duration = Duration::from_hours(25);
-/// To which total the tests refund.
-const TO: i64 = 200;
+/// To which total the tests refund first, and how much the following refunds of the same order add.
+const TO: i64 = 60;
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,9 +59,9 @@ fn faults(calls: &[bool]) -> Vec<(usize, Sabotage, Duration)> {
     calls.iter().enumerate().flat_map(of).collect()
 }
 
-/// Refunds with a fault at the call in a place, and then again.
-async fn refund_with(till: &Till, place: usize, lost: Lost, later: Duration) {
-    let (order, _) = till.paid().await;
+/// Refunds an order for the `number`th time with a fault at the call in a place, and then again.
+async fn refund_with(till: &Till, order: &InternalId, number: u32, place: usize, lost: Lost, later: Duration) {
+    let total = TO * i64::from(number);
     let instance = match lost {
         Lost::Database(sabotage) => till.market.failing(move |at, _| (at == place).then_some(sabotage)),
         Lost::Provider { after } => {
@@ -74,26 +74,38 @@ async fn refund_with(till: &Till, place: usize, lost: Lost, later: Duration) {
             till.market.failing(move |_, _| (requests() > place).then_some(Sabotage::Before))
         }
     };
-    _ = till.refund_by(&instance.db, &order, Some(TO)).await;
+    _ = till.refund_by(&instance.db, order, Some(total)).await;
     till.wait(later);
-    let note = format!("{lost:?} at {place}, {later:?} later");
+    let note = format!("{lost:?} at {place}, {later:?} later, refund {number}");
     // The webhook of the refund may come first.
     if place.is_multiple_of(2) {
-        till.notice(&order).await;
+        till.notice(order).await;
     }
-    let again = till.refund(&order, Some(TO)).await;
-    assert_eq!(again.as_ref().map(|refunded| refunded.total).ok(), Some(money(TO)), "{note}: {again:?}");
-    assert_refunded_once(till, &order, TO, &note).await;
-    let twice = till.refund(&order, Some(TO)).await.unwrap();
-    assert_eq!((twice.kind, twice.amount), (RefundKind::Already, money(0)), "{note}");
-    assert_refunded_once(till, &order, TO, &note).await;
+    let again = till.refund(order, Some(total)).await;
+    assert_eq!(again.as_ref().map(|refunded| refunded.total).ok(), Some(money(total)), "{note}: {again:?}");
+    assert_refunded(till, order, total, number, &note).await;
+}
+
+/// Once more the same, which is done already.
+async fn repeat(till: &Till, order: &InternalId, number: u32) {
+    let total = TO * i64::from(number);
+    let twice = till.refund(order, Some(total)).await.unwrap();
+    assert_eq!((twice.kind, twice.amount), (RefundKind::Already, money(0)));
+    assert_refunded(till, order, total, number, "once more").await;
 }
 
 async fn assert_refunded_once(till: &Till, order: &InternalId, total: i64, note: &str) {
-    let (said, stored) = (till.says(order).await, till.order(order).await);
-    assert_eq!((said.refunded, said.attempts), (money(total), vec![(1, RefundOutcome::Refunded)]), "{note}");
+    assert_refunded(till, order, total, 1, note).await;
+}
+
+/// Fails unless so many attempts were made, each of them once.
+async fn assert_refunded(till: &Till, order: &InternalId, total: i64, number: u32, note: &str) {
+    let (mut said, stored) = (till.says(order).await, till.order(order).await);
+    said.attempts.sort_by_key(|(attempt, _)| *attempt);
+    let made: Vec<_> = (1..=number).map(|attempt| (attempt, RefundOutcome::Refunded)).collect();
+    assert_eq!((said.refunded, said.attempts), (money(total), made), "{note}");
     let attempt = stored.effects.refund.unwrap();
-    assert_eq!((attempt.number, attempt.outcome), (1, Some(RefundOutcome::Refunded)), "{note}");
+    assert_eq!((attempt.number, attempt.outcome), (number, Some(RefundOutcome::Refunded)), "{note}");
     let refunded = if stored.order.status == OrderStatus::Refunded { money(total) } else { stored.effects.refunded };
     assert_eq!(refunded, money(total), "{note}");
 }
@@ -105,11 +117,18 @@ async fn whichever_call_of_a_refund_is_lost_the_repeated_command_refunds_once() 
     let writes = |calls: &[bool]| calls.iter().filter(|is_write| **is_write).count();
     assert!(database.len() >= 10 && provider.len() >= 4, "{database:?} {provider:?}");
     assert!(writes(&database) >= 3 && writes(&provider) == 1, "{database:?} {provider:?}");
-    for (place, lost, later) in faults(&database) {
-        refund_with(&till, place, Lost::Database(lost), later).await;
-    }
-    for (place, lost, later) in faults(&provider) {
-        refund_with(&till, place, Lost::Provider { after: lost == Sabotage::After }, later).await;
+    let of_database = faults(&database).into_iter().map(|(place, lost, later)| (place, Lost::Database(lost), later));
+    let of_provider = faults(&provider).into_iter();
+    let of_provider =
+        of_provider.map(|(place, lost, later)| (place, Lost::Provider { after: lost == Sabotage::After }, later));
+    let faults: Vec<_> = of_database.chain(of_provider).collect();
+    // Several refunds of each order, so that few have to be bought: the first has none before it.
+    for faults in faults.chunks(8) {
+        let (order, _) = till.paid().await;
+        for (number, (place, lost, later)) in (1..).zip(faults) {
+            refund_with(&till, &order, number, *place, *lost, *later).await;
+        }
+        repeat(&till, &order, u32::try_from(faults.len()).unwrap()).await;
     }
 }
 
@@ -119,7 +138,9 @@ async fn whenever_a_refund_is_killed_the_repeated_command_finishes_it() {
     let (_, provider) = calls(&till).await;
     for later in [Duration::ZERO, DAY] {
         for place in 0..=provider.len() {
-            refund_with(&till, place, Lost::Killed, later).await;
+            let (order, _) = till.paid().await;
+            refund_with(&till, &order, 1, place, Lost::Killed, later).await;
+            repeat(&till, &order, 1).await;
         }
     }
     // Killed between the refund and everything after it: the repeated command says that it has finished it.

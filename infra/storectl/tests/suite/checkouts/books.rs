@@ -134,8 +134,9 @@ pub async fn assert_books(market: &Market, virtual_balances: &BTreeMap<u64, i64>
     Books::read(market).await.assert_all(virtual_balances, false).await;
 }
 
-/// Fails unless the books are right and nothing waits, is held or is on its way any more.
+/// Fails unless, after one more sweep, the books are right and nothing waits, is held or is on its way any more.
 pub async fn assert_quiet(market: &Market, virtual_balances: &BTreeMap<u64, i64>) {
+    market.sweep().await;
     let mut books = Books::read(market).await;
     for stored in &books.all {
         assert_ne!(stored.order.status, OrderStatus::Pending, "{stored:?}");

@@ -4,6 +4,7 @@ use super::books::{assert_books, assert_none_payable, assert_quiet};
 use super::support::{FREE, GIFT, Instance, Market, PRICE, Refused, TWENTY, VIRTUAL, gift, line, load};
 use crate::orders_sums::orders;
 use crate::orders_support::{BALANCE, FIVE, PLAIN, Sabotage, TWO_EACH};
+use shared::clock::Clock as _;
 use shared::model::{ItemId, Money, OrderStatus, Payments, UserId};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
@@ -33,7 +34,7 @@ async fn a_cart_becomes_an_order_that_is_paid_once() {
     assert_eq!(market.settle(&checkout.order).await, Settled::Changed);
     assert_eq!(market.settle(&checkout.order).await, Settled::Unchanged);
     let stored = market.order(&checkout.order).await;
-    assert_eq!((stored.order.status, stored.effects.due), (OrderStatus::Paid, None));
+    assert_eq!((stored.order.status, stored.effects.due), (OrderStatus::Paid, Some(market.clock().seconds())));
     assert_eq!((market.shop.sold(FIVE).await, market.shop.held(1, FIVE).await), (2, 2));
     let cart = market.cart(1).await;
     assert!(cart.lines.is_empty() && cart.coupon.is_none() && cart.checkout.is_none(), "{cart:?}");

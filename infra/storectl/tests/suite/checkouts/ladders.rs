@@ -12,9 +12,9 @@ use shared::store::{Db, keys, ledgers, names, read_live};
 use shared::usecases::orders::{RecordError, record, set_status};
 use tests::TestClock;
 
-/// The steps of the category, the cheapest first.
+/// The steps of the category, the cheapest first. Compared all at once they would exceed the 4 KB of a condition.
 const FIRST: u64 = 1_000;
-const STEPS: u64 = 130;
+const STEPS: u64 = 300;
 const TOP: u64 = FIRST + STEPS - 1;
 /// The dearest of the steps that no condition compares when the first one is bought.
 const NOT_COMPARED: u64 = TOP - ledgers::AT_ONCE as u64;

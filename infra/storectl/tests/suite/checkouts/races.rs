@@ -193,6 +193,7 @@ async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
         let stored = market.order(&order).await;
         assert_eq!((stored.order.status, stored.effects.refunded.minor()), (OrderStatus::Paid, 60));
         assert_eq!(market.shop.number(&keys::ledger(UserId::new(1)), &format!("p{FIVE}")).await, 120);
+        market.sweep().await;
         let donors = statistics::patrons(&market.shop.db).await.unwrap();
         assert_eq!(donors.len(), 1);
         assert_quiet(&market, &NO_BALANCES).await;

@@ -3,15 +3,16 @@
 use super::books::assert_quiet;
 use super::support::{Market, PRICE, gift, line};
 use crate::orders_sums::{Facts, assert_sums};
-use crate::orders_support::{FIVE, PLAIN, Sabotage, paid};
+use crate::orders_support::{FIVE, PLAIN, paid};
 use proptest::prelude::*;
 use shared::model::{Donations, Donor, Holding, InternalId, ItemId, Money, MonthSum, OrderStatus, TopPatrons, UserId};
 use shared::rules::payment::PaymentState;
 use shared::store::keys::{self, Key};
 use shared::store::{ledgers, statistics};
-use shared::usecases::checkouts::{Settled, settle, settle_with};
-use shared::usecases::orders::record;
+use shared::usecases::checkouts::{Settled, Swept, settle_with};
+use shared::usecases::orders::{catch_up, record};
 use std::collections::BTreeMap;
+use tests::TestClock;
 
 const NO_BALANCES: BTreeMap<u64, i64> = BTreeMap::new();
 /// The last user of the fixture whose purchases are compared; the first is 1.
@@ -74,6 +75,7 @@ async fn refund_by_parts(units: u32, on_cart: Option<&'static str>, shares: Vec<
         let expected = if more > 0 { Settled::Changed } else { Settled::Unchanged };
         assert_eq!(market.settle(&order).await, expected);
         assert_eq!(market.settle(&order).await, Settled::Unchanged);
+        market.sweep().await;
         assert_sums(&market.shop.db, &facts).await;
         let stored = market.order(&order).await;
         assert_eq!((stored.order.status, stored.effects.refunded.minor()), (OrderStatus::Paid, refunded));
@@ -84,6 +86,7 @@ async fn refund_by_parts(units: u32, on_cart: Option<&'static str>, shares: Vec<
     market.provider.set(&order, |state| state.refunded = Money::from_minor(price));
     assert_eq!(market.settle(&order).await, Settled::Changed);
     assert_eq!(market.status(&order).await, OrderStatus::Refunded);
+    market.sweep().await;
     assert_sums(&market.shop.db, &facts).await;
     assert_eq!(shown(&market).await, before);
     market.sweep_later().await;
@@ -111,26 +114,43 @@ async fn held(market: &Market, key: &Key, attribute: &str) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statistics_that_are_behind_of_a_refund_are_finished_by_the_sweep() {
+async fn the_statistics_follow_a_payment_and_a_refund_at_the_next_sweep() {
     let market = Market::open().await;
     let order = buy(&market, 2, None).await;
+    let patron = keys::patron(UserId::new(1));
+    assert_eq!(market.shop.db.get(&patron, true).await.unwrap(), None);
+    assert_eq!(market.sweep().await, Swept { due: 1, done: 1, ..Swept::default() });
+    assert_eq!(held(&market, &patron, "amount").await, 1_500);
     market.provider.set(&order, |state| state.refunded = Money::from_minor(90));
-    // The transaction that notes the refund is written, and every later call fails.
-    let mut noted = false;
-    let failing = market.failing(move |_, operation| {
-        let fails = noted.then_some(Sabotage::Before);
-        noted |= operation == "TransactWriteItems";
-        fails
-    });
-    let stored = market.order(&order).await;
-    settle(&failing.db, market.clock(), &market.provider, &stored).await.unwrap_err();
+    market.settle(&order).await;
     let stored = market.order(&order).await;
     assert_eq!((stored.effects.refunded.minor(), stored.statistics_due()), (90, true));
-    let patron = keys::patron(UserId::new(1));
     assert_eq!(held(&market, &patron, "amount").await, 1_500);
-    market.sweep_later().await;
+    assert_eq!(market.sweep().await, Swept { due: 1, done: 1, ..Swept::default() });
     assert_eq!(held(&market, &patron, "amount").await, 1_410);
     assert_sums(&market.shop.db, &Facts::of_fixture()).await;
+    assert_eq!(market.unfinished().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_in_the_second_in_which_its_order_is_counted_is_not_lost() {
+    let market = Market::open().await;
+    let order = buy(&market, 2, None).await;
+    let state = PaymentState { refunded: Money::from_minor(90), ..market.provider.state(&order).unwrap() };
+    let (provider, id) = (market.provider.clone(), order.clone());
+    // The transaction that counts the order is the first.
+    let counting = market.shop.interrupted(1, move |db| {
+        let (provider, id, state) = (provider.clone(), id.clone(), state.clone());
+        async move {
+            // Its clock is at the same second as the market's.
+            settle_with(&db, &TestClock::new(), &provider, &id, &state).await.unwrap();
+        }
+    });
+    market.provider.set(&order, |state| state.refunded = Money::from_minor(90));
+    catch_up(&counting, &order).await.unwrap();
+    assert_eq!(market.order(&order).await.effects.refunded.minor(), 90);
+    market.sweep().await;
+    assert_eq!(held(&market, &keys::patron(UserId::new(1)), "amount").await, 1_410);
     assert_quiet(&market, &NO_BALANCES).await;
 }
 
@@ -159,6 +179,7 @@ async fn a_refund_in_full_that_meets_one_in_part_takes_off_only_the_rest() {
 async fn a_refund_in_part_brings_nothing_of_an_erased_owner_back() {
     let market = Market::open().await;
     let order = buy(&market, 1, None).await;
+    market.sweep().await;
     let user = UserId::new(1);
     let rows = [keys::user(user), keys::ledger(user), keys::patron(user)];
     for key in &rows {
@@ -166,6 +187,7 @@ async fn a_refund_in_part_brings_nothing_of_an_erased_owner_back() {
     }
     market.provider.set(&order, |state| state.refunded = Money::from_minor(90));
     assert_eq!(market.settle(&order).await, Settled::Changed);
+    market.sweep().await;
     for key in &rows {
         assert_eq!(market.shop.db.get(key, true).await.unwrap(), None);
     }

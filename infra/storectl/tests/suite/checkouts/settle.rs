@@ -81,6 +81,7 @@ async fn a_refund_in_full_gives_back_and_one_in_part_leaves_the_units() {
     let order = open(&market).await;
     market.provider.pay(&order);
     market.settle(&order).await;
+    market.sweep().await;
     let sum = async |item: u64| market.shop.number(&keys::ledger(UserId::new(1)), &format!("p{item}")).await;
     assert_eq!((sum(FIVE).await, sum(PLAIN).await), (180, 90));
     market.provider.set(&order, |state| state.refunded = Money::from_minor(90));
@@ -101,6 +102,7 @@ async fn a_refund_in_full_gives_back_and_one_in_part_leaves_the_units() {
     assert_eq!(market.settle(&order).await, Settled::Changed);
     assert_eq!((market.status(&order).await, market.shop.sold(FIVE).await), (OrderStatus::Refunded, 0));
     assert_eq!((sum(FIVE).await, sum(PLAIN).await, market.shop.uses("once").await), (0, 0, 0));
+    market.sweep().await;
     assert!(statistics::patrons(&market.shop.db).await.unwrap().is_empty());
     assert_quiet(&market, &NO_BALANCES).await;
 }
@@ -153,6 +155,7 @@ async fn what_follows_from_a_payment_is_done_once() {
     market.provider.pay(&order);
     for _ in 0..5 {
         market.settle(&order).await;
+        market.sweep().await;
     }
     let donors = statistics::patrons(&market.shop.db).await.unwrap();
     assert_eq!(
@@ -218,6 +221,7 @@ async fn an_owner_who_is_erased_keeps_nothing_from_being_paid() {
     market.provider.pay(&order);
     market.settle(&order).await;
     market.settle(&order).await;
+    market.sweep().await;
     assert_eq!((market.status(&order).await, market.shop.held(1, FIVE).await), (OrderStatus::Paid, 0));
     assert_eq!((market.shop.sold(FIVE).await, market.unfinished().await), (2, 0));
     market.shop.put(&keys::user(UserId::new(1)), &user(1)).await;

@@ -3,10 +3,12 @@
 use super::books::assert_quiet;
 use super::provider::Fault;
 use super::support::Market;
+use crate::orders_sums::{Facts, assert_sums};
 use crate::orders_support::{FIVE, PLAIN, Sabotage};
+use futures_util::future::join_all;
 use shared::clock::Clock as _;
 use shared::deadline;
-use shared::model::{InternalId, Money, OrderStatus};
+use shared::model::{InternalId, Money, OrderStatus, UserId};
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::notices::Notices;
 use shared::store::unfinished::{self, DueRow};
@@ -340,4 +342,61 @@ async fn a_checkout_whose_id_was_never_stored_is_known_by_the_order_that_it_name
     market.provider.set(&order, |state| state.order = Some(order.clone()));
     act(&market.shop.db, market.clock(), &market.provider, &notice).await.unwrap();
     assert_eq!(market.status(&order).await, OrderStatus::Paid);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_counts_fifteen_orders_in_one_transaction() {
+    let market = Market::open().await;
+    let orders = open(&market, 23).await;
+    for order in &orders {
+        market.provider.pay(order);
+        market.settle(order).await;
+    }
+    let transactions = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&transactions);
+    let by = market.failing(move |_, operation| {
+        counted.fetch_add(usize::from(operation == "TransactWriteItems"), Ordering::SeqCst);
+        None
+    });
+    let swept = sweep(&by.db, market.clock(), Some(&market.provider)).await.unwrap();
+    assert_eq!(swept, Swept { due: 23, done: 23, ..Swept::default() });
+    // One more writes since when the sweep asks for the provider's events.
+    assert_eq!(transactions.load(Ordering::SeqCst), 3);
+    assert_sums(&market.shop.db, &Facts::of_fixture()).await;
+    assert_quiet(&market, &NO_BALANCES).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sweeps_that_run_at_once_count_every_order_once() {
+    let market = Market::open().await;
+    for order in open(&market, 20).await {
+        market.provider.pay(&order);
+        market.settle(&order).await;
+    }
+    let instances = market.instances(4);
+    join_all(instances.iter().map(|by| sweep(&by.db, market.clock(), Some(&market.provider)))).await;
+    market.sweep_later().await;
+    assert_sums(&market.shop.db, &Facts::of_fixture()).await;
+    assert_quiet(&market, &NO_BALANCES).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_cannot_be_counted_keeps_no_other_waiting() {
+    let market = Market::open().await;
+    let orders = open(&market, 4).await;
+    for order in &orders {
+        market.provider.pay(order);
+        market.settle(order).await;
+    }
+    let user = UserId::new(1);
+    let before = market.shop.db.get(&keys::user(user), true).await.unwrap().unwrap();
+    let broken = before.iter().filter(|(name, _)| *name != "username").map(|(name, it)| (name.clone(), it.clone()));
+    market.shop.write(broken.collect()).await;
+    assert_eq!(market.sweep().await, Swept { due: 4, done: 3, failed: 1, left: 0 });
+    let behind = async |order| market.order(order).await.statistics_due();
+    assert!(behind(&orders[0]).await && !behind(&orders[1]).await && !behind(&orders[3]).await);
+    market.shop.write(before).await;
+    market.sweep_later().await;
+    assert_sums(&market.shop.db, &Facts::of_fixture()).await;
+    assert_quiet(&market, &NO_BALANCES).await;
 }

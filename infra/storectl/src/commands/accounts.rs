@@ -1,0 +1,138 @@
+//! `user credit` and `user rename`.
+
+use super::common::{published, shown_time};
+use super::items;
+use super::users::{amount, facts, find, missing, read};
+use crate::answer::{Answer, GOOD, paint};
+use crate::cli::{CreditUser, RenameUser};
+use crate::error::Failure;
+use crate::table::each;
+use crate::target::Target;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use shared::model::{Money, Referral, User, UserName};
+use shared::money::CurrencyFormat;
+use shared::store::codec::{decode_live, key_of};
+use shared::store::credits::{self, Credit, Credited};
+use shared::store::keys::prefix;
+use shared::store::transaction::send;
+use shared::store::{StoreError, codes};
+use shared::usecases::accounts::{self, RenameError};
+
+/// How many hexadecimal digits a key has that was not given.
+const KEY_LENGTH: usize = 20;
+
+pub(super) async fn credit(target: &Target, options: &CreditUser) -> Result<Answer, Failure> {
+    let digits = published(target).await?.config.digits;
+    let sum = items::money("AMOUNT", &options.amount, digits)?;
+    if sum == Money::ZERO {
+        return Err(Failure::refused("AMOUNT must be more than 0.", "Correct it and try again."));
+    }
+    let user = find(target, &options.user).await?;
+    let key = options.key.clone().unwrap_or_else(|| default_key(sum, &options.note));
+    let credit = Credit { key, amount: sum, note: options.note.clone(), at: target.seconds().await? };
+    let given = credits::give(&target.db, user.id, &credit).await.map_err(|error| {
+        let next = "Run the same command again: it is credited once.";
+        Failure::from(error).done("It is not known whether it was credited.").next(next)
+    })?;
+    let (who, shown) = (format!("{} (user {})", user.username, user.id), amount(sum, digits));
+    let (credited, credit) = match given {
+        Credited::Written => (true, credit),
+        Credited::Before(before) if (before.amount, &before.note) == (credit.amount, &credit.note) => (false, before),
+        Credited::Before(before) => {
+            let (at, sum) = (shown_time(before.at), amount(before.amount, digits));
+            let what = format!("The key {} was used for {who} at {at}: {sum}, {:?}.", before.key, before.note);
+            return Err(Failure::refused(what, "Give another --key for another credit."));
+        }
+        Credited::NoAccount => return Err(missing(&options.user)),
+        Credited::TooMuch => {
+            let what = format!("The balance of {who} would be above the largest amount.");
+            return Err(Failure::refused(what, "Credit less."));
+        }
+    };
+    let balance = read(target, user.id).await?.map_or(Money::ZERO, |user| user.virtual_currency);
+    let text = if credited {
+        format!("{} {who} is credited {shown}; the balance is {}.", paint(GOOD, "ok"), amount(balance, digits))
+    } else {
+        let at = shown_time(credit.at);
+        format!("Nothing to do: {who} was credited {shown} at {at}. For another such credit give another --key.")
+    };
+    let wire = CurrencyFormat::new(digits);
+    let json = json!({
+        "user": user.id, "credited": credited, "amount": wire.money(sum), "balance": wire.money(balance),
+        "key": credit.key, "note": credit.note, "at": shown_time(credit.at),
+    });
+    Ok(Answer::new(text, json))
+}
+
+/// The key of a credit that was given none.
+fn default_key(sum: Money, note: &str) -> String {
+    let mut key = hex::encode(Sha256::digest(format!("{} {note}", sum.minor())));
+    key.truncate(KEY_LENGTH);
+    key
+}
+
+pub(super) async fn rename(target: &Target, options: &RenameUser) -> Result<Answer, Failure> {
+    let config = published(target).await?.config;
+    let text = options.name.trim();
+    let name = UserName::parse(text).map_err(|error| {
+        Failure::refused(format!("The name {text:?} cannot be used: {error}."), "Give the player's new name.")
+    })?;
+    let user = find(target, &options.user).await?;
+    let now = target.seconds().await?;
+    let renamed = accounts::rename(&target.db, &config, user.id, (text, &name), now).await;
+    let (user, before) = renamed.map_err(|error| refused(error, options))?;
+    let codes = rename_referrals(target, &user).await.map_err(unfinished)?;
+    let said = if before == user.username {
+        format!("Nothing to do: user {} is called {before}.", user.id)
+    } else {
+        format!("{} User {} was {before} and is {}.", paint(GOOD, "ok"), user.id, user.username)
+    };
+    let json = json!({
+        "user": facts(&user, CurrencyFormat::new(config.digits)), "before": before, "referral_codes": codes,
+    });
+    Ok(Answer::new(said, json))
+}
+
+fn refused(error: RenameError, options: &RenameUser) -> Failure {
+    let (user, name) = (&options.user, options.name.trim());
+    match error {
+        RenameError::NoAccount => missing(user),
+        RenameError::NameTaken => {
+            let what = format!("The name {name} belongs to another account, or did in the last 30 days.");
+            Failure::refused(what, format!("`storectl user show {name}` shows it."))
+        }
+        RenameError::NameBanned => {
+            Failure::refused(format!("The name {name} is banned."), format!("`storectl unban {name}` lifts the ban."))
+        }
+        RenameError::AccountBanned => {
+            let what = format!("{user} is banned, and a ban is one of the name: renamed, the account could log in.");
+            Failure::refused(what, format!("Lift the ban first (`storectl unban`), and ban {name} afterwards."))
+        }
+        RenameError::Store(error) => unfinished(error.into()),
+    }
+}
+
+fn unfinished(failure: Failure) -> Failure {
+    let next = format!("{} Then run the same command again: it completes the rest.", failure.next);
+    failure.done("It is not known whether the account was renamed.").next(next)
+}
+
+/// Shows the account's name with its referral codes, which repeat it. Returns with how many it was another one.
+async fn rename_referrals(target: &Target, user: &User) -> Result<usize, Failure> {
+    let mut found: Vec<Referral> = Vec::new();
+    each(&target.db, prefix::REFERRAL, |item| {
+        let referral: Referral = decode_live(&key_of(&item)?, item)?;
+        if referral.owner == user.id && referral.owner_name != user.username {
+            found.push(referral);
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    for referral in &found {
+        let write = codes::set_referral_owner_name(&referral.code, user.id, &user.username);
+        // A code that has gone by now has no name.
+        _ = send(&target.db, vec![write]).await?;
+    }
+    Ok(found.len())
+}

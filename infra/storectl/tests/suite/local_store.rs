@@ -1,0 +1,61 @@
+//! `--local`: the store and the stand-in for Stripe of a local server, which may be running or not.
+
+use crate::bench::sample;
+use crate::payments::{ITEM, begin_checkout};
+use clap::Parser;
+use local::data::{Running, lock, payments_file, table_file};
+use local::engine::Engine;
+use local::stripe::{Action, Options, payment_keys, start};
+use serde_json::Value;
+use shared::clock::{Clock, SystemClock};
+use shared::config::PaymentKeys;
+use shared::providers::Stripe;
+use shared::store::Db;
+use std::path::Path;
+use std::sync::Arc;
+use storectl::cli::Cli;
+use storectl::commands;
+use storectl::console::Console;
+use stripe::ApiBase;
+use tests::template;
+
+/// Runs a command on a data directory; it must succeed. The answer's JSON.
+async fn ok(data: &Path, line: &[&str]) -> Value {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let line = [&["storectl"], line, &["--local", data.to_str().unwrap()]].concat();
+    let cli = Cli::try_parse_from(&line).unwrap();
+    let outcome = Box::pin(commands::run(&cli, &Console::nobody(), &clock)).await;
+    outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}")).json().clone()
+}
+
+#[tokio::test]
+async fn the_data_directory_is_all_that_a_command_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    ok(&data, &["publish", &sample(), "--yes"]).await;
+    ok(&data, &["user", "add", "Newt"]).await;
+    ok(&data, &["cart", "add", "Newt", ITEM, "--count", "2"]).await;
+    // As a server does.
+    let open = lock(&data).unwrap();
+    let engine = Engine::start(Some(&table_file(&data))).await.unwrap();
+    let kept = Some(payments_file(&data));
+    let stand_in = start(Options { kept: kept.clone(), ..Options::default() }).await.unwrap();
+    let (endpoint, table) = (engine.endpoint().to_owned(), template().table().unwrap().logical_id);
+    let db = Db::new(engine.access(), &table);
+    Running { endpoint, table, payments: Some(stand_in.base_url()) }.leave(&data).unwrap();
+    let keys = PaymentKeys::parse(&payment_keys()).unwrap().stripe.unwrap();
+    let provider = Stripe::new(keys, ApiBase::parse(&stand_in.base_url()).unwrap());
+    let order = begin_checkout(&db, &SystemClock, &provider).await;
+    stand_in.act(&stand_in.sessions()[0], &Action::Pay).unwrap();
+    assert_eq!(ok(&data, &["order", "settle", order.as_str()]).await["status"], "PAID", "while it runs");
+    let doctor = ok(&data, &["doctor"]).await;
+    let payments = doctor["findings"].as_array().unwrap().iter().find(|one| one["check"] == "payments").unwrap();
+    assert_eq!(payments["said"], "Stripe accepts the key, for test money", "{doctor}");
+    stand_in.stop().await;
+    drop(open);
+    let refunded = ok(&data, &["order", "refund", order.as_str(), "--yes"]).await;
+    assert_eq!(refunded["status"], "REFUNDED", "after it has stopped");
+    assert!(Running::find(&data).is_none(), "its addresses are removed");
+    let again = start(Options { kept, ..Options::default() }).await.unwrap();
+    assert!(again.act(&again.sessions()[0], &Action::Pay).is_err(), "the next start knows what happened");
+}

@@ -1,0 +1,50 @@
+//! The buyer's cart without what was bought. It is marked on the order, so that it is done once, and the next caller
+//! continues.
+
+use crate::model::{Cart, CodeText, OrderStatus};
+use crate::rules::checkout::without_bought;
+use crate::store::orders::{self, StoredOrder};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
+use crate::usecases::orders::pause_before;
+
+/// The order as it is after its status became PAID, as far as [`clear_cart`] needs it.
+pub(super) fn paid(mut stored: StoredOrder) -> StoredOrder {
+    stored.order.status = OrderStatus::Paid;
+    stored.effects.cart_cleared = Some(false);
+    stored
+}
+
+/// Removes what was bought from the buyer's cart, if that is not done yet. `false` if the buyer kept changing the cart: the
+/// sweep then does it.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond; the same call may be repeated.
+pub(super) async fn clear_cart(db: &Db, mut stored: StoredOrder) -> Result<bool, StoreError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        if stored.effects.cart_cleared != Some(false) || send(db, writes(db, &stored).await?).await? == Sent::Written {
+            return Ok(true);
+        }
+        let Some(read) = orders::get(db, &stored.order.internal_id).await? else { return Ok(true) };
+        stored = read;
+    }
+    Ok(false)
+}
+
+/// The mark, and the cart if it still remembers the order.
+async fn writes(db: &Db, stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
+    let cart = match stored.order.owner {
+        Some(owner) => read_live::<Cart>(db, &keys::cart(owner)).await?,
+        None => None,
+    };
+    let id = &stored.order.internal_id;
+    let cart = cart.filter(|cart| cart.checkout.as_ref().is_some_and(|checkout| checkout.order == *id));
+    let mut writes: Vec<Write> = vec![stored.set_cart_cleared()];
+    if let Some(cart) = cart {
+        let gift_card = stored.effects.gift_card.as_ref().map(|payment| &payment.code);
+        let codes: Vec<&CodeText> = stored.effects.coupon.iter().chain(gift_card).collect();
+        writes.push(carts::write(&without_bought(&cart, &stored.order.lines, &codes))?);
+    }
+    Ok(writes)
+}

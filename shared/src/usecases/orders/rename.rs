@@ -1,0 +1,28 @@
+//! What renaming an account does to the statistics, which repeat its name.
+
+use super::{STATISTICS_ROUNDS, patrons, pause_before};
+use crate::model::User;
+use crate::rules::donations::rename;
+use crate::store::statistics::VersionedDonations;
+use crate::store::transaction::{Sent, send};
+use crate::store::{Db, StoreError};
+
+/// Shows a user's present name and image among the donators and patrons. Done again, it changes nothing.
+///
+/// # Errors
+/// [`StoreError`] if the database is unavailable or other writes kept conflicting. The names are never half changed.
+pub async fn rename_in_statistics(db: &Db, user: &User) -> Result<(), StoreError> {
+    for round in 0..STATISTICS_ROUNDS {
+        pause_before(round).await;
+        let mut shown = VersionedDonations::read(db).await?;
+        let mut writes = patrons::rename(db, user).await?;
+        if !rename(&mut shown.donations, user) && writes.is_empty() {
+            return Ok(());
+        }
+        writes.push(shown.write()?);
+        if send(db, writes).await? == Sent::Written {
+            return Ok(());
+        }
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}

@@ -1,0 +1,198 @@
+//! POST /capture-referral, and the cookie that it sets (rules.md, "Referral codes").
+
+use super::support::{NEW, RICH, WORN, stored, text, view};
+use serde_json::json;
+use shared::model::UserId;
+use tests::{Call, Reply, TestStore};
+
+fn capture(code: &str) -> Call {
+    Call::post("/capture-referral").json(&json!({ "ref": code }))
+}
+
+fn add(store: &TestStore, name: &str) -> Call {
+    Call::post("/cart/add/201").token(&store.token(name)).json(&json!({}))
+}
+
+/// The cookie that a browser sends after a response.
+fn kept(reply: &Reply) -> String {
+    reply.header("set-cookie").split(';').next().unwrap().to_owned()
+}
+
+#[track_caller]
+fn cleared(reply: &Reply) {
+    let cookie = reply.header("set-cookie");
+    assert!(cookie.starts_with("captured_referral=; Max-Age=0; Path=/;"), "{cookie:?}: {}", reply.text);
+}
+
+#[tokio::test]
+async fn with_a_token_a_code_is_applied_as_by_set_referral() {
+    let store = TestStore::open().await;
+    let reply = store.send(capture("toadmail").token(&store.token(WORN))).await;
+    insta::assert_json_snapshot!(reply.json());
+    assert_eq!([reply.header("set-cookie"), reply.header("cache-control")], ["", "no-store"]);
+    assert_eq!(stored(&store, WORN).await.unwrap().referral, Some(text("toadmail")));
+}
+
+#[tokio::test]
+async fn with_a_token_every_other_outcome_is_that_of_set_referral_and_writes_nothing() {
+    let store = TestStore::open().await;
+    for (name, code) in
+        [(NEW, "no-such-code"), (NEW, "oldroad"), (WORN, "lantern"), (RICH, "lantern"), (RICH, "toadmail")]
+    {
+        store.calls.clear();
+        let set = Call::post("/cart/setReferral").token(&store.token(name)).json(&json!({ "ref_code": code }));
+        let set = store.send(set).await.json();
+        let body = store.send(capture(code).token(&store.token(name))).await.json();
+        let expected = json!({
+            "success": set["success"], "attribution_applied": set["success"], "message": set["message"],
+        });
+        assert_eq!((body, store.calls.writes()), (expected, 0), "{name}, {code}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_the_browser_keeps_a_code_that_exists() {
+    let store = TestStore::open().await;
+    let reply = store.send(capture(" LANTERN ")).await;
+    insta::assert_json_snapshot!(reply.json());
+    let cookie = reply.header("set-cookie");
+    assert_eq!(cookie, "captured_referral=lantern; Max-Age=2592000; Path=/; HttpOnly; Secure; SameSite=Lax");
+    for code in ["no-such-code", "oldroad", "HEARTH10"] {
+        let reply = store.send(capture(code)).await;
+        assert_eq!((&reply.json()["success"], reply.header("set-cookie")), (&false.into(), ""), "{code}");
+    }
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_valid_counts_as_none() {
+    let store = TestStore::open().await;
+    for token in ["a.b.c", "undefined", &store.token("Grimble"), &store.token_of(UserId::new(4_711))] {
+        let reply = store.send(capture("lantern").token(token)).await;
+        assert_eq!((&reply.json()["success"], kept(&reply).as_str()), (&true.into(), "captured_referral=lantern"));
+    }
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn referrals_that_are_off_capture_nothing() {
+    let store = TestStore::open().await;
+    let cookie = kept(&store.send(capture("lantern")).await);
+    crate::support::configure(&store, |config| config.is_ref = false).await;
+    let reply = store.send(capture("lantern")).await;
+    assert_eq!((&reply.json()["success"], reply.header("set-cookie")), (&false.into(), ""));
+    cleared(&store.send(add(&store, NEW).header("cookie", &cookie)).await);
+    assert_eq!(stored(&store, NEW).await.unwrap().referral, None);
+}
+
+#[tokio::test]
+async fn a_body_without_a_code_is_refused_and_names_the_field() {
+    let store = TestStore::open().await;
+    let long = json!({ "ref": "x".repeat(256) }).to_string();
+    for body in ["{}", r#"{"ref":" "}"#, r#"{"ref":1}"#, r#"{"ref_code":"lantern"}"#, &long] {
+        let reply = store.send(Call::post("/capture-referral").bytes(body)).await;
+        assert_eq!(reply.status, 400, "{body}");
+        assert!(reply.json()["message"].as_str().unwrap().contains("ref"), "{}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn the_first_write_of_the_browser_applies_the_code_once() {
+    let store = TestStore::open().await;
+    let cookie = kept(&store.send(capture("lantern")).await);
+    // Reads leave it alone, and so does a caller without a token.
+    for path in ["/cart/get", "/cart/getPromoted", "/cart/getSelectServers"] {
+        let call = Call::post(path).header("cookie", &cookie);
+        assert_eq!(store.send(call.token(&store.token(NEW))).await.header("set-cookie"), "", "{path}");
+    }
+    let anonymous = Call::post("/cart/add/201").json(&json!({})).header("cookie", &cookie);
+    assert_eq!(store.send(anonymous).await.header("set-cookie"), "");
+    store.calls.clear();
+    let reply = store.send(add(&store, NEW).header("cookie", &cookie)).await;
+    assert_eq!((reply.status.as_u16(), store.calls.writes()), (200, 1), "the same write");
+    cleared(&reply);
+    let cart = stored(&store, NEW).await.unwrap();
+    assert_eq!((cart.referral, cart.lines.len(), cart.version), (Some(text("lantern")), 1, 1));
+    assert_eq!(view(&store, NEW).await["cart"]["referral_code"], "lantern");
+    // The browser no longer has it.
+    assert_eq!(store.send(add(&store, NEW)).await.header("set-cookie"), "");
+}
+
+#[tokio::test]
+async fn a_refused_write_keeps_the_cookie_for_the_next_one() {
+    let store = TestStore::open().await;
+    let cookie = kept(&store.send(capture("lantern")).await);
+    let refused = Call::post("/cart/add/999999").token(&store.token(NEW)).json(&json!({})).header("cookie", &cookie);
+    let refused = store.send(refused).await;
+    assert_eq!((refused.status.as_u16(), refused.header("set-cookie")), (422, ""));
+    let done = Call::post("/cart/removeCoupon").token(&store.token(NEW)).header("cookie", &cookie);
+    let done = store.send(done).await;
+    assert_eq!((&done.json()["success"], done.header("set-cookie")), (&false.into(), ""), "nothing was written");
+    assert_eq!(stored(&store, NEW).await, None);
+}
+
+#[tokio::test]
+async fn a_code_that_the_rules_refuse_is_dropped_with_the_first_write() {
+    let store = TestStore::open().await;
+    // The buyer's own, a disabled one, one that does not exist, and what no code can be.
+    for value in ["lantern", "oldroad", "no-such-code"] {
+        let call = Call::post("/cart/remove/1").token(&store.token(WORN));
+        let before = stored(&store, WORN).await.unwrap();
+        let line = before.lines.first().map_or(0, |line| line.id.get());
+        let call = if line == 0 { call } else { Call::post(&format!("/cart/remove/{line}")).token(&store.token(WORN)) };
+        let reply = store.send(call.header("cookie", &format!("captured_referral={value}"))).await;
+        assert_eq!(reply.json()["success"], true, "{}", reply.text);
+        cleared(&reply);
+        assert_eq!(stored(&store, WORN).await.unwrap().referral, None, "{value}");
+    }
+    for value in ["", "%ff", "%20", &"x".repeat(256)] {
+        let reply = store.send(add(&store, NEW).header("cookie", &format!("captured_referral={value}"))).await;
+        cleared(&reply);
+        assert_eq!(stored(&store, NEW).await.unwrap().referral, None, "{value}");
+    }
+}
+
+#[tokio::test]
+async fn a_code_on_the_cart_stays_and_a_removed_one_is_not_replaced() {
+    let store = TestStore::open().await;
+    let cookie = kept(&store.send(capture("toadmail")).await);
+    assert_eq!(stored(&store, RICH).await.unwrap().referral, Some(text("lantern")));
+    cleared(&store.send(add(&store, RICH).header("cookie", &cookie)).await);
+    assert_eq!(stored(&store, RICH).await.unwrap().referral, Some(text("lantern")));
+    let remove = Call::post("/cart/removeReferral").token(&store.token(RICH)).header("cookie", &cookie);
+    cleared(&store.send(remove).await);
+    assert_eq!(stored(&store, RICH).await.unwrap().referral, None);
+}
+
+#[tokio::test]
+async fn the_cookie_costs_no_round_trip() {
+    let store = TestStore::open().await;
+    store.send(add(&store, NEW)).await;
+    let mut trips = Vec::new();
+    for cookie in ["other=1", "captured_referral=lantern"] {
+        store.calls.clear();
+        assert_eq!(store.send(add(&store, NEW).header("cookie", cookie)).await.status, 200);
+        trips.push(store.calls.round_trips());
+    }
+    assert_eq!(trips, [2, 2]);
+}
+
+#[tokio::test]
+async fn a_code_of_any_letters_survives_the_cookie() {
+    let store = TestStore::open().await;
+    let code = text("straße; \u{1f525}=\"x\"");
+    let referral = super::support::sample_referral("lantern");
+    super::support::put_referral(&store, &shared::model::Referral { code: code.clone(), ..referral }).await;
+    let cookie = kept(&store.send(capture(code.as_str())).await);
+    cleared(&store.send(add(&store, NEW).header("cookie", &cookie)).await);
+    assert_eq!(stored(&store, NEW).await.unwrap().referral, Some(code));
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_may_send_the_cookie_if_the_origin_is_named() {
+    let store = TestStore::open_with(&[("AllowedOrigins", "https://shop.example")]).await;
+    let reply = store.send(capture("lantern").header("origin", "https://shop.example")).await;
+    assert_eq!(reply.header("access-control-allow-credentials"), "true");
+    assert_eq!(reply.header("access-control-allow-origin"), "https://shop.example");
+    assert_eq!(kept(&reply), "captured_referral=lantern");
+}

@@ -1,0 +1,197 @@
+//! The five functions, with a real table: every event has a documented response.
+
+use crate::event::events;
+use crate::{Outcome, tries};
+use http::StatusCode;
+use lambda_http::request::RequestContext;
+use lambda_http::{Request, RequestExt as _};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use shared::clock::Clock as _;
+use shared::endpoint::Access;
+use shared::http::bearer::Bearer;
+use shared::http::route;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+use std::time::Duration;
+use tests::{Call, Endpoint, Reply, TestStore, conformance, endpoints};
+use tokio::runtime::Builder;
+
+/// Events that share a store: what one of them writes, the next ones read.
+const ROUND: u32 = 500;
+/// Sequential calls to the database beyond the declared ones: a test store has read nothing before its first request.
+const FIRST_READ: usize = 1;
+
+/// Lambda's runtime refuses many events by a panic, which is not printed.
+static QUIET: Once = Once::new();
+
+fn function(name: &str) {
+    QUIET.call_once(|| {
+        let print = take_hook();
+        set_hook(Box::new(move |panic| {
+            let file = panic.location().map_or("", Location::file);
+            if !file.contains("/lambda_http-") && !file.contains("/aws_lambda_events-") {
+                print(panic);
+            }
+        }));
+    });
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let store = RefCell::new(runtime.block_on(TestStore::open()));
+    let (tried, endpoints) = (Cell::new(0_u32), of_function(name));
+    let inputs = events(name, &store.borrow());
+    tries(name, 1, inputs, |(event, wait)| {
+        let text = event.to_string();
+        // What is not an event at all is refused before it reaches a function, see `shared::http::lambda`.
+        let request = catch_unwind(AssertUnwindSafe(|| lambda_http::request::from_str(&text)));
+        let Ok(Ok(request)) = request else { return Ok(false) };
+        tried.set(tried.get() + 1);
+        if tried.get().is_multiple_of(ROUND) {
+            store.replace(runtime.block_on(TestStore::open()));
+        }
+        let store = store.borrow();
+        store.clock.advance(Duration::from_millis(wait));
+        let send = || {
+            store.calls.clear();
+            runtime.block_on(store.invoke_unchecked(name, &event))
+        };
+        // A busy machine may be too slow for a call to the database once.
+        let reply = (0..2).map(|_| send()).find(|reply| reply.status != 503).unwrap_or_else(send);
+        check(&endpoints, &store, &request, &reply)
+    });
+}
+
+fn of_function(name: &str) -> Vec<Endpoint> {
+    endpoints().into_iter().filter(|endpoint| endpoint.function == name).collect()
+}
+
+macro_rules! functions {
+    ($($test:ident: $name:literal),+) => {
+        $(#[test]
+        fn $test() {
+            function($name);
+        })+
+    };
+}
+
+functions!(
+    events_of_auth: "auth", events_of_cart: "cart", events_of_catalog: "catalog", events_of_content: "content",
+    events_of_payments: "payments"
+);
+
+/// The rules for every response.
+fn check(endpoints: &[Endpoint], store: &TestStore, request: &Request, reply: &Reply) -> Outcome {
+    headers(reply)?;
+    let status = reply.status.as_u16();
+    prop_assert!(status < 500, "{status}: {}", reply.text);
+    let Some(endpoint) = endpoint(endpoints, request) else {
+        prop_assert_eq!(status, 404, "no route: {}", reply.text);
+        prop_assert!(store.calls.operations().is_empty(), "no route, and {:?}", store.calls.operations());
+        return Ok(false);
+    };
+    let (method, path) = endpoint.route.split_once(' ').unwrap();
+    let faults = conformance::faults(method, &path.replace("+}", "}"), reply);
+    prop_assert!(faults.is_empty(), "{}: {}: {}", endpoint.route, faults.join("; "), reply.text);
+    calls(store, endpoint, status)?;
+    if endpoint.declaration.access == Access::Required && status < 400 {
+        caller(store, request, reply)?;
+    }
+    if reply.header("content-type") == "application/json" {
+        let negative = negative(&reply.json(), "");
+        prop_assert!(negative.is_none(), "{negative:?} is negative: {}", reply.text);
+    }
+    Ok(reply.status.is_success() || status == 304)
+}
+
+/// The endpoint that the request is for, by the functions' own routing.
+fn endpoint<'a>(endpoints: &'a [Endpoint], request: &Request) -> Option<&'a Endpoint> {
+    let declared: Vec<_> = endpoints.iter().map(|endpoint| endpoint.declaration).collect();
+    let found = route::find(request, &declared, |declared| declared.routes)?;
+    let context = request.request_context_ref();
+    let key = match context {
+        Some(RequestContext::ApiGatewayV2(context)) => context.route_key.as_deref().filter(|key| *key != "$default"),
+        _ => None,
+    };
+    let method = key.and_then(|key| key.split(' ').next()).unwrap_or(request.method().as_str());
+    let is_it = |endpoint: &&Endpoint| {
+        endpoint.declaration.name == found.name && endpoint.route.split(' ').next() == Some(method)
+    };
+    endpoints.iter().find(is_it)
+}
+
+/// Every header can be sent, and a page is one that runs no foreign script.
+fn headers(reply: &Reply) -> Outcome {
+    for (name, value) in &reply.headers {
+        prop_assert!(value.to_str().is_ok_and(|text| text.len() <= 4_096), "the header {name}: {value:?}");
+    }
+    let is_cached = reply.header("cache-control") != "no-store" && reply.status.as_u16() >= 400;
+    prop_assert!(!is_cached, "{} is cached", reply.status);
+    let is_safe = reply.header("content-security-policy").starts_with("default-src 'none'")
+        && reply.header("x-content-type-options") == "nosniff";
+    prop_assert!(is_safe || !reply.header("content-type").starts_with("text/html"), "a page without a policy");
+    let internal = ["panicked", ".rs:", "dynamodb", "Exception"].iter().find(|text| reply.text.contains(**text));
+    prop_assert!(internal.is_none(), "{internal:?} in the body: {}", reply.text);
+    Ok(true)
+}
+
+/// The database is called as often as declared, and a refused request writes nothing but its count.
+fn calls(store: &TestStore, endpoint: &Endpoint, status: u16) -> Outcome {
+    let declared = endpoint.declaration.round_trips;
+    let (trips, most) = (store.calls.round_trips(), declared.warm.max(declared.cold) + FIRST_READ);
+    let operations = format!("{}: {status}, {:?}", endpoint.route, store.calls.operations());
+    prop_assert!(trips <= most, "{trips} round trips, {most} allowed; {operations}");
+    let is_counted = status < 400 || store.calls.writes() <= endpoint.counting_writes();
+    prop_assert!(is_counted, "a refused request writes; {operations}");
+    Ok(true)
+}
+
+/// A caller who is served has a token that verifies, and is shown their own data.
+fn caller(store: &TestStore, request: &Request, reply: &Reply) -> Outcome {
+    let claim = Bearer::of(request.headers(), &store.keys, store.clock.seconds()).claim();
+    let Some(claim) = claim else { return Err(TestCaseError::fail("served without a valid token")) };
+    let body = reply.json();
+    let owners = [body["uuid"].as_str().and(body.get("id")), body["cart"].get("user_id")];
+    for owner in owners.into_iter().flatten() {
+        prop_assert!(*owner == claim.user.get(), "{owner} is shown to {}", claim.user);
+    }
+    Ok(true)
+}
+
+/// The name of a field with a negative number. Staff are sorted by any number.
+fn negative(value: &Value, name: &str) -> Option<String> {
+    match value {
+        Value::Number(number) => (number.to_string().starts_with('-') && name != "sorting").then(|| name.to_owned()),
+        Value::Array(elements) => elements.iter().find_map(|element| negative(element, name)),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| negative(value, name)),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn each_rule_finds_a_response_that_breaks_it() {
+    let store = TestStore::open().await;
+    let endpoints = of_function("auth");
+    let request = |name: &str| lambda_http::request::from_str(&tests::event(name).to_string()).unwrap();
+    let sent = store.send(Call::post("/user").token(&store.token("Thornwick"))).await;
+    store.calls.clear();
+    assert!(check(&endpoints, &store, &request("auth/user"), &sent).unwrap());
+    let breaks = |event: &str, reply: &Reply, rule: &str| {
+        let broken = check(&endpoints, &store, &request(event), reply).unwrap_err().to_string();
+        assert!(broken.contains(rule), "{rule}: {broken}");
+    };
+    breaks("auth/user.unauthorized", &sent, "valid token");
+    let of_another = sent.text.replace("\"id\":1,", "\"id\":2,");
+    breaks("auth/user", &Reply { text: of_another, ..sent.clone() }, "2 is shown to 1");
+    breaks("auth/user", &Reply { text: "panicked at src/lib.rs:1".to_owned(), ..sent.clone() }, "panicked");
+    for status in [202, 403, 500] {
+        breaks("auth/user", &Reply { status: StatusCode::from_u16(status).unwrap(), ..sent.clone() }, "");
+    }
+    let mut page = sent.clone();
+    page.headers.insert("content-type", "text/html; charset=utf-8".parse().unwrap());
+    breaks("auth/user", &page, "policy");
+    page.headers.remove("cache-control");
+    breaks("auth/user", &Reply { status: StatusCode::NOT_FOUND, ..page }, "cached");
+    assert_eq!(negative(&json!({ "a": [{ "price": 0 }], "sorting": -1 }), ""), None);
+    assert_eq!(negative(&json!({ "a": [{ "price": -1 }] }), "").as_deref(), Some("price"));
+    assert_eq!(negative(&json!({ "sum": -0.0 }), "").as_deref(), Some("sum"));
+}
