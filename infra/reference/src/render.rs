@@ -112,7 +112,10 @@ pub fn router(reference: &Reference) -> String {
         paths.map(|path| (endpoint.function, path))
     });
     let lines: BTreeSet<_> = lines.collect();
-    lines.into_iter().map(|(function, path)| format!("\"{path}\" = \"{function}\"\n")).collect()
+    lines.into_iter().fold(String::new(), |mut text, (function, path)| {
+        _ = writeln!(text, "\"{path}\" = \"{function}\"");
+        text
+    })
 }
 
 fn responses(reference: &Reference, endpoint: &Documented) -> String {
