@@ -54,7 +54,7 @@ impl Base {
         let config = Config::from_env()?;
         let access = Access::from_env()?;
         let is_known = access.credentials.is_some();
-        let base = Self::new(Db::direct(access, &config.table), config, Arc::new(SystemClock));
+        let base = Self::new(Db::new(access, &config.table), config, Arc::new(SystemClock));
         Ok(Self { is_known, ..base })
     }
 

@@ -11,6 +11,7 @@ pub mod endpoint;
 pub mod fault;
 pub mod http;
 pub mod model;
+pub mod money;
 pub mod providers;
 pub mod random;
 pub mod rules;

@@ -42,7 +42,7 @@ fn database(verdict: Verdict) -> (Db, Receiver<()>) {
     });
     let credentials = Credentials::new("id", "secret", None, None, "test");
     let access = Access::new("eu-central-1", Some(url), Some(credentials), connector::plain_client());
-    (Db::direct(access, "t"), requests)
+    (Db::new(access, "t"), requests)
 }
 
 /// Reads a request and returns the time in its signature; `None` if the client is gone.

@@ -3,6 +3,7 @@
 
 use super::world::{Pacing, World};
 use super::{Prepared, calling, prepared};
+use aws_sdk_dynamodb::config::SharedCredentialsProvider;
 use std::time::{Duration, Instant};
 use tests::{Endpoint, Reply};
 use tokio::task::JoinSet;
@@ -31,7 +32,7 @@ async fn expired_credentials_are_a_503_until_a_process_with_new_ones_responds() 
         world.restore().await;
         world.store.reach(|access| {
             let credentials = aws_sdk_dynamodb::config::Credentials::new(&id, "local", None, None, "local");
-            access.credentials = Some(credentials);
+            access.credentials = Some(SharedCredentialsProvider::new(credentials));
         });
         let reply = world.instance().send(call).await;
         assert_eq!(world.outcome(&reply, &expected).await, expected.first, "{}", endpoint.route);

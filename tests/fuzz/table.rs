@@ -1,10 +1,11 @@
 //! Responses of DynamoDB: the direct path never reads another value than the SDK does.
 
 use crate::{mutate, tries};
+use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::body::SdkBody;
@@ -41,14 +42,35 @@ enum Operation {
     Get,
 }
 
-async fn rows(table: &Table, operation: Operation) -> Option<Vec<Row>> {
+fn key() -> Item {
     let text = |text: &str| AttributeValue::S(text.to_owned());
-    let key = || Item::from([("pk".to_owned(), text("CART#1")), ("sk".to_owned(), text("-"))]);
+    Item::from([("pk".to_owned(), text("CART#1")), ("sk".to_owned(), text("-"))])
+}
+
+/// The rows that the direct path reads; `None` if it cannot read the response.
+async fn by_us(table: &Table, operation: Operation) -> Option<Vec<Row>> {
     match operation {
         Operation::Batch => table.batch_get(vec![key()]).await.ok(),
         Operation::Query => table.query(QueryInputBuilder::default()).await.ok(),
         Operation::Get => table.get(key(), true).await.ok().map(|item| item.into_iter().map(Row::from).collect()),
     }
+}
+
+/// The rows that the SDK's client reads; `None` if it cannot read the response.
+async fn by_sdk(client: &Client, operation: Operation) -> Option<Vec<Row>> {
+    let items: Vec<Item> = match operation {
+        Operation::Batch => {
+            let keys = KeysAndAttributes::builder().keys(key()).build().ok()?;
+            let found = Box::pin(client.batch_get_item().request_items("t", keys).send()).await.ok()?;
+            found.responses.unwrap_or_default().into_values().flatten().collect()
+        }
+        Operation::Query => Box::pin(client.query().table_name("t").send()).await.ok()?.items.unwrap_or_default(),
+        Operation::Get => {
+            let call = client.get_item().table_name("t").set_key(Some(key())).send();
+            Box::pin(call).await.ok()?.item.into_iter().collect()
+        }
+    };
+    Some(items.into_iter().map(Row::from).collect())
 }
 
 /// The rows that are a `T`.
@@ -104,13 +126,14 @@ fn responses_of_the_table() {
     let credentials = Credentials::new("id", "secret", None, None, "fuzz");
     let mut access = Access::new("eu-central-1", Some("http://db.test".to_owned()), Some(credentials), client);
     access.retries = RetryConfig::disabled();
-    let client = Table::with_client(aws_sdk_dynamodb::Client::from_conf(access.sdk_config().build()), "t", ());
-    let direct = Table::direct(access, "t", ());
+    let client = Client::from_conf(access.sdk_config().build());
+    let direct = Table::new(access, "t", ());
     tries("table", 2, responses(), |(operation, status, body)| {
-        let [by_us, by_sdk] = [&direct, &client].map(|table| {
-            *canned.0.lock().unwrap() = Some((status, body.clone()));
-            runtime.block_on(rows(table, operation)).map(|rows| values(&rows))
-        });
+        let prepare = || *canned.0.lock().unwrap() = Some((status, body.clone()));
+        prepare();
+        let by_us = runtime.block_on(by_us(&direct, operation)).map(|rows| values(&rows));
+        prepare();
+        let by_sdk = runtime.block_on(by_sdk(&client, operation)).map(|rows| values(&rows));
         // One may refuse what the other reads: a number that is none where no struct needs it, an attribute that is there
         // twice. Neither reads another value.
         for (ours, theirs) in by_us.iter().flatten().zip(by_sdk.iter().flatten()) {

@@ -4,7 +4,8 @@
 //! environment, as in a function; an emulator accepts any. A table is deleted when its test ends.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials};
+use aws_sdk_dynamodb::config::Credentials;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use local::engine::Engine;
 use shared::store::{Access, connector};
 use std::io::Write as _;
@@ -75,12 +76,14 @@ impl Database {
         access_at(&self.endpoint)
     }
 
-    /// The SDK's client, with the timeouts of the SDK.
+    /// The same access without timeouts.
+    pub(crate) fn patient(&self) -> Access {
+        Access { timeouts: TimeoutConfig::disabled(), ..self.access() }
+    }
+
+    /// The SDK's client, without timeouts.
     pub(crate) fn client(&self) -> Client {
-        let Access { region, http_client, .. } = self.access();
-        let config = aws_sdk_dynamodb::Config::builder().behavior_version(BehaviorVersion::latest());
-        let config = config.region(region).endpoint_url(&self.endpoint).http_client(http_client);
-        Client::from_conf(config.credentials_provider(credentials()).build())
+        Client::from_conf(self.patient().sdk_config().build())
     }
 }
 

@@ -176,7 +176,7 @@ impl TestStore {
     async fn on(database: Database, mut access: Access, parameters: &[(&str, &str)]) -> Self {
         let template = with_parameters(parameters);
         let table = database.table();
-        let db = Db::new(database.client(), table);
+        let db = Db::new(database.patient(), table);
         let mut definition = template.table().expect("the template has a table");
         // The engine removes what has expired by the system's clock, every minute; tests have a clock of their own.
         definition.ttl_attribute = None;
@@ -184,7 +184,7 @@ impl TestStore {
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
         let access = Box::new(access);
-        let tapped = Db::direct(Access::clone(&access), table);
+        let tapped = Db::new(Access::clone(&access), table);
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         // Webhooks are not sent by themselves: a test passes them on.
@@ -228,7 +228,7 @@ impl TestStore {
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let behind =
-            functions(&self.functions_template, &Db::direct(access, self.db.table()), &self.clock, &self.surroundings);
+            functions(&self.functions_template, &Db::new(access, self.db.table()), &self.clock, &self.surroundings);
         Gateway::new(&self.template, behind, clock).expect("usable routes")
     }
 
@@ -262,7 +262,7 @@ impl TestStore {
     pub fn reach(&mut self, change: impl FnOnce(&mut Access)) {
         change(&mut self.access);
         self.access.http_client = (self.surroundings.connect)();
-        self.tapped = Db::direct(Access::clone(&self.access), self.db.table());
+        self.tapped = Db::new(Access::clone(&self.access), self.db.table());
         self.restart();
     }
 

@@ -14,7 +14,7 @@ use shared::providers::Stripe;
 use shared::store::codec::encode_live;
 use shared::store::notices::Notices;
 use shared::store::orders::{self, StoredOrder};
-use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::store::transaction::{Sent, Write, send};
 use shared::store::unfinished::{self, Unfinished};
 use shared::store::{keys, statistics};
 use shared::usecases::checkouts::Provider;
@@ -81,7 +81,7 @@ fn pending(number: u64, now: i64) -> StoredOrder {
     }
 }
 
-async fn write(store: &TestStore, writes: Vec<Write<Unguarded>>) {
+async fn write(store: &TestStore, writes: Vec<Write>) {
     assert_eq!(send(&store.db, writes).await.unwrap(), Sent::Written);
 }
 

@@ -3,8 +3,8 @@
 use crate::State;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
-use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::UserId;
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::store::{keys, users};
 use shared::token::Claim;
 use std::borrow::Cow;
@@ -65,8 +65,8 @@ impl Endpoint for GetUser {
             system: &user.system,
             identificator: &user.identificator,
             uuid: &user.uuid,
-            created_at: wire::iso_8601(user.created_at),
-            updated_at: wire::iso_8601(user.updated_at),
+            created_at: money::iso_8601(user.created_at),
+            updated_at: money::iso_8601(user.updated_at),
             virtual_currency: config.is_virtual_currency.then_some(balance),
         }))
     }

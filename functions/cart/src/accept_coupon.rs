@@ -9,8 +9,8 @@ use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};
 use shared::http::body;
-use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, Discount};
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::code::{Applied, CodeRefusal, judge, usable};
 use shared::store::{codes, keys};
 use shared::telemetry;
@@ -196,12 +196,12 @@ fn too_many(too_many: TooMany) -> Failure {
 fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) -> AcceptCouponReply {
     let (kind, taken) = (applied.code.kind(), wire.money(applied.sum));
     let percent = match applied.code {
-        Code::Coupon(Coupon { discount: Discount::Percentage(percent), .. }) => wire::percent(*percent),
-        Code::Coupon(_) | Code::Gift(_) => wire::ZERO,
+        Code::Coupon(Coupon { discount: Discount::Percentage(percent), .. }) => money::percent(*percent),
+        Code::Coupon(_) | Code::Gift(_) => money::ZERO,
     };
     let (amount, sum) = match kind {
-        CodeKind::Coupon => (taken, wire::ZERO),
-        CodeKind::Gift => (wire::ZERO, taken),
+        CodeKind::Coupon => (taken, money::ZERO),
+        CodeKind::Gift => (money::ZERO, taken),
     };
     AcceptCouponReply::Applied { success: true, message, percent, amount, sum, kind }
 }

@@ -5,11 +5,11 @@ use crate::context;
 use crate::servers::{self, ServerBody};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
-use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{
     Cart, Code, CodeId, Discount, ItemId, Line, LineId, Login, PaymentType, PlayerName, ServerId, StoreConfig, UserId,
     Variable, VariableKind,
 };
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, AppliedCodes};
 use shared::rules::missing::{server_of, value_of};
@@ -231,7 +231,7 @@ fn cart_body<'a>(
     let wire = CurrencyFormat::new(loaded.context.active.config.digits);
     let (coupon, gift) = (codes.coupon.as_ref(), codes.gift_card.as_ref());
     let id = |applied: Option<&Applied<'_>>| applied.map(|applied| applied.code.id());
-    let (coupon_type, coupon_value) = coupon.map_or(("", wire::ZERO), |applied| coupon_terms(applied.code, wire));
+    let (coupon_type, coupon_value) = coupon.map_or(("", money::ZERO), |applied| coupon_terms(applied.code, wire));
     CartBody {
         id: user,
         user_id: user,
@@ -249,7 +249,7 @@ fn cart_body<'a>(
         clear_price: wire.money(sums.clear_price),
         virtual_price: wire.money(sums.virtual_price),
         price: wire.money(codes.to_pay(lines)),
-        tax: wire::ZERO,
+        tax: money::ZERO,
         chat_sync: lines.iter().any(|line| line.item().needs_chat).into(),
         checkout: loaded
             .context
@@ -273,10 +273,10 @@ fn gift_code<'a>(code: &'a Code, cart: &Cart, login: Option<Login>) -> Cow<'a, s
 fn coupon_terms(code: &Code, wire: CurrencyFormat) -> (&'static str, Decimal) {
     match code {
         Code::Coupon(coupon) => match coupon.discount {
-            Discount::Percentage(percent) => ("percentage", wire::percent(percent)),
+            Discount::Percentage(percent) => ("percentage", money::percent(percent)),
             Discount::Amount(amount) => ("amount", wire.money(amount)),
         },
-        Code::Gift(_) => ("", wire::ZERO),
+        Code::Gift(_) => ("", money::ZERO),
     }
 }
 
@@ -321,7 +321,7 @@ fn variable_body<'a>(line: &'a Line, variable: &'a Variable) -> VariableBody<'a>
         description: "",
         kind,
         used: value,
-        variables: options.map(|option| OptionBody { name: option, price: wire::ZERO, value: option }).collect(),
+        variables: options.map(|option| OptionBody { name: option, price: money::ZERO, value: option }).collect(),
     }
 }
 

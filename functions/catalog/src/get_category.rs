@@ -6,11 +6,11 @@ use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips, Visitor};
 use shared::http::reply::RenderedOnce;
-use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{
     ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId, Ledger,
     ParseSlugError, Server, Sold, StoreConfig,
 };
+use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::{Availability, Limits, UpgradeCredit, availability_with_credit};
 use shared::store::categories::CategoryPage;
 use shared::store::{StoreError, keys, ledgers, users};

@@ -6,11 +6,11 @@ use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Cache, Endpoint, Error, Json, PathParameter, Refusal, RoundTrips};
 use shared::http::reply::Rendered;
-use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{
     ActiveVersion, ItemId, Ledger, Money, PublishedItem, Settings, Sold, Staff, StaffMember, StoreConfig, User,
     UserName, UserNameError,
 };
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::pricing::availability;
 use shared::store::{Rows, StoreError, keys, ledgers, names, statistics};
 use std::str::FromStr;
@@ -162,7 +162,7 @@ fn body<'a>(
         username: &user.username,
         displayname: &user.username,
         group: group.unwrap_or_default(),
-        created: wire::date_and_time(user.created_at),
+        created: money::date_and_time(user.created_at),
         top_item_name: top.map(|item| item.name.as_str()),
         top_item_id: top.map_or(0, |item| item.id.get()),
         items: items.collect(),

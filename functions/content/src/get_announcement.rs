@@ -4,8 +4,8 @@ use crate::State;
 use crate::get_settings;
 use serde::Serialize;
 use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
-use shared::http::wire;
 use shared::model::Announcement;
+use shared::money;
 use std::convert::Infallible;
 
 /// GET /announcement/get.
@@ -58,7 +58,7 @@ impl Endpoint for GetAnnouncement {
 
 fn body(announcement: &Announcement) -> AnnouncementReply<'_> {
     let button = announcement.button.as_ref();
-    let time = |at: Option<i64>| at.map(wire::iso_8601).unwrap_or_default();
+    let time = |at: Option<i64>| at.map(money::iso_8601).unwrap_or_default();
     AnnouncementReply {
         id: announcement.id,
         title: &announcement.title,

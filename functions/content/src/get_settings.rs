@@ -5,10 +5,10 @@ use crate::State;
 use jiff::Timestamp;
 use serde::Serialize;
 use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
-use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{
     ActiveVersion, AuthType, Currency, Donations, GameServer, Goal, Language, Link, Money, Settings, StoreConfig,
 };
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::store::{StoreError, keys, statistics};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -219,5 +219,5 @@ fn goal_body<'a>(goal: &'a Goal, donations: &Donations, wire: CurrencyFormat) ->
 }
 
 fn currency_body(currency: &Currency) -> CurrencyBody<'_> {
-    CurrencyBody { name: &currency.name, value: wire::rate(currency.value) }
+    CurrencyBody { name: &currency.name, value: money::rate(currency.value) }
 }

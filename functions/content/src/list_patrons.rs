@@ -3,8 +3,8 @@
 use crate::State;
 use serde::{Serialize, Serializer};
 use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
-use shared::http::wire::{CurrencyFormat, Decimal};
 use shared::model::{ActiveVersion, Patronage, TopPatrons};
+use shared::money::{CurrencyFormat, Decimal};
 use shared::store::{StoreError, keys, statistics};
 #[cfg(feature = "schema")]
 use std::collections::BTreeMap;

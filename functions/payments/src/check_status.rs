@@ -5,8 +5,8 @@ use crate::{DEADLINE, State};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
-use shared::http::wire::{self, CurrencyFormat, Decimal};
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, UserId};
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::visibility::{OrderVisibility, visibility_of};
 use shared::store::limiter::RateLimit;
 use shared::store::orders::{self, StoredOrder};
@@ -196,7 +196,7 @@ fn shown(order: &Order, wire: CurrencyFormat, after_checkout: bool) -> StatusRep
         currency: &order.currency,
         status: order.status,
         gateway: &order.gateway,
-        created_at: wire::date_and_time(order.created_at),
+        created_at: money::date_and_time(order.created_at),
     };
     let message = match order.status {
         OrderStatus::Pending => "The payment is pending.",

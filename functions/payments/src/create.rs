@@ -9,8 +9,8 @@ use shared::endpoint::{
     Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, too_many_attempts,
 };
 use shared::http::body;
-use shared::http::wire::CurrencyFormat;
 use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
+use shared::money::CurrencyFormat;
 use shared::providers::return_url;
 use shared::rules::checkout::CheckoutRefusal;
 use shared::store::keys;
@@ -275,10 +275,7 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
     Error::Refused(match error {
         CreateError::Load(error) => return error,
         CreateError::Store(error) => return error.into(),
-        CreateError::Provider(ProviderError::Unavailable(reason)) => {
-            tracing::error!(reason, "the payment provider is not available");
-            return StoreError::unavailable("payment provider").into();
-        }
+        CreateError::Provider(ProviderError::Unavailable(reason)) => return Error::Provider(reason),
         CreateError::Provider(
             ProviderError::Refused(reason) | ProviderError::NoCheckout(reason) | ProviderError::Key(reason),
         ) => {

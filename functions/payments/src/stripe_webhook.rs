@@ -83,8 +83,7 @@ fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
             return Ok(());
         }
         SettleError::Provider(ProviderError::Unavailable(reason) | ProviderError::Key(reason)) => {
-            tracing::error!(reason, "the payment provider could not be asked");
-            StoreError::unavailable("payment provider").into()
+            Error::Provider(reason)
         }
         SettleError::Conflict => StoreError::unavailable("TransactWriteItems").into(),
     })

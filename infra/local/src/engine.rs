@@ -3,8 +3,8 @@
 use crate::data;
 use crate::error::StartError;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TimeToLiveSpecification,
@@ -58,28 +58,14 @@ impl Engine {
         &self.endpoint
     }
 
-    /// The functions' access to this engine, which accepts any credentials.
+    /// The access to this engine, which accepts any credentials.
     #[must_use]
     pub fn access(&self) -> Access {
         let client = connector::plain_client();
         let timeouts = TimeoutConfig::builder().connect_timeout(CALL).operation_attempt_timeout(CALL).build();
-        Access { timeouts, ..Access::new(REGION, Some(self.endpoint.clone()), Some(credentials()), client) }
+        let credentials = Credentials::new("local", "local", None, None, "local");
+        Access { timeouts, ..Access::new(REGION, Some(self.endpoint.clone()), Some(credentials), client) }
     }
-
-    /// The configuration of a client of this engine, with the timeouts of the SDK.
-    #[must_use]
-    pub fn client_config(&self) -> aws_sdk_dynamodb::config::Builder {
-        aws_sdk_dynamodb::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new(REGION))
-            .endpoint_url(&self.endpoint)
-            .credentials_provider(credentials())
-            .http_client(connector::plain_client())
-    }
-}
-
-fn credentials() -> Credentials {
-    Credentials::new("local", "local", None, None, "local")
 }
 
 async fn sweep(database: Database) {

@@ -70,7 +70,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let store = Store::read(&options.store, now)?;
     let database = open(options, &template).await?;
     let token_keys = token_keys(options)?;
-    let db = Db::direct(database.access.clone(), &database.table);
+    let db = Db::new(database.access.clone(), &database.table);
     fill(options, &template, &store, &database, &db, now).await?;
     let live = store.in_table(&db).await?;
     let published = read_active_version(&db).await.map_err(publish::PublishError::Store)?.unwrap_or_default();

@@ -11,8 +11,8 @@ use crate::files::{
 };
 use crate::provider;
 use serde::Serialize;
-use shared::http::wire;
 use shared::model::{Announcement, CategoryWithItems, Currency, Item, Link, Money, Page, Payments, Rate, Slug};
+use shared::money;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -193,7 +193,7 @@ fn goals(store: &Compiled) -> Vec<GoalFile> {
 }
 
 fn announcement(announcement: &Announcement) -> AnnouncementFile {
-    let time = |at: i64| At::from(wire::iso_8601(at));
+    let time = |at: i64| At::from(money::iso_8601(at));
     let button = announcement.button.as_ref();
     AnnouncementFile {
         id: announcement.id.into(),

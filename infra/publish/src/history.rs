@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put};
 use serde::{Deserialize, Serialize};
-use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::store::transaction::{Sent, Write, send};
 use shared::store::{Db, StoreError, codec, keys};
 
 /// Entries that are kept; one is about 100 bytes.
@@ -98,7 +98,7 @@ impl History {
 pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, StoreError> {
     let begun = History::default().with(version, Step::Forward, since);
     let item = codec::encode_live(&keys::history(), &begun)?;
-    let write = Write::<Unguarded>::put(keys::history(), item).only_if_absent();
+    let write = Write::put(keys::history(), item).only_if_absent();
     Ok(send(db, vec![write]).await? == Sent::Written)
 }
 

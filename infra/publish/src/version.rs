@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use shared::model::{CategoryHead, CategoryPath, CategoryWithItems, PageUrl, StoreConfig, Tree};
 use shared::store::codec::{self, Row};
 use shared::store::keys::{self, Key};
-use shared::store::transaction::{Sent, Unguarded, Write, send_patiently};
+use shared::store::transaction::{Sent, Write, send_patiently};
 use shared::store::{Db, StoreError};
 
 /// Categories that are read at once.
@@ -99,7 +99,7 @@ pub async fn read_version(db: &Db, version: &str) -> Result<Option<VersionRecord
 /// # Errors
 /// If the database does not respond.
 pub async fn set_label(db: &Db, version: &str, label: &str) -> Result<bool, StoreError> {
-    let write = Write::<Unguarded>::update(keys::version(version), "SET #label = :label");
+    let write = Write::update(keys::version(version), "SET #label = :label");
     let write = write.only_if_present().name("#label", "label").text(":label", label);
     Ok(send_patiently(db, vec![write]).await? == Sent::Written)
 }

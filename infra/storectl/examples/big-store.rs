@@ -7,10 +7,11 @@
 
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "it prints what it measured, and fails loudly")]
 
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use clap::Parser;
 use local::engine::{Engine, ensure_table};
 use shared::clock::{Clock, SystemClock};
-use shared::store::Db;
+use shared::store::{Access, Db, connector};
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -95,9 +96,9 @@ fn database(file: &str) -> (Child, String) {
 
 async fn engine(file: &str) {
     let engine = Engine::start(Some(Path::new(file))).await.expect("an engine");
-    let client = aws_sdk_dynamodb::Client::from_conf(engine.client_config().build());
     let definition = storectl::target::definition().expect("the template");
-    ensure_table(&client, &definition.logical_id, &definition).await.expect("a table");
+    let db = Db::new(engine.access(), &definition.logical_id);
+    ensure_table(db.client(), db.table(), &definition).await.expect("a table");
     println!("{}", engine.endpoint());
     std::future::pending::<()>().await;
 }
@@ -121,14 +122,11 @@ async fn seed(store: &str, url: &str) {
     let now = SystemClock.seconds();
     let files = publish::read(Path::new(store)).expect("a sound store");
     let live = publish::live::read_live(Path::new(store), &files, now).expect("sound files");
-    let config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::latest())
-        .region(aws_sdk_dynamodb::config::Region::new("local"))
-        .endpoint_url(url)
-        .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("local", "local", None, None, "local"))
-        .http_client(aws_smithy_http_client::Builder::new().build_http());
+    let credentials = aws_sdk_dynamodb::config::Credentials::new("local", "local", None, None, "local");
+    let mut access = Access::new("local", Some(url.to_owned()), Some(credentials), connector::plain_client());
+    access.timeouts = TimeoutConfig::disabled();
     let table = storectl::target::definition().expect("the template").logical_id;
-    let db = Db::new(aws_sdk_dynamodb::Client::from_conf(config.build()), &table);
+    let db = Db::new(access, &table);
     publish::live::seed(&db, &live).await.expect("it is taken");
     report(begun);
 }

@@ -4,7 +4,8 @@ use crate::connector;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{
-    BehaviorVersion, Builder, Credentials, Region, SharedHttpClient, SharedInterceptor, StalledStreamProtectionConfig,
+    BehaviorVersion, Builder, Credentials, Region, SharedCredentialsProvider, SharedHttpClient, SharedInterceptor,
+    StalledStreamProtectionConfig,
 };
 use aws_smithy_types::retry::RetrySpec;
 use std::time::Duration;
@@ -32,8 +33,8 @@ pub struct Access {
     pub region: Region,
     /// The database's URL.
     pub endpoint: String,
-    /// The credentials; without them, no request leaves the process.
-    pub credentials: Option<Credentials>,
+    /// The source of credentials, asked again when they expire; without it, no request leaves the process.
+    pub credentials: Option<SharedCredentialsProvider>,
     /// The HTTP client.
     pub http_client: SharedHttpClient,
     /// How often a failed attempt is retried.
@@ -63,7 +64,7 @@ impl Access {
         Self {
             region: Region::new(region.to_owned()),
             endpoint: endpoint.unwrap_or_else(|| regional(region)),
-            credentials,
+            credentials: credentials.map(SharedCredentialsProvider::new),
             http_client,
             retries: RetryConfig::standard().with_max_attempts(3).with_retry_spec(backoff),
             timeouts: timeouts.build(),

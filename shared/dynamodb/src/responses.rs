@@ -3,8 +3,6 @@
 use crate::raw_item::{Attribute, RawItem};
 use crate::row::{Item, Row};
 use crate::unreadable::Unreadable;
-use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
-use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -18,14 +16,6 @@ pub(crate) struct Batch {
     pub unprocessed: Vec<Item>,
 }
 
-impl From<BatchGetItemOutput> for Batch {
-    fn from(output: BatchGetItemOutput) -> Self {
-        let rows = output.responses.unwrap_or_default().into_values().flatten().map(Row::from).collect();
-        let unprocessed = output.unprocessed_keys.unwrap_or_default().into_values().flat_map(|rest| rest.keys);
-        Self { rows, unprocessed: unprocessed.collect() }
-    }
-}
-
 /// A page of a query.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -33,13 +23,6 @@ pub(crate) struct Page {
     pub rows: Vec<Row>,
     /// The key after which the next page begins; `None` on the last page.
     pub next: Option<Item>,
-}
-
-impl From<QueryOutput> for Page {
-    fn from(output: QueryOutput) -> Self {
-        let rows = output.items.unwrap_or_default().into_iter().map(Row::from).collect();
-        Self { rows, next: output.last_evaluated_key.filter(|key| !key.is_empty()) }
-    }
 }
 
 /// The body of a response to BatchGetItem.

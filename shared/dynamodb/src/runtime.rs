@@ -1,19 +1,18 @@
 //! What the SDK's orchestrator needs to run an operation, and no more.
 //!
 //! Requests are serialised, signed, retried and read by the SDK's own parts. Its client adds parts that every service
-//! and every operation might need: the rules that an endpoint's name is resolved by, a dozen interceptors that report
-//! the features in use, a cache of credentials. They are left out here.
+//! and every operation might need: the rules that an endpoint's name is resolved by, and a dozen interceptors that report
+//! the features in use. They are left out here.
 
 use crate::access::Access;
+use crate::unreadable::Unreadable;
 use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
 use aws_runtime::service_clock_skew::ServiceClockSkewInterceptor;
 use aws_sdk_dynamodb::config::http::HttpResponse;
-use aws_sdk_dynamodb::config::{ConfigBag, IdentityCache, RuntimeComponents, RuntimeComponentsBuilder};
-use aws_sdk_dynamodb::error::{BuildError, SdkError};
+use aws_sdk_dynamodb::config::{ConfigBag, IdentityCache, RuntimeComponentsBuilder};
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use aws_smithy_async::time::{SharedTimeSource, SystemTimeSource};
 use aws_smithy_runtime::client::http::connection_poisoning::ConnectionPoisoningInterceptor;
-use aws_smithy_runtime::client::orchestrator;
 use aws_smithy_runtime::client::orchestrator::endpoints::StaticUriEndpointResolver;
 use aws_smithy_runtime::client::retries::TokenBucket;
 use aws_smithy_runtime::client::retries::classifiers::HttpStatusCodeClassifier;
@@ -21,9 +20,8 @@ use aws_smithy_runtime::client::retries::strategy::StandardRetryStrategy;
 use aws_smithy_runtime_api::client::auth::SharedAuthScheme;
 use aws_smithy_runtime_api::client::auth::static_resolver::StaticAuthSchemeOptionResolver;
 use aws_smithy_runtime_api::client::endpoint::{EndpointResolverParams, SharedEndpointResolver};
-use aws_smithy_runtime_api::client::identity::{Identity, IdentityCacheLocation, IdentityFuture, ResolveIdentity};
 use aws_smithy_runtime_api::client::interceptors::SharedInterceptor;
-use aws_smithy_runtime_api::client::interceptors::context::{self, Input, Output, OutputOrError};
+use aws_smithy_runtime_api::client::interceptors::context::{self, Output, OutputOrError};
 use aws_smithy_runtime_api::client::orchestrator::OrchestratorError;
 use aws_smithy_runtime_api::client::result::CreateUnhandledError;
 use aws_smithy_runtime_api::client::retries::SharedRetryStrategy;
@@ -37,7 +35,7 @@ use std::error::Error;
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
 
-const SERVICE: &str = "DynamoDB";
+pub(crate) const SERVICE: &str = "DynamoDB";
 
 /// What all operations on a table have in common.
 pub(crate) fn common(access: &Access) -> RuntimePlugins {
@@ -60,68 +58,49 @@ pub(crate) fn for_operation(common: &RuntimePlugins, operation: &impl RuntimePlu
 }
 
 /// The same for an operation whose successful responses are read by `read`.
-pub(crate) fn for_operation_read_by<T, F, E>(
+pub(crate) fn for_operation_read_by<T, E>(
     common: &RuntimePlugins,
     operation: &impl RuntimePlugin,
-    read: fn(&[u8]) -> Result<T, F>,
+    read: fn(&[u8]) -> Result<T, Unreadable>,
 ) -> RuntimePlugins
 where
     T: Debug + Send + Sync + 'static,
-    F: Error + Send + Sync + 'static,
     E: CreateUnhandledError + Error + Send + Sync + 'static,
 {
-    let deserializer = RawDeserializer::<T, F, E> { read, theirs: operation.config(), error: PhantomData };
+    let deserializer = RawDeserializer::<T, E> { read, theirs: operation.config(), error: PhantomData };
     let mut layer = Layer::new(SERVICE);
     layer.store_put(SharedResponseDeserializer::new(deserializer));
     let plugin = StaticRuntimePlugin::new().with_config(layer.freeze());
     for_operation(common, operation).with_operation_plugin(plugin)
 }
 
-/// Runs an operation.
-pub(crate) async fn invoke<I, O, E>(
-    operation: &'static str,
-    plugins: &RuntimePlugins,
-    input: Result<I, BuildError>,
-) -> Result<O, SdkError<E>>
-where
-    I: Debug + Send + Sync + 'static,
-    O: Debug + Send + Sync + 'static,
-    E: CreateUnhandledError + Error + Send + Sync + 'static,
-{
-    let input = Input::erase(input.map_err(SdkError::construction_failure)?);
-    let result = orchestrator::invoke(SERVICE, operation, input, plugins).await;
-    let output = result.map_err(|error| error.map_service_error(typed))?;
-    output.downcast().map_err(|_| SdkError::construction_failure("the response is not this operation's"))
-}
-
 /// An operation's error as its own type, which it always has.
-fn typed<E: CreateUnhandledError + Error + Send + Sync + 'static>(error: context::Error) -> E {
+pub(crate) fn typed<E: CreateUnhandledError + Error + Send + Sync + 'static>(error: context::Error) -> E {
     error.downcast().unwrap_or_else(|other| E::create_unhandled_error(format!("{other:?}").into(), None))
 }
 
 /// Reads a successful response by a function of ours. Any other response is read by the SDK.
-struct RawDeserializer<T, F, E> {
-    read: fn(&[u8]) -> Result<T, F>,
+struct RawDeserializer<T, E> {
+    read: fn(&[u8]) -> Result<T, Unreadable>,
     theirs: Option<FrozenLayer>,
     error: PhantomData<fn() -> E>,
 }
 
-impl<T, F, E> Debug for RawDeserializer<T, F, E> {
+impl<T, E> Debug for RawDeserializer<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawDeserializer").finish_non_exhaustive()
     }
 }
 
-impl<T, F, E> DeserializeResponse for RawDeserializer<T, F, E>
+impl<T, E> DeserializeResponse for RawDeserializer<T, E>
 where
     T: Debug + Send + Sync + 'static,
-    F: Error + Send + Sync + 'static,
     E: CreateUnhandledError + Error + Send + Sync + 'static,
 {
     fn deserialize_nonstreaming_with_config(&self, response: &HttpResponse, config: &ConfigBag) -> OutputOrError {
         if let Some(body) = response.body().bytes().filter(|_| response.status().is_success()) {
             // An error as the SDK's own deserialisers make it.
-            let unhandled = |error: F| E::create_unhandled_error(error.into(), None);
+            let unhandled = |error: Unreadable| E::create_unhandled_error(error.into(), None);
             return (self.read)(body)
                 .map(Output::erase)
                 .map_err(|error| OrchestratorError::operation(context::Error::erase(unhandled(error))));
@@ -155,9 +134,9 @@ fn components(access: &Access) -> RuntimeComponentsBuilder {
     components.set_endpoint_resolver(Some(SharedEndpointResolver::new(endpoint)));
     components.set_auth_scheme_option_resolver(Some(StaticAuthSchemeOptionResolver::new(vec![SCHEME_ID])));
     components.push_auth_scheme(SharedAuthScheme::new(SigV4AuthScheme::new()));
-    components.set_identity_cache(Some(IdentityCache::no_cache()));
+    components.set_identity_cache(Some(IdentityCache::lazy().build()));
     if let Some(credentials) = &access.credentials {
-        components.set_identity_resolver(SCHEME_ID, Fixed(credentials.clone().into()));
+        components.set_identity_resolver(SCHEME_ID, credentials.clone());
     }
     components.set_retry_strategy(Some(SharedRetryStrategy::new(StandardRetryStrategy::new())));
     components.push_retry_classifier(HttpStatusCodeClassifier::default());
@@ -170,18 +149,4 @@ fn components(access: &Access) -> RuntimeComponentsBuilder {
     components.set_sleep_impl(Some(SharedAsyncSleep::new(TokioSleep::new())));
     components.set_time_source(Some(SharedTimeSource::new(SystemTimeSource::new())));
     components
-}
-
-/// Credentials that last as long as the process, as Lambda's do.
-#[derive(Debug)]
-struct Fixed(Identity);
-
-impl ResolveIdentity for Fixed {
-    fn resolve_identity<'a>(&'a self, _: &'a RuntimeComponents, _: &'a ConfigBag) -> IdentityFuture<'a> {
-        IdentityFuture::ready(Ok(self.0.clone()))
-    }
-
-    fn cache_location(&self) -> IdentityCacheLocation {
-        IdentityCacheLocation::IdentityResolver
-    }
 }

@@ -1,28 +1,30 @@
 //! A table and its operations.
-//!
-//! The SDK's futures are large (clippy names them). Each is boxed when it is created, so that the caller's own future
-//! stays small enough to move.
 
 use crate::access::Access;
 use crate::backoff::backoff;
-use crate::direct::Direct;
-use crate::operations::Operations;
 use crate::responses::{Batch, Page};
 use crate::row::{Item, Row};
+use crate::runtime::{SERVICE, common, for_operation, for_operation_read_by, typed};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
-use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
-use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemInput};
-use aws_sdk_dynamodb::operation::get_item::{GetItemError, GetItemInput};
-use aws_sdk_dynamodb::operation::query::QueryError;
+use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItem, BatchGetItemError, BatchGetItemInput};
+use aws_sdk_dynamodb::operation::get_item::{GetItem, GetItemError, GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::operation::query::builders::QueryInputBuilder;
-use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsError, TransactWriteItemsInput};
+use aws_sdk_dynamodb::operation::query::{Query, QueryError};
+use aws_sdk_dynamodb::operation::transact_write_items::{
+    TransactWriteItems, TransactWriteItemsError, TransactWriteItemsInput, TransactWriteItemsOutput,
+};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
-use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
+use aws_sdk_dynamodb::operation::update_item::{UpdateItem, UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{KeysAndAttributes, TransactWriteItem};
-use futures_util::future::try_join_all;
-use std::pin::Pin;
-use std::sync::Arc;
+use aws_smithy_runtime::client::orchestrator;
+use aws_smithy_runtime_api::client::interceptors::context::Input;
+use aws_smithy_runtime_api::client::result::CreateUnhandledError;
+use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugins;
+use futures_util::future::{BoxFuture, try_join_all};
+use std::error::Error;
+use std::fmt::Debug;
+use std::sync::{Arc, OnceLock};
 
 /// The most keys that one BatchGetItem takes.
 const BATCH: usize = 100;
@@ -45,18 +47,23 @@ impl Middleware for () {
 /// A table. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Table<M = ()> {
-    backend: Backend,
     name: Arc<str>,
+    access: Arc<Access>,
+    operations: Arc<Operations>,
     middleware: M,
 }
 
-#[derive(Debug, Clone)]
-enum Backend {
-    /// For functions.
-    Direct(Arc<Direct>),
-    /// For tools, which need the other operations, and credentials from more places than the environment. A trait
-    /// object, so that a program that never makes one does not contain the client's code.
-    Client(Arc<dyn Operations>),
+/// The plugins of each operation, made when it is first called.
+#[derive(Debug)]
+struct Operations {
+    common: RuntimePlugins,
+    get_item: OnceLock<RuntimePlugins>,
+    batch_get_item: OnceLock<RuntimePlugins>,
+    query: OnceLock<RuntimePlugins>,
+    update_item: OnceLock<RuntimePlugins>,
+    transact_write_items: OnceLock<RuntimePlugins>,
+    /// For all other operations.
+    client: OnceLock<Client>,
 }
 
 /// Why a batch of reads failed.
@@ -76,29 +83,26 @@ impl From<SdkError<BatchGetItemError>> for BatchGetError {
     }
 }
 
-/// A call that was not sent yet.
-pub(crate) type Call<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, SdkError<E>>> + Send + 'a>>;
-
 impl<M: Middleware> Table<M> {
-    /// A table that is reached without the SDK's client. Opens no connection.
+    /// The table named `name`. Opens no connection.
     #[must_use]
-    pub fn direct(access: Access, name: &str, middleware: M) -> Self {
-        Self { backend: Backend::Direct(Arc::new(Direct::new(access))), name: Arc::from(name), middleware }
+    pub fn new(access: Access, name: &str, middleware: M) -> Self {
+        let operations = Operations {
+            common: common(&access),
+            get_item: OnceLock::new(),
+            batch_get_item: OnceLock::new(),
+            query: OnceLock::new(),
+            update_item: OnceLock::new(),
+            transact_write_items: OnceLock::new(),
+            client: OnceLock::new(),
+        };
+        Self { name: Arc::from(name), access: Arc::new(access), operations: Arc::new(operations), middleware }
     }
 
-    /// A table that is reached through the SDK's client.
-    #[must_use]
-    pub fn with_client(client: Client, name: &str, middleware: M) -> Self {
-        Self { backend: Backend::Client(Arc::new(client)), name: Arc::from(name), middleware }
-    }
-
-    /// The SDK's client, for operations that this crate does not have.
+    /// The SDK's client by the same access, for operations that this crate does not have.
     #[must_use]
     pub fn client(&self) -> &Client {
-        match &self.backend {
-            Backend::Direct(direct) => direct.client(),
-            Backend::Client(client) => client.client(),
-        }
+        self.operations.client.get_or_init(|| Client::from_conf(self.access.sdk_config().build()))
     }
 
     /// The table's name.
@@ -112,12 +116,11 @@ impl<M: Middleware> Table<M> {
     /// # Errors
     /// As the SDK's client returns them.
     pub async fn get(&self, key: Item, consistent: bool) -> Result<Option<Item>, SdkError<GetItemError>> {
-        let request = GetItemInput::builder().table_name(self.name()).consistent_read(consistent).set_key(Some(key));
-        let call = match &self.backend {
-            Backend::Direct(direct) => direct.get_item(request),
-            Backend::Client(client) => client.get_item(request),
-        };
-        Ok(self.run(call).await?.item)
+        let Operations { common, get_item, .. } = &*self.operations;
+        let plugins = get_item.get_or_init(|| for_operation(common, &GetItem::new()));
+        let input = GetItemInput::builder().table_name(self.name()).consistent_read(consistent).set_key(Some(key));
+        let output: GetItemOutput = self.call("GetItem", plugins, input.build()).await?;
+        Ok(output.item)
     }
 
     /// Reads items by key, strongly consistent, in no order. A batch has at most 100 keys; several batches are
@@ -133,17 +136,17 @@ impl<M: Middleware> Table<M> {
     }
 
     async fn batch_get_chunk(&self, mut wanted: Vec<Item>) -> Result<Vec<Row>, BatchGetError> {
+        let Operations { common, batch_get_item, .. } = &*self.operations;
+        let plugins = batch_get_item
+            .get_or_init(|| for_operation_read_by::<_, BatchGetItemError>(common, &BatchGetItem::new(), Batch::read));
         let mut found = Vec::with_capacity(wanted.len());
         for round in 0..ROUNDS {
             if let Some(earlier) = round.checked_sub(1) {
                 tokio::time::sleep(backoff(earlier)).await;
             }
-            let request = self.batch_request(wanted).map_err(SdkError::construction_failure)?;
-            let call = match &self.backend {
-                Backend::Direct(direct) => direct.batch_get_item(request),
-                Backend::Client(client) => client.batch_get_item(request),
-            };
-            let Batch { rows, unprocessed } = self.run(call).await?;
+            let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
+            let input = keys.and_then(|keys| BatchGetItemInput::builder().request_items(self.name(), keys).build());
+            let Batch { rows, unprocessed } = self.call("BatchGetItem", plugins, input).await?;
             found.extend(rows);
             if unprocessed.is_empty() {
                 return Ok(found);
@@ -178,12 +181,9 @@ impl<M: Middleware> Table<M> {
         &self,
         request: QueryInputBuilder,
     ) -> Result<(Vec<Row>, Option<Item>), SdkError<QueryError>> {
-        let request = request.table_name(self.name());
-        let call = match &self.backend {
-            Backend::Direct(direct) => direct.query(request),
-            Backend::Client(client) => client.query(request),
-        };
-        let Page { rows, next } = self.run(call).await?;
+        let Operations { common, query, .. } = &*self.operations;
+        let plugins = query.get_or_init(|| for_operation_read_by::<_, QueryError>(common, &Query::new(), Page::read));
+        let Page { rows, next } = self.call("Query", plugins, request.table_name(self.name()).build()).await?;
         Ok((rows, next))
     }
 
@@ -192,12 +192,9 @@ impl<M: Middleware> Table<M> {
     /// # Errors
     /// As the SDK's client returns them.
     pub async fn update(&self, request: UpdateItemInputBuilder) -> Result<UpdateItemOutput, SdkError<UpdateItemError>> {
-        let request = request.table_name(self.name());
-        let call = match &self.backend {
-            Backend::Direct(direct) => direct.update_item(request),
-            Backend::Client(client) => client.update_item(request),
-        };
-        self.run(call).await
+        let Operations { common, update_item, .. } = &*self.operations;
+        let plugins = update_item.get_or_init(|| for_operation(common, &UpdateItem::new()));
+        self.call("UpdateItem", plugins, request.table_name(self.name()).build()).await
     }
 
     /// Writes all items or none. A call has an idempotency token, which its retries repeat: `token`, or a random one.
@@ -209,24 +206,44 @@ impl<M: Middleware> Table<M> {
         items: Vec<TransactWriteItem>,
         token: Option<&str>,
     ) -> Result<(), SdkError<TransactWriteItemsError>> {
-        let request = TransactWriteItemsInput::builder().set_transact_items(Some(items));
-        let request = request.set_client_request_token(token.map(str::to_owned));
-        let call = match &self.backend {
-            Backend::Direct(direct) => direct.transact_write_items(request),
-            Backend::Client(client) => client.transact_write_items(request),
-        };
-        self.run(call).await.map(drop)
+        let Operations { common, transact_write_items, .. } = &*self.operations;
+        let plugins = transact_write_items.get_or_init(|| for_operation(common, &TransactWriteItems::new()));
+        // One for all attempts of this call, as the SDK's client sets it: a retry whose first attempt was carried out
+        // changes nothing.
+        let token = token.map_or_else(random_token, |token| Ok(token.to_owned()));
+        let token = token.map_err(SdkError::construction_failure)?;
+        let input = TransactWriteItemsInput::builder().set_transact_items(Some(items)).client_request_token(token);
+        let _: TransactWriteItemsOutput = self.call("TransactWriteItems", plugins, input.build()).await?;
+        Ok(())
     }
 
-    fn batch_request(&self, keys: Vec<Item>) -> Result<BatchGetItemInputBuilder, BuildError> {
-        let request = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
-        Ok(BatchGetItemInput::builder().request_items(self.name(), request))
+    /// Runs an operation. The SDK's future is large, and so is what comes of it: both are boxed here, so that those that wait
+    /// stay small.
+    fn call<'a, I, O, E>(
+        &'a self,
+        operation: &'static str,
+        plugins: &'a RuntimePlugins,
+        input: Result<I, BuildError>,
+    ) -> BoxFuture<'a, Result<O, SdkError<E>>>
+    where
+        I: Debug + Send + Sync + 'static,
+        O: Debug + Send + Sync + 'static,
+        E: CreateUnhandledError + Error + Send + Sync + 'static,
+    {
+        let call = input.map(|input| Box::pin(orchestrator::invoke(SERVICE, operation, Input::erase(input), plugins)));
+        Box::pin(async {
+            let Some(result) = self.middleware.run(call.map_err(SdkError::construction_failure)?).await else {
+                return Err(SdkError::timeout_error("the deadline has passed"));
+            };
+            let output = result.map_err(|error| error.map_service_error(typed))?;
+            output.downcast().map_err(|_| SdkError::construction_failure("the response is not this operation's"))
+        })
     }
+}
 
-    async fn run<T: Send, E: Send>(&self, call: Call<'_, T, E>) -> Result<T, SdkError<E>> {
-        match self.middleware.run(call).await {
-            Some(result) => result,
-            None => Err(SdkError::timeout_error("the deadline has passed")),
-        }
-    }
+/// A random idempotency token. DynamoDB takes 1 to 36 characters.
+fn random_token() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }

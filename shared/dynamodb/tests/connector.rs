@@ -144,7 +144,7 @@ fn table(url: &str, roots: RootCertStore, attempts: u32) -> Table {
         .connect_timeout(Duration::from_millis(300))
         .read_timeout(Duration::from_millis(600))
         .build();
-    Table::direct(access, "t", ())
+    Table::new(access, "t", ())
 }
 
 async fn get(table: &Table) -> Outcome {

@@ -71,6 +71,8 @@ pub enum Error<R = Infallible> {
     Body(BodyFault),
     /// The database failed.
     Store(StoreError),
+    /// The payment provider failed, for this reason. The same request may succeed later.
+    Provider(String),
     /// The endpoint's own refusal.
     Refused(R),
 }
@@ -144,6 +146,7 @@ impl<R: Refusal> Error<R> {
             Self::TooManyAttempts { retry_seconds } => Error::TooManyAttempts { retry_seconds },
             Self::Body(fault) => Error::Body(fault),
             Self::Store(error) => Error::Store(error),
+            Self::Provider(reason) => Error::Provider(reason),
         })
     }
 
@@ -155,12 +158,13 @@ impl<R: Refusal> Error<R> {
             Self::TooManyAttempts { retry_seconds } => Error::TooManyAttempts { retry_seconds },
             Self::Body(fault) => Error::Body(fault),
             Self::Store(error) => Error::Store(error),
+            Self::Provider(reason) => Error::Provider(reason),
         }
     }
 }
 
 impl Error {
-    /// The response. A failure of the database is logged.
+    /// The response. A failure of the database or of the payment provider is logged.
     pub(super) fn into_response(self, shape: ErrorBody, request_id: &str) -> Response<Body> {
         match self {
             Self::Unauthorized if shape == ErrorBody::Status => {
@@ -177,6 +181,10 @@ impl Error {
             }
             Self::Body(fault) => shape.response(StatusCode::BAD_REQUEST, &fault.to_string()),
             Self::Store(error) => failed(request_id, &error),
+            Self::Provider(reason) => {
+                tracing::error!(request_id, reason, "the payment provider is not available");
+                reply::unavailable()
+            }
             Self::Refused(refusal) => match refusal {},
         }
     }

@@ -1,5 +1,5 @@
-//! HTTP for every endpoint: routes, tokens, bodies and client addresses of requests; status, headers, entity tags and
-//! numbers of responses. Does not depend on the table or on any endpoint.
+//! HTTP for every endpoint: routes, tokens, bodies and client addresses of requests; status, headers and entity
+//! tags of responses. Does not depend on the table or on any endpoint.
 
 pub mod address;
 pub mod bearer;
@@ -9,6 +9,5 @@ pub mod entity_tag;
 pub mod lambda;
 pub mod reply;
 pub mod route;
-pub mod wire;
 
 pub use lambda_http::{Body, Request, Response};

@@ -1,5 +1,5 @@
 //! Money, percentages and exchange rates as integers (rules.md, "Money and rounding"). They are converted
-//! to JSON numbers in [`crate::http::wire`] only.
+//! to JSON numbers in [`crate::money`] only.
 
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;

@@ -77,7 +77,7 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] if it cannot be encoded.
-pub fn write<G>(cart: &Cart) -> Result<Write<G>, StoreError> {
+pub fn write(cart: &Cart) -> Result<Write, StoreError> {
     let key = keys::cart(cart.user);
     let update = Update::of(cart, None, &key)?;
     let write = Write::update(key, update.expression);
@@ -92,7 +92,7 @@ pub fn write<G>(cart: &Cart) -> Result<Write<G>, StoreError> {
 
 /// The write that forgets a cart's open checkout, on the condition that it is this order's.
 #[must_use]
-pub fn forget_checkout<G>(user: UserId, order: &InternalId) -> Write<G> {
+pub fn forget_checkout(user: UserId, order: &InternalId) -> Write {
     Write::update(keys::cart(user), "SET #version = #version + :one REMOVE checkout")
         .only_if("checkout.#order = :order")
         .name("#version", "version")

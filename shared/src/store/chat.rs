@@ -2,7 +2,7 @@
 
 use super::client::Db;
 use super::codec::encode_live;
-use super::transaction::{Sent, Unguarded, Write, send};
+use super::transaction::{Sent, Write, send};
 use super::{RETRIES, StoreError, backoff, keys};
 use crate::model::{ChatAccount, ChatId, ChatName, UserId};
 
@@ -17,7 +17,7 @@ pub const KEPT_SECONDS: i64 = 6 * 3_600;
 pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result<(), StoreError> {
     let account = ChatAccount { name, logged_in_at: now, expires_at: now.saturating_add(KEPT_SECONDS), user: None };
     let key = keys::chat(id);
-    let write = Write::<Unguarded>::put(key.clone(), encode_live(&key, &account)?);
+    let write = Write::put(key.clone(), encode_live(&key, &account)?);
     for round in 0..=RETRIES {
         match send(db, vec![write.clone()]).await? {
             Sent::Written => return Ok(()),
@@ -31,7 +31,7 @@ pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result
 /// The write that makes a login the user's, on the condition that at `now` (seconds since 1970 UTC) it has not ended and no
 /// other user has it.
 #[must_use]
-pub fn claim<G>(id: &ChatId, user: UserId, now: i64) -> Write<G> {
+pub fn claim(id: &ChatId, user: UserId, now: i64) -> Write {
     Write::update(keys::chat(id), "SET #user = :user")
         .only_if("expires_at > :now AND (attribute_not_exists(#user) OR #user = :user)")
         .name("#user", "user")

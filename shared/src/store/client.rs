@@ -13,29 +13,17 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use dynamodb::{Access, BatchGetError, Middleware, Table};
-use futures_util::TryFutureExt as _;
-use futures_util::future::BoxFuture;
 use std::collections::HashMap;
-
-/// A call that was not sent yet. It is boxed here, so that its code is compiled once and not in everything that waits for
-/// it.
-pub type Call<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// The table. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Db(Table<RequestLimits>);
 
 impl Db {
-    /// The table named `table`, as functions reach it.
+    /// The table named `table`. Opens no connection.
     #[must_use]
-    pub fn direct(access: Access, table: &str) -> Self {
-        Self(Table::direct(access, table, RequestLimits))
-    }
-
-    /// The table named `table`, reached through the SDK's client.
-    #[must_use]
-    pub fn new(client: Client, table: &str) -> Self {
-        Self(Table::with_client(client, table, RequestLimits))
+    pub fn new(access: Access, table: &str) -> Self {
+        Self(Table::new(access, table, RequestLimits))
     }
 
     /// The SDK's client, for the operations that no function needs.
@@ -54,10 +42,9 @@ impl Db {
     ///
     /// # Errors
     /// [`StoreError`] if the database returns neither the item nor its absence.
-    #[must_use]
-    pub fn get(&self, key: &Key, consistent: bool) -> Call<'_, Option<Item>> {
-        let item = self.0.get(key_attributes(key), consistent);
-        Box::pin(item.map_err(|error| StoreError::from_sdk("GetItem", error)))
+    pub async fn get(&self, key: &Key, consistent: bool) -> Result<Option<Item>, StoreError> {
+        let item = self.0.get(key_attributes(key), consistent).await;
+        item.map_err(|error| StoreError::from_sdk("GetItem", error))
     }
 
     /// Reads items by key, strongly consistent, in as many concurrent batches as they need. [`Rows`] leaves out what the
@@ -65,50 +52,39 @@ impl Db {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if keys stay unprocessed after some rounds.
-    #[must_use]
-    pub fn batch_get(&self, keys: Vec<Key>) -> Call<'_, Rows> {
+    pub async fn batch_get(&self, keys: Vec<Key>) -> Result<Rows, StoreError> {
         const OPERATION: &str = "BatchGetItem";
-        Box::pin(async move {
-            let rows = self.0.batch_get(keys.iter().map(key_attributes).collect()).await;
-            let rows = rows.map_err(|error| match error {
-                BatchGetError::Call(error) => StoreError::from_sdk(OPERATION, *error),
-                BatchGetError::Unprocessed => {
-                    StoreError::Unavailable { operation: OPERATION, source: Some(error.into()) }
-                }
-            })?;
-            let mut by_key = HashMap::with_capacity(rows.len());
-            for row in rows {
-                let row = Row::from(row);
-                by_key.insert(row.key()?, row);
-            }
-            Ok(Rows(by_key))
-        })
+        let rows = self.0.batch_get(keys.iter().map(key_attributes).collect()).await;
+        let rows = rows.map_err(|error| match error {
+            BatchGetError::Call(error) => StoreError::from_sdk(OPERATION, *error),
+            BatchGetError::Unprocessed => StoreError::Unavailable { operation: OPERATION, source: Some(error.into()) },
+        })?;
+        let rows = rows.into_iter().map(Row::from).map(|row| Ok((row.key()?, row)));
+        rows.collect::<Result<_, _>>().map(Rows)
     }
 
     /// Reads a whole partition in the order of its sort keys, strongly consistent.
     ///
     /// # Errors
     /// [`StoreError`] if the database does not return every page.
-    #[must_use]
-    pub fn query(&self, partition: &str) -> Call<'_, Vec<Row>> {
-        self.query_all(partition_request(partition))
+    pub async fn query(&self, partition: &str) -> Result<Vec<Row>, StoreError> {
+        self.query_all(partition_request(partition)).await
     }
 
     /// Reads the items of a partition whose sort key is not above `last`, strongly consistent and in order.
     ///
     /// # Errors
     /// [`StoreError`] if the database does not return every page.
-    #[must_use]
-    pub fn query_until(&self, partition: &str, last: &str) -> Call<'_, Vec<Row>> {
+    pub async fn query_until(&self, partition: &str, last: &str) -> Result<Vec<Row>, StoreError> {
         let request = partition_request(partition).key_condition_expression("#pk = :pk AND #sk <= :last");
         let request = request.expression_attribute_names("#sk", SK);
         let request = request.expression_attribute_values(":last", AttributeValue::S(last.to_owned()));
-        self.query_all(request)
+        self.query_all(request).await
     }
 
-    fn query_all(&self, request: QueryInputBuilder) -> Call<'_, Vec<Row>> {
-        let rows = self.0.query(request).map_ok(|rows| rows.into_iter().map(Row::from).collect());
-        Box::pin(rows.map_err(|error| StoreError::from_sdk("Query", error)))
+    async fn query_all(&self, request: QueryInputBuilder) -> Result<Vec<Row>, StoreError> {
+        let rows = self.0.query(request).await.map_err(|error| StoreError::from_sdk("Query", error))?;
+        Ok(rows.into_iter().map(Row::from).collect())
     }
 
     /// Reads one page of a partition in descending order of its sort keys, strongly consistent. `start` is the key after
@@ -116,29 +92,27 @@ impl Db {
     ///
     /// # Errors
     /// [`StoreError`] if the database does not return the page.
-    #[must_use]
-    pub fn query_descending(
+    pub async fn query_descending(
         &self,
         partition: &str,
         most: i32,
         start: Option<Item>,
-    ) -> Call<'_, (Vec<Row>, Option<Item>)> {
+    ) -> Result<(Vec<Row>, Option<Item>), StoreError> {
         let request = partition_request(partition).scan_index_forward(false).limit(most).set_exclusive_start_key(start);
-        let page = self.0.query_page(request);
-        let page = page.map_ok(|(rows, next)| (rows.into_iter().map(Row::from).collect(), next));
-        Box::pin(page.map_err(|error| StoreError::from_sdk("Query", error)))
+        let page = self.0.query_page(request).await;
+        let (rows, next) = page.map_err(|error| StoreError::from_sdk("Query", error))?;
+        Ok((rows.into_iter().map(Row::from).collect(), next))
     }
 
     /// Writes to an item. What a failed condition means is for the caller to decide.
     ///
     /// # Errors
     /// As the SDK's client returns them.
-    #[must_use]
-    pub fn update_item(
+    pub async fn update_item(
         &self,
         request: UpdateItemInputBuilder,
-    ) -> BoxFuture<'_, Result<UpdateItemOutput, SdkError<UpdateItemError>>> {
-        Box::pin(self.0.update(request))
+    ) -> Result<UpdateItemOutput, SdkError<UpdateItemError>> {
+        self.0.update(request).await
     }
 
     /// Writes all items or none. What a cancelled transaction means is for the caller to decide. Without a token it has a
@@ -146,13 +120,12 @@ impl Db {
     ///
     /// # Errors
     /// As the SDK's client returns them.
-    #[must_use]
-    pub fn transact_write<'a>(
-        &'a self,
+    pub async fn transact_write(
+        &self,
         items: Vec<TransactWriteItem>,
-        token: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<(), SdkError<TransactWriteItemsError>>> {
-        Box::pin(self.0.transact_write(items, token))
+        token: Option<&str>,
+    ) -> Result<(), SdkError<TransactWriteItemsError>> {
+        self.0.transact_write(items, token).await
     }
 }
 

@@ -87,7 +87,7 @@ impl Counters {
 
 /// The write that adds to the units sold of an item.
 #[must_use]
-pub fn add_sold<G>(item: ItemId, units: u64) -> Write<G> {
+pub fn add_sold(item: ItemId, units: u64) -> Write {
     Write::update(keys::count(item), "ADD #added :added, #version :one")
         .name("#added", SOLD)
         .number(":added", units)
@@ -97,14 +97,14 @@ pub fn add_sold<G>(item: ItemId, units: u64) -> Write<G> {
 
 /// The write that adds to the units sold of an item, on the condition that at most `before` are sold so far.
 #[must_use]
-pub fn add_sold_if_at_most<G>(item: ItemId, units: u64, before: u64) -> Write<G> {
+pub fn add_sold_if_at_most(item: ItemId, units: u64, before: u64) -> Write {
     add_sold(item, units).only_if("attribute_not_exists(#added) OR #added <= :before").number(":before", before)
 }
 
 /// The write that subtracts from the units sold of an item, never below zero. `sold` is what was read: the condition is
 /// that there are still enough, or still not.
 #[must_use]
-pub fn subtract_sold<G>(item: ItemId, units: u64, sold: i64) -> Write<G> {
+pub fn subtract_sold(item: ItemId, units: u64, sold: i64) -> Write {
     let (expression, condition) = if i128::from(sold) < i128::from(units) {
         ("SET #sold = :zero ADD #version :one", "attribute_exists(#pk) AND NOT #sold >= :units")
     } else {

@@ -18,7 +18,7 @@ impl StoredOrder {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if the lines cannot be encoded.
-    pub fn erase_player<G>(&self, lines: &[OrderLine], is_own: bool) -> Result<Write<G>, StoreError> {
+    pub fn erase_player(&self, lines: &[OrderLine], is_own: bool) -> Result<Write, StoreError> {
         let lines = encode_live(&self.key(), &Lines { lines })?.remove("lines");
         let write = Write::update(
             self.key(),

@@ -35,7 +35,7 @@ pub struct LedgerChange {
 
 /// The write that adds to a user's ledger. Placeholders are short: fifty lines fit into the 4 KB of an expression.
 #[must_use]
-pub fn add<G>(user: UserId, changes: &[LedgerChange]) -> Write<G> {
+pub fn add(user: UserId, changes: &[LedgerChange]) -> Write {
     let terms = (0..changes.len()).map(|place| format!("#u{place} :u{place}, #p{place} :p{place}"));
     let limited = changes.iter().enumerate().filter(|(_, change)| change.at_most.is_some());
     let conditions = limited.map(|(place, _)| format!("(attribute_not_exists(#u{place}) OR #u{place} <= :r{place})"));
@@ -67,7 +67,7 @@ pub const AT_ONCE: usize = 100;
 /// been read then. The items are compared although the version is too, because functions of a version from before it was
 /// stored write ledgers without counting it.
 #[must_use]
-pub fn check<G>(user: UserId, most: &[AtMost], read: Option<u64>) -> Write<G> {
+pub fn check(user: UserId, most: &[AtMost], read: Option<u64>) -> Write {
     let most = most.get(..AT_ONCE).unwrap_or(most);
     // An attribute that is missing is not larger.
     let terms: Vec<String> = (0..most.len()).map(|place| format!("#u{place} > :r{place}")).collect();

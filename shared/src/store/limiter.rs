@@ -84,7 +84,7 @@ pub async fn hit_after(
 /// The write of a transaction that counts a request of an address together with what it begins. `read` is the address's window
 /// as it was read: the condition also fails if another request has opened one since, or if it has ended.
 #[must_use]
-pub fn count_in<G>(limit: RateLimit, address: &str, now: u64, read: Option<Window>) -> Write<G> {
+pub fn count_in(limit: RateLimit, address: &str, now: u64, read: Option<Window>) -> Write {
     let key = keys::rate(limit.kind, address);
     if read.is_some_and(|window| window.end > now) {
         let write = Write::update(key, "ADD hits :one").only_if("window_end > :now AND hits < :max");

@@ -4,7 +4,7 @@
 use super::client::Db;
 use super::codec::{Item, encode_live};
 use super::keys::{self, TTL};
-use super::transaction::{Guard, Sent, Unguarded, Write, send};
+use super::transaction::{Guard, Guarded, Sent, Write, send};
 use super::{RETRIES, StoreError, backoff, read_live};
 use crate::model::{User, UserId, UserName, next_issue};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -84,7 +84,7 @@ pub async fn login(db: &Db, name: &UserName) -> Result<Login, StoreError> {
 /// [`StoreError`] if the database does not respond.
 pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId>) -> Result<bool, StoreError> {
     let key = keys::name(name);
-    let write = Write::<Unguarded>::put(key.clone(), encode_live(&key, row)?);
+    let write = Write::put(key.clone(), encode_live(&key, row)?);
     let write = match found {
         None => write.only_if_absent(),
         Some(other) => write.only_if_equal(USER, other),
@@ -116,7 +116,7 @@ pub fn row(name: &UserName, user: UserId, valid_after: Option<i64>) -> Result<It
 
 /// The write that fails if an account has the name. A name that is only held for an account passes.
 #[must_use]
-pub fn must_be_unowned<G>(name: &UserName) -> Write<G> {
+pub fn must_be_unowned(name: &UserName) -> Write {
     let write = Write::check(keys::name(name)).name("#pk", keys::PK);
     write.only_if("attribute_not_exists(#pk) OR attribute_exists(held_until)")
 }
@@ -196,7 +196,7 @@ pub enum Renamed {
 /// [`StoreError`] if the database does not respond; the account may then have been renamed or not.
 pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Result<Renamed, StoreError> {
     let (id, now) = (after.id, after.updated_at);
-    let mut writes = vec![rename_account(before, after)];
+    let mut writes: Vec<Guarded<Taken>> = vec![rename_account(before, after).into()];
     let former = UserName::parse(&before.username).ok();
     if former.as_ref() != Some(name) {
         let own = format!("{FREE} OR #user = :user");
@@ -207,7 +207,7 @@ pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Re
         if let Some(former) = former
             && owner(db, &former).await? == Some(id)
         {
-            writes.push(hold(&former, after)?);
+            writes.push(hold(&former, after)?.into());
         }
     }
     Ok(match send(db, writes).await? {
@@ -219,7 +219,7 @@ pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Re
 }
 
 /// The write that holds a former name of an account.
-fn hold(name: &UserName, user: &User) -> Result<Write<Taken>, StoreError> {
+fn hold(name: &UserName, user: &User) -> Result<Write, StoreError> {
     let (key, until) = (keys::name(name), user.updated_at.saturating_add(HELD_SECONDS));
     let held = NameRow { user: user.id, valid_after: user.tokens_valid_after, held_until: Some(until) };
     let mut item = encode_live(&key, &held)?;
@@ -228,7 +228,7 @@ fn hold(name: &UserName, user: &User) -> Result<Write<Taken>, StoreError> {
 }
 
 /// The write of the account's name, on the condition that what the index rows repeat of it is as it was read.
-fn rename_account(before: &User, after: &User) -> Write<Taken> {
+fn rename_account(before: &User, after: &User) -> Write {
     let is_as_read = match before.tokens_valid_after {
         Some(_) => "tokens_valid_after = :after",
         None => "attribute_not_exists(tokens_valid_after)",
@@ -244,7 +244,7 @@ fn rename_account(before: &User, after: &User) -> Write<Taken> {
 
 /// The write that frees a former name of a user, whose account is erased.
 #[must_use]
-pub fn release<G>(name: keys::Key, user: UserId) -> Write<G> {
+pub fn release(name: keys::Key, user: UserId) -> Write {
     Write::delete(name).only_if_equal(USER, user)
 }
 

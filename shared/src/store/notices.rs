@@ -67,7 +67,7 @@ impl Notices {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn put<G>(&mut self) -> Result<Write<G>, StoreError> {
+    pub fn put(&mut self) -> Result<Write, StoreError> {
         const VERSION: &str = "version";
         let (key, read) = (keys::notices(), self.version);
         self.version += 1;

@@ -71,7 +71,7 @@ impl StoredOrder {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn put_new<G>(&self) -> Result<Write<G>, StoreError> {
+    pub fn put_new(&self) -> Result<Write, StoreError> {
         Ok(Write::put(self.key(), self.encode()?).only_if_absent())
     }
 
@@ -80,7 +80,7 @@ impl StoredOrder {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if the lines cannot be encoded.
-    pub fn change<G>(&self, change: &StatusChange<'_>) -> Result<Write<G>, StoreError> {
+    pub fn change(&self, change: &StatusChange<'_>) -> Result<Write, StoreError> {
         let mut set = vec!["#status = :to", "counted = if_not_exists(counted, :counted)"];
         let mut removed = vec!["held"];
         let (yes, no) = (AttributeValue::Bool(true), AttributeValue::Bool(false));
@@ -157,7 +157,7 @@ impl StoredOrder {
 
     /// The write that stores the provider's checkout, on the condition that the order waits for it.
     #[must_use]
-    pub fn set_session<G>(&self, session: &str, url: &str) -> Write<G> {
+    pub fn set_session(&self, session: &str, url: &str) -> Write {
         Write::update(self.key(), "SET provider.#session = :session, provider.#url = :url")
             .only_if("attribute_exists(provider) AND attribute_not_exists(provider.#session) AND #status = :pending")
             .name("#session", "session")
@@ -171,7 +171,7 @@ impl StoredOrder {
     /// The write that notes when the provider is asked, unless it was asked since `before`; seconds since
     /// 1970 UTC.
     #[must_use]
-    pub fn set_asked<G>(&self, now: i64, before: i64) -> Write<G> {
+    pub fn set_asked(&self, now: i64, before: i64) -> Write {
         Write::update(self.key(), "SET provider.asked_at = :now")
             .only_if(
                 "attribute_exists(provider) AND (attribute_not_exists(provider.asked_at) OR provider.asked_at <= :before)",
@@ -182,13 +182,13 @@ impl StoredOrder {
 
     /// The write that notes the state of a dispute.
     #[must_use]
-    pub fn set_dispute<G>(&self, state: &str) -> Write<G> {
+    pub fn set_dispute(&self, state: &str) -> Write {
         Write::update(self.key(), "SET dispute = :state").only_if_present().text(":state", state)
     }
 
     /// The write that marks the bought lines as removed from the cart.
     #[must_use]
-    pub fn set_cart_cleared<G>(&self) -> Write<G> {
+    pub fn set_cart_cleared(&self) -> Write {
         Write::update(self.key(), "SET cart_cleared = :yes")
             .only_if("cart_cleared = :no")
             .value(":yes", AttributeValue::Bool(true))
@@ -199,7 +199,7 @@ impl StoredOrder {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if the row cannot be encoded.
-    pub fn postpone<G>(&self, due: i64) -> Result<Vec<Write<G>>, StoreError> {
+    pub fn postpone(&self, due: i64) -> Result<Vec<Write>, StoreError> {
         let Some((before, row)) = self.effects.due.zip(self.unfinished()).filter(|(before, _)| *before != due) else {
             return Ok(Vec::new());
         };
@@ -211,7 +211,7 @@ impl StoredOrder {
     /// The writes that finish the order, on the condition that status and refunds are as they were read: nothing looks at it
     /// again.
     #[must_use]
-    pub fn finish<G>(&self) -> Vec<Write<G>> {
+    pub fn finish(&self) -> Vec<Write> {
         let Some((due, row)) = self.effects.due.zip(self.unfinished()) else { return Vec::new() };
         let own = self.update_as_read("REMOVE due", "due = :due").number(":due", due);
         vec![own, Write::delete(row)]
@@ -220,7 +220,7 @@ impl StoredOrder {
     /// The writes that mark the order, less what is refunded of it, as counted for these goals, on the condition that
     /// status, refunds and mark are as they were read. They finish the order if nothing else is left to do about it.
     #[must_use]
-    pub fn mark_counted<G>(&self, goals: Vec<String>) -> Vec<Write<G>> {
+    pub fn mark_counted(&self, goals: Vec<String>) -> Vec<Write> {
         let goals = goals.into_iter().map(AttributeValue::S).collect();
         let write = self
             .mark("SET counted = :now, counted_refunded = :refunded, #goals = :goals", &[], false)
@@ -233,14 +233,14 @@ impl StoredOrder {
 
     /// The writes that mark what is refunded of the order as taken off, as [`StoredOrder::mark_counted`] does.
     #[must_use]
-    pub fn mark_refunded<G>(&self) -> Vec<Write<G>> {
+    pub fn mark_refunded(&self) -> Vec<Write> {
         let write = self.mark("SET counted_refunded = :refunded", &[], true);
         self.with_row(write.number(":refunded", self.effects.refunded.minor()))
     }
 
     /// The writes that mark the order as no longer counted, as [`StoredOrder::mark_counted`] does.
     #[must_use]
-    pub fn mark_not_counted<G>(&self) -> Vec<Write<G>> {
+    pub fn mark_not_counted(&self) -> Vec<Write> {
         let write = self.mark("SET counted = :now", &["counted_refunded", "#goals"], true);
         self.with_row(write.name("#goals", "goals").value(":now", AttributeValue::Bool(false)))
     }
@@ -250,12 +250,12 @@ impl StoredOrder {
         self.effects.due.zip(self.unfinished()).filter(|_| self.effects.cart_cleared != Some(false))
     }
 
-    fn with_row<G>(&self, mark: Write<G>) -> Vec<Write<G>> {
+    fn with_row(&self, mark: Write) -> Vec<Write> {
         let row = self.done_by_mark().map(|(_, row)| Write::delete(row));
         [mark].into_iter().chain(row).collect()
     }
 
-    fn mark<G>(&self, set: &str, removed: &[&str], counted: bool) -> Write<G> {
+    fn mark(&self, set: &str, removed: &[&str], counted: bool) -> Write {
         let due = self.done_by_mark().map(|(due, _)| due);
         let removed: Vec<&str> = removed.iter().copied().chain(due.map(|_| "due")).collect();
         let expression =
@@ -269,7 +269,7 @@ impl StoredOrder {
     }
 
     /// An update on the condition that status and refunds are as they were read.
-    fn update_as_read<G>(&self, expression: impl Into<String>, condition: &str) -> Write<G> {
+    fn update_as_read(&self, expression: impl Into<String>, condition: &str) -> Write {
         let mut values = Item::new();
         let [refunded, failed] = self.refunded_as_read(&mut values);
         let write = Write::update(self.key(), expression)
@@ -314,7 +314,7 @@ impl Payment {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn put<G>(order: &Order, intent: &str) -> Result<Write<G>, StoreError> {
+    pub fn put(order: &Order, intent: &str) -> Result<Write, StoreError> {
         let key = keys::payment(intent);
         let row = Self { order: order.internal_id.clone() };
         Ok(Write::put(key.clone(), encode_live(&key, &row)?))

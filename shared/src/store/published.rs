@@ -3,7 +3,7 @@
 use super::client::Db;
 use super::codec::{Item, decode_live, encode_live};
 use super::timed::Timed;
-use super::transaction::{Sent, Unguarded, Write, send, send_patiently};
+use super::transaction::{Sent, Write, send, send_patiently};
 use super::{StoreError, keys};
 use crate::clock::Clock;
 use crate::model::{ActiveVersion, Drained, LocalAddresses, SCHEMA};
@@ -46,7 +46,7 @@ pub const fn must_be_current(active: &ActiveVersion) -> Result<(), StoreError> {
 /// # Errors
 /// [`StoreError`] if the database does not respond.
 pub async fn raise_schema(db: &Db) -> Result<bool, StoreError> {
-    let write = Write::<Unguarded>::update(keys::active_version(), "SET #schema = :schema")
+    let write = Write::update(keys::active_version(), "SET #schema = :schema")
         .only_if("attribute_exists(#version) AND (attribute_not_exists(#schema) OR #schema < :schema)")
         .name("#schema", "schema")
         .name("#version", "version")
@@ -64,7 +64,7 @@ pub async fn set_drained(db: &Db, drained: Option<&Drained>) -> Result<bool, Sto
         drained: &'a Drained,
     }
     let key = keys::active_version();
-    let write: Write<Unguarded> = match drained {
+    let write: Write = match drained {
         Some(drained) => {
             let mark = encode_live(&key, &Mark { drained })?.remove("drained");
             let mark = mark.ok_or_else(|| StoreError::unreadable(&key, "drained"))?;

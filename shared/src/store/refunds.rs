@@ -24,7 +24,7 @@ fn number(money: Money) -> AttributeValue {
     AttributeValue::N(money.minor().to_string())
 }
 
-fn with_values<G>(write: Write<G>, values: Item) -> Write<G> {
+fn with_values(write: Write, values: Item) -> Write {
     values.into_iter().fold(write, |write, (name, value)| write.value(name, value))
 }
 
@@ -34,7 +34,7 @@ impl StoredOrder {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if they cannot be encoded.
-    pub fn begin_refund<G>(&self, attempt: &RefundAttempt, intent: &str) -> Result<Vec<Write<G>>, StoreError> {
+    pub fn begin_refund(&self, attempt: &RefundAttempt, intent: &str) -> Result<Vec<Write>, StoreError> {
         let mut values = Item::from([(":refund".to_owned(), encode(&self.key(), attempt)?)]);
         let as_read = self.attempt_as_read(&mut values);
         let write = Write::update(self.key(), "SET refund = :refund, provider.intent = :intent")
@@ -47,7 +47,7 @@ impl StoredOrder {
 
     /// The write that notes that the open attempt is about to be sent at `attempt.at`, on the condition that it is open.
     #[must_use]
-    pub fn resume_refund<G>(&self, attempt: &RefundAttempt) -> Write<G> {
+    pub fn resume_refund(&self, attempt: &RefundAttempt) -> Write {
         Write::update(self.key(), "SET refund.sent_at = :at")
             .only_if("refund.attempt = :attempt AND attribute_not_exists(refund.outcome)")
             .number(":at", attempt.at)
@@ -56,7 +56,7 @@ impl StoredOrder {
 
     /// The write that closes an attempt that the provider has a refund of, or notes how it stands now.
     #[must_use]
-    pub fn close_refund<G>(&self, attempt: u32, outcome: RefundOutcome) -> Write<G> {
+    pub fn close_refund(&self, attempt: u32, outcome: RefundOutcome) -> Write {
         Write::update(self.key(), "SET refund.outcome = :outcome REMOVE refund.reason")
             .only_if("refund.attempt = :attempt")
             .text(":outcome", outcome.as_str())
@@ -66,7 +66,7 @@ impl StoredOrder {
     /// The write that closes an attempt without a refund, on the condition that it is open and was not about to be sent
     /// again since it was read. `reason` are the provider's words.
     #[must_use]
-    pub fn end_refund<G>(&self, attempt: &RefundAttempt, outcome: RefundOutcome, reason: &str) -> Write<G> {
+    pub fn end_refund(&self, attempt: &RefundAttempt, outcome: RefundOutcome, reason: &str) -> Write {
         Write::update(self.key(), "SET refund.outcome = :outcome, refund.reason = :reason")
             .only_if("refund.attempt = :attempt AND refund.sent_at = :at AND attribute_not_exists(refund.outcome)")
             .text(":outcome", outcome.as_str())
@@ -80,7 +80,7 @@ impl StoredOrder {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if the row cannot be encoded.
-    pub fn set_refunded<G>(&self, refunds: &Refunds, due: i64) -> Result<Vec<Write<G>>, StoreError> {
+    pub fn set_refunded(&self, refunds: &Refunds, due: i64) -> Result<Vec<Write>, StoreError> {
         let write = self.note_refunds(refunds, Some(due));
         let earlier = self.unfinished().filter(|_| self.effects.due != Some(due)).map(Write::delete);
         Ok([write, Unfinished::put(&self.order, due)?].into_iter().chain(earlier).collect())
@@ -88,11 +88,11 @@ impl StoredOrder {
 
     /// The write that notes refunds which failed, of an order that is not paid, or not any more.
     #[must_use]
-    pub fn set_failed_refunds<G>(&self, refunds: &Refunds) -> Write<G> {
+    pub fn set_failed_refunds(&self, refunds: &Refunds) -> Write {
         self.note_refunds(refunds, None)
     }
 
-    fn note_refunds<G>(&self, refunds: &Refunds, due: Option<i64>) -> Write<G> {
+    fn note_refunds(&self, refunds: &Refunds, due: Option<i64>) -> Write {
         let (mut set, mut removed, mut values) = (Vec::new(), Vec::new(), Item::new());
         // Of an order that is not paid, `refunded` stays what was refunded before.
         let refunded = (self.order.status == OrderStatus::Paid).then_some(("refunded", refunds.refunded));
@@ -123,7 +123,7 @@ impl StoredOrder {
     /// The write that notes why an operator has to look at the order, if nothing is noted yet, and the provider's payment,
     /// so that it is known before an operator has decided.
     #[must_use]
-    pub fn set_review<G>(&self, reason: &str, intent: Option<&str>) -> Write<G> {
+    pub fn set_review(&self, reason: &str, intent: Option<&str>) -> Write {
         let mut expression = "SET review = if_not_exists(review, :reason)".to_owned();
         if intent.is_some() {
             expression.push_str(", provider.intent = :intent");
@@ -139,7 +139,7 @@ impl StoredOrder {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if its row cannot be encoded.
-    pub fn set_intent<G>(&self, intent: &str) -> Result<Vec<Write<G>>, StoreError> {
+    pub fn set_intent(&self, intent: &str) -> Result<Vec<Write>, StoreError> {
         let own = Write::update(self.key(), "SET provider.intent = :intent").only_if("attribute_exists(provider)");
         Ok(vec![own.text(":intent", intent), Payment::put(&self.order, intent)?])
     }
@@ -148,7 +148,7 @@ impl StoredOrder {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn end_review<G>(&self, reviewed: &Reviewed) -> Result<Write<G>, StoreError> {
+    pub fn end_review(&self, reviewed: &Reviewed) -> Result<Write, StoreError> {
         let mut values = Item::from([(":reviewed".to_owned(), self.encode_reviewed(reviewed)?)]);
         let mut condition = vec!["#status = :status".to_owned(), "attribute_exists(review)".to_owned()];
         condition.extend(self.refunded_as_read(&mut values));

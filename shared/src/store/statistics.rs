@@ -85,7 +85,7 @@ impl VersionedDonations {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn write<G>(&self) -> Result<Write<G>, StoreError> {
+    pub fn write(&self) -> Result<Write, StoreError> {
         let key = keys::donations();
         let mut item = encode_live(&key, &self.donations)?;
         let next = self.version.unwrap_or_default().saturating_add(1);
@@ -127,7 +127,7 @@ pub async fn month_sums(db: &Db, month: &str) -> Result<Vec<MonthSum>, StoreErro
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] if it cannot be encoded.
-pub fn write_month_sum<G>(month: &str, sum: &MonthSum, at: i64) -> Result<Write<G>, StoreError> {
+pub fn write_month_sum(month: &str, sum: &MonthSum, at: i64) -> Result<Write, StoreError> {
     let key = keys::month_sum(month, sum.user);
     if sum.amount == Money::ZERO {
         return Ok(Write::delete(key));

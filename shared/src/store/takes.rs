@@ -70,28 +70,28 @@ impl Take {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn put<G>(&self) -> Result<Write<G>, StoreError> {
+    pub fn put(&self) -> Result<Write, StoreError> {
         let row = TakeRow { order: &self.order, units: &self.units };
         Ok(Write::put(self.key.clone(), encode_live(&self.key, &row)?).only_if_absent())
     }
 
     /// The condition that the row exists and that its units are not being taken back.
     #[must_use]
-    pub fn check<G>(&self) -> Write<G> {
+    pub fn check(&self) -> Write {
         let condition = "attribute_exists(#pk) AND attribute_not_exists(closing)";
         Write::check(self.key.clone()).only_if(condition).name("#pk", PK)
     }
 
     /// The write after which the order can no longer be written.
     #[must_use]
-    pub fn close<G>(&self) -> Write<G> {
+    pub fn close(&self) -> Write {
         let write = Write::update(self.key.clone(), "SET closing = :yes").only_if_present();
         write.value(":yes", AttributeValue::Bool(true))
     }
 
     /// The write that removes the row, when nothing is left to do.
     #[must_use]
-    pub fn delete<G>(&self) -> Write<G> {
+    pub fn delete(&self) -> Write {
         Write::delete(self.key.clone())
     }
 }
@@ -206,7 +206,7 @@ pub fn taking(row: &Item) -> Vec<InternalId> {
 
 /// Adds to the write of a counter that it forgets orders whose units are marked as on their way.
 #[must_use]
-pub fn also_forget<'a, G>(write: Write<G>, orders: impl Iterator<Item = &'a InternalId>) -> Write<G> {
+pub fn also_forget<'a>(write: Write, orders: impl Iterator<Item = &'a InternalId>) -> Write {
     let orders: Vec<String> = orders.map(ToString::to_string).collect();
     if orders.is_empty() {
         return write;

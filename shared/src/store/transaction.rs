@@ -27,7 +27,7 @@ pub const VERSION: &str = "version";
 const CONTENTION_ROUNDS: u32 = 8;
 
 /// A limit in the condition of a write. If the condition fails, the guard says which refusal that is.
-pub trait Guard: Clone {
+pub trait Guard {
     /// Why the transaction is refused.
     type Refusal;
 
@@ -57,11 +57,9 @@ enum Change {
     Check,
 }
 
-/// A write of a transaction. Without a guard its condition holds what was read: if it fails, the decision has to be made
-/// again.
+/// A write of a transaction. Its condition holds what was read: if it fails, the decision has to be made again.
 #[derive(Debug, Clone)]
-pub struct Write<G> {
-    guard: Option<G>,
+pub struct Write {
     key: Key,
     change: Change,
     condition: Option<String>,
@@ -69,9 +67,9 @@ pub struct Write<G> {
     values: HashMap<String, AttributeValue>,
 }
 
-impl<G> Write<G> {
+impl Write {
     fn new(key: Key, change: Change) -> Self {
-        Self { guard: None, key, change, condition: None, names: HashMap::new(), values: HashMap::new() }
+        Self { key, change, condition: None, names: HashMap::new(), values: HashMap::new() }
     }
 
     /// Replaces the item with this key; `item` includes the key.
@@ -152,9 +150,8 @@ impl<G> Write<G> {
 
     /// The limit that the condition guards.
     #[must_use]
-    pub fn guarded_by(mut self, guard: G) -> Self {
-        self.guard = Some(guard);
-        self
+    pub fn guarded_by<G>(self, guard: G) -> Guarded<G> {
+        Guarded { write: self, guard: Some(guard) }
     }
 
     /// Sets the condition.
@@ -236,6 +233,41 @@ impl<G> Write<G> {
     }
 }
 
+/// A write, and the limit that its condition guards, if it guards one.
+#[derive(Debug, Clone)]
+pub struct Guarded<G> {
+    write: Write,
+    guard: Option<G>,
+}
+
+impl<G> From<Write> for Guarded<G> {
+    fn from(write: Write) -> Self {
+        Self { write, guard: None }
+    }
+}
+
+/// A part of a transaction: a write with a limit, or one in a transaction that has no limits.
+pub trait Part: Into<Guarded<Self::Guard>> {
+    /// The limits of the transaction.
+    type Guard: Guard;
+}
+
+impl Part for Write {
+    type Guard = Unguarded;
+}
+
+impl<G: Guard> Part for Guarded<G> {
+    type Guard = G;
+}
+
+/// Why a transaction of these parts is refused.
+type RefusalOf<P> = <<P as Part>::Guard as Guard>::Refusal;
+
+/// The writes of a transaction, and their guards.
+fn split<P: Part>(parts: Vec<P>) -> (Vec<Write>, Vec<Option<P::Guard>>) {
+    parts.into_iter().map(Into::into).map(|part| (part.write, part.guard)).unzip()
+}
+
 /// A number of an item that is to be corrected.
 #[derive(Debug, Clone)]
 pub struct NumberChange {
@@ -265,8 +297,9 @@ pub enum Sent<R> {
 /// # Errors
 /// [`StoreError`] if the database is unavailable, throttles or refuses the transaction as invalid. It is never half
 /// written; without a response it is not known whether it was written.
-pub async fn send<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<Sent<G::Refusal>, StoreError> {
-    Ok(attempt(db, writes, None).await?.0)
+pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
+    let (writes, guards) = split(parts);
+    Ok(attempt(db, writes, &guards, None).await?.0)
 }
 
 /// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items prevents it. The
@@ -275,10 +308,11 @@ pub async fn send<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<Sent<G::Re
 ///
 /// # Errors
 /// As [`send`].
-pub async fn send_patiently<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<Sent<G::Refusal>, StoreError> {
+pub async fn send_patiently<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
+    let (writes, guards) = split(parts);
     let token = token::of(&writes);
     for round in 0..CONTENTION_ROUNDS {
-        match attempt(db, writes.clone(), Some(&token)).await? {
+        match attempt(db, writes.clone(), &guards, Some(&token)).await? {
             (Sent::Conflict, true) => tokio::time::sleep(backoff(round)).await,
             (sent, _) => return Ok(sent),
         }
@@ -289,10 +323,10 @@ pub async fn send_patiently<G: Guard>(db: &Db, writes: Vec<Write<G>>) -> Result<
 /// Sends writes once; also whether only another transaction prevented it.
 async fn attempt<G: Guard>(
     db: &Db,
-    writes: Vec<Write<G>>,
+    writes: Vec<Write>,
+    guards: &[Option<G>],
     token: Option<&str>,
 ) -> Result<(Sent<G::Refusal>, bool), StoreError> {
-    let guards: Vec<Option<G>> = writes.iter().map(|write| write.guard.clone()).collect();
     let items: Result<Vec<TransactWriteItem>, BuildError> =
         writes.into_iter().map(|write| write.into_item(db.table())).collect();
     let items = items.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
@@ -300,7 +334,7 @@ async fn attempt<G: Guard>(
     let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
         return Err(StoreError::from_sdk(OPERATION, error));
     };
-    match judge(&guards, cancelled.cancellation_reasons()) {
+    match judge(guards, cancelled.cancellation_reasons()) {
         Cancelled::Conflict => {
             let has_changed = |reason: &CancellationReason| reason.code() == Some("ConditionalCheckFailed");
             let is_contention = !cancelled.cancellation_reasons().iter().any(has_changed);

@@ -21,7 +21,7 @@ impl Unfinished {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn put<G>(order: &Order, due: i64) -> Result<Write<G>, StoreError> {
+    pub fn put(order: &Order, due: i64) -> Result<Write, StoreError> {
         let key = keys::unfinished_order(due, order.id);
         let row = Self { order: order.internal_id.clone() };
         Ok(Write::put(key.clone(), encode_live(&key, &row)?))
@@ -83,7 +83,7 @@ impl DueRow {
 
     /// The write that lets it be tried again at `again` (seconds since 1970 UTC), if it is still there.
     #[must_use]
-    pub fn try_again<G>(&self, again: i64, reason: &str) -> Write<G> {
+    pub fn try_again(&self, again: i64, reason: &str) -> Write {
         let reason: String = reason.chars().take(REASON).collect();
         Write::update(self.key.clone(), "SET failed = :failed, again_at = :again, reason = :reason")
             .only_if_present()

@@ -42,7 +42,7 @@ pub async fn read(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<BTreeMap
 
 /// The write that fails if the user was erased in the meantime, so that no data of an erased user is written again.
 #[must_use]
-pub fn must_exist<G>(user: UserId) -> Write<G> {
+pub fn must_exist(user: UserId) -> Write {
     Write::check(keys::user(user)).only_if_present()
 }
 
@@ -51,7 +51,7 @@ const BALANCE: &str = "virtual_currency";
 
 /// The write that takes from a user's balance in virtual currency, on the condition that the balance allows it.
 #[must_use]
-pub fn spend<G>(user: UserId, amount: Money) -> Write<G> {
+pub fn spend(user: UserId, amount: Money) -> Write {
     Write::add(keys::user(user), BALANCE, format!("-{}", amount.minor()))
         .only_if("#added >= :amount")
         .number(":amount", amount.minor())
@@ -66,14 +66,14 @@ pub fn balance(row: &Item) -> Option<Money> {
 
 /// The write that returns an amount to a user's balance in virtual currency, if the user was not erased.
 #[must_use]
-pub fn return_spent<G>(user: UserId, amount: Money) -> Write<G> {
+pub fn return_spent(user: UserId, amount: Money) -> Write {
     Write::add(keys::user(user), BALANCE, amount.minor()).only_if_present()
 }
 
 /// The write that adds an amount to a user's balance in virtual currency, on the condition that the account exists and
 /// that its balance is at most `most` minor units before.
 #[must_use]
-pub fn credit_up_to<G>(user: UserId, amount: Money, most: i64) -> Write<G> {
+pub fn credit_up_to(user: UserId, amount: Money, most: i64) -> Write {
     Write::add(keys::user(user), BALANCE, amount.minor())
         .only_if("attribute_exists(#pk) AND (attribute_not_exists(#added) OR #added <= :most)")
         .name("#pk", keys::PK)

@@ -1,23 +1,24 @@
 //! Log lines and metrics: one JSON line per request on standard output, which is its log entry and, in CloudWatch's
 //! embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
 
-mod lines;
 mod payments;
 
 pub use payments::{PaymentEvent, overdue_orders, payment_event, signature};
 
-use crate::http::wire::{self, Decimal};
-use lines::Lines;
+use crate::money::{self, Decimal};
 use payments::Noted;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
 
 /// The namespace of every metric.
 pub const NAMESPACE: &str = "Storefront";
@@ -29,13 +30,15 @@ const PER_KIND: &[&str] = &["Stack", "Function", "Kind"];
 const CODES_REFUSED: &str = "CodesRefused";
 
 /// A metric that a function may emit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Metric {
     /// Its name.
     pub name: &'static str,
     /// Its unit, as CloudWatch spells it.
     pub unit: &'static str,
     /// The names of its dimensions.
+    #[serde(skip)]
     pub dimensions: &'static [&'static str],
 }
 
@@ -101,9 +104,17 @@ struct Meter {
 pub fn init(function: &'static str) {
     let level = std::env::var("LOG_LEVEL").ok().and_then(|text| text.parse().ok()).unwrap_or(LevelFilter::INFO);
     // An error means that logging was started already.
-    let _ = tracing::subscriber::set_global_default(Lines(level));
+    let _ = tracing::subscriber::set_global_default(events(level, std::io::stdout));
     let stack = std::env::var("STACK_NAME").unwrap_or_else(|_| "unknown".to_owned());
     let _ = EMITTER.set(Emitter { stack, function });
+}
+
+/// Writes every event up to a level as one JSON object. A span would be formatted at every request and shown nowhere.
+fn events(level: LevelFilter, writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) -> impl Subscriber {
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_target(false).with_writer(writer);
+    let lines = lines.with_current_span(false).with_span_list(false);
+    let events = filter_fn(move |metadata| metadata.is_event() && *metadata.level() <= level);
+    tracing_subscriber::registry().with(lines).with(events.with_max_level_hint(level))
 }
 
 /// Notes that a write to a cart lost against another.
@@ -158,9 +169,10 @@ pub async fn observed<T>(
         (answer, line)
     };
     let (answer, line) = METER.scope(Meter::default(), measured).await;
-    if let Some(line) = line {
-        // Whatever the log level: without this line the alarms are blind.
-        lines::write(line);
+    if let Some(mut line) = line {
+        line.push(b'\n');
+        // Whatever the log level: without this line the alarms are blind. If standard output is closed, it is lost.
+        let _ = std::io::stdout().lock().write_all(&line);
     }
     answer
 }
@@ -209,33 +221,33 @@ impl Line<'_> {
         }
     }
 
-    /// The directives that tell CloudWatch which members are metrics. Those of most requests are always the same, with or
-    /// without codes.
-    fn directives(&self) -> Option<Cow<'static, RawValue>> {
-        static WITHOUT_CODES: OnceLock<Option<Box<RawValue>>> = OnceLock::new();
-        static WITH_CODES: OnceLock<Option<Box<RawValue>>> = OnceLock::new();
-        let codes = self.meter.code_refused.get().is_some();
-        let of = |payments: &Noted| {
-            let emitted =
-                |metric: &&Metric| if metric.name == CODES_REFUSED { codes } else { payments.emits(metric.name) };
-            to_raw_value(&Directives(METRICS.iter().filter(emitted).collect())).ok()
+    /// The directives that tell CloudWatch which members are metrics, one for each set of dimensions.
+    fn directives(&self) -> Vec<Directive> {
+        let of = |dimensions: &'static [&'static str]| {
+            let metrics = METRICS.iter().filter(|metric| metric.dimensions == dimensions && self.emits(metric.name));
+            Directive { namespace: NAMESPACE, dimensions: [dimensions], metrics: metrics.collect() }
         };
-        if !self.meter.payments.is_empty() {
-            return of(&self.meter.payments).map(Cow::Owned);
+        [of(PER_FUNCTION), of(PER_KIND)].into_iter().filter(|directive| !directive.metrics.is_empty()).collect()
+    }
+
+    fn emits(&self, metric: &str) -> bool {
+        match metric {
+            CODES_REFUSED => self.meter.code_refused.get().is_some(),
+            _ => self.meter.payments.emits(metric),
         }
-        let slot = if codes { &WITH_CODES } else { &WITHOUT_CODES };
-        slot.get_or_init(|| of(&Noted::default())).as_deref().map(Cow::Borrowed)
     }
 }
 
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let latencies: Vec<Decimal> =
-            self.meter.database_micros.borrow().iter().take(100).copied().map(wire::thousandths).collect();
+            self.meter.database_micros.borrow().iter().take(100).copied().map(money::thousandths).collect();
+        let timestamp = i64::try_from(self.timestamp).unwrap_or(i64::MAX);
+        let timestamp = jiff::Timestamp::from_millisecond(timestamp).unwrap_or_default();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("level", "INFO")?;
         map.serialize_entry("message", "request")?;
-        map.serialize_entry("timestamp", &lines::timestamp(self.timestamp))?;
+        map.serialize_entry("timestamp", &timestamp.to_string())?;
         map.serialize_entry("request_id", self.request.id)?;
         map.serialize_entry("endpoint", self.request.endpoint)?;
         map.serialize_entry("status", &self.status)?;
@@ -250,7 +262,7 @@ impl Serialize for Line<'_> {
         map.serialize_entry("DatabaseCalls", &latencies.len())?;
         map.serialize_entry("Conflicts", &self.meter.conflicts.get())?;
         map.serialize_entry("RateLimited", &u8::from(self.meter.rate_limited.get()))?;
-        map.serialize_entry("Duration", &wire::thousandths(self.micros))?;
+        map.serialize_entry("Duration", &money::thousandths(self.micros))?;
         map.serialize_entry("DatabaseLatency", &latencies)?;
         for (metric, count) in self.meter.payments.counts() {
             map.serialize_entry(metric, &count)?;
@@ -270,122 +282,16 @@ impl Serialize for Line<'_> {
 struct Aws {
     timestamp: u64,
     #[serde(rename = "CloudWatchMetrics")]
-    directives: Option<Cow<'static, RawValue>>,
+    directives: Vec<Directive>,
 }
-
-/// One directive for each set of dimensions.
-struct Directives(Vec<&'static Metric>);
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Directive {
     namespace: &'static str,
     dimensions: [&'static [&'static str]; 1],
-    metrics: Vec<Definition>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Definition {
-    name: &'static str,
-    unit: &'static str,
-}
-
-impl Serialize for Directives {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let of = |dimensions: &'static [&'static str]| Directive {
-            namespace: NAMESPACE,
-            dimensions: [dimensions],
-            metrics: self
-                .0
-                .iter()
-                .filter(|metric| metric.dimensions == dimensions)
-                .map(|metric| Definition { name: metric.name, unit: metric.unit })
-                .collect(),
-        };
-        let directives = [of(PER_FUNCTION), of(PER_KIND)];
-        serializer.collect_seq(directives.iter().filter(|directive| !directive.metrics.is_empty()))
-    }
+    metrics: Vec<&'static Metric>,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::Value;
-
-    fn line(meter: &Meter, status: u16) -> Value {
-        let emitter = Emitter { stack: "shop".to_owned(), function: "cart" };
-        let request = Request { id: "r1", endpoint: "cart/get" };
-        let line =
-            Line { emitter: &emitter, meter, request, timestamp: 1_500, status, micros: 2_345, cold_start: true };
-        serde_json::to_value(&line).unwrap()
-    }
-
-    #[test]
-    fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
-        let meter = Meter::default();
-        meter.code_refused.set(Some("unknown"));
-        meter.database_micros.borrow_mut().push(1_500);
-        for event in PaymentEvent::ALL {
-            meter.payments.add(event, 2);
-        }
-        let line = line(&meter, 200);
-        let mut declared = Vec::new();
-        for directive in line["_aws"]["CloudWatchMetrics"].as_array().unwrap() {
-            assert_eq!(directive["Namespace"], NAMESPACE);
-            for dimension in directive["Dimensions"][0].as_array().unwrap() {
-                assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
-            }
-            for metric in directive["Metrics"].as_array().unwrap() {
-                let value = &line[metric["Name"].as_str().unwrap()];
-                assert!(value.is_number() || value.is_array(), "{metric}: {value}");
-                declared.push(metric["Name"].as_str().unwrap().to_owned());
-            }
-        }
-        let all: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-        assert_eq!(declared, all);
-        assert_eq!(line["DatabaseLatency"], serde_json::json!([1.5]));
-        assert_eq!(line["timestamp"], "1970-01-01T00:00:01.5Z");
-    }
-
-    #[test]
-    fn a_request_counts_where_it_belongs() {
-        let failed = line(&Meter::default(), 503);
-        assert_eq!((&failed["ServerErrors"], &failed["ClientErrors"]), (&1.into(), &0.into()));
-        assert_eq!(failed["outcome"], "failed");
-        let refused = line(&Meter::default(), 429);
-        assert_eq!((&refused["ServerErrors"], &refused["ClientErrors"]), (&0.into(), &1.into()));
-        assert_eq!(failed["_aws"]["CloudWatchMetrics"].as_array().unwrap().len(), 1, "no code, no kind");
-    }
-
-    #[test]
-    fn a_payment_event_that_did_not_happen_is_not_a_metric() {
-        let meter = Meter::default();
-        meter.payments.add(PaymentEvent::Overdue, 0);
-        assert!(!line(&meter, 200).to_string().contains("Overdue"));
-        meter.payments.add(PaymentEvent::Overdue, 3);
-        meter.payments.add(PaymentEvent::Review, 1);
-        let line = line(&meter, 200);
-        assert_eq!((&line["OverdueOrders"], &line["PaymentReviews"]), (&3.into(), &1.into()));
-        assert_eq!(line.get("BadSignatures"), None);
-        let declared = line["_aws"].to_string();
-        assert!(declared.contains("OverdueOrders") && declared.contains("PaymentReviews"), "{declared}");
-        assert!(!declared.contains("BadSignatures") && !declared.contains("CodesRefused"), "{declared}");
-    }
-
-    #[tokio::test]
-    async fn what_happens_inside_a_request_is_noted_and_outside_it_is_not() {
-        conflict();
-        let seen = METER
-            .scope(Meter::default(), async {
-                conflict();
-                rate_limited();
-                database_call(std::future::ready(())).await;
-                METER.with(|meter| {
-                    (meter.conflicts.get(), meter.rate_limited.get(), meter.database_micros.borrow().len())
-                })
-            })
-            .await;
-        assert_eq!(seen, (1, true, 1));
-    }
-}
+mod tests;

@@ -4,7 +4,6 @@ use crate::error::BenchError;
 use crate::front::Front;
 use crate::programs::Program;
 use crate::runtime::Sandbox;
-use aws_sdk_dynamodb::Client;
 use local::engine::{Engine, ensure_table};
 use local::store::Store;
 use shared::clock::{Clock, SystemClock};
@@ -41,7 +40,7 @@ impl Stage {
         let template = template.map_err(|error| failed(&error))?;
         let engine = Engine::start(None).await.map_err(|error| failed(&error))?;
         let front = Front::start(engine.endpoint(), work).await?;
-        let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+        let db = Db::new(engine.access(), TABLE);
         let definition = template.table().map_err(|error| failed(&error))?;
         ensure_table(db.client(), TABLE, &definition).await.map_err(|error| failed(&error))?;
         let now = SystemClock.seconds();

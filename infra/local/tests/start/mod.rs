@@ -1,7 +1,6 @@
 //! The start of the local server: its options, and its errors.
 
 use super::process::{End, Process, Server};
-use aws_sdk_dynamodb::Client;
 use local::data::table_file;
 use local::engine::Engine;
 use shared::store::codec::key_attributes;
@@ -141,7 +140,7 @@ fn take_number(data: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let engine = Engine::start(Some(&table_file(data))).await.unwrap();
-        let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+        let db = Db::new(engine.access(), TABLE);
         let key = key_attributes(&keys::active_version());
         let update = db.client().update_item().table_name(TABLE).set_key(Some(key)).update_expression("REMOVE #schema");
         update.expression_attribute_names("#schema", "schema").send().await.unwrap();

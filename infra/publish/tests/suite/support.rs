@@ -1,6 +1,5 @@
 //! A table of its own for every test, and stores that are written on the spot.
 
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
 use local::engine::{Engine, ensure_table};
 use publish::Fault;
@@ -21,15 +20,16 @@ pub struct Table {
 impl Table {
     /// The same table through a client that an interceptor looks into.
     pub fn through(&self, interceptor: impl Intercept + 'static) -> Db {
-        let config = self.engine.client_config().interceptor(SharedInterceptor::new(interceptor)).build();
-        Db::new(Client::from_conf(config), TABLE)
+        let mut access = self.engine.access();
+        access.interceptors.push(SharedInterceptor::new(interceptor));
+        Db::new(access, TABLE)
     }
 }
 
 /// Makes an empty table, as template.yaml defines it.
 pub async fn table() -> Table {
     let engine = Engine::start(None).await.unwrap();
-    let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+    let db = Db::new(engine.access(), TABLE);
     ensure_table(db.client(), TABLE, &tests::template().table().unwrap()).await.unwrap();
     Table { db, engine }
 }

@@ -10,12 +10,12 @@ use crate::table::each;
 use crate::target::Target;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use shared::http::wire::CurrencyFormat;
 use shared::model::{Money, Referral, User, UserName};
+use shared::money::CurrencyFormat;
 use shared::store::codec::{decode_live, key_of};
 use shared::store::credits::{self, Credit, Credited};
 use shared::store::keys::prefix;
-use shared::store::transaction::{Unguarded, Write, send};
+use shared::store::transaction::send;
 use shared::store::{StoreError, codes};
 use shared::usecases::accounts::{self, RenameError};
 
@@ -130,7 +130,7 @@ async fn rename_referrals(target: &Target, user: &User) -> Result<usize, Failure
     })
     .await?;
     for referral in &found {
-        let write: Write<Unguarded> = codes::set_referral_owner_name(&referral.code, user.id, &user.username);
+        let write = codes::set_referral_owner_name(&referral.code, user.id, &user.username);
         // A code that has gone by now has no name.
         _ = send(&target.db, vec![write]).await?;
     }

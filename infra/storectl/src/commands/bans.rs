@@ -17,11 +17,11 @@ use shared::store::codec::{decode_live, encode_live, key_of};
 use shared::store::keys::{self, prefix};
 use shared::store::names::{self, Ban};
 use shared::store::published::read_active_version;
-use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::store::transaction::{Sent, Write, send};
 use shared::store::{RETRIES, StoreError, backoff, read_live};
 use std::collections::BTreeMap;
 
-type Writes = Vec<Write<Unguarded>>;
+type Writes = Vec<Write>;
 
 /// Bans a name.
 pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) -> Result<Answer, Failure> {
@@ -142,7 +142,7 @@ fn logs_in_again(name: &str) -> String {
 }
 
 /// The write that refuses the tokens of an account; never to an earlier time than another command has set.
-fn refuse_until(user: &User, expression: &str, after: i64) -> Write<Unguarded> {
+fn refuse_until(user: &User, expression: &str, after: i64) -> Write {
     let condition =
         "attribute_exists(#pk) AND (attribute_not_exists(tokens_valid_after) OR tokens_valid_after < :after)";
     let write = Write::update(keys::user(user.id), expression).only_if(condition);
@@ -150,7 +150,7 @@ fn refuse_until(user: &User, expression: &str, after: i64) -> Write<Unguarded> {
 }
 
 /// The write that lets a login by name know of a revocation without reading the account.
-fn index(name: &UserName, after: i64) -> Write<Unguarded> {
+fn index(name: &UserName, after: i64) -> Write {
     Write::update(keys::name(name), "SET valid_after = :after").only_if_present().number(":after", after)
 }
 

@@ -8,10 +8,10 @@ use crate::cli::{AddLine, CartCode, WhichUser};
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::http::wire::CurrencyFormat;
 use shared::model::{
     ActiveVersion, AppliedCoupon, AppliedGiftCard, Code, CodeText, ItemId, LineId, LineVariable, Login, ServerId, User,
 };
+use shared::money::CurrencyFormat;
 use shared::rules::add_line::{LineRefusal, LineToAdd};
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, CodeRefusal, judge};

@@ -8,8 +8,8 @@ use crate::target::Target;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use shared::http::wire::{self, CurrencyFormat};
 use shared::model::{Code, CodeKind, CodeText, Discount};
+use shared::money::{self, CurrencyFormat};
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, prefix};
 use shared::store::published::read_active_version;
@@ -112,7 +112,7 @@ fn state(active: bool) -> String {
 
 fn discount(discount: Discount, wire: CurrencyFormat) -> String {
     match discount {
-        Discount::Percentage(percent) => format!("{} %", wire::percent(percent)),
+        Discount::Percentage(percent) => format!("{} %", money::percent(percent)),
         Discount::Amount(amount) => wire.money(amount).to_string(),
     }
 }

@@ -17,7 +17,7 @@ use shared::rules::erase::ErasedPlayer;
 use shared::store::codec::{decode_live, key_attributes, key_of};
 use shared::store::keys::{self, Key, prefix};
 use shared::store::names::NameRow;
-use shared::store::transaction::{Sent, Unguarded, send};
+use shared::store::transaction::send;
 use shared::store::{StoreError, credits, names};
 use shared::usecases::orders::{erase_from_cart, erase_from_order, erase_names};
 
@@ -140,7 +140,7 @@ async fn erase_former_names(target: &Target, id: UserId) -> Result<(), Failure> 
     .await?;
     for key in found {
         // If another account has it by now, it is not the user's.
-        let _: Sent<Unguarded> = send(&target.db, vec![names::release::<Unguarded>(key, id)]).await?;
+        _ = send(&target.db, vec![names::release(key, id)]).await?;
     }
     Ok(())
 }

@@ -11,7 +11,6 @@ pub use stack::Stack;
 
 use crate::error::{Exit, Failure};
 use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
 use clap::Args;
 use local::error::StartError;
 use payments::Local;
@@ -90,12 +89,12 @@ impl Target {
         }
         if let Some(url) = &options.endpoint_url {
             let table = options.table.clone().unwrap_or(definition()?.logical_id);
-            let client = connect::endpoint(options, url).await;
+            let db = Db::new(connect::endpoint(options, url).await?, &table);
             let name = format!("table {table} at {url}");
             let keys = keys::KeySource::new(options.key_file.as_deref(), None);
             let payments = options.payments(None);
             return Ok(Self {
-                db: Db::new(client, &table),
+                db,
                 name,
                 clock: Arc::clone(clock),
                 stack: None,
@@ -121,7 +120,7 @@ impl Target {
         let secret =
             stack.as_ref().and_then(|stack| stack.payment_secret.clone()).map(|secret| (config.clone(), secret));
         let payments = options.payments(secret);
-        let db = Db::new(Client::new(&config), &table);
+        let db = Db::new(connect::access(&config).await?, &table);
         let name = format!("table {table} in {region}");
         let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
         let chat_secret = chat_arn.map(|arn| chat::ChatSecret { config, arn });
@@ -154,7 +153,7 @@ impl Target {
         let lock = match local::data::lock(dir) {
             Ok(lock) => lock,
             Err(error @ StartError::DataInUse(_)) => {
-                return Self::served(options, dir, clock).await.ok_or_else(|| unusable(&error));
+                return Self::served(options, dir, clock).await?.ok_or_else(|| unusable(&error));
             }
             Err(error) => return Err(unusable(&error)),
         };
@@ -166,16 +165,15 @@ impl Target {
         let definition = definition()?;
         local::engine::create_file(&file, &definition).map_err(|error| unusable(&error))?;
         let engine = local::engine::Engine::start(Some(&file)).await.map_err(|error| unusable(&error))?;
-        let client = Client::from_conf(engine.client_config().build());
-        let table = definition.logical_id.clone();
-        local::engine::ensure_table(&client, &table, &definition).await.map_err(|error| unusable(&error))?;
+        let db = Db::new(engine.access(), &definition.logical_id);
+        local::engine::ensure_table(db.client(), db.table(), &definition).await.map_err(|error| unusable(&error))?;
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
         let keys = keys::KeySource::new(Some(&key_file), None);
         let name = format!("the local store in {}", dir.display());
         let kept = Some(local::data::payments_file(dir)).filter(|file| file.is_file());
         let payments = options.payments(None).or_local(kept.map(|file| Local::kept(file, clock)));
         Ok(Self {
-            db: Db::new(client, &table),
+            db,
             name,
             clock: Arc::clone(clock),
             stack: None,
@@ -187,12 +185,12 @@ impl Target {
     }
 
     /// The store of a server that has a data directory open; `None` if no server has.
-    async fn served(options: &TargetOptions, dir: &Path, clock: &Arc<dyn Clock>) -> Option<Self> {
-        let running = local::data::Running::find(dir)?;
-        let client = connect::endpoint(options, &running.endpoint).await;
+    async fn served(options: &TargetOptions, dir: &Path, clock: &Arc<dyn Clock>) -> Result<Option<Self>, Failure> {
+        let Some(running) = local::data::Running::find(dir) else { return Ok(None) };
+        let access = connect::endpoint(options, &running.endpoint).await?;
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
-        Some(Self {
-            db: Db::new(client, &running.table),
+        Ok(Some(Self {
+            db: Db::new(access, &running.table),
             name: format!("the local store in {}, which is served", dir.display()),
             clock: Arc::clone(clock),
             stack: None,
@@ -200,7 +198,7 @@ impl Target {
             chat_secret: None,
             payments: options.payments(None).or_local(running.payments.map(Local::Running)),
             _lock: None,
-        })
+        }))
     }
 
     /// The token keys: of the file, the environment, or the stack's secret, in this order.

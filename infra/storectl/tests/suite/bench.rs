@@ -1,6 +1,5 @@
 //! A table of its own for every test, the tool before it, and the API beside it.
 
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextRef,
 };
@@ -15,7 +14,7 @@ use local::functions::Functions;
 use local::gateway::Gateway;
 use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
-use shared::store::Db;
+use shared::store::{Access, Db};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -52,7 +51,7 @@ impl Bench {
         let engine = Engine::start(None).await.unwrap();
         let definition = template().table().unwrap();
         let table = definition.logical_id.clone();
-        let db = Db::new(Client::from_conf(engine.client_config().build()), &table);
+        let db = Db::new(engine.access(), &table);
         ensure_table(db.client(), &table, &definition).await.unwrap();
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("keys.json"), format!(r#"{{"k1":"{SECRET}"}}"#)).unwrap();
@@ -158,14 +157,13 @@ impl Bench {
     }
 
     fn through_with(&self, interceptor: impl Intercept + 'static, retries: RetryConfig) -> Db {
-        let config = self.engine.client_config().retry_config(retries);
-        let config = config.interceptor(SharedInterceptor::new(interceptor)).build();
-        Db::new(Client::from_conf(config), &self.table)
+        let interceptors = vec![SharedInterceptor::new(interceptor)];
+        Db::new(Access { retries, interceptors, ..self.engine.access() }, &self.table)
     }
 
     /// The same table as functions reach it.
     pub fn functions_db(&self) -> Db {
-        Db::direct(self.engine.access(), &self.table)
+        Db::new(self.engine.access(), &self.table)
     }
 
     /// Asks the API, whose functions have cached nothing yet.

@@ -2,7 +2,6 @@
 
 use crate::bench::sample;
 use crate::payments::{ITEM, begin_checkout};
-use aws_sdk_dynamodb::Client;
 use clap::Parser;
 use local::data::{Running, lock, payments_file, table_file};
 use local::engine::Engine;
@@ -42,7 +41,7 @@ async fn the_data_directory_is_all_that_a_command_needs() {
     let kept = Some(payments_file(&data));
     let stand_in = start(Options { kept: kept.clone(), ..Options::default() }).await.unwrap();
     let (endpoint, table) = (engine.endpoint().to_owned(), template().table().unwrap().logical_id);
-    let db = Db::new(Client::from_conf(engine.client_config().build()), &table);
+    let db = Db::new(engine.access(), &table);
     Running { endpoint, table, payments: Some(stand_in.base_url()) }.leave(&data).unwrap();
     let keys = PaymentKeys::parse(&payment_keys()).unwrap().stripe.unwrap();
     let provider = Stripe::new(keys, ApiBase::parse(&stand_in.base_url()).unwrap());

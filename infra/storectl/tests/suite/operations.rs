@@ -62,7 +62,7 @@ async fn a_newcomer_gets_to_a_paid_order_that_check_status_shows() {
     let data = dir.path().join("data");
     let engine = Engine::start(Some(&local::data::table_file(&data))).await.unwrap();
     let keys = local::data::token_keys(&data).unwrap();
-    let db = Db::direct(engine.access(), &template().table().unwrap().logical_id);
+    let db = Db::new(engine.access(), &template().table().unwrap().logical_id);
     let functions = Functions::new(template(), &db, &keys, &clock).unwrap();
     let gateway = Gateway::new(template(), functions, clock).unwrap();
     let body = r#"{"order_id":"first-sale"}"#;

@@ -1,6 +1,5 @@
 //! A small store with one of every limit, a database that can be sabotaged, and what orders must add up to.
 
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,
 };
@@ -14,7 +13,7 @@ use shared::model::{
     ActiveVersion, Code, CodeText, Goal, InternalId, ItemId, Money, OrderLine, OrderStatus, PublishedItem, Settings,
     StoreConfig, User, UserId,
 };
-use shared::store::{Db, codec, keys};
+use shared::store::{Access, Db, codec, keys};
 use shared::usecases::orders::NewOrder;
 use std::sync::{Arc, Mutex};
 use tests::{NOW, TestClock, template};
@@ -131,7 +130,7 @@ impl Shop {
 
     async fn empty() -> Self {
         let engine = Engine::start(None).await.unwrap();
-        let db = Db::new(Client::from_conf(engine.client_config().build()), TABLE);
+        let db = Db::new(engine.access(), TABLE);
         ensure_table(db.client(), TABLE, &template().table().unwrap()).await.unwrap();
         Self { db, clock: TestClock::new(), engine }
     }
@@ -139,14 +138,13 @@ impl Shop {
     /// The same table through a client whose calls fail as `rule` says, and which never tries again by itself.
     pub fn sabotaged(&self, rule: impl FnMut(usize, &str) -> Option<Sabotage> + Send + 'static) -> Db {
         let saboteur = Saboteur(Arc::new(Mutex::new((0, None, Box::new(rule)))));
-        let config = self.engine.client_config().interceptor(SharedInterceptor::new(saboteur));
-        let config = config.retry_config(RetryConfig::disabled()).build();
-        Db::new(Client::from_conf(config), TABLE)
+        let (retries, interceptors) = (RetryConfig::disabled(), vec![SharedInterceptor::new(saboteur)]);
+        Db::new(Access { retries, interceptors, ..self.engine.access() }, TABLE)
     }
 
-    /// The configuration of another client of the same table.
-    pub fn client_config(&self) -> aws_sdk_dynamodb::config::Builder {
-        self.engine.client_config()
+    /// Another access to the same table.
+    pub fn access(&self) -> Access {
+        self.engine.access()
     }
 
     /// The same table through a client in whose way something comes: right before its `nth` transaction is sent,

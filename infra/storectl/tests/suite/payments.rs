@@ -16,7 +16,7 @@ use shared::store::items::ItemCache;
 use shared::store::keys;
 use shared::store::orders;
 use shared::store::published::read_active_version;
-use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::store::transaction::{Sent, Write, send};
 use shared::store::unfinished::Unfinished;
 use shared::usecases::carts::{CartContext, CartSources};
 use shared::usecases::checkouts::{Request, create};
@@ -392,7 +392,7 @@ async fn the_doctor_knows_keys_and_overdue_orders() {
     assert_eq!(paying.doctor("open orders").await["state"], "ok");
     let order = paying.checkout().await;
     let stored = orders::get(&paying.bench.db, &order).await.unwrap().unwrap();
-    let row: Write<Unguarded> = Unfinished::put(&stored.order, 1_000).unwrap();
+    let row: Write = Unfinished::put(&stored.order, 1_000).unwrap();
     assert_eq!(send(&paying.bench.db, vec![row]).await.unwrap(), Sent::Written);
     assert_eq!(paying.doctor("open orders").await["state"], "bad");
     paying.bench.write("payment-keys.json", r#"{"stripe":{"key":"rk_test_another","webhook":["whsec_a"]}}"#);

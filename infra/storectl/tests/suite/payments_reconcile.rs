@@ -8,7 +8,7 @@ use shared::providers::Stripe;
 use shared::store::codec::key_attributes;
 use shared::store::keys;
 use shared::store::orders::{self, StoredOrder};
-use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::store::transaction::{Sent, Write, send};
 use shared::usecases::checkouts::sweep;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,12 +30,12 @@ impl Paying {
         let mut stored = orders::get(&self.bench.db, order).await.unwrap().unwrap();
         self.delete(order).await;
         change(&mut stored);
-        let put: Write<Unguarded> = stored.put_new().unwrap();
+        let put: Write = stored.put_new().unwrap();
         assert_eq!(send(&self.bench.db, vec![put]).await.unwrap(), Sent::Written);
     }
 
     async fn delete(&self, order: &InternalId) {
-        let delete: Write<Unguarded> = Write::delete(keys::order(order));
+        let delete: Write = Write::delete(keys::order(order));
         assert_eq!(send(&self.bench.db, vec![delete]).await.unwrap(), Sent::Written);
     }
 
@@ -122,9 +122,9 @@ async fn the_doctor_names_what_is_overdue_and_the_events_that_fail() {
         events["said"].as_str().unwrap().starts_with("1 events could not be acted on: checkout cs_test_"),
         "{events}"
     );
-    let raw = Write::<Unguarded>::put(keys::notices(), key_attributes(&keys::notices()));
+    let raw = Write::put(keys::notices(), key_attributes(&keys::notices()));
     let row = keys::Key { sk: "000000001000#9".to_owned(), ..keys::notices() };
-    let bad = Write::<Unguarded>::put(row.clone(), key_attributes(&row));
+    let bad = Write::put(row.clone(), key_attributes(&row));
     assert_eq!(send(db, vec![raw, bad]).await.unwrap(), Sent::Written);
     let overdue = paying.doctor("open orders").await;
     assert!(overdue["said"].as_str().unwrap().contains("the row OPEN 000000001000#9 cannot be read"), "{overdue}");

@@ -1,4 +1,4 @@
-//! The two sides, and the crate's own use of the SDK's client, each with its own database.
+//! The two sides, each with its own database.
 
 use crate::operation::{Operation, TABLE};
 use crate::outcome::Outcome;
@@ -16,15 +16,13 @@ use std::time::Duration;
 /// How a side runs an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// The SDK's client, which the others are compared with.
+    /// The SDK's client.
     Client,
-    /// This crate without the client.
+    /// This crate, which is compared with it.
     Direct,
-    /// This crate over the client.
-    Tool,
 }
 
-pub const WAYS: [Way; 3] = [Way::Client, Way::Direct, Way::Tool];
+pub const WAYS: [Way; 2] = [Way::Client, Way::Direct];
 
 /// One way to one database.
 #[derive(Debug)]
@@ -47,10 +45,7 @@ impl Side {
         // Clients share the tokens for their retries with all other clients of a process, unless told otherwise.
         let partition = RetryPartition::new(format!("{way:?} {endpoint}"));
         let client = Client::from_conf(access.sdk_config().retry_partition(partition).build());
-        let table = match way {
-            Way::Tool => Table::with_client(client.clone(), TABLE, ()),
-            _ => Table::direct(access, TABLE, ()),
-        };
+        let table = Table::new(access, TABLE, ());
         Self { way, client, table, attempts }
     }
 
@@ -58,7 +53,7 @@ impl Side {
         self.attempts.0.store(0, Ordering::SeqCst);
         let result = match self.way {
             Way::Client => Box::pin(operation.by_client(&self.client)).await,
-            _ => Box::pin(operation.by_crate(&self.table)).await,
+            Way::Direct => Box::pin(operation.by_crate(&self.table)).await,
         };
         Outcome { result, attempts: self.attempts.0.load(Ordering::SeqCst) }
     }

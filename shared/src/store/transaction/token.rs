@@ -11,9 +11,9 @@ const LENGTH: usize = 32;
 
 /// The token of these writes: the first hexadecimal digits of SHA-256 over all of them. For an order that is its id, the
 /// step it takes, and what is written with it.
-pub(super) fn of<G>(writes: &[Write<G>]) -> String {
+pub(super) fn of(writes: &[Write]) -> String {
     let mut content = Content(Sha256::new());
-    for Write { guard: _, key, change, condition, names, values } in writes {
+    for Write { key, change, condition, names, values } in writes {
         content.text(&key.pk);
         content.text(&key.sk);
         match change {
@@ -91,7 +91,6 @@ impl Content {
 mod tests {
     use super::*;
     use crate::store::keys::Key;
-    use crate::store::transaction::Unguarded;
 
     fn key(sk: &str) -> Key {
         Key { pk: "A".to_owned(), sk: sk.to_owned() }
@@ -105,11 +104,11 @@ mod tests {
         Item::from([("list".to_owned(), list), ("open".to_owned(), AttributeValue::Bool(true))])
     }
 
-    fn update(expression: &str) -> Write<Unguarded> {
+    fn update(expression: &str) -> Write {
         Write::update(key("1"), expression).only_if("#a = :b").name("#a", "a").name("#c", "c").text(":b", "b")
     }
 
-    fn token(writes: &[Write<Unguarded>]) -> String {
+    fn token(writes: &[Write]) -> String {
         of(writes)
     }
 
@@ -125,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_difference_is_another_token() {
-        let different: Vec<Vec<Write<Unguarded>>> = vec![
+        let different: Vec<Vec<Write>> = vec![
             vec![],
             vec![Write::put(key("1"), item("x"))],
             vec![Write::put(key("2"), item("x"))],

@@ -9,10 +9,9 @@ use crate::model::{OrderStatus, RefundAttempt, RefundOutcome};
 use crate::rules::payment::PaymentState;
 use crate::rules::refund::{NextStep, SENDABLE, next_step};
 use crate::store::orders::StoredOrder;
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError};
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::orders::refusal::Write;
 use crate::usecases::orders::transition::Step;
 
 /// Notes how the last attempt stands at the provider. `false` if that has changed, so that the order has to be read again.

@@ -1,7 +1,7 @@
 //! Many pieces of work in a limited time.
 
 use crate::deadline::Stop;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,11 +10,11 @@ const AT_ONCE: usize = 8;
 
 /// Does work on the first items of a queue, several at once, and begins none after `stop`. Returns the results; what was not
 /// begun stays in the queue.
-pub(super) async fn work_until<'a, T: Send, R: Send>(
+pub(super) async fn work_until<T: Send, F: Future<Output: Send> + Send>(
     queue: &mut VecDeque<T>,
     stop: Stop,
-    work: &(dyn Fn(T) -> BoxFuture<'a, R> + Sync),
-) -> Vec<R> {
+    work: &(impl Fn(T) -> F + Sync),
+) -> Vec<F::Output> {
     let shared = Mutex::new(queue);
     let next = || shared.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let worker = || async {

@@ -4,7 +4,7 @@
 use crate::clock::Clock;
 use crate::store::limiter::{self, RateLimit, Window};
 use crate::store::{Rows, StoreError};
-use crate::usecases::orders::refusal::{Limit, Write};
+use crate::usecases::orders::refusal::{Guarded, Limit};
 
 /// How many checkouts an address may begin. The window is read with the cart, by its key.
 pub const CHECKOUTS: RateLimit = RateLimit { kind: "checkout", requests: 10, seconds: 600 };
@@ -29,7 +29,7 @@ impl<'a> BeginLimit<'a> {
     }
 
     /// The write that counts a checkout.
-    pub(super) fn count(&self) -> Write {
+    pub(super) fn count(&self) -> Guarded {
         let write = limiter::count_in(CHECKOUTS, self.address, self.now, self.window);
         write.guarded_by(Limit::Rate { limit: CHECKOUTS, now: self.now })
     }

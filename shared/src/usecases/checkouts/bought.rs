@@ -4,10 +4,9 @@
 use crate::model::{Cart, CodeText, OrderStatus};
 use crate::rules::checkout::without_bought;
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
 use crate::usecases::orders::pause_before;
-use crate::usecases::orders::refusal::Write;
 
 /// The order as it is after its status became PAID, as far as [`clear_cart`] needs it.
 pub(super) fn paid(mut stored: StoredOrder) -> StoredOrder {

@@ -15,11 +15,11 @@ use crate::rules::code::AppliedCodes;
 use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
 use crate::store::takes::Take;
-use crate::store::transaction::{Sent, send, send_patiently};
+use crate::store::transaction::{Sent, Write, send, send_patiently};
 use crate::store::{StoreError, backoff, carts, orders};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
 use crate::usecases::orders::next_number;
-use crate::usecases::orders::refusal::{OrderRefusal, Write};
+use crate::usecases::orders::refusal::OrderRefusal;
 use std::collections::BTreeMap;
 
 /// How often a cart that keeps changing is read again.

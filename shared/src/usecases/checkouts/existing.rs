@@ -7,10 +7,9 @@ use super::provider::{Provider, ProviderError};
 use super::settle::{SettleError, Settled, end};
 use crate::model::{Cart, Login, OpenCheckout, OrderStatus, UserId};
 use crate::store::orders;
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, carts};
 use crate::usecases::carts::CartSources;
-use crate::usecases::orders::refusal::Write;
 
 /// What became of it.
 pub(super) enum Existing {

@@ -7,11 +7,12 @@ use crate::rules::held::held;
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
 use crate::store::takes::Take;
+use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, StoreError, carts, chat, ledgers};
 use crate::usecases::orders::effects::{spent, take_codes, users_exist};
 use crate::usecases::orders::inputs::OrderInputs;
-use crate::usecases::orders::refusal::{Limit, OrderRefusal, OwnedLimit, Write};
+use crate::usecases::orders::refusal::{Guarded, Limit, OrderRefusal, OwnedLimit};
 use std::collections::BTreeMap;
 
 /// A player that a gift in the cart is for.
@@ -82,13 +83,13 @@ pub(super) fn writes(
     recipients: &Recipients,
     inputs: &OrderInputs,
     take: Option<&Take>,
-) -> Result<Vec<Write>, HoldError> {
-    let mut writes = vec![order.put_new()?];
-    writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?);
-    writes.push(carts::write(&with_checkout(cart, order))?);
+) -> Result<Vec<Guarded>, HoldError> {
+    let mut writes = vec![order.put_new()?.into()];
+    writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?.map(Guarded::from));
+    writes.push(carts::write(&with_checkout(cart, order))?.into());
     let mut written = None;
     if order.effects.held {
-        writes.extend(take.map(Take::check));
+        writes.extend(take.map(|take| take.check().into()));
         writes.extend(take_codes(order, inputs)?);
         written = order.order.owner.filter(|_| spent(order).is_some());
     }
@@ -122,7 +123,7 @@ fn with_checkout(cart: &Cart, order: &StoredOrder) -> Cart {
 
 /// The condition that a user does not own more than the checkout allows. A ledger that was read must allow it, and still
 /// be the same.
-fn ownership(user: UserId, limits: &[MayOwn], read: Option<&Ledger>, is_buyer: bool) -> Result<Write, OrderRefusal> {
+fn ownership(user: UserId, limits: &[MayOwn], read: Option<&Ledger>, is_buyer: bool) -> Result<Guarded, OrderRefusal> {
     let most: Vec<ledgers::AtMost> = limits.iter().map(|limit| (limit.item, limit.most)).collect();
     let refusal = |limit: &MayOwn| match limit.limit {
         _ if !is_buyer => OrderRefusal::Recipient { item: limit.sold },

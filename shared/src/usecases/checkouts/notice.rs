@@ -7,9 +7,8 @@ use crate::model::InternalId;
 use crate::rules::payment::{PaymentState, Progress};
 use crate::store::Db;
 use crate::store::orders;
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::orders::refusal::Write;
 
 /// Looks at what a notice is about, and writes what the provider says of it. A notice about something that is not ours
 /// changes nothing; one of a payment whose order is missing is logged and counted. Order and number of notices do not matter.

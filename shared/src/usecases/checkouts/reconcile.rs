@@ -13,9 +13,7 @@ use crate::clock::Clock;
 use crate::deadline::Stop;
 use crate::store::Db;
 use crate::store::notices::{FailedNotice, Notices, Window};
-use crate::store::transaction::{Sent, send};
-use crate::usecases::orders::refusal::Write;
-use futures_util::future::BoxFuture;
+use crate::store::transaction::{Sent, Write, send};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -157,7 +155,7 @@ impl<P: Provider> Run<'_, P> {
     /// Acts on notices. Returns those that failed, and those for which there was no time.
     async fn act_on(&self, notices: BTreeSet<Notice>) -> (BTreeSet<Notice>, BTreeSet<Notice>) {
         let mut queue: VecDeque<Notice> = notices.into_iter().collect();
-        let work = |notice| -> BoxFuture<'_, Acted> { Box::pin(self.act(notice)) };
+        let work = |notice| self.act(notice);
         let acted = work_until(&mut queue, self.stop, &work).await;
         let (mut failed, mut left) = (BTreeSet::new(), BTreeSet::from_iter(queue));
         for acted in acted {

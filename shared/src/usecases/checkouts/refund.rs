@@ -5,10 +5,9 @@ use crate::model::{Money, Refunds, UserId};
 use crate::rules::order::{by_beneficiary, spread};
 use crate::store::ledgers::{self, LedgerChange};
 use crate::store::orders::StoredOrder;
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, keys};
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::orders::refusal::Write;
 use std::collections::BTreeSet;
 
 /// Notes what of a paid order is refunded by now, and takes the increase off what the ledgers call paid; if a refund has

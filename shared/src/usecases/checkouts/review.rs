@@ -4,10 +4,9 @@ use crate::clock::Clock;
 use crate::model::{ReviewOutcome, Reviewed};
 use crate::rules::payment::PaymentState;
 use crate::store::orders::{Payment, StoredOrder};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError};
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::orders::refusal::Write;
 
 /// Notes that an operator has to look at an order, and, if it is known only now, its payment. `false` if something changed in
 /// between.

@@ -10,15 +10,13 @@ use crate::clock::Clock;
 use crate::model::{InternalId, Money, OrderStatus};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, send, send_patiently};
+use crate::store::transaction::{Sent, Write, send, send_patiently};
 use crate::store::{Db, RETRIES, StoreError};
 use crate::telemetry;
 use crate::usecases::orders::effects::Limits;
 use crate::usecases::orders::recipients::with_accounts;
-use crate::usecases::orders::refusal::Write;
 use crate::usecases::orders::transition::{Planned, Step, plan};
 use crate::usecases::orders::{SetStatusError, pause_before};
-use futures_util::future::BoxFuture;
 
 /// Outcome of settling an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -368,17 +366,8 @@ pub(super) async fn pay_as(
     }
 }
 
-/// Changes an order's status. The future is boxed, so that its code is compiled here and not again in every crate that
-/// waits for it.
-pub(super) fn change<'a>(
-    db: &'a Db,
-    stored: &'a StoredOrder,
-    step: &'a Step<'a>,
-) -> BoxFuture<'a, Result<Paid, SettleError>> {
-    Box::pin(try_change(db, stored, step))
-}
-
-async fn try_change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Result<Paid, SettleError> {
+/// Changes an order's status.
+pub(super) async fn change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Result<Paid, SettleError> {
     let Planned { writes, .. } = match plan(db, stored, step).await {
         Ok(planned) => planned,
         Err(SetStatusError::Refused(_)) => return Ok(Paid::Refused),

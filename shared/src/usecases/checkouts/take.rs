@@ -5,10 +5,10 @@ use crate::model::{ItemId, Units};
 use crate::rules::order::by_item;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::takes::{self, Counted, Take};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError};
 use crate::usecases::orders::inputs::OrderInputs;
-use crate::usecases::orders::refusal::{OrderRefusal, Write};
+use crate::usecases::orders::refusal::OrderRefusal;
 use futures_util::future::join_all;
 
 /// How many seconds after it began an interrupted checkout is cleaned up. A function ends before that.

@@ -11,7 +11,7 @@ use crate::store::takes::Take;
 use crate::store::transaction::{Sent, send_patiently};
 use crate::store::{Db, StoreError, keys, read_live};
 use crate::usecases::orders::inputs::OrderInputs;
-use crate::usecases::orders::refusal::{OrderRefusal, Write};
+use crate::usecases::orders::refusal::{Guarded, OrderRefusal};
 
 /// What became of an order.
 pub(super) enum Begun {
@@ -65,7 +65,7 @@ pub(super) async fn write(
     cart: &Cart,
     inputs: &OrderInputs,
     place: Option<&Place<'_>>,
-    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Write>, HoldError>,
+    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Guarded>, HoldError>,
 ) -> Result<Begun, StoreError> {
     let (taken, added) = tokio::join!(take(db, order, cart, inputs), add(db, place));
     let begun = match (taken?, added) {
@@ -119,7 +119,7 @@ async fn take(
 /// Sends the writes of an order. If they are refused, its units are taken back.
 async fn send_order(
     db: &Db,
-    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Write>, HoldError>,
+    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Guarded>, HoldError>,
     take: Option<Take>,
 ) -> Result<Begun, StoreError> {
     let sent = match writes(take.as_ref()) {

@@ -7,7 +7,6 @@
 //! What a process that was killed left to the sweep is not a difference: units on their way into an order are in their
 //! counter, and statistics show the orders that are marked as counted. [`Waiting`] names both.
 
-use super::refusal::Write;
 use super::waiting::{Counter, Waiting};
 use crate::model::{Donor, Goal, InternalId, Money, Order, OrderStatus, User, UserId};
 use crate::rules::order::without_refunded;
@@ -18,7 +17,7 @@ use crate::store::keys::{self, Key, prefix};
 use crate::store::orders::StoredOrder;
 use crate::store::statistics::VersionedDonations;
 use crate::store::takes;
-use crate::store::transaction::{NumberChange, Sent, VERSION, send};
+use crate::store::transaction::{NumberChange, Sent, VERSION, Write, send};
 use crate::store::{Db, StoreError, ledgers, users};
 use std::collections::{BTreeMap, BTreeSet};
 

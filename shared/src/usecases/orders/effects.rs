@@ -4,11 +4,12 @@
 //! paid. The *ledgers* say what users own; they change when an order is paid and when it is refunded.
 
 use super::inputs::OrderInputs;
-use super::refusal::{Limit, OrderRefusal, UserLimit, Write};
+use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
 use crate::model::{Code, Coupon, ItemId, Money, UserId};
 use crate::rules::order::{UnitsAndSum, by_item, holdings, without_refunded};
 use crate::store::ledgers::{self, LedgerChange};
 use crate::store::orders::StoredOrder;
+use crate::store::transaction::Write;
 use crate::store::{codes, counters, keys, users};
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(in crate::usecases) struct Taken {
     /// The writes.
-    pub(in crate::usecases) writes: Vec<Write>,
+    pub(in crate::usecases) writes: Vec<Guarded>,
     /// The items that are no longer published, so that their limits are not known.
     pub(in crate::usecases) unguarded: Vec<ItemId>,
 }
@@ -56,7 +57,7 @@ pub(in crate::usecases) fn take_stock(order: &StoredOrder, inputs: &OrderInputs)
         // Units are counted without a limit too: a limit that is published later counts what was sold before.
         taken.writes.push(match published.and_then(|published| published.item.global_limit) {
             Some(limit) => add_sold_within(item, count, limit)?,
-            None => counters::add_sold(item, count),
+            None => counters::add_sold(item, count).into(),
         });
     }
     taken.writes.extend(codes);
@@ -67,7 +68,7 @@ pub(in crate::usecases) fn take_stock(order: &StoredOrder, inputs: &OrderInputs)
 ///
 /// # Errors
 /// An [`OrderRefusal`] that no state of the table can lift.
-pub(in crate::usecases) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<Vec<Write>, OrderRefusal> {
+pub(in crate::usecases) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<Vec<Guarded>, OrderRefusal> {
     check_codes(order, inputs)?;
     let mut writes = Vec::new();
     let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
@@ -92,7 +93,7 @@ pub(in crate::usecases) fn add_to_ledgers(
     order: &StoredOrder,
     inputs: &OrderInputs,
     limits: Limits,
-) -> Result<Vec<Write>, OrderRefusal> {
+) -> Result<Vec<Guarded>, OrderRefusal> {
     let holdings = holdings(&order.order);
     let known = holdings.iter().filter(|(user, _)| inputs.users.contains(user));
     known.map(|(user, lines)| add_to_ledger(*user, lines, inputs, limits)).collect()
@@ -100,9 +101,9 @@ pub(in crate::usecases) fn add_to_ledgers(
 
 /// The users of `order` must not be erased in the meantime. `written` is one whose account another write changes, and
 /// checks.
-pub(in crate::usecases) fn users_exist(inputs: &OrderInputs, written: Option<UserId>) -> Vec<Write> {
+pub(in crate::usecases) fn users_exist(inputs: &OrderInputs, written: Option<UserId>) -> Vec<Guarded> {
     let checked = inputs.users.iter().filter(|user| written != Some(**user));
-    checked.map(|user| users::must_exist(*user)).collect()
+    checked.map(|user| users::must_exist(*user).into()).collect()
 }
 
 /// The amount of virtual currency that an order takes; `None` if it takes none.
@@ -111,7 +112,7 @@ pub(in crate::usecases) fn spent(order: &StoredOrder) -> Option<Money> {
 }
 
 /// The stock that `order` gives back. A counter or code that no longer exists gets nothing back; that prevents nothing.
-pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Write> {
+pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
     let mut writes: Vec<Write> = Vec::new();
     for (item, (count, _)) in by_item(&order.order) {
         writes.extend(inputs.counted.get(&item).map(|sold| counters::subtract_sold(item, count, *sold)));
@@ -127,12 +128,12 @@ pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderIn
     }
     let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
     writes.extend(owner.zip(spent(order)).map(|(owner, amount)| users::return_spent(owner, amount)));
-    writes
+    writes.into_iter().map(Guarded::from).collect()
 }
 
 /// What a refund of `order` takes out of the ledgers. A ledger that no longer exists prevents nothing. What was
 /// refunded in part before is out of them already.
-pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Write> {
+pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
     let holdings = holdings(&without_refunded(&order.order, order.effects.refunded));
     let known = holdings.iter().filter(|(user, _)| inputs.ledgers.contains(user));
     let changes = known.map(|(user, lines)| {
@@ -143,7 +144,7 @@ pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &Order
             at_most: None,
         };
         let changes: Vec<LedgerChange> = lines.iter().map(change).collect();
-        ledgers::add(*user, &changes).only_if_present()
+        ledgers::add(*user, &changes).only_if_present().into()
     });
     changes.collect()
 }
@@ -157,7 +158,7 @@ pub(in crate::usecases) enum Limits {
     Ignored,
 }
 
-fn add_sold_within(item: ItemId, count: u64, limit: u32) -> Result<Write, OrderRefusal> {
+fn add_sold_within(item: ItemId, count: u64, limit: u32) -> Result<Guarded, OrderRefusal> {
     // A counter that does not exist yet would pass any condition, so that an order above the limit is refused here.
     let before = u64::from(limit).checked_sub(count).ok_or(OrderRefusal::GlobalLimit { item, limit })?;
     Ok(counters::add_sold_if_at_most(item, count, before).guarded_by(Limit::Sold { item, limit }))
@@ -169,7 +170,7 @@ fn add_to_ledger(
     lines: &BTreeMap<ItemId, UnitsAndSum>,
     inputs: &OrderInputs,
     guarded: Limits,
-) -> Result<Write, OrderRefusal> {
+) -> Result<Guarded, OrderRefusal> {
     let published = |item: &ItemId| inputs.items.get(item).filter(|_| guarded == Limits::Guarded);
     let limit_of = |item: &ItemId| published(item).and_then(|published| published.item.user_limit);
     let (mut limits, mut changes) = (Vec::new(), Vec::with_capacity(lines.len()));
@@ -187,7 +188,7 @@ fn add_to_ledger(
 
 /// Uses a coupon, in all and by the owner. The limit per user is stored on the coupon, not on the use: the coupon's
 /// condition makes sure that it is still the one that was read.
-fn use_up(coupon: &Coupon, owner: Option<UserId>) -> Result<Vec<Write>, OrderRefusal> {
+fn use_up(coupon: &Coupon, owner: Option<UserId>) -> Result<Vec<Guarded>, OrderRefusal> {
     if coupon.max_uses == Some(0) {
         return Err(OrderRefusal::CouponUsedUp);
     }

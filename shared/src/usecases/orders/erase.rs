@@ -1,13 +1,12 @@
 //! What erasing a user does to statistics, carts and orders. Orders keep their owner's id: no token matches it, and ids
 //! are never used again.
 
-use super::refusal::Write;
 use super::{STATISTICS_ROUNDS, patrons, pause_before};
 use crate::model::{Cart, InternalId, Money, MonthSum, UserId};
 use crate::rules::donations::{forget, ranking};
 use crate::rules::erase::ErasedPlayer;
 use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, orders, read_live};
 use crate::telemetry;
 use std::collections::BTreeMap;

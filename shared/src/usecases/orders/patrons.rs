@@ -2,14 +2,13 @@
 //! write of either is in a transaction that also writes the next version of [`VersionedDonations`], which guards what
 //! is read after it.
 
-use super::refusal::Write;
 use super::{STATISTICS_ROUNDS, pause_before};
 use crate::model::{Donor, Money, Patron, TopPatrons, User, UserId};
 use crate::rules::donations::Adjustment;
 use crate::rules::patrons::{largest, set};
 use crate::store::codec::encode_live;
 use crate::store::statistics::{self, VersionedDonations};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, keys, read_all_live, read_live};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use super::effects::{Limits, add_to_ledgers, check_codes, spent, take_stock, users_exist};
 use super::inputs::OrderInputs;
 use super::recipients::with_accounts;
-use super::refusal::{OrderRefusal, Write};
+use super::refusal::{Guarded, OrderRefusal};
 use super::statistics::{Statistics, follow};
 use super::{new_internal_id, next_number, pause_before};
 use crate::clock::Clock;
@@ -144,9 +144,9 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
             draft.order.id = next_number(db).await?;
             numbered = true;
         }
-        writes.insert(0, draft.put_new()?);
+        writes.insert(0, draft.put_new()?.into());
         let intent = draft.effects.provider.as_ref().and_then(|provider| provider.intent.as_deref());
-        writes.extend(intent.map(|intent| Payment::put(&draft.order, intent)).transpose()?);
+        writes.extend(intent.map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         match send(db, writes).await? {
             Sent::Written => {
                 let statistics = follow(db, &draft.order.internal_id).await;
@@ -161,7 +161,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
 }
 
 /// The writes that a new order needs in addition to its own, and the items whose limits are not known.
-fn effects(draft: &StoredOrder, inputs: &OrderInputs) -> Result<(Vec<Write>, Vec<ItemId>), OrderRefusal> {
+fn effects(draft: &StoredOrder, inputs: &OrderInputs) -> Result<(Vec<Guarded>, Vec<ItemId>), OrderRefusal> {
     if draft.order.status != OrderStatus::Paid {
         return Ok((users_exist(inputs, None), Vec::new()));
     }

@@ -6,8 +6,8 @@ use crate::store::limiter::{self, RateLimit};
 use crate::store::transaction::{self, Guard};
 use crate::store::{codes, ledgers, users};
 
-/// A write of an order's transaction.
-pub(in crate::usecases) type Write = transaction::Write<Limit>;
+/// A write of an order's transaction, and the limit that it guards.
+pub(in crate::usecases) type Guarded = transaction::Guarded<Limit>;
 
 /// Why an order cannot be paid: a limit, a code or a balance does not allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,6 @@
 //! What follows from orders in a second transaction: goals, the month's top, recent donations, patrons. The mark on each
 //! order, whether the statistics count it, is part of that transaction, so that it is counted once.
 
-use super::refusal::Write;
 use super::{STATISTICS_ROUNDS, active_version, patrons, pause_before};
 use crate::model::{
     Donations, Donor, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User, UserId,
@@ -12,7 +11,7 @@ use crate::store::codec::encode_live;
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
 use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors, write_month_sum};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, read_all_live, read_published, users};
 use std::collections::{BTreeMap, BTreeSet};
 

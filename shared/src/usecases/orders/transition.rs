@@ -2,11 +2,12 @@
 
 use super::effects::{Limits, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist};
 use super::inputs::OrderInputs;
-use super::refusal::{OrderRefusal, Write};
+use super::refusal::{Guarded, OrderRefusal};
 use super::set_status::SetStatusError;
 use crate::model::{ItemId, OrderLine, OrderStatus, Reviewed, UserId};
 use crate::rules::order::may_become;
 use crate::store::orders::{Payment, StatusChange, StoredOrder};
+use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, carts};
 
@@ -38,7 +39,7 @@ impl Step<'_> {
 #[derive(Debug)]
 pub(in crate::usecases) struct Planned {
     /// The writes, the order's own first.
-    pub(in crate::usecases) writes: Vec<Write>,
+    pub(in crate::usecases) writes: Vec<Guarded>,
     /// Items that are no longer published: counted, but not guarded by a limit.
     pub(in crate::usecases) unguarded: Vec<ItemId>,
 }
@@ -72,19 +73,14 @@ pub(in crate::usecases) async fn plan(
         over_limit: step.limits == Limits::Ignored,
         reviewed: step.reviewed,
     };
-    planned.writes.insert(0, before.change(&change)?);
+    planned.writes.insert(0, before.change(&change)?.into());
     // The same row may be due at the same second again: then it is replaced, not removed.
     let next = due.map(|due| Unfinished::put(&order.order, due)).transpose()?;
-    if before.effects.due != due {
-        planned.writes.extend(before.unfinished().map(Write::delete));
-    }
-    planned.writes.extend(next);
-    planned.writes.extend(step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?);
-    if ends_checkout(before, step.to) {
-        planned
-            .writes
-            .extend(cart_of(before, &inputs).map(|user| carts::forget_checkout(user, &order.order.internal_id)));
-    }
+    let last = before.unfinished().filter(|_| before.effects.due != due).map(Write::delete);
+    let payment = step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?;
+    let user = cart_of(before, &inputs).filter(|_| ends_checkout(before, step.to));
+    let cart = user.map(|user| carts::forget_checkout(user, &order.order.internal_id));
+    planned.writes.extend([last, next, payment, cart].into_iter().flatten().map(Guarded::from));
     Ok(planned)
 }
 

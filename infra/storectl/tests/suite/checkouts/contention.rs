@@ -1,6 +1,5 @@
 //! A model of contention: a transaction takes some time, and is cancelled if another one is on one of its items.
 
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
@@ -9,7 +8,7 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
-use shared::store::{Db, connector};
+use shared::store::{Access, Db, connector};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,10 +27,10 @@ pub struct Contention {
 
 impl Contention {
     /// A table through a client that meets contention.
-    pub fn db(&self, config: aws_sdk_dynamodb::config::Builder, table: &str) -> Db {
+    pub fn db(&self, access: Access, table: &str) -> Db {
         let client = Contended { inner: connector::plain_client(), model: self.clone() };
-        let config = config.retry_config(RetryConfig::disabled()).http_client(SharedHttpClient::new(client));
-        Db::new(Client::from_conf(config.build()), table)
+        let (retries, http_client) = (RetryConfig::disabled(), SharedHttpClient::new(client));
+        Db::new(Access { retries, http_client, ..access }, table)
     }
 
     /// How many writes were cancelled, and how many were sent.

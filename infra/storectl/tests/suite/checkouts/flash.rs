@@ -24,7 +24,7 @@ async fn buyers(market: &Market, count: u64, item: u64, on_cart: Option<&str>) -
 }
 
 fn instances(market: &Market, model: &Contention, count: usize) -> Vec<Instance> {
-    let db = || model.db(market.shop.client_config(), market.shop.db.table());
+    let db = || model.db(market.shop.access(), market.shop.db.table());
     (0..count).map(|_| Instance::new(db())).collect()
 }
 

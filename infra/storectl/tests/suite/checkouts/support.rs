@@ -10,7 +10,7 @@ use shared::model::{
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::orders::{self, StoredOrder};
-use shared::store::transaction::{Sent, Unguarded, Write, send};
+use shared::store::transaction::{Sent, Write, send};
 use shared::store::{Db, StoreError, carts, codec, keys, published, read_live, sequences};
 use shared::usecases::carts::{CartContext, CartSources};
 use shared::usecases::checkouts::{
@@ -216,7 +216,7 @@ impl Market {
 
     /// Makes an order one of before account and mode were stored.
     pub async fn forget_account(&self, id: &InternalId) {
-        let write: Write<Unguarded> = Write::update(keys::order(id), "REMOVE provider.account, provider.live");
+        let write: Write = Write::update(keys::order(id), "REMOVE provider.account, provider.live");
         assert_eq!(send(&self.shop.db, vec![write]).await.unwrap(), Sent::Written);
     }
 

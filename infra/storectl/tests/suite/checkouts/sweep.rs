@@ -281,7 +281,8 @@ async fn a_paid_checkout_of_ours_without_an_order_is_counted_until_it_is_refunde
     let notice = Notice::Checkout("foreign".to_owned());
     let seen = async |state: PaymentState| {
         market.provider.add(state);
-        let (acted, events) = payment_events(act(&market.shop.db, market.clock(), &market.provider, &notice)).await;
+        let (acted, events) =
+            Box::pin(payment_events(act(&market.shop.db, market.clock(), &market.provider, &notice))).await;
         acted.unwrap();
         events
     };
@@ -329,7 +330,7 @@ async fn a_checkout_whose_id_was_never_stored_is_known_by_the_order_that_it_name
     let checkout = stored.effects.provider.as_mut().unwrap();
     (checkout.session, checkout.url) = (None, None);
     market.shop.delete(&stored.key()).await;
-    let write: shared::store::transaction::Write<shared::store::transaction::Unguarded> = stored.put_new().unwrap();
+    let write: shared::store::transaction::Write = stored.put_new().unwrap();
     let _: shared::store::transaction::Sent<_> =
         shared::store::transaction::send(&market.shop.db, vec![write]).await.unwrap();
     let another = InternalId::new("another");

@@ -1,0 +1,113 @@
+use super::*;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+fn line(meter: &Meter, status: u16) -> Value {
+    let emitter = Emitter { stack: "shop".to_owned(), function: "cart" };
+    let request = Request { id: "r1", endpoint: "cart/get" };
+    let line = Line { emitter: &emitter, meter, request, timestamp: 1_500, status, micros: 2_345, cold_start: true };
+    serde_json::to_value(&line).unwrap()
+}
+
+#[test]
+fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
+    let meter = Meter::default();
+    meter.code_refused.set(Some("unknown"));
+    meter.database_micros.borrow_mut().push(1_500);
+    for event in PaymentEvent::ALL {
+        meter.payments.add(event, 2);
+    }
+    let line = line(&meter, 200);
+    let mut declared = Vec::new();
+    for directive in line["_aws"]["CloudWatchMetrics"].as_array().unwrap() {
+        assert_eq!(directive["Namespace"], NAMESPACE);
+        for dimension in directive["Dimensions"][0].as_array().unwrap() {
+            assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
+        }
+        for metric in directive["Metrics"].as_array().unwrap() {
+            let value = &line[metric["Name"].as_str().unwrap()];
+            assert!(value.is_number() || value.is_array(), "{metric}: {value}");
+            declared.push(metric["Name"].as_str().unwrap().to_owned());
+        }
+    }
+    let all: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    assert_eq!(declared, all);
+    assert_eq!(line["DatabaseLatency"], json!([1.5]));
+    assert_eq!(line["timestamp"], "1970-01-01T00:00:01.5Z");
+}
+
+#[test]
+fn a_request_counts_where_it_belongs() {
+    let failed = line(&Meter::default(), 503);
+    assert_eq!((&failed["ServerErrors"], &failed["ClientErrors"]), (&1.into(), &0.into()));
+    assert_eq!(failed["outcome"], "failed");
+    let refused = line(&Meter::default(), 429);
+    assert_eq!((&refused["ServerErrors"], &refused["ClientErrors"]), (&0.into(), &1.into()));
+    assert_eq!(failed["_aws"]["CloudWatchMetrics"].as_array().unwrap().len(), 1, "no code, no kind");
+}
+
+#[test]
+fn a_payment_event_that_did_not_happen_is_not_a_metric() {
+    let meter = Meter::default();
+    meter.payments.add(PaymentEvent::Overdue, 0);
+    assert!(!line(&meter, 200).to_string().contains("Overdue"));
+    meter.payments.add(PaymentEvent::Overdue, 3);
+    meter.payments.add(PaymentEvent::Review, 1);
+    let line = line(&meter, 200);
+    assert_eq!((&line["OverdueOrders"], &line["PaymentReviews"]), (&3.into(), &1.into()));
+    assert_eq!(line.get("BadSignatures"), None);
+    let declared = line["_aws"].to_string();
+    assert!(declared.contains("OverdueOrders") && declared.contains("PaymentReviews"), "{declared}");
+    assert!(!declared.contains("BadSignatures") && !declared.contains("CodesRefused"), "{declared}");
+}
+
+#[tokio::test]
+async fn what_happens_inside_a_request_is_noted_and_outside_it_is_not() {
+    conflict();
+    let seen = METER
+        .scope(Meter::default(), async {
+            conflict();
+            rate_limited();
+            database_call(std::future::ready(())).await;
+            METER.with(|meter| (meter.conflicts.get(), meter.rate_limited.get(), meter.database_micros.borrow().len()))
+        })
+        .await;
+    assert_eq!(seen, (1, true, 1));
+}
+
+/// Keeps what would be written.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_event_is_one_object_with_its_fields() {
+    let kept = Kept::default();
+    let writer = kept.clone();
+    tracing::subscriber::with_default(events(LevelFilter::WARN, move || writer.clone()), || {
+        let error = std::io::Error::other("it \"broke\"\n");
+        tracing::error!(request_id = "r1", attempt = 2_u64, ok = false, error = %error, "the request failed");
+        tracing::info!("not of interest");
+        tracing::info_span!("a span").in_scope(|| tracing::warn!("inside"));
+    });
+    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    let lines = text.lines().map(|line| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        let timestamp = line.as_object_mut().unwrap().remove("timestamp").unwrap();
+        timestamp.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        line
+    });
+    let failed = json!({
+        "level": "ERROR", "message": "the request failed", "request_id": "r1", "attempt": 2, "ok": false,
+        "error": "it \"broke\"\n",
+    });
+    assert_eq!(lines.collect::<Vec<_>>(), [failed, json!({ "level": "WARN", "message": "inside" })]);
+}
