@@ -1,5 +1,5 @@
-//! Numbers and times in responses. This is the only place that uses binary floating point (rules.md, "Money and
-//! rounding"). An integer of up to 15 significant digits divided by a power of ten prints exactly.
+//! Numbers and times in responses. This is the only place that uses binary floating point
+//! (rules.md, "Money and rounding"). An integer of up to 15 significant digits divided by a power of ten prints exactly.
 
 #![expect(clippy::disallowed_types, reason = "JSON numbers are floating point; nothing is calculated with them here")]
 
