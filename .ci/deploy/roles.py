@@ -1,18 +1,14 @@
 """Every function's role tries everything on every kind of item, its own and all others'.
 
-What it may is read from the list that the template checks hold template.yaml against, so that template, list and emulated
-account have to agree.
+What it may is read from the expanded template that is committed, so that template, snapshot and emulated account have to agree.
 """
 
-import sys
 from fnmatch import fnmatchcase
 
+import yaml
 from botocore.exceptions import ClientError
 from checks import expect, expect_equal
 from cloud import ROOT
-
-sys.path.insert(0, str(ROOT / ".ci" / "template"))
-from expected import ACCESS  # noqa: E402  the folder has to be known before
 
 # One partition key of each kind in shared/src/store/keys.rs. None of them holds an item.
 KEYS = ["STORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0",
@@ -59,9 +55,24 @@ def attempts(table, pk):
         yield "TransactWriteItems", {"TransactItems": [{member: transacted[action]}]}, action, True
 
 
-def reaches(patterns, pk):
-    """Whether a statement with these keys, and after "not " the excepted ones, reaches a partition."""
-    excepted = [pattern.removeprefix("not ") for pattern in patterns if pattern.startswith("not ")]
+def access():
+    """The statements of each function's role: actions, key patterns, excepted patterns, and the operation that they are limited to."""
+    resources = yaml.safe_load((ROOT / ".ci" / "template" / "expanded.yaml").read_text())["Resources"]
+    for name in [name for name, resource in resources.items() if resource["Type"] == "AWS::Lambda::Function"]:
+        policies = resources[f"{name}Role"]["Properties"]["Policies"]
+        yield name, [
+            (statement["Action"], keys(condition, "ForAllValues:StringLike"), keys(condition, "ForAllValues:StringNotLike"),
+             "ForAnyValue:StringEquals" in condition)
+            for policy in policies for statement in policy["PolicyDocument"]["Statement"]
+            for condition in [statement["Condition"]]
+        ]
+
+
+def keys(condition, operator):
+    return condition.get(operator, {}).get("dynamodb:LeadingKeys", [])
+
+
+def reaches(patterns, excepted, pk):
     return any(fnmatchcase(pk, own) for own in patterns) and not any(fnmatchcase(pk, key) for key in excepted)
 
 
@@ -97,20 +108,20 @@ def credentials(account, arn):
 def try_all(account, table, functions, elsewhere):
     """`functions`: physical name by logical id. Returns the numbers of attempts that were refused and let through."""
     counts = {True: 0, False: 0}
-    for function, statements in ACCESS.items():
+    for function, statements in access():
         arn = account.client("lambda").get_function_configuration(FunctionName=functions[function])["Role"]
-        keys = credentials(account, arn)
-        database = account.client("dynamodb", **keys)
+        session = credentials(account, arn)
+        database = account.client("dynamodb", **session)
         for pk in KEYS:
             for operation, arguments, action, in_transaction in attempts(table, pk):
-                may = any(f"dynamodb:{action}" in actions and reaches(patterns, pk) and (in_transaction or not enclosing)
-                          for actions, patterns, *enclosing in statements)
+                may = any(f"dynamodb:{action}" in actions and reaches(patterns, excepted, pk) and (in_transaction or not enclosed)
+                          for actions, patterns, excepted, enclosed in statements)
                 was_refused = refused(database, snake(operation), arguments)
                 what = f"{action} in a transaction" if in_transaction else action
                 expect_equal(f"whether {what} on {pk} is refused to {function}", was_refused, not may)
                 counts[was_refused] += 1
         for service, operation, arguments in [*ELSEWHERE, *elsewhere, ("dynamodb", "scan", {"TableName": table})]:
-            expect(refused(account.client(service, **keys), operation, arguments),
+            expect(refused(account.client(service, **session), operation, arguments),
                    f"{function} may {service}:{operation}")
             counts[True] += 1
     return counts[True], counts[False]
