@@ -11,11 +11,8 @@ const LARGEST: usize = 16 * 1024;
 
 /// An endpoint that reads one required string from its body.
 pub struct Reader {
-    /// The endpoint's path.
     pub path: &'static str,
-    /// The required field.
     pub field: &'static str,
-    /// A valid value.
     pub good: &'static str,
     /// The longest value in characters.
     pub longest: usize,

@@ -11,13 +11,10 @@ use std::time::Duration;
 /// Connection, configuration, clock and the active version. Every function's own state adds the caches it needs.
 #[derive(Debug)]
 pub struct Base {
-    /// The table.
     pub db: Db,
     /// The configuration from the environment.
     pub config: Config,
-    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The published version.
     pub published: Published,
     /// Whether the client has credentials, as it always does on Lambda.
     is_known: bool,

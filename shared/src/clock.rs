@@ -18,7 +18,6 @@ pub trait Clock: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

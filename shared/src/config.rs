@@ -12,7 +12,6 @@ use stripe::ApiBase;
 /// How long an active version is trusted if `CACHE_SECONDS` is not set (rules.md, "Caches in a function").
 const CACHE_SECONDS: u64 = 5;
 
-/// A function's configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Name of the table (`TABLE_NAME`).
@@ -41,7 +40,6 @@ pub enum ConfigError {
     /// A variable has a value that it cannot have.
     #[error("the environment variable {name} is {problem}")]
     Invalid {
-        /// The variable.
         name: &'static str,
         /// The problem, without the value.
         problem: String,

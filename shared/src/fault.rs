@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::error::Error;
 
-/// The text of a panic.
 #[must_use]
 pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();

@@ -17,7 +17,10 @@ use shared::rules::referral::Credits;
 const PLAYER: UserId = UserId::new(1);
 
 fn player() -> ErasedPlayer {
-    ErasedPlayer { user: PLAYER, name: PlayerName::parse("Pebble").ok().map(|name| name.key().clone()) }
+    ErasedPlayer {
+        user: PLAYER,
+        names: PlayerName::parse("Pebble").map(|name| name.key().clone()).into_iter().collect(),
+    }
 }
 
 prop_compose! {
@@ -128,6 +131,6 @@ fn a_gift_line_of_a_cart_loses_the_name_and_what_was_typed_for_it() {
     let lines = player().without_in_cart(&cart).unwrap();
     assert_eq!((&lines[0].gift_to, lines[0].variables.len(), &lines[1]), (&None, 0, &cart.lines[1]));
     assert_eq!(player().without_in_cart(&Cart { lines, ..cart }), None);
-    let unnamed = ErasedPlayer { user: PLAYER, name: None };
+    let unnamed = ErasedPlayer { user: PLAYER, names: Vec::new() };
     assert_eq!(unnamed.without_in_cart(&Cart::empty(UserId::new(2))), None);
 }

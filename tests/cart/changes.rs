@@ -13,7 +13,6 @@ fn calls() -> [(&'static str, u64, Value); 3] {
     ]
 }
 
-/// Changes a line.
 pub async fn set(store: &TestStore, call: &str, name: &str, line: u64, body: &Value) -> Reply {
     post(store, &format!("/cart/{call}/{line}"), name, body).await
 }

@@ -34,7 +34,6 @@ pub async fn tell(store: &TestStore, path: &str, name: &str, field: &str, value:
     store.send(call.json(&json!({ field: value }))).await
 }
 
-/// POSTs a body.
 pub async fn post(store: &TestStore, path: &str, name: &str, body: &Value) -> Reply {
     store.send(Call::post(path).token(&store.token(name)).json(body)).await
 }
@@ -103,7 +102,6 @@ pub fn line_of(view: &Value, item: u64) -> &Value {
     lines.find(|line| line["id"] == item).expect("a line of that item")
 }
 
-/// An amount in cents.
 pub fn cents(amount: &Value) -> i64 {
     let text = amount.to_string();
     let (whole, part) = text.split_once('.').unwrap_or((&text, ""));

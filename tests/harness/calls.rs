@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex};
 /// Operations that do not write.
 const READS: [&str; 6] = ["GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", "DescribeTimeToLive"];
 
-/// The operation of a request.
 #[must_use]
 pub fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();

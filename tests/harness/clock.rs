@@ -18,12 +18,10 @@ impl TestClock {
         Self(AtomicU64::new(NOW.unsigned_abs() * 1_000))
     }
 
-    /// Advances the clock.
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(u64::try_from(by.as_millis()).expect("a short time"), Ordering::SeqCst);
     }
 
-    /// Sets the clock back.
     pub fn set_back(&self, by: Duration) {
         self.0.fetch_sub(u64::try_from(by.as_millis()).expect("a short time"), Ordering::SeqCst);
     }

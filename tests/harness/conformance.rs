@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 use template::{Route, match_route};
 
-/// The routes of the template.
 static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| template().routes().expect("usable routes"));
 
 /// The document, with objects that allow no fields but their own.

@@ -6,12 +6,10 @@ use local::functions::Functions;
 use serde_json::Value;
 use shared::endpoint::{Cache, Declaration};
 
-/// A route.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The function of the route.
     pub function: &'static str,
-    /// The declaration of its endpoint.
     pub declaration: &'static Declaration,
     /// The route key, one of the declared ones: `POST /cart/get`.
     pub route: &'static str,

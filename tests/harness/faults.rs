@@ -19,10 +19,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::net::{TcpListener, TcpSocket};
 
-/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The database throttles.
     Throttled,
     /// The database is unreachable.
     Away,

@@ -16,7 +16,6 @@ pub struct Exchange {
     pub place: usize,
     /// DynamoDB's operation, or the method and path of another request.
     pub operation: String,
-    /// Its fault.
     pub fault: Option<WireFault>,
     /// Whether the server refuses it because of the time or the credentials that it is signed with.
     pub is_refused: bool,
@@ -60,7 +59,6 @@ impl Proxy {
         proxy
     }
 
-    /// The proxy's URL.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)

@@ -43,7 +43,6 @@ impl Call {
         self
     }
 
-    /// With a JSON body.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.header("content-type", "application/json").bytes(body.to_string())
@@ -78,12 +77,9 @@ impl Call {
     }
 }
 
-/// A response.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// Its status.
     pub status: StatusCode,
-    /// Its headers.
     pub headers: HeaderMap,
     /// Its body as text.
     pub text: String,

@@ -32,7 +32,6 @@ use tokio::net::TcpListener;
 /// The origin of the sample store's storefront.
 const STOREFRONT: &str = "https://store.emberfall.example";
 
-/// The repository's root.
 #[must_use]
 pub fn repository() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -82,9 +81,7 @@ pub struct TestStore {
     pub calls: Calls,
     /// The faults of these calls.
     pub faults: Faults,
-    /// The clock.
     pub clock: Arc<TestClock>,
-    /// The signing keys.
     pub keys: TokenKeys,
     /// The URL of the chat platform's stand-in; empty if the table is.
     pub chat_platform: String,

@@ -193,7 +193,6 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// The refusal of a request.
     pub(crate) fn refusal(&self, request: &Message) -> Option<Message> {
         let signature = request.header("authorization").unwrap_or_default();
         if let Some(id) = &self.accepted

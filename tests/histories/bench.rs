@@ -17,7 +17,6 @@ pub const INSTANCES: usize = 8;
 /// Longer than any cache trusts its data.
 const STALE: Duration = Duration::from_secs(6);
 
-/// The store.
 pub struct Bench {
     pub store: TestStore,
     pub instances: Vec<Arc<Instance>>,
@@ -57,7 +56,6 @@ impl Bench {
         self.store.clock.advance(STALE);
     }
 
-    /// The scheduled sweep.
     pub async fn sweep(&self) -> Reply {
         self.store.invoke_unchecked("payments", &self.sweep).await
     }

@@ -135,7 +135,6 @@ fn place(all: &[String], text: &str) -> u8 {
     u8::try_from(all.iter().position(|known| known == text).unwrap()).unwrap()
 }
 
-/// A status by its name.
 pub fn status(name: &str) -> Status {
     match name {
         "PENDING" => Status::Pending,

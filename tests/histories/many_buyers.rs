@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use tests::{Call, Reply};
 use tokio::sync::Barrier;
 
-/// How many buyers there are.
 const BUYERS: usize = 6;
 /// How many lookups an address has in a minute.
 const LOOKUPS: i64 = 18;

@@ -27,7 +27,6 @@ impl Made {
         self.price + self.from_card
     }
 
-    /// Its units of an item.
     pub fn units(&self, item: u8) -> i64 {
         self.lines.iter().filter(|line| line.item == item).map(|line| i64::from(line.count)).sum()
     }

@@ -111,11 +111,9 @@ fn chosen(item: u8, choice: u16) -> u16 {
 pub enum Said {
     /// Refused; nothing is changed.
     Refused,
-    /// Done.
     Done,
     /// Added to this line.
     Added(u8),
-    /// It was so already.
     Already,
     /// A code was applied instead of another.
     Replaced,

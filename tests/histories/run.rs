@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tests::{Call, Instance, Reply};
 
-/// A running history.
 struct Run {
     bench: Arc<Bench>,
     token: String,

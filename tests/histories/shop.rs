@@ -18,14 +18,12 @@ pub const LIMITED: u8 = 3;
 pub const ITEMS: [u64; 4] = [401, 301, 601, 302];
 /// The options of [`OPTIONS`].
 pub const COLOURS: [&str; 3] = ["Copper", "Ash", "Midnight"];
-/// The referral codes.
 pub const REFERRALS: [&str; 2] = ["lantern", "toadmail"];
 
 /// The coupon of ten per cent.
 pub const TENTH: u8 = 0;
 /// The coupon of [`AMOUNT`].
 pub const THREE: u8 = 1;
-/// The gift card.
 pub const CARD: u8 = 2;
 /// How often [`TENTH`] may be used in all.
 pub const TENTH_USES: usize = 2;

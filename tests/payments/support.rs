@@ -33,7 +33,6 @@ pub async fn add(store: &TestStore, token: &str, item: u64, count: u32) {
 pub struct Begun {
     /// The order's internal id.
     pub order: String,
-    /// The provider's session.
     pub session: String,
 }
 
@@ -68,7 +67,6 @@ pub async fn cart(store: &TestStore, token: &str) -> Value {
     call(store, token, "/cart/get", &json!({})).await.data()["cart"].clone()
 }
 
-/// The stored order.
 pub async fn stored(store: &TestStore, order: &str) -> StoredOrder {
     orders::get(&store.db, &InternalId::new(order)).await.unwrap().unwrap()
 }

@@ -46,7 +46,6 @@ struct Line {
     cents: Option<i64>,
 }
 
-/// The cart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
     lines: Vec<Line>,

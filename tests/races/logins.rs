@@ -16,7 +16,6 @@ fn spelled(place: usize) -> String {
     "Wanderer".chars().enumerate().map(letter).collect()
 }
 
-/// Every item of a kind.
 async fn all(store: &TestStore, kind: &str) -> Vec<codec::Item> {
     let scan = store.db.client().scan().table_name(store.db.table()).consistent_read(true).send().await.unwrap();
     assert!(scan.last_evaluated_key().is_none(), "the sample store is one page");

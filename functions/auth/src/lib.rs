@@ -3,6 +3,8 @@
 //! May read users, names, bans and the store's configuration; writes accounts with their names and chat accounts, and
 //! counts logins. Calls the chat platform.
 
+#![warn(missing_docs)]
+
 mod chat;
 mod chat_callback;
 mod check_accessibility;

@@ -2,6 +2,8 @@
 //!
 //! May read the catalog, users, ledgers, codes and referrals; may only write carts and the counters of unknown codes.
 
+#![warn(missing_docs)]
+
 mod accept_coupon;
 mod add;
 mod capture_referral;

@@ -2,6 +2,8 @@
 //!
 //! May read the catalog, counters, settings, staff, users, their names, ledgers, carts and sums; writes nothing.
 
+#![warn(missing_docs)]
+
 mod buyer;
 mod get_category;
 mod get_featured_deals;

@@ -2,6 +2,8 @@
 //!
 //! May read published content and statistics of donations; writes nothing.
 
+#![warn(missing_docs)]
+
 mod get_announcement;
 mod get_page;
 mod get_settings;

@@ -3,6 +3,8 @@
 //! Reads what a cart's price depends on. Writes orders, ledgers, users, codes, carts and stock inside transactions only;
 //! counters of rate limits and sequences by single updates.
 
+#![warn(missing_docs)]
+
 mod check_status;
 mod create;
 mod list_methods;

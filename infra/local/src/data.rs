@@ -22,7 +22,6 @@ pub struct DataLock {
 pub struct Running {
     /// The URL of the database.
     pub endpoint: String,
-    /// The table's name.
     pub table: String,
     /// The URL of the stand-in for Stripe; `None` if payments go elsewhere.
     pub payments: Option<String>,
@@ -84,7 +83,6 @@ fn prepare(dir: &Path) -> Result<(), StartError> {
     builder.create(dir).map_err(|source| StartError::Data { path: dir.to_owned(), source })
 }
 
-/// The file of the table.
 #[must_use]
 pub fn table_file(dir: &Path) -> PathBuf {
     dir.join("table.db")

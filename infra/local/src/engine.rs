@@ -120,7 +120,6 @@ pub fn create_file(path: &Path, definition: &TableDefinition) -> Result<(), Star
     std::fs::rename(&unfinished, path).map_err(|error| fault(&error))
 }
 
-/// A request of the engine.
 fn request<T: DeserializeOwned>(body: Value) -> Result<T, StartError> {
     serde_json::from_value(body).map_err(|error| StartError::Engine(error.to_string()))
 }

@@ -11,36 +11,22 @@ pub enum StartError {
     /// Another program listens on the port.
     #[error("port {port} is taken; choose another with {option}, or {option} 0 for a free one")]
     PortTaken {
-        /// The port.
         port: u16,
         /// The option that sets it.
         option: &'static str,
     },
     /// Listening on the port failed for another reason.
     #[error("cannot listen on 127.0.0.1:{port}: {source}")]
-    Listen {
-        /// The port.
-        port: u16,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The template.
+    Listen { port: u16, source: std::io::Error },
     #[error("{}", chain(.0))]
     Template(#[from] template::TemplateError),
     /// Files of the store.
     #[error("the store in {dir} has {} fault{}:\n{}", .faults.len(), if .faults.len() == 1 { "" } else { "s" }, list(.faults))]
-    Store {
-        /// The directory.
-        dir: PathBuf,
-        /// The faults.
-        faults: Vec<Fault>,
-    },
-    /// The data directory.
+    Store { dir: PathBuf, faults: Vec<Fault> },
     #[error("cannot use {path} in the data directory: {source}")]
     Data {
         /// The file or directory.
         path: PathBuf,
-        /// The cause.
         source: std::io::Error,
     },
     /// Another process has the data directory open.
@@ -50,40 +36,26 @@ pub enum StartError {
     DataInUse(PathBuf),
     /// The file of the payment provider's stand-in.
     #[error("{path} cannot be read: {reason}; without the file, the stand-in for Stripe starts with no payments")]
-    StandIn {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        reason: String,
-    },
+    StandIn { path: PathBuf, reason: String },
     /// The file of token keys.
     #[error("the token keys in {path} cannot be used: {source}")]
-    Keys {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: shared::token::KeysError,
-    },
+    Keys { path: PathBuf, source: shared::token::KeysError },
     /// The file of payment keys.
     #[error("the payment keys in {path} cannot be used: {reason}")]
     PaymentKeys {
-        /// The file.
         path: PathBuf,
         /// The cause. It never has a key.
         reason: String,
     },
-    /// The database engine.
     #[error("the embedded database does not start: {0}")]
     Engine(String),
     /// Access to the database that the environment names.
     #[error("AWS_ENDPOINT_URL_DYNAMODB names a database that cannot be reached: {0}")]
     Access(#[source] shared::config::ConfigError),
-    /// The table.
     #[error("the table cannot be {action}: {reason}")]
     Table {
         /// The step that failed.
         action: &'static str,
-        /// The cause.
         reason: String,
     },
     /// Data of an earlier version.
@@ -100,14 +72,8 @@ pub enum StartError {
     /// Publishing the store.
     #[error("the store cannot be published: {}", chain(.0))]
     Publish(#[from] publish::PublishError),
-    /// A function's environment.
     #[error("the function {function} cannot start: {}", chain(.source))]
-    Function {
-        /// The function.
-        function: String,
-        /// The cause.
-        source: shared::config::ConfigError,
-    },
+    Function { function: String, source: shared::config::ConfigError },
     /// A function that the template names and that does not exist.
     #[error("template.yaml has the function {0}, which does not exist")]
     UnknownFunction(String),
@@ -119,7 +85,6 @@ pub enum StartError {
         "{0} has no published store; publish one there first (only a database on this machine is filled automatically)"
     )]
     EmptyRemote(String),
-    /// The demo's files.
     #[error("the demo storefront is not in {0}; --demo names its directory")]
     Demo(PathBuf),
     /// A republish to an external database that is not on this machine.

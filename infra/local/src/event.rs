@@ -17,13 +17,9 @@ pub struct Incoming<'a> {
     pub path: &'a str,
     /// The query string, as sent.
     pub query: &'a str,
-    /// All headers.
     pub headers: &'a HeaderMap,
-    /// The body.
     pub body: &'a [u8],
-    /// The caller's address.
     pub source_ip: &'a str,
-    /// Id of the request.
     pub request_id: &'a str,
     /// The time at which it arrived.
     pub at: Timestamp,

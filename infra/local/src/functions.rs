@@ -37,7 +37,6 @@ impl<'a> Secrets<'a> {
     }
 }
 
-/// The five functions.
 #[derive(Debug)]
 pub struct Functions {
     catalog: catalog::State,

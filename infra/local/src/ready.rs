@@ -20,7 +20,6 @@ pub struct Ready {
     pub base_url: String,
     /// The URL of the database.
     pub dynamodb_endpoint: String,
-    /// The table's name.
     pub table: String,
     /// A token for each user in the table, by name.
     pub tokens: BTreeMap<String, String>,
@@ -69,7 +68,6 @@ pub struct Try {
 /// A code that cannot be used.
 #[derive(Debug, Clone, Serialize)]
 pub struct RefusedCode {
-    /// The code.
     pub code: String,
     /// Why it is refused.
     pub reason: String,
@@ -78,11 +76,9 @@ pub struct RefusedCode {
 /// An order to look up.
 #[derive(Debug, Clone, Serialize)]
 pub struct TryOrder {
-    /// The internal id.
     pub id: String,
     /// Name of the owner; `None` after a guest checkout.
     pub owner: Option<String>,
-    /// Its state.
     pub status: &'static str,
 }
 

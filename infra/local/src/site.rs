@@ -102,7 +102,6 @@ impl Images {
     }
 }
 
-/// The demo storefront.
 #[derive(Debug)]
 pub struct Demo {
     files: PathBuf,

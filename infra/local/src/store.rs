@@ -20,9 +20,7 @@ const FIRST_IDS: u64 = 100;
 /// A store, as in its files.
 #[derive(Debug)]
 pub struct Store {
-    /// The published part.
     pub compiled: Compiled,
-    /// The live part.
     pub live: Live,
 }
 

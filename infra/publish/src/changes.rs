@@ -54,7 +54,6 @@ pub struct ChangedThing {
 /// A field that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedField {
-    /// The field's name.
     pub field: String,
     /// What it was; amounts are in the currency's units with its digits. `None` for lists and long texts.
     pub before: Option<String>,

@@ -30,17 +30,13 @@ pub struct Compiled {
     pub version: String,
     /// What every function needs; travels in the active version.
     pub config: StoreConfig,
-    /// The settings.
     pub settings: Settings,
-    /// The staff.
     pub staff: Staff,
     /// What is said of patrons.
     pub patronage: Patronage,
-    /// The pages.
     pub pages: Vec<Page>,
     /// Visible top categories in order.
     pub categories: Vec<CompiledCategory>,
-    /// The category list.
     pub tree: Tree,
     /// Every item of a visible category, inactive ones included: carts show them, unavailable.
     pub items: Vec<PublishedItem>,
@@ -63,23 +59,16 @@ pub struct CompiledCategory {
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum Part<'a> {
-    /// The settings.
     Settings(&'a Settings),
-    /// The staff.
     Staff(&'a Staff),
     /// What is said of patrons.
     Patronage(&'a Patronage),
-    /// A page.
     Page(&'a Page),
-    /// The category list.
     Tree(&'a Tree),
-    /// The featured deals.
     Deals(&'a Deals),
-    /// The promotions.
     Promotions(&'a Promotions),
     /// A category in its own partition or its parent's.
     Category(&'a CategoryWithItems),
-    /// An item.
     Item(&'a PublishedItem),
 }
 

@@ -13,10 +13,7 @@ pub enum PublishError {
     },
     /// This version is being removed at this moment, or has just been.
     #[error("version {version} is being removed")]
-    BeingRemoved {
-        /// The version.
-        version: String,
-    },
+    BeingRemoved { version: String },
     /// The currency would have other digits, and the table has live amounts.
     #[error("amounts in the table have {published} digits, not {wanted}")]
     Digits {
@@ -25,7 +22,6 @@ pub enum PublishError {
         /// The digits of the version to be published.
         wanted: u8,
     },
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

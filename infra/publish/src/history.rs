@@ -21,7 +21,6 @@ pub struct History {
 pub struct HistoryEntry {
     /// Counted up from 1.
     pub number: u64,
-    /// The version.
     pub version: String,
     /// Since when it was published, seconds since 1970 UTC.
     pub since: i64,

@@ -16,18 +16,13 @@ pub enum LoadError {
     /// A row is missing.
     #[error("version {version} is damaged: a {kind} row is missing")]
     Missing {
-        /// The version.
         version: String,
         /// The kind of row.
         kind: String,
     },
     /// What was read is not what was published.
     #[error("version {version} is damaged: its rows are not those that were published")]
-    Altered {
-        /// The version.
-        version: String,
-    },
-    /// The database.
+    Altered { version: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

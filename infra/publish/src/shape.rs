@@ -15,7 +15,6 @@ use std::fmt;
 pub(crate) enum Node {
     /// A text or a number; empty for everything else.
     Scalar(String),
-    /// A list.
     List(Vec<Self>),
     /// Fields with the lines they are in.
     Fields(Vec<(At<String>, Self)>),

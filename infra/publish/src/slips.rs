@@ -78,7 +78,6 @@ fn differs_by_half((old_kind, old): (bool, Money), (new_kind, new): (bool, Money
 /// An id that is given to another item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reassigned {
-    /// The id.
     pub id: ItemId,
     /// The name of its item now.
     pub before: String,

@@ -36,7 +36,6 @@ pub(crate) fn generation(version: &str) -> u64 {
 /// category list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionRecord {
-    /// The version.
     pub version: String,
     /// When it was first published, seconds since 1970 UTC; of a version that is not whole yet, when that began.
     pub published_at: i64,

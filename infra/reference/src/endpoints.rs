@@ -10,7 +10,6 @@ use shared::endpoint::{Declaration, Description, Route, Schemas};
 pub struct Documented {
     /// The name of the function that has the endpoint.
     pub function: &'static str,
-    /// The endpoint's declaration.
     pub declaration: &'static Declaration,
     /// The endpoint's request and responses.
     pub description: Description,
@@ -78,7 +77,6 @@ pub(crate) fn reference(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
-/// A schema as JSON.
 pub(crate) fn json(schema: &Schema) -> &Value {
     schema.as_value()
 }

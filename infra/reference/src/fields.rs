@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 /// A field of an object.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The field's name.
     pub name: String,
     /// The field's type, as the documentation writes it.
     pub kind: String,

@@ -24,16 +24,10 @@ pub enum Page {
 pub enum PageError {
     /// A marker without its end.
     #[error("{marker} has no end")]
-    NoEnd {
-        /// The marker.
-        marker: String,
-    },
+    NoEnd { marker: String },
     /// A marker that should be on the page.
     #[error("there is no {marker}")]
-    NoMarker {
-        /// The marker.
-        marker: &'static str,
-    },
+    NoMarker { marker: &'static str },
     /// A marker of an endpoint that is not declared.
     #[error("{heading} is not declared by any function; remove its section")]
     Unknown {

@@ -58,7 +58,6 @@ impl Answer {
         self.exit
     }
 
-    /// The exit code.
     #[must_use]
     pub fn exit(&self) -> ExitCode {
         self.exit.map_or(ExitCode::SUCCESS, Exit::code)

@@ -106,7 +106,6 @@ pub struct Seal {
     pub taken_at: String,
     /// How many items are in it.
     pub items: u64,
-    /// Its checksum.
     pub sha256: String,
 }
 

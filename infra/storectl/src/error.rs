@@ -20,7 +20,7 @@ pub enum Exit {
     Local = 1,
     /// The command line cannot be read.
     Usage = 2,
-    /// The store's files have faults, or doctor found something.
+    /// The store's files have faults, or doctor, drain or reconcile found something.
     Faults = 3,
     /// What was asked for is not there, or is against the rules.
     Refused = 4,
@@ -45,7 +45,6 @@ impl Exit {
 /// A command that did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
-    /// The kind.
     pub exit: Exit,
     /// What happened.
     pub what: String,
@@ -89,8 +88,8 @@ impl Failure {
     /// Ctrl-C.
     #[must_use]
     pub fn interrupted() -> Self {
-        let next = "Look at what is there, then run the same command again: it continues, unless it makes something \
-                    under a new random id.";
+        let next = "Look at what is there, then run the same command again: it continues. `storectl --help` names those \
+                    that cannot.";
         Self::new(Exit::Local, "Interrupted.", next)
             .done("What was written so far stays; it is not known how far it came.")
     }
@@ -124,7 +123,6 @@ impl Failure {
         format!("{label} {}\n{}\n{}\n", self.what, self.done, self.next)
     }
 
-    /// The exit code.
     #[must_use]
     pub fn exit(&self) -> ExitCode {
         self.exit.code()
@@ -219,7 +217,6 @@ fn classify(chain: &str) -> Option<Failure> {
     None
 }
 
-/// The innermost cause.
 fn last(error: &(dyn Error + 'static)) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {

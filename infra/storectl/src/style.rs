@@ -11,7 +11,6 @@ pub const WARN: Style = AnsiColor::Yellow.on_default();
 /// What is wrong.
 pub const BAD: Style = AnsiColor::Red.on_default();
 
-/// A text in a style.
 #[must_use]
 pub fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")

@@ -13,7 +13,6 @@ const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OP
 /// Segments of text or one variable; a greedy variable only at the end.
 const PATH: &str = r"^(/([^/{}+]*|\{[^/{}+]+\}))*(/\{[^/{}+]+\+\})?$";
 
-/// One route of the API.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route {
     /// The HTTP method, in capitals.

@@ -31,11 +31,9 @@ pub struct MissingVariable(pub &'static str);
 pub struct Access {
     /// The region that requests are signed for.
     pub region: Region,
-    /// The database's URL.
     pub endpoint: String,
     /// The source of credentials, asked again when they expire; without it, no request leaves the process.
     pub credentials: Option<SharedCredentialsProvider>,
-    /// The HTTP client.
     pub http_client: SharedHttpClient,
     /// How often a failed attempt is retried.
     pub retries: RetryConfig,

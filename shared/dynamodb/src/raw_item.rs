@@ -28,15 +28,11 @@ pub enum Attribute {
     S(String),
     /// A number, as text.
     N(String),
-    /// A boolean.
     #[serde(rename = "BOOL")]
     Bool(bool),
-    /// Null.
     #[serde(rename = "NULL")]
     Null(IgnoredAny),
-    /// A list.
     L(Vec<Attribute>),
-    /// A map.
     M(RawItem),
     /// Bytes or a set: no struct reads one, but owners may add any attribute to a row.
     #[serde(alias = "SS", alias = "NS", alias = "BS")]

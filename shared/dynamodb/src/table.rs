@@ -69,7 +69,6 @@ struct Operations {
 /// Why a batch of reads failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchGetError {
-    /// A call failed.
     #[error(transparent)]
     Call(Box<SdkError<BatchGetItemError>>),
     /// Keys were left unprocessed in every round: the database is throttling.
@@ -105,7 +104,6 @@ impl<M: Middleware> Table<M> {
         self.operations.client.get_or_init(|| Client::from_conf(self.access.sdk_config().build()))
     }
 
-    /// The table's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

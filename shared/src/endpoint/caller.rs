@@ -75,7 +75,6 @@ pub enum Visitor {
     /// No token. The handler refuses the caller unless guest mode is on, see
     /// [`crate::store::published::Published::at_current_for_guest`].
     Guest,
-    /// A token.
     User(Claim),
 }
 

@@ -35,7 +35,6 @@ pub struct Description {
     pub path_parameter: Option<&'static str>,
     /// The ordinary response, with status 200.
     pub reply: Content,
-    /// Every other response.
     pub others: Vec<OtherResponse>,
 }
 
@@ -51,7 +50,6 @@ pub struct Content {
 /// A response other than the ordinary one.
 #[derive(Debug)]
 pub struct OtherResponse {
-    /// The HTTP status.
     pub status: u16,
     /// The condition for it, as a phrase.
     pub when: &'static str,
@@ -89,7 +87,6 @@ impl OtherResponse {
     }
 }
 
-/// Describes an endpoint.
 pub(super) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Description {
     Description {
         request: E::Input::schemas(&mut schemas.requests),

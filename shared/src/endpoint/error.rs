@@ -25,7 +25,6 @@ pub fn too_many_attempts(retry_seconds: u64) -> String {
 
 /// A refusal of one endpoint or function. Its [`fmt::Display`] is the text that the caller reads.
 pub trait Refusal: fmt::Display + fmt::Debug + Send + Sized {
-    /// The HTTP status.
     fn status(&self) -> StatusCode;
 
     /// Seconds until the same request may succeed, if that is known.
@@ -69,7 +68,6 @@ pub enum Error<R = Infallible> {
     },
     /// The body cannot be read.
     Body(BodyFault),
-    /// The database failed.
     Store(StoreError),
     /// The payment provider failed, for this reason. The same request may succeed later.
     Provider(String),

@@ -13,9 +13,7 @@ use std::str::FromStr;
 pub enum InputKind {
     /// Nothing. Only the size of a body is checked.
     Nothing,
-    /// A JSON object.
     JsonBody,
-    /// The path parameter.
     PathParameter,
     /// The path parameter, and a JSON object.
     PathParameterAndJsonBody,
@@ -38,7 +36,6 @@ impl InputKind {
 /// A request as an endpoint received it. Its body is not too large.
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// The request.
     pub request: &'a Request,
     /// The endpoint's route keys; the request came in by one of them.
     pub routes: &'static [&'static str],
@@ -74,7 +71,6 @@ pub trait Input: Sized + Send {
 #[cfg(feature = "schema")]
 #[derive(Debug, Default)]
 pub struct RequestSchemas {
-    /// That of the path parameter.
     pub path_parameter: Option<schemars::Schema>,
     /// That of the parameters of the query.
     pub query: Option<schemars::Schema>,

@@ -147,7 +147,6 @@ impl Default for StoreConfig {
 /// An OAuth client at the chat platform (rules.md, "Chat login"). Nothing here is secret.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChatLogin {
-    /// Client id.
     #[serde(default)]
     pub client_id: String,
     /// The URL that the platform sends the buyer back to.
@@ -223,7 +222,6 @@ impl Default for ActiveVersion {
 /// An account at the payment provider that the store is about to leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drained {
-    /// The account.
     pub account: ProviderAccount,
     /// Since when, seconds since 1970 UTC.
     pub since: i64,

@@ -13,7 +13,6 @@ pub enum PaymentType {
     /// Once.
     #[default]
     OneOff,
-    /// As a subscription.
     Subscription,
     /// Once, for another user.
     Gift,
@@ -42,16 +41,13 @@ impl PaymentType {
 pub struct LineVariable {
     /// The variable, see [`super::Variable`].
     pub id: u64,
-    /// The chosen value.
     pub value: String,
 }
 
-/// A line of a cart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// The line's id (`cid`), counted up inside the cart.
     pub id: LineId,
-    /// The catalog item.
     pub item: ItemId,
     /// Units.
     pub count: u32,
@@ -99,7 +95,6 @@ impl Line {
 /// The coupon on a cart (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedCoupon {
-    /// The coupon's text.
     pub code: CodeText,
     /// The coupon's id when it was applied. A code that was issued again under the same text has another id.
     pub id: CodeId,
@@ -114,7 +109,6 @@ impl From<&Coupon> for AppliedCoupon {
 /// The gift card on a cart (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedGiftCard {
-    /// The card's text.
     pub code: CodeText,
     /// The card's id when it was applied. A code that was issued again under the same text has another id.
     pub id: CodeId,
@@ -161,11 +155,8 @@ pub struct Cart {
     pub next_line: u64,
     /// Its lines, at most [`Cart::MAX_LINES`].
     pub lines: Vec<Line>,
-    /// The coupon on it.
     pub coupon: Option<AppliedCoupon>,
-    /// The gift card on it.
     pub gift_card: Option<AppliedGiftCard>,
-    /// The referral code on it.
     pub referral: Option<CodeText>,
     /// The checkout that sells what was in it.
     pub checkout: Option<OpenCheckout>,

@@ -78,7 +78,6 @@ impl ChatName {
         if is_name { Ok(Self(text.to_owned())) } else { Err(NotAChatName) }
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// Units of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Units {
-    /// The item.
     pub item: ItemId,
     /// How many.
     pub count: u64,
@@ -32,7 +31,6 @@ pub struct Held {
 /// A checkout that is neither paid nor ended. A buyer has at most one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCheckout {
-    /// Its order.
     pub order: InternalId,
     /// The version of the cart that it sells.
     pub version: u64,

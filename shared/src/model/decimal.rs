@@ -17,7 +17,6 @@ pub enum DecimalError {
     /// Too fine.
     #[error("has more than {0} digits after the point")]
     TooManyDigits(u8),
-    /// Too large.
     #[error("is larger than the largest amount, {0} minor units")]
     TooLarge(i64),
     /// Outside of 0 < p ≤ 100.

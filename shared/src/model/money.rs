@@ -14,7 +14,6 @@ use std::ops::{Add, Sub};
 pub struct Money(i64);
 
 impl Money {
-    /// Zero.
     pub const ZERO: Self = Self(0);
     /// The largest amount that a store may contain. Every sum over a full cart is still an exact JSON number.
     pub const LARGEST: Self = Self(1_000_000_000_000);

@@ -12,7 +12,6 @@ pub struct RefundAttempt {
     pub number: u32,
     /// What was refunded before, in the payment's minor units.
     pub before: Money,
-    /// What is refunded after it.
     pub after: Money,
     /// When it was last about to be sent, seconds since 1970 UTC.
     #[serde(rename = "sent_at")]
@@ -26,7 +25,6 @@ pub struct RefundAttempt {
 }
 
 impl RefundAttempt {
-    /// What it refunds.
     #[must_use]
     pub fn amount(&self) -> Money {
         self.after.less(self.before)
@@ -96,7 +94,6 @@ pub enum ReviewOutcome {
 /// What is refunded of an order, in the order's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refunds {
-    /// What is refunded now.
     pub refunded: Money,
     /// The sum of the refunds that failed.
     pub failed: Money,

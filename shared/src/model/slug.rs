@@ -77,9 +77,7 @@ impl fmt::Display for Slug {
 /// A category as a caller names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CategoryPath {
-    /// Its full path.
     Slug(Slug),
-    /// Its id.
     Id(CategoryId),
 }
 

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 /// A user and a sum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Donor {
-    /// The user.
     pub user: UserId,
     /// The user's name when the sum last changed.
     pub username: String,
@@ -31,7 +30,6 @@ impl Donor {
 /// A user with an all-time sum, as patrons/get lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patron {
-    /// The user.
     pub user: UserId,
     /// The user's name when the sum last changed.
     pub username: String,
@@ -61,15 +59,11 @@ pub struct TopPatrons {
 /// A recent paid order with an owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentDonation {
-    /// The order.
     pub order: InternalId,
-    /// Its owner.
     pub user: UserId,
-    /// The owner's name.
     pub username: String,
     /// The owner's image URL.
     pub avatar: String,
-    /// The amount charged.
     pub amount: Money,
     /// Currency code of the amount.
     pub currency: String,
@@ -96,11 +90,8 @@ impl RecentDonation {
 /// A paid order with an owner and an amount above zero, sorted by time. It has no name, because it is kept when the account is erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidOrder {
-    /// The order.
     pub order: InternalId,
-    /// Its owner.
     pub user: UserId,
-    /// The amount charged.
     pub amount: Money,
     /// Currency code of the amount.
     pub currency: String,
@@ -109,7 +100,6 @@ pub struct PaidOrder {
 }
 
 impl PaidOrder {
-    /// An order of this owner.
     #[must_use]
     pub fn new(order: &Order, owner: UserId) -> Self {
         Self {
@@ -125,7 +115,6 @@ impl PaidOrder {
 /// The sum that a user gave in one month. After a refund the month's largest donors are found in these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonthSum {
-    /// The user.
     pub user: UserId,
     /// The sum in the store's currency, less refunds.
     pub amount: Money,

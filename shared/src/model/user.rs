@@ -17,7 +17,6 @@ pub struct User {
     pub system: String,
     /// The account's identifier in that system.
     pub identificator: String,
-    /// The account's UUID.
     pub uuid: String,
     /// When the account was created, seconds since 1970 UTC.
     pub created_at: i64,

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 /// A line of a cart with its current price and availability.
 #[derive(Debug, Clone)]
 pub struct PricedLine<'a> {
-    /// The stored line.
     pub line: &'a Line,
-    /// The published item.
     pub published: &'a PublishedItem,
     /// The item's availability for the cart's owner.
     pub availability: Availability,

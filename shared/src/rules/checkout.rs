@@ -47,39 +47,27 @@ pub enum CheckoutRefusal {
     /// The cart has no lines.
     #[error("Your cart is empty.")]
     Empty,
-    /// A subscription.
     #[error("Subscriptions cannot be paid yet.")]
     Subscription,
     /// A line lacks something that the buyer has to choose.
     #[error("\"{name}\" is not complete: {missing}")]
     Incomplete {
-        /// The item's name.
         name: String,
         /// What is missing, as a sentence.
         missing: String,
     },
     /// No units are left: before the cart was read, or taken by others since.
     #[error("\"{name}\" is sold out.")]
-    SoldOut {
-        /// The item's name.
-        name: String,
-    },
+    SoldOut { name: String },
     /// A line is unavailable.
     #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
-    Unavailable {
-        /// The item's name.
-        name: String,
-    },
+    Unavailable { name: String },
     /// A line needs a linked chat account.
     #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
-    NoChat {
-        /// The item's name.
-        name: String,
-    },
+    NoChat { name: String },
     /// More units than are left.
     #[error("Only {left} of \"{name}\" can still be bought.")]
     Left {
-        /// The item's name.
         name: String,
         /// The units that are left.
         left: u64,
@@ -87,17 +75,13 @@ pub enum CheckoutRefusal {
     /// More units of a limited item than one checkout may hold.
     #[error("At most {most} of \"{name}\" can be bought at once.")]
     AtOnce {
-        /// The item's name.
         name: String,
         /// The most units.
         most: u32,
     },
     /// The recipient of a gift owns it or has reached the limit.
     #[error("\"{name}\" cannot be given: its recipient owns it or has reached the limit.")]
-    Recipient {
-        /// The item's name.
-        name: String,
-    },
+    Recipient { name: String },
     /// The recipient of a gift is banned.
     #[error("A player that a gift is for is banned.")]
     Banned,
@@ -251,7 +235,6 @@ fn order_line(line: &PricedLine<'_>, off: Money) -> OrderLine {
 /// Whom a line is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Beneficiary {
-    /// The buyer.
     Buyer,
     /// The player with this name, in lower case.
     Player(String),
@@ -272,7 +255,6 @@ pub struct MayOwn {
     pub item: ItemId,
     /// The most units.
     pub most: u64,
-    /// The item that is sold.
     pub sold: ItemId,
     /// Its limit for one user; `None` if it is about a step of a cumulative category.
     pub limit: Option<u32>,
@@ -320,7 +302,6 @@ fn beneficiary(line: &PricedLine<'_>) -> Beneficiary {
 pub struct BillLine {
     /// Name and units, such as "Squire × 2".
     pub name: String,
-    /// The line's total.
     pub amount: Money,
 }
 

@@ -51,7 +51,6 @@ impl CodeRefusal {
 /// A code that applies to a cart, and the amount that it takes off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied<'a> {
-    /// The code.
     pub code: &'a Code,
     /// The amount taken off; never more than the eligible lines cost.
     pub sum: Money,
@@ -60,7 +59,6 @@ pub struct Applied<'a> {
 /// The codes on a cart that apply to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AppliedCodes<'a> {
-    /// The coupon.
     pub coupon: Option<Applied<'a>>,
     /// The gift card, which pays from what the coupon leaves.
     pub gift_card: Option<Applied<'a>>,
@@ -89,7 +87,6 @@ impl AppliedCodes<'_> {
 /// A cart, as far as it decides about a code.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeInputs<'a> {
-    /// The priced lines.
     pub lines: &'a [PricedLine<'a>],
     /// What the coupon on the cart takes off; a gift card pays from what it leaves.
     pub coupon_sum: Money,

@@ -5,15 +5,14 @@ use crate::model::{Cart, Line, Order, OrderEffects, OrderLine, OrderStatus, Play
 /// A player whose account is erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasedPlayer {
-    /// The account.
     pub user: UserId,
-    /// The account's name; `None` if an earlier attempt has removed the account.
-    pub name: Option<UserName>,
+    /// The account's name, unless an earlier attempt has removed the account, and the former names that are held for it.
+    pub names: Vec<UserName>,
 }
 
 impl ErasedPlayer {
     fn is_named(&self, gift_to: Option<&PlayerName>) -> bool {
-        gift_to.is_some_and(|name| self.name.as_ref() == Some(name.key()))
+        gift_to.is_some_and(|name| self.names.contains(name.key()))
     }
 
     fn receives(&self, line: &OrderLine) -> bool {

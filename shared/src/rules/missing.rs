@@ -11,12 +11,7 @@ pub enum Missing {
     Recipient,
     /// A variable without a value, or with one that is no longer right.
     #[error("\"{name}\" is missing.")]
-    Variable {
-        /// The variable's id.
-        id: u64,
-        /// The variable's name.
-        name: String,
-    },
+    Variable { id: u64, name: String },
     /// No server is selected, or one that the item no longer has.
     #[error("A server must be selected for this item.")]
     Server,

@@ -37,7 +37,6 @@ pub fn users(order: &Order) -> BTreeSet<UserId> {
     order.lines.iter().filter_map(|line| line.recipient).chain(order.owner).collect()
 }
 
-/// Units and sums by item.
 #[must_use]
 pub fn by_item(order: &Order) -> BTreeMap<ItemId, UnitsAndSum> {
     merged(&order.lines, |line| Some(line.item))

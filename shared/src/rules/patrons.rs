@@ -13,7 +13,6 @@ struct Bounds {
 /// At most 1,000 for each threshold, which are the first of the list (rules.md, "Patrons").
 const BOUNDS: Bounds = Bounds { patrons: 1_000, name_bytes: 256 * 1024 };
 
-/// The largest of all patrons.
 #[must_use]
 pub fn largest(all: impl Iterator<Item = Patron>) -> TopPatrons {
     largest_within(BOUNDS, all)

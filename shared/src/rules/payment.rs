@@ -15,9 +15,7 @@ pub enum Progress {
     Expired,
     /// The buyer has paid, by a method that confirms it later.
     Processing,
-    /// The payment failed.
     Failed,
-    /// Paid.
     Paid,
 }
 
@@ -57,7 +55,6 @@ impl PaymentState {
 /// What is done about an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing.
     Nothing,
     /// It is paid. Everything is held for it already.
     Pay,
@@ -65,7 +62,6 @@ pub enum Decision {
     PayOrRefund,
     /// It ends without a payment.
     End(OrderStatus),
-    /// The payment was refunded.
     Refund,
     /// Only a part of the payment is refunded, and not what was noted: more by now, or less because a refund failed.
     RefundInPart(Refunds),

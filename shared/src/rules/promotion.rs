@@ -6,7 +6,6 @@ use crate::model::{Cart, Ledger, Promotion, Promotions, PublishedItem, Sold};
 /// A promotion offered to a caller.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer<'a> {
-    /// The item.
     pub published: &'a PublishedItem,
     /// The offer made for it.
     pub promotion: &'a Promotion,

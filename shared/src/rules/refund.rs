@@ -28,22 +28,13 @@ pub enum NextStep {
 pub enum RefundRefusal {
     /// More than the payment, or nothing.
     #[error("a refund is of the smallest unit at least, and of the payment at most")]
-    Bounds {
-        /// The payment.
-        amount: Money,
-    },
+    Bounds { amount: Money },
     /// More is refunded already.
     #[error("more is refunded already")]
-    Exceeded {
-        /// What is refunded.
-        refunded: Money,
-    },
+    Exceeded { refunded: Money },
     /// A refund to another total was begun, and it is not known how it ended.
     #[error("a refund to another total was begun")]
-    Unfinished {
-        /// That total.
-        total: Money,
-    },
+    Unfinished { total: Money },
     /// A refund was begun a short while ago, and another one was made meanwhile. It is not known yet whether both count.
     #[error("two refunds were begun at the same time")]
     Unclear {

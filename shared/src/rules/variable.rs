@@ -13,13 +13,10 @@ pub enum WrongValue {
     /// Not one of the options.
     #[error("must be one of: {0}")]
     Option(String),
-    /// Not a word.
     #[error("must be 1 to 32 letters (a to z), digits, \"_\" or \"-\"")]
     Word,
-    /// Not a text.
     #[error("must be 1 to 64 letters (a to z), digits, spaces, \"_\", \".\", \",\" or \"-\"")]
     Text,
-    /// Not a number.
     #[error("must be a number such as 12 or -0.5, of at most 32 characters")]
     Number,
 }

@@ -5,7 +5,6 @@ use crate::model::{Order, UserId};
 /// What a caller is shown of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderVisibility<'a> {
-    /// The order itself.
     Shown(&'a Order),
     /// It has an owner, and the caller is anonymous.
     Unauthorized,

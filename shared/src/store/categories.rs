@@ -7,7 +7,6 @@ use super::versioned_cache::VersionedCache;
 use crate::model::{CategoryPath, CategoryWithItems};
 use std::sync::Arc;
 
-/// A category page.
 #[derive(Debug)]
 pub struct CategoryPage<D> {
     /// The category itself, then its subcategories.

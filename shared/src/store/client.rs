@@ -32,7 +32,6 @@ impl Db {
         self.0.client()
     }
 
-    /// The table's name.
     #[must_use]
     pub fn table(&self) -> &str {
         self.0.name()

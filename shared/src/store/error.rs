@@ -13,7 +13,6 @@ pub enum StoreError {
     Unavailable {
         /// The operation that failed.
         operation: &'static str,
-        /// The cause.
         #[source]
         source: Option<Source>,
     },
@@ -22,7 +21,6 @@ pub enum StoreError {
     Refused {
         /// The operation that was refused.
         operation: &'static str,
-        /// The cause.
         #[source]
         source: Source,
     },
@@ -31,7 +29,6 @@ pub enum StoreError {
     Credentials {
         /// The operation that was refused.
         operation: &'static str,
-        /// The cause.
         #[source]
         source: Source,
     },

@@ -73,7 +73,6 @@ fn key(pk: String, sk: &str) -> Key {
     Key { pk, sk: sk.to_owned() }
 }
 
-/// The active version.
 #[must_use]
 pub fn active_version() -> Key {
     key("STORE".to_owned(), "POINTER")
@@ -103,13 +102,11 @@ pub fn versions() -> String {
     "VERSIONS".to_owned()
 }
 
-/// A version's settings.
 #[must_use]
 pub fn settings(version: &str) -> Key {
     key(format!("CONTENT#{version}#SETTINGS"), "DATA")
 }
 
-/// A version's staff.
 #[must_use]
 pub fn staff(version: &str) -> Key {
     key(format!("CONTENT#{version}#STAFF"), "DATA")
@@ -121,7 +118,6 @@ pub fn patronage(version: &str) -> Key {
     key(format!("CONTENT#{version}#PATRONAGE"), "DATA")
 }
 
-/// A version's page.
 #[must_use]
 pub fn page(version: &str, url: &PageUrl) -> Key {
     key(format!("PAGE#{version}#{url}"), "DATA")
@@ -139,7 +135,6 @@ pub fn deals(version: &str) -> Key {
     key(format!("CATALOG#{version}#DEALS"), "DATA")
 }
 
-/// A version's promotions.
 #[must_use]
 pub fn promotions(version: &str) -> Key {
     key(format!("CATALOG#{version}#PROMOTIONS"), "DATA")
@@ -161,13 +156,11 @@ pub fn category_row(version: &str, path: &CategoryPath, place: usize) -> Key {
     key(category(version, path), &format!("{place:04}"))
 }
 
-/// A version's item.
 #[must_use]
 pub fn item(version: &str, id: ItemId) -> Key {
     key(format!("ITEM#{version}#{id}"), "DATA")
 }
 
-/// A user.
 #[must_use]
 pub fn user(id: UserId) -> Key {
     key(format!("USER#{id}"), "USER")
@@ -209,7 +202,6 @@ pub fn ledger(user: UserId) -> Key {
     key(format!("LEDGER#{user}"), "LEDGER")
 }
 
-/// A user's cart.
 #[must_use]
 pub fn cart(user: UserId) -> Key {
     key(format!("CART#{user}"), "CART")
@@ -227,13 +219,11 @@ pub fn code_use(code: &CodeText, user: UserId) -> Key {
     key(format!("USE#{code}#{user}"), "USE")
 }
 
-/// A referral code.
 #[must_use]
 pub fn referral(code: &CodeText) -> Key {
     key(format!("REFERRAL#{code}"), "REFERRAL")
 }
 
-/// An order.
 #[must_use]
 pub fn order(id: &InternalId) -> Key {
     key(format!("ORDER#{id}"), "ORDER")
@@ -362,7 +352,6 @@ pub fn sequence(kind: &str) -> Key {
 
 /// The prefixes of partition keys by kind, for the operations tool, which scans the whole table.
 pub mod prefix {
-    /// Users.
     pub const USER: &str = "USER#";
     /// Index rows of user names.
     pub const NAME: &str = "NAME#";
@@ -376,9 +365,7 @@ pub mod prefix {
     pub const REFERRAL: &str = "REFERRAL#";
     /// What users have bought.
     pub const LEDGER: &str = "LEDGER#";
-    /// Carts.
     pub const CART: &str = "CART#";
-    /// Orders.
     pub const ORDER: &str = "ORDER#";
     /// Requests of an address; a backup leaves them out.
     pub const RATE: &str = "RATE#";

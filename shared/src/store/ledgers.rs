@@ -23,7 +23,6 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
 /// What is added to one item of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerChange {
-    /// The item.
     pub item: ItemId,
     /// Units; negative for a refund.
     pub units: i128,

@@ -48,7 +48,6 @@ impl NameRow {
     }
 }
 
-/// The ban of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ban {
     /// Since when it is banned, seconds since 1970 UTC.
@@ -255,7 +254,6 @@ enum Taken {
     Name,
     /// The id is taken.
     Id,
-    /// The name is banned.
     Banned,
 }
 

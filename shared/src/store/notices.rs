@@ -33,7 +33,6 @@ pub struct Window {
     pub after: Option<String>,
 }
 
-/// A notice that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedNotice {
     /// What it is about.

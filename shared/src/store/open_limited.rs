@@ -27,7 +27,6 @@ const INTERRUPTED: i64 = 60;
 /// An entry: an open checkout of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its order.
     pub order: InternalId,
     /// When it began, seconds since 1970 UTC.
     pub begun: i64,

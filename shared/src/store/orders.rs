@@ -17,7 +17,6 @@ pub const COUNTED: &str = "counted";
 /// An order with its effects, as one item of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredOrder {
-    /// The order.
     pub order: Order,
     /// What it took.
     pub effects: OrderEffects,
@@ -283,13 +282,11 @@ impl StoredOrder {
 /// What changes together with an order's status.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusChange<'a> {
-    /// The new status.
     pub to: OrderStatus,
     /// The lines, if recipients have become known.
     pub lines: Option<&'a [OrderLine]>,
     /// When the sweep looks at the order next, seconds since 1970 UTC.
     pub due: Option<i64>,
-    /// The provider's payment.
     pub intent: Option<&'a str>,
     /// Whether a limit per user was exceeded.
     pub over_limit: bool,
@@ -305,7 +302,6 @@ struct Lines<'a> {
 /// The row of a provider's payment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payment {
-    /// Its order.
     pub order: InternalId,
 }
 

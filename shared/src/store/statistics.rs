@@ -61,7 +61,6 @@ pub async fn patrons(db: &Db) -> Result<Vec<Donor>, StoreError> {
 /// transactions run one after another.
 #[derive(Debug)]
 pub struct VersionedDonations {
-    /// Its content.
     pub donations: Donations,
     version: Option<u64>,
 }

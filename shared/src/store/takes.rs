@@ -28,7 +28,6 @@ const ROUNDS: u32 = 6;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Take {
     key: Key,
-    /// The order.
     pub order: InternalId,
     /// Its units, each item once.
     pub units: Vec<Units>,

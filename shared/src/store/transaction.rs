@@ -271,7 +271,6 @@ fn split<P: Part>(parts: Vec<P>) -> (Vec<Write>, Vec<Option<P::Guard>>) {
 /// A number of an item that is to be corrected.
 #[derive(Debug, Clone)]
 pub struct NumberChange {
-    /// The attribute.
     pub attribute: String,
     /// The number that was read; `None` if the attribute is missing.
     pub found: Option<i64>,

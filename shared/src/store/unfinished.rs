@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 /// The row of an order with something left to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
-    /// The order.
     pub order: InternalId,
 }
 
@@ -31,7 +30,6 @@ impl Unfinished {
 /// Something that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
-    /// An order.
     Order(InternalId),
     /// Units that were on their way into an order.
     Take(Take),
@@ -40,7 +38,6 @@ pub enum Due {
 /// A row that is due. Its key has the second since when, however often it failed.
 #[derive(Debug)]
 pub struct DueRow {
-    /// Its key.
     pub key: Key,
     /// What is due; an error if the row cannot be decoded.
     pub due: Result<Due, StoreError>,

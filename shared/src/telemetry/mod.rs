@@ -33,7 +33,6 @@ const CODES_REFUSED: &str = "CodesRefused";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Metric {
-    /// Its name.
     pub name: &'static str,
     /// Its unit, as CloudWatch spells it.
     pub unit: &'static str,
@@ -150,7 +149,6 @@ fn micros_since(started: Instant) -> i64 {
 pub struct Request<'a> {
     /// The gateway's id of the request.
     pub id: &'a str,
-    /// The endpoint's name.
     pub endpoint: &'static str,
 }
 

@@ -26,7 +26,6 @@ pub enum KeysError {
     /// Not a JSON object of strings.
     #[error("the token keys are not a JSON object of key ids and secrets")]
     NotAnObject,
-    /// An empty object.
     #[error("no token key")]
     Empty,
     /// Two keys with the same id.

@@ -59,7 +59,6 @@ struct StateClaims {
 /// A verified token: the caller and the time of issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
-    /// The user.
     pub user: UserId,
     /// The time of issue, in seconds since 1970 UTC.
     pub issued_at: i64,

@@ -54,7 +54,6 @@ pub enum RenameError {
     /// The account is banned, and a ban is one of its name.
     #[error("the account is banned")]
     AccountBanned,
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -34,7 +34,6 @@ impl<T> Call<T> {
         Self { method: Method::DELETE, path: path.into(), form: Form::default(), key: None, reply: PhantomData }
     }
 
-    /// The HTTP method.
     #[must_use]
     pub const fn method(&self) -> &Method {
         &self.method
@@ -79,7 +78,6 @@ impl<T> Call<T> {
     }
 }
 
-/// The path of an object.
 pub(crate) fn path(collection: &str, id: &ObjectId) -> String {
     format!("/v1/{collection}/{id}")
 }

@@ -27,7 +27,6 @@ pub enum Error {
     /// A response that is not what this call returns. It is not known whether the request had its effect.
     #[error("Stripe's response cannot be read (status {status}): {reason}")]
     Unreadable {
-        /// The response's status.
         status: u16,
         /// The place at which reading stopped; nothing of the content.
         reason: String,
@@ -78,9 +77,7 @@ impl Error {
 /// A refusal in Stripe's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The response's status.
     pub status: u16,
-    /// Its kind.
     pub kind: RefusalKind,
     /// Stripe's code, such as `resource_missing`.
     pub code: Option<String>,
@@ -106,7 +103,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
     /// A parameter, or the object's state, does not allow it (400).
@@ -125,10 +121,8 @@ pub enum RefusalKind {
     Other,
 }
 
-/// A server error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The response's status.
     pub status: u16,
     /// The id of the request in Stripe's logs.
     pub request: Option<String>,
@@ -146,7 +140,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The body of an error.
 #[derive(Deserialize)]
 pub(crate) struct ErrorBody {
     pub(crate) error: ErrorObject,

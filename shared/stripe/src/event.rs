@@ -82,7 +82,6 @@ impl Event {
     }
 }
 
-/// A page of events.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "List<Listed>")]
 pub struct EventPage {

@@ -14,9 +14,7 @@ use std::marker::PhantomData;
 /// Another object: by its id, or whole if the call asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expandable<T> {
-    /// Its id.
     Id(ObjectId),
-    /// The object.
     Object(Box<T>),
 }
 
@@ -32,7 +30,6 @@ impl<T> Expandable<T> {
 }
 
 impl Expandable<PaymentIntent> {
-    /// The payment's id.
     #[must_use]
     pub fn id(&self) -> &ObjectId {
         match self {
@@ -69,7 +66,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Expandable<T> {
 /// What was sent with an object, for us.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Metadata {
-    /// The order's id.
     pub order: Option<String>,
     /// The number of a refund's attempt.
     pub attempt: Option<String>,
@@ -78,14 +74,12 @@ pub struct Metadata {
 /// A page of a list, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct List<T> {
-    /// The objects.
     pub data: Vec<T>,
     /// Whether more follow after the last one.
     pub has_more: bool,
 }
 
 names! {
-    /// A payment's state.
     IntentStatus {
         /// The money is there.
         Succeeded = "succeeded",
@@ -104,12 +98,10 @@ names! {
     }
 }
 
-/// A payment.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PaymentIntent {
     /// Its id, `pi_…`.
     pub id: ObjectId,
-    /// Its state.
     pub status: IntentStatus,
     /// The amount in minor units.
     pub amount: i64,
@@ -142,7 +134,6 @@ pub struct Charge {
     pub id: ObjectId,
     /// The amount in minor units.
     pub amount: i64,
-    /// What of it was refunded.
     pub amount_refunded: i64,
     /// Whether all of it was refunded.
     pub refunded: bool,
@@ -152,7 +143,6 @@ pub struct Charge {
     pub currency: String,
     /// Whether the money is real.
     pub livemode: bool,
-    /// The payment's id.
     pub payment_intent: Option<ObjectId>,
     /// The newest refunds, if the call asked for them.
     pub refunds: Option<List<Refund>>,
@@ -167,7 +157,6 @@ impl Charge {
 }
 
 names! {
-    /// A dispute's state.
     DisputeStatus {
         /// An inquiry: the bank asks, without taking the money back.
         WarningNeedsResponse = "warning_needs_response",
@@ -177,7 +166,6 @@ names! {
         WarningClosed = "warning_closed",
         /// The money was taken back; evidence can be sent.
         NeedsResponse = "needs_response",
-        /// The bank decides.
         UnderReview = "under_review",
         /// The money was given back to the store.
         Won = "won",
@@ -191,15 +179,12 @@ names! {
 pub struct Dispute {
     /// Its id, `dp_…` or `du_…`.
     pub id: ObjectId,
-    /// Its state.
     pub status: DisputeStatus,
     /// The disputed amount in minor units.
     pub amount: i64,
     /// The currency's code in lower case.
     pub currency: String,
-    /// The payment's id.
     pub payment_intent: Option<ObjectId>,
-    /// The charge's id.
     pub charge: ObjectId,
 }
 

@@ -14,7 +14,6 @@ const PAGE: usize = 100;
 /// A refund to create.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRefund<'a> {
-    /// The payment.
     pub payment_intent: &'a ObjectId,
     /// The amount in minor units; `None` for all that is left.
     pub amount: Option<i64>,
@@ -25,7 +24,6 @@ pub struct NewRefund<'a> {
 }
 
 names! {
-    /// A refund's state.
     RefundStatus {
         /// The money is on its way back.
         Succeeded = "succeeded",
@@ -40,20 +38,16 @@ names! {
     }
 }
 
-/// A refund.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Refund {
     /// Its id, `re_…`.
     pub id: ObjectId,
-    /// Its state.
     pub status: Option<RefundStatus>,
     /// The amount in minor units.
     pub amount: i64,
     /// The currency's code in lower case.
     pub currency: String,
-    /// The payment's id.
     pub payment_intent: Option<ObjectId>,
-    /// The charge's id.
     pub charge: Option<ObjectId>,
     /// What was sent with it; empty for a refund that was made in the dashboard.
     #[serde(default)]

@@ -16,7 +16,6 @@ const PAGE: usize = 20;
 pub struct NewSession<'a> {
     /// The order's id. It becomes the session's reference, and the metadata of session and payment.
     pub order: &'a str,
-    /// The currency's code.
     pub currency: &'a str,
     /// What is paid for.
     pub lines: &'a [Line<'a>],
@@ -30,7 +29,6 @@ pub struct NewSession<'a> {
     pub delayed: bool,
 }
 
-/// A line of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
     /// The text that the buyer sees.
@@ -40,7 +38,6 @@ pub struct Line<'a> {
 }
 
 names! {
-    /// A session's state.
     SessionStatus {
         /// It can be paid.
         Open = "open",
@@ -63,14 +60,11 @@ names! {
     }
 }
 
-/// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Session {
     /// Its id, `cs_…`.
     pub id: ObjectId,
-    /// Its state.
     pub status: Option<SessionStatus>,
-    /// The state of its payment.
     pub payment_status: PaymentStatus,
     /// The sum in minor units.
     pub amount_total: Option<i64>,

@@ -51,7 +51,6 @@ impl Balance {
 /// An endpoint to create. It is sent events of [`API_VERSION`].
 #[derive(Debug, Clone, Copy)]
 pub struct NewWebhookEndpoint<'a> {
-    /// Its address.
     pub url: &'a str,
     /// The events that it is sent.
     pub kinds: &'a [EventKind],
@@ -60,7 +59,6 @@ pub struct NewWebhookEndpoint<'a> {
 }
 
 names! {
-    /// An endpoint's state.
     EndpointStatus {
         /// Events are sent to it.
         Enabled = "enabled",
@@ -74,9 +72,7 @@ names! {
 pub struct WebhookEndpoint {
     /// Its id, `we_…`.
     pub id: ObjectId,
-    /// Its address.
     pub url: String,
-    /// Its state.
     pub status: EndpointStatus,
     /// The events that it is sent.
     pub enabled_events: Vec<EventKind>,
@@ -89,7 +85,6 @@ pub struct WebhookEndpoint {
 }
 
 impl WebhookEndpoint {
-    /// Creates an endpoint.
     #[must_use]
     pub fn create(new: &NewWebhookEndpoint<'_>, key: IdempotencyKey) -> Call<Self> {
         let form =

@@ -49,7 +49,6 @@ pub fn verify(header: Option<&str>, body: &[u8], secrets: &[WebhookSecret], now:
     if secrets.iter().any(matches) { Ok(()) } else { Err(SignatureError::Mismatch) }
 }
 
-/// The header's parts.
 struct Header<'a> {
     /// The time as it was signed.
     time: &'a str,

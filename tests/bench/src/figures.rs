@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// The five functions.
 pub const FUNCTIONS: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
 /// The runtime without a function; its one warm row has the same name.
 pub const HELLO: &str = "hello";

@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What is started, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
     pub program: PathBuf,

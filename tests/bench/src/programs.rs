@@ -17,7 +17,6 @@ pub struct Program {
     /// Whether it is one of the functions.
     pub is_function: bool,
     pub start: Start,
-    /// What is deployed of it.
     pub deployed: Vec<PathBuf>,
 }
 

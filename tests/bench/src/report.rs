@@ -39,7 +39,6 @@ fn machine() -> String {
     format!("{model}, {cores} cores; Linux {}; {}; Node {}; {}.", kernel.trim(), versions[0], versions[1], versions[2])
 }
 
-/// The page.
 pub fn page(date: &str, figures: &Figures, verdicts: &[Verdict]) -> String {
     let mut page = format!(
         "# Performance\n\n\

@@ -21,10 +21,15 @@ const INVOCATION: &str = "/2018-06-01/runtime/invocation/";
 
 /// A request of the process.
 enum Said {
-    /// For work.
-    Poll { at: Instant, work: oneshot::Sender<Bytes> },
+    Poll {
+        at: Instant,
+        work: oneshot::Sender<Bytes>,
+    },
     /// With a response.
-    Answer { at: Instant, body: Bytes },
+    Answer {
+        at: Instant,
+        body: Bytes,
+    },
     /// With the report of an error.
     Error(String),
 }

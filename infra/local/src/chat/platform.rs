@@ -32,7 +32,6 @@ const SAMPLE: (&str, &str) = ("sample-code", "WMMi-xx-KvRfMLh_D_r6OQSAcTmxRigonL
 /// A client that is registered with the stand-in.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// Its id.
     pub id: String,
     /// The URL that buyers are sent back to.
     pub redirect_url: String,
@@ -50,7 +49,6 @@ impl Client {
     }
 }
 
-/// The stand-in.
 #[derive(Debug)]
 pub struct ChatPlatform {
     client: Client,

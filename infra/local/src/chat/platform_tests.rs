@@ -33,7 +33,6 @@ fn parameters(changed: &str, value: &str) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish()
 }
 
-/// A new code.
 fn code(platform: &ChatPlatform) -> String {
     let response = send(platform, "POST", "/authorize", "", &parameters("", ""));
     assert_eq!(response.status(), StatusCode::SEE_OTHER);

@@ -52,7 +52,6 @@ const ROUTES: &[Route] = &[
     (Method::DELETE, "/v1/webhook_endpoints/*", &[], calls::delete_endpoint),
 ];
 
-/// A request to the API.
 pub(super) struct ApiRequest<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
@@ -61,7 +60,6 @@ pub(super) struct ApiRequest<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// A response of the API.
 #[derive(Debug)]
 pub(super) struct ApiResponse {
     pub(super) status: StatusCode,

@@ -67,7 +67,6 @@ pub(super) const NEW_ENDPOINT: &[Parameter] = &[
 pub(super) const CHANGED_ENDPOINT: &[Parameter] = &[("enabled_events", false, Shape::List(&Shape::Text(100))), EXPAND];
 
 impl State {
-    /// An object by its id.
     pub(super) fn object(&self, id: &str) -> Option<Value> {
         let session = self.sessions.get(id).map(|session| session.json(&self.base));
         session

@@ -33,7 +33,6 @@ pub struct Switches {
 pub struct Signed {
     /// The value of the header `Stripe-Signature`.
     pub header: String,
-    /// The body.
     pub body: String,
 }
 

@@ -3,7 +3,6 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// A refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ApiError {
     pub(super) status: StatusCode,
@@ -44,7 +43,6 @@ impl ApiError {
         Self { status, ..self }
     }
 
-    /// A code.
     pub(super) fn code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
     }
@@ -86,7 +84,6 @@ impl ApiError {
         &self.message
     }
 
-    /// The body.
     pub(super) fn json(&self) -> Value {
         let mut error = json!({ "type": self.kind, "message": self.message });
         if let Some(code) = self.code {

@@ -19,7 +19,6 @@ pub enum FaultKind {
 /// A fault of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The way.
     pub kind: FaultKind,
     /// Whether the request has its effect nevertheless.
     pub after_effect: bool,

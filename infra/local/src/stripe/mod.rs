@@ -86,7 +86,6 @@ pub struct Options {
     pub calls_per_second: Option<usize>,
     /// How long each call takes.
     pub delay: Duration,
-    /// The clock.
     pub clock: Arc<dyn Clock>,
 }
 

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// A session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Session {
     pub(super) id: String,
@@ -115,7 +114,6 @@ impl Session {
     }
 }
 
-/// A payment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Intent {
     pub(super) id: String,
@@ -188,7 +186,6 @@ impl Intent {
     }
 }
 
-/// A charge.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Charge {
     pub(super) id: String,
@@ -266,7 +263,6 @@ impl Charge {
     }
 }
 
-/// A refund.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Refund {
     pub(super) id: String,
@@ -309,7 +305,6 @@ impl Refund {
     }
 }
 
-/// A dispute.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Dispute {
     pub(super) id: String,

@@ -19,7 +19,6 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;ma
     button{font:inherit;padding:.3rem .9rem}button.pay{background:#2457d6;color:#fff;border:0;border-radius:.3rem}\
     input[type=number]{font:inherit;width:7rem}.note{background:#fff3cd;padding:.5rem .8rem}small{color:#666}";
 
-/// A page's response.
 pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<Bytes> {
     let path = head.uri.path();
     let now = shared.now();
@@ -183,7 +182,6 @@ fn button(page: &mut String, action: &str, label: &str) {
     _ = write!(page, "<form method=post><input type=hidden name=action value={action}><button>{label}</button></form>");
 }
 
-/// The overview.
 fn overview(state: &State) -> String {
     let mut page = String::from("<h1>Stand-in for Stripe</h1><h2>Webhooks</h2><form method=post action=\"/switches\">");
     let switches = state.switches;

@@ -16,7 +16,6 @@ pub(super) enum Shape {
     Word(&'static [&'static str]),
     /// Texts under names of the caller.
     Metadata,
-    /// A list.
     List(&'static Shape),
     /// An object with some parameters.
     Object(&'static [Parameter]),

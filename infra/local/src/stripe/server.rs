@@ -156,7 +156,6 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> 
     }
 }
 
-/// A response of the API.
 fn json(request: &ApiRequest<'_>, reply: &ApiResponse) -> Response<Sent> {
     let mut response = Response::new(Sent::whole(Bytes::from(reply.body.to_string())));
     *response.status_mut() = reply.status;

@@ -16,7 +16,6 @@ use tokio::sync::mpsc::UnboundedSender;
 /// What a buyer or the account's owner does on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// The buyer pays.
     Pay,
     /// The buyer pays by a method whose money comes later.
     PayDelayed,
@@ -28,7 +27,6 @@ pub enum Action {
     CancelPayment,
     /// The buyer tries to pay, and the card is declined.
     Decline,
-    /// The session expires.
     Expire,
     /// So many minor units are refunded; `None` for all that is left.
     Refund(Option<i64>),

@@ -92,12 +92,10 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
 /// A server that is ready.
 pub struct Server {
     pub process: Process,
-    /// The ready line.
     pub ready: Value,
     agent: ureq::Agent,
 }
 
-/// An HTTP response.
 pub struct HttpReply {
     pub status: u16,
     pub headers: ureq::http::HeaderMap,

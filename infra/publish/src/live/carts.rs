@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Known<'a> {
     /// Coupons and gift cards by text.
     pub(super) codes: Option<BTreeMap<CodeText, &'a Code>>,
-    /// Referral codes.
     pub(super) referrals: Option<BTreeSet<CodeText>>,
 }
 

@@ -6,9 +6,7 @@ use shared::rules::statistics::Derived;
 /// How often a user used a coupon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeUse {
-    /// The coupon.
     pub code: CodeText,
-    /// The user.
     pub user: UserId,
     /// Times.
     pub uses: u32,
@@ -27,7 +25,6 @@ pub struct Live {
     pub code_uses: Vec<CodeUse>,
     /// Referral codes.
     pub referrals: Vec<Referral>,
-    /// Orders.
     pub orders: Vec<Order>,
     /// What the orders add up to.
     pub derived: Derived,

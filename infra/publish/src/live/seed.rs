@@ -48,7 +48,6 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items
 }
 
-/// An item with one number.
 fn counter(key: &Key, attribute: &str, number: u64) -> Item {
     let mut item = codec::key_attributes(key);
     item.insert(attribute.to_owned(), AttributeValue::N(number.to_string()));

@@ -16,7 +16,6 @@ const MOST_SUBCATEGORIES: usize = 9_999;
 /// A category with its subcategories, hidden ones included.
 #[derive(Debug)]
 pub(crate) struct Category {
-    /// The file it is in.
     pub(crate) file: PathBuf,
     /// The line its id is in.
     pub(crate) line: Option<u64>,

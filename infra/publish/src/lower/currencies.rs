@@ -10,7 +10,6 @@ const PAR: Rate = Rate::from_millionths(1_000_000);
 
 /// What `store.yaml` says of currencies.
 pub(super) struct Currencies {
-    /// The store's own.
     pub(super) own: Currency,
     /// Those that buyers may pay in.
     pub(super) listed: Vec<Currency>,

@@ -27,7 +27,6 @@ use std::path::PathBuf;
 pub(crate) struct Lowered {
     /// What `store.yaml` says.
     pub(crate) site: Site,
-    /// The staff.
     pub(crate) staff: Staff,
     /// Pages and their files.
     pub(crate) pages: Vec<(PathBuf, Page)>,

@@ -12,7 +12,6 @@ const TABLE: &str = "store";
 
 /// An empty table in an engine of its own.
 pub struct Table {
-    /// The table.
     pub db: Db,
     engine: Engine,
 }

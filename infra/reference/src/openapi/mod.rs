@@ -45,7 +45,6 @@ pub fn rendered(reference: &Reference, samples: &[Sample]) -> String {
     format!("{}\n", serde_json::to_string_pretty(&document).unwrap_or_default())
 }
 
-/// The document.
 #[must_use]
 pub fn document(reference: &Reference, samples: &[Sample]) -> Value {
     let components = Components::of(reference, operation::id);

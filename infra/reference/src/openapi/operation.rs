@@ -21,7 +21,6 @@ const READS: [&str; 4] = ["cart/get", "cart/getPromoted", "cart/getSelectServers
 /// A route of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation<'a> {
-    /// The endpoint.
     pub endpoint: &'a Documented,
     /// The method, in capitals.
     pub method: &'a str,

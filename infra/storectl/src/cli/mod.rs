@@ -29,16 +29,16 @@ Exit codes:
   0  done
   1  a local file cannot be read or written, or the command was interrupted
   2  the command line cannot be read
-  3  the store's files have faults, or doctor found something
+  3  the store's files have faults, or doctor, drain or reconcile found something
   4  something was not found, or the rules do not allow it
   5  conflict: it was changed by another request
   6  the database did not respond or throttles; run the same command again in a moment
   7  credentials are missing or refused, or there is no such table, stack or key
   8  not confirmed
 
-A command that was interrupted can be run again: it completes what was begun and repeats nothing. Only those that
-make something under a new random id cannot know of the first time: `gift add` without --out, and `order record`
-without --id.
+A command that was interrupted can be run again: it completes what was begun and repeats nothing. These cannot know
+of the first time: `gift add` without --out, `order record` without --id, `gift top-up`, `cart add`, and `rollback`
+without a version.
 With --json standard output is one line of JSON, and so is standard error if something failed.";
 
 /// The end of a command's help, in which the options of the target are left out.

@@ -84,7 +84,11 @@ pub(super) async fn rename(target: &Target, options: &RenameUser) -> Result<Answ
     let (user, before) = renamed.map_err(|error| refused(error, options))?;
     let codes = rename_referrals(target, &user).await.map_err(unfinished)?;
     let said = if before == user.username {
-        format!("Nothing to do: user {} is called {before}.", user.id)
+        format!(
+            "{} User {} is called {before} already; what repeats the name is up to date.",
+            paint(GOOD, "ok"),
+            user.id
+        )
     } else {
         format!("{} User {} was {before} and is {}.", paint(GOOD, "ok"), user.id, user.username)
     };

@@ -23,12 +23,14 @@ use std::collections::BTreeMap;
 
 type Writes = Vec<Write>;
 
-/// Bans a name.
 pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) -> Result<Answer, Failure> {
     let name = parse(name)?;
     let now = target.seconds().await?;
     let key = keys::ban(&name);
-    let row = encode_live(&key, &Ban { since: now, reason: reason.cloned() })?;
+    // A repeated ban goes on, with another reason only if one is given.
+    let before: Option<Ban> = read_live(&target.db, &key).await?;
+    let reason = reason.cloned().or_else(|| before.as_ref()?.reason.clone());
+    let row = encode_live(&key, &Ban { since: before.map_or(now, |ban| ban.since), reason })?;
     let user = written(target, &name, |user| {
         let mut writes = vec![Write::put(key.clone(), row.clone())];
         match user {

@@ -180,7 +180,6 @@ fn line(options: &AddLine, digits: u8) -> Result<LineToAdd, Failure> {
     })
 }
 
-/// What a line lacks.
 fn lacks(cart: &LoadedCart, line: LineId) -> Vec<Missing> {
     let line = cart.context.cart.lines.iter().filter(|other| other.id == line);
     let item = |item: &ItemId| cart.items.items.get(item);

@@ -46,12 +46,18 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
         let next = format!("{} Then run `storectl user erase {id}` again: it completes the rest.", failure.next);
         failure.done("Some of it may be erased and some not.").next(next)
     };
-    let player = ErasedPlayer { user: id, name: name.as_deref().and_then(|name| UserName::parse(name).ok()) };
+    let own = name.as_deref().and_then(|name| UserName::parse(name).ok());
+    let former = name_rows(target, id).await?;
+    let held = former.iter().filter_map(|key| UserName::parse(key.pk.strip_prefix(prefix::NAME)?).ok());
+    let player = ErasedPlayer { user: id, names: own.into_iter().chain(held).collect() };
     // While the account is there an attempt that was interrupted can be repeated by name.
     let mut removed = remove_traces(target, &player).await?;
     erase_account(target, id, name.as_deref()).await.map_err(unknown)?;
     let codes = erase_referrals(target, id).await.map_err(unknown)?;
-    erase_former_names(target, id).await.map_err(unknown)?;
+    for key in former {
+        // If another account has it by now, it is not the user's.
+        _ = send(&target.db, vec![names::release(key, id)]).await.map_err(|error| unknown(error.into()))?;
+    }
     erase_credits(target, id).await.map_err(unknown)?;
     // A checkout may have begun in between.
     removed += remove_traces(target, &player).await.map_err(unknown)?;
@@ -126,8 +132,8 @@ async fn erase_referrals(target: &Target, id: UserId) -> Result<usize, Failure> 
     Ok(count)
 }
 
-/// Names that the user had before are free then.
-async fn erase_former_names(target: &Target, id: UserId) -> Result<(), Failure> {
+/// The rows of the names that are the user's: the present one, and former ones that are held.
+async fn name_rows(target: &Target, id: UserId) -> Result<Vec<Key>, Failure> {
     let mut found: Vec<Key> = Vec::new();
     each(&target.db, prefix::NAME, |item| {
         let key = key_of(&item)?;
@@ -138,11 +144,7 @@ async fn erase_former_names(target: &Target, id: UserId) -> Result<(), Failure> 
         Ok::<(), StoreError>(())
     })
     .await?;
-    for key in found {
-        // If another account has it by now, it is not the user's.
-        _ = send(&target.db, vec![names::release(key, id)]).await?;
-    }
-    Ok(())
+    Ok(found)
 }
 
 /// Credits have notes, which may name the user. None is written after the account is gone.

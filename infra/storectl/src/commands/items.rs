@@ -7,7 +7,6 @@ use shared::store::StoreError;
 use shared::store::codec::decode_published;
 use shared::store::keys;
 
-/// A published item.
 pub(super) async fn item(target: &Target, version: &str, id: ItemId) -> Result<PublishedItem, Failure> {
     let key = keys::item(version, id);
     let read = target.db.get(&key, true).await?.map(|item| decode_published(&key, &item)).transpose();

@@ -26,7 +26,6 @@ pub(super) fn compile(dir: &Path) -> Result<Compiled, Failure> {
     publish::compile(&files).map_err(|faults| check::failure(dir, &faults))
 }
 
-/// What is published now.
 struct Before {
     version: Option<String>,
     /// The store, if it could be read back.
@@ -137,7 +136,7 @@ pub(super) async fn run(
     let live = not_published(&options.dir);
     if same && !before.damaged {
         let version = before.version.as_deref().unwrap_or_default();
-        let labelled = label(target, version, options).await?;
+        let labelled = if options.dry_run { String::new() } else { label(target, version, options).await? };
         let text = format!(
             "Nothing to do: this very store is published on {} (version {version}).{labelled}{live}",
             target.name

@@ -117,7 +117,6 @@ impl PaymentSource {
         if self.file.is_some() || self.secret.is_some() { Ok(()) } else { Err(no_place()) }
     }
 
-    /// A client with a key.
     pub(super) async fn client(&self, key: SecretKey) -> Result<Client, Failure> {
         Ok(Client::new(outgoing::Client::new(connector::roots()), self.base().await?, key))
     }

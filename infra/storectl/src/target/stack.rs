@@ -4,10 +4,8 @@ use crate::error::{Exit, Failure, of_service};
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::error::ProvideErrorMetadata as _;
 
-/// A deployed stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
-    /// Its name.
     pub name: String,
     /// Its table (output `TableName`).
     pub table: String,

@@ -162,6 +162,7 @@ async fn bans_are_listed_with_date_and_reason_and_no_rename_evades_one() {
     assert_eq!(bench.ok(&["ban", "list"]).await["bans"].as_array().unwrap().len(), 0);
     bench.ok(&["user", "add", "Newt"]).await;
     bench.ok(&["ban", "Newt", "--reason", "chargeback of May 3"]).await;
+    bench.ok(&["ban", "Newt"]).await;
     bench.ok(&["ban", "Pebble"]).await;
     bench.ok(&["ban", "--", "list"]).await;
     let listed = bench.run(&["ban", "list"]).await.unwrap();

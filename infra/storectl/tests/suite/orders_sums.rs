@@ -105,7 +105,6 @@ pub async fn assert_codes(shop: &Shop) {
     assert_eq!(shop.balance().await, BALANCE - taken);
 }
 
-/// What is shown now.
 pub async fn shown(db: &Db) -> Donations {
     statistics::donations(db).await.unwrap()
 }

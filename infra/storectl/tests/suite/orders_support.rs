@@ -20,12 +20,10 @@ use tests::{NOW, TestClock, template};
 
 pub const DAY: i64 = 86_400;
 const TABLE: &str = "storefront";
-/// The fixture's version.
 const VERSION: &str = "v1";
 
 /// Without a limit.
 pub const PLAIN: u64 = 1;
-/// Five in all.
 pub const FIVE: u64 = 2;
 /// Two for one user.
 pub const TWO_EACH: u64 = 3;

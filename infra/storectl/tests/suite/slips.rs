@@ -89,6 +89,7 @@ async fn a_rollback_shows_what_changes_and_the_label_of_the_version() {
     let dir = store(&bench, &[(1, "Sword", "12"), (2, "Shield", "5")]);
     bench.ok(&["publish", &dir, "--yes"]).await;
     assert_eq!(bench.ok(&["publish", &dir, "--label", "Autumn"]).await["unchanged"], true);
+    bench.ok(&["publish", &dir, "--label", "Only shown", "--dry-run"]).await;
     let listed = bench.run(&["versions"]).await.unwrap();
     let labels: Vec<_> = listed.json()["versions"].as_array().unwrap().iter().map(|one| one["label"].clone()).collect();
     assert_eq!(labels, ["Autumn", "Summer sale"]);

@@ -16,7 +16,6 @@ use std::time::Duration;
 use storectl::error::Exit;
 use tests::Cut;
 
-/// Before logins by name.
 const EARLIEST: &str = include_str!("backups/before-logins-by-name.jsonl");
 /// The last version without a schema number.
 const UNNUMBERED: &str = include_str!("backups/before-schema-numbers.jsonl");
@@ -24,7 +23,6 @@ const UNNUMBERED: &str = include_str!("backups/before-schema-numbers.jsonl");
 /// How long after the tests' start of time the backups were made, and a little more.
 const LATER: Duration = Duration::from_hours(170 * 24);
 
-/// The items of a backup.
 fn items(backup: &str) -> Vec<Item> {
     let lines: Vec<&str> = backup.lines().collect();
     let dir = tempfile::tempdir().unwrap();

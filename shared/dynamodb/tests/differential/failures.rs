@@ -210,7 +210,6 @@ const FIRST: Reply = Reply::Body(
     200,
     r#"{"Responses":{"table":[{"pk":{"S":"a"},"sk":{"S":"1"}}]},"UnprocessedKeys":{"table":{"ConsistentRead":true,"Keys":[{"pk":{"S":"b"},"sk":{"S":"2"}}]}}}"#,
 );
-/// The other one.
 const SECOND: Reply =
     Reply::Body(200, r#"{"Responses":{"table":[{"pk":{"S":"b"},"sk":{"S":"2"}}]},"UnprocessedKeys":{}}"#);
 

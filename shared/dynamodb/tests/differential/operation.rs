@@ -22,7 +22,6 @@ const ROUNDS: usize = 4;
 pub enum Operation {
     Get(Item),
     BatchGet(Vec<Item>),
-    /// A whole partition.
     Query(&'static str),
     Update(Box<UpdateItemInputBuilder>),
     TransactWrite(Vec<TransactWriteItem>),

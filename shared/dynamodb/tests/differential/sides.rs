@@ -16,7 +16,6 @@ use std::time::Duration;
 /// How a side runs an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// The SDK's client.
     Client,
     /// This crate, which is compared with it.
     Direct,

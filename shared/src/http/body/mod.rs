@@ -32,7 +32,6 @@ pub enum BodyFault {
         /// The limit in bytes.
         limit: usize,
     },
-    /// Not JSON.
     #[error("The request body must be valid JSON.")]
     NotJson,
     /// JSON, but not an object.
@@ -40,12 +39,7 @@ pub enum BodyFault {
     NotAnObject,
     /// A field is missing or has a value that it cannot have.
     #[error("The {field} field {problem}.")]
-    Field {
-        /// The field's name.
-        field: String,
-        /// The problem.
-        problem: String,
-    },
+    Field { field: String, problem: String },
 }
 
 /// The problem of a required field that is missing, null, empty or blank.

@@ -16,7 +16,6 @@ use check::{check, recipients};
 /// Everything besides the line itself that decides about it.
 #[derive(Debug, Clone, Copy)]
 pub struct CartInputs<'a> {
-    /// The cart.
     pub cart: &'a Cart,
     /// The items of the cart's lines and of the line to add.
     pub items: &'a Items,
@@ -24,7 +23,6 @@ pub struct CartInputs<'a> {
     pub sold: &'a Sold,
     /// What the buyer bought.
     pub ledger: &'a Ledger,
-    /// The buyer's name.
     pub buyer: &'a str,
     /// Whether the store uses virtual currency.
     pub has_virtual_currency: bool,
@@ -46,13 +44,11 @@ impl CartInputs<'_> {
 /// A line that is to be added to a cart. It may lack choices, see [`missing`](super::missing::missing).
 #[derive(Debug, Clone)]
 pub struct LineToAdd {
-    /// The item.
     pub item: ItemId,
     /// Units.
     pub count: u32,
     /// Chosen variables, in any order.
     pub variables: Vec<LineVariable>,
-    /// The selected server.
     pub server: Option<ServerId>,
     /// The buyer's price for one unit.
     pub price: Option<Money>,
@@ -69,7 +65,6 @@ pub struct LineToAdd {
 /// A cart with the line in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// The cart.
     pub cart: Cart,
     /// The line that was added, or that has more units now.
     pub line: LineId,
@@ -109,7 +104,6 @@ pub enum Change {
     Count(u32),
     /// The value of a variable.
     Variable(LineVariable),
-    /// The selected server.
     Server(ServerId),
     /// The buyer's price for one unit.
     Price(Money),

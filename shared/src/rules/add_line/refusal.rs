@@ -48,14 +48,10 @@ pub enum LineRefusal {
     UnknownVariable(u64),
     /// A variable with two values.
     #[error("\"{name}\" is given twice.")]
-    DuplicateVariable {
-        /// The variable's name.
-        name: String,
-    },
+    DuplicateVariable { name: String },
     /// A value that is not right for its variable.
     #[error("\"{name}\" {wrong}.")]
     WrongValue {
-        /// The variable's name.
         name: String,
         /// Why it is not right.
         wrong: WrongValue,
@@ -68,10 +64,7 @@ pub enum LineRefusal {
     FixedPrice,
     /// A chosen price below the item's minimum.
     #[error("The price is below this item's minimum.")]
-    BelowMinimum {
-        /// The minimum.
-        minimum: Money,
-    },
+    BelowMinimum { minimum: Money },
     /// A chosen price above the largest amount.
     #[error("The price is too high.")]
     PriceTooHigh,

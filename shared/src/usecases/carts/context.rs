@@ -14,7 +14,6 @@ use std::sync::Arc;
 /// What carts are read from.
 #[derive(Debug, Clone, Copy)]
 pub struct CartSources<'a> {
-    /// The table.
     pub db: &'a Db,
     /// Published items.
     pub items: &'a ItemCache,
@@ -27,15 +26,11 @@ pub struct CartSources<'a> {
 /// A user's cart and ledger, as they are in the table now.
 #[derive(Debug)]
 pub struct CartContext {
-    /// The user.
     pub user: UserId,
-    /// The user's name.
     pub username: String,
     /// The user's balance in virtual currency, without what an open checkout holds.
     pub virtual_currency: Money,
-    /// The active version.
     pub active: Arc<ActiveVersion>,
-    /// The user's cart.
     pub cart: Cart,
     /// What the user bought.
     pub ledger: Ledger,

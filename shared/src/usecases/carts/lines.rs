@@ -20,7 +20,6 @@ pub enum LineError {
     /// The rules do not allow it.
     #[error(transparent)]
     Refused(#[from] LineRefusal),
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

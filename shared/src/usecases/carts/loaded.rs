@@ -28,9 +28,7 @@ pub struct LoadedCart {
 /// The codes on a cart, each as it applies or why it counts as not applied; `None` if there is none.
 #[derive(Debug)]
 pub struct CodesOnCart<'a> {
-    /// The coupon.
     pub coupon: Option<Result<Applied<'a>, CodeRefusal>>,
-    /// The gift card.
     pub gift_card: Option<Result<Applied<'a>, CodeRefusal>>,
 }
 

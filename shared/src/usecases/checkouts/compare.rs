@@ -13,29 +13,13 @@ use std::collections::{HashMap, HashSet};
 pub enum Difference {
     /// A paid checkout of ours that is not an order's own. `order` is the order that it names, if the table has it: its
     /// checkout is another one.
-    WithoutOrder {
-        /// The payment.
-        payment: PaymentState,
-        /// The order.
-        order: Option<Box<StoredOrder>>,
-    },
+    WithoutOrder { payment: PaymentState, order: Option<Box<StoredOrder>> },
     /// The amount, its currency, or what of it was refunded is not what the order says.
-    Amount {
-        /// The payment.
-        payment: PaymentState,
-        /// The order.
-        order: Box<StoredOrder>,
-    },
+    Amount { payment: PaymentState, order: Box<StoredOrder> },
     /// A paid checkout whose order is neither paid nor refunded.
-    NotPaid {
-        /// The payment.
-        payment: PaymentState,
-        /// The order.
-        order: Box<StoredOrder>,
-    },
+    NotPaid { payment: PaymentState, order: Box<StoredOrder> },
     /// A paid order without a payment at the provider.
     WithoutPayment {
-        /// The order.
         order: Box<StoredOrder>,
         /// What the provider says of its checkout.
         reason: String,
@@ -49,7 +33,6 @@ pub struct Compared {
     pub payments: usize,
     /// How many paid orders were compared.
     pub orders: usize,
-    /// The differences.
     pub differences: Vec<Difference>,
 }
 

@@ -43,7 +43,6 @@ pub struct Request<'a> {
 /// A checkout that the buyer can pay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// The order's id.
     pub order: InternalId,
     /// The URL at which it is paid; `None` if the order is paid already.
     pub url: Option<String>,
@@ -73,7 +72,6 @@ pub enum CreateError<E> {
     /// The last payment has not ended.
     #[error("Your last payment is being processed.")]
     Processing,
-    /// The provider.
     #[error(transparent)]
     Provider(#[from] ProviderError),
     /// The address has begun too many checkouts.
@@ -91,7 +89,6 @@ pub enum CreateError<E> {
     /// Other writes kept changing the same items.
     #[error("other writes kept changing the same items; nothing was held")]
     Conflict,
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 /// A player that a gift in the cart is for.
 #[derive(Debug, Clone)]
 pub(super) struct Recipient {
-    /// The name.
     pub(super) name: PlayerName,
     /// The account, if there is one.
     pub(super) user: Option<UserId>,

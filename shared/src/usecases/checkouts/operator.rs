@@ -86,7 +86,6 @@ pub enum RefundKind {
 /// The result of a refund.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refunded {
-    /// The stored order.
     pub stored: StoredOrder,
     /// What the command did.
     pub kind: RefundKind,
@@ -94,7 +93,6 @@ pub struct Refunded {
     pub amount: Money,
     /// What is refunded in all.
     pub total: Money,
-    /// The payment's currency.
     pub currency: String,
 }
 

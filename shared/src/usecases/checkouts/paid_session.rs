@@ -15,7 +15,6 @@ pub struct PaidCheckout {
     pub currency: String,
     /// The provider's id of the payment.
     pub intent: String,
-    /// The account at the provider.
     pub account: ProviderAccount,
 }
 
@@ -28,13 +27,10 @@ pub enum NotPaid {
     /// It is of another mode than the key.
     #[error("the checkout is of another mode, test or live")]
     OtherMode,
-    /// It is not paid.
     #[error("the checkout is not paid")]
     NotPaid,
-    /// All of it was refunded.
     #[error("the payment was refunded in full")]
     Refunded,
-    /// The provider.
     #[error(transparent)]
     Provider(#[from] ProviderError),
 }

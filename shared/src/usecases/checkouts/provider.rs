@@ -5,7 +5,6 @@ use crate::rules::payment::PaymentState;
 use crate::store::orders::StoredOrder;
 use std::fmt::Debug;
 
-/// A payment provider.
 pub trait Provider: Debug + Sync {
     /// The account of the keys. What it has is unknown to every other account.
     fn account(&self) -> ProviderAccount;
@@ -52,7 +51,6 @@ pub trait Provider: Debug + Sync {
     fn return_payment(&self, payment: &PaymentState) -> impl Future<Output = Result<(), ProviderError>> + Send;
 }
 
-/// A page of notices.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NoticePage {
     /// The notices. One that cannot be read is left out.
@@ -64,7 +62,6 @@ pub struct NoticePage {
 /// A page of completed checkouts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PaymentPage {
-    /// The checkouts.
     pub payments: Vec<PaymentState>,
     /// Where the next page begins; `None` after the last one.
     pub next: Option<String>,
@@ -108,7 +105,6 @@ impl Notice {
 /// A dispute about a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisputeState {
-    /// The payment.
     pub intent: Option<String>,
     /// Its state, in the provider's words.
     pub state: String,
@@ -117,7 +113,6 @@ pub struct DisputeState {
 /// A checkout at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// Its id.
     pub id: String,
     /// The URL of its page.
     pub url: String,

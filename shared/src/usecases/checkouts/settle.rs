@@ -34,13 +34,11 @@ pub enum Settled {
 /// Why an order was not settled. The same call may be repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
-    /// The provider.
     #[error(transparent)]
     Provider(#[from] ProviderError),
     /// Other writes kept changing the same items.
     #[error("other writes kept changing the same items")]
     Conflict,
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -320,7 +318,6 @@ pub(super) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Resu
 /// The outcome of an attempt to change a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paid {
-    /// It is written.
     Written,
     /// Something changed in between.
     Conflict,

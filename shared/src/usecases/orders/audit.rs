@@ -29,9 +29,7 @@ const AT_ONCE: usize = 50;
 /// A number in the table that is not what the orders add up to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The row.
     pub key: Key,
-    /// The attribute.
     pub attribute: String,
     /// The number in the table; `None` if it is missing.
     pub found: Option<i64>,

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 /// What an order takes when it is paid.
 #[derive(Debug)]
 pub(in crate::usecases) struct Taken {
-    /// The writes.
     pub(in crate::usecases) writes: Vec<Guarded>,
     /// The items that are no longer published, so that their limits are not known.
     pub(in crate::usecases) unguarded: Vec<ItemId>,
@@ -152,7 +151,6 @@ pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &Order
 /// Whether limits per user are part of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::usecases) enum Limits {
-    /// They are.
     Guarded,
     /// They are not: the order is paid, and what was held for it cannot be refused any more.
     Ignored,

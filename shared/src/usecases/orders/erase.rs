@@ -11,7 +11,6 @@ use crate::store::{Db, RETRIES, StoreError, carts, keys, orders, read_live};
 use crate::telemetry;
 use std::collections::BTreeMap;
 
-/// What was erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Erased {
     /// Whether the user's name was among the top or recent donators.

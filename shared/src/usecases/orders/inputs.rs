@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Everything that decides about an order.
 #[derive(Debug)]
 pub(in crate::usecases) struct OrderInputs {
-    /// The stored order.
     pub(in crate::usecases) stored: Option<StoredOrder>,
     /// The order's users, owner and recipients, who have an account.
     pub(in crate::usecases) users: BTreeSet<UserId>,
@@ -20,7 +19,6 @@ pub(in crate::usecases) struct OrderInputs {
     pub(in crate::usecases) items: BTreeMap<ItemId, PublishedItem>,
     /// Units sold of the order's items that have a counter.
     pub(in crate::usecases) counted: BTreeMap<ItemId, i64>,
-    /// The code of the coupon.
     pub(in crate::usecases) coupon: Option<Code>,
     /// Whether the owner has used the coupon.
     pub(in crate::usecases) has_use: bool,

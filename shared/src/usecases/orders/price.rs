@@ -17,7 +17,6 @@ use std::sync::Arc;
 /// A line to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineRequest {
-    /// The item.
     pub item: ItemId,
     /// Units.
     pub count: u32,
@@ -27,9 +26,7 @@ pub struct LineRequest {
     pub recipient: Option<UserId>,
     /// The name of the player that a gift is for.
     pub gift_to: Option<PlayerName>,
-    /// The chosen variables.
     pub variables: Vec<LineVariable>,
-    /// The selected server.
     pub server: Option<ServerId>,
 }
 
@@ -58,7 +55,6 @@ impl LineRequest {
     }
 }
 
-/// An order to be priced.
 #[derive(Debug, Clone, Copy)]
 pub struct OrderRequest<'a> {
     /// The user whose order it is; `None` without one.
@@ -104,7 +100,6 @@ pub enum PriceError {
     /// A cart would not take the line.
     #[error("item {item}: {refusal}")]
     Line {
-        /// The item.
         item: ItemId,
         /// Why.
         refusal: LineRefusal,
@@ -118,7 +113,6 @@ pub enum PriceError {
     /// There is no such owner.
     #[error("there is no user {0}")]
     UnknownUser(UserId),
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -30,11 +30,9 @@ pub struct PaidSession {
     pub session: String,
     /// The payment's id at the provider.
     pub intent: String,
-    /// The account at the provider.
     pub account: ProviderAccount,
 }
 
-/// An order to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOrder {
     /// The id that buyers and the gateway use; `None` creates one.
@@ -66,7 +64,6 @@ pub struct NewOrder {
 /// The result of [`record`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The stored order.
     pub stored: StoredOrder,
     /// Whether it was recorded before, so that nothing was taken a second time.
     pub already: bool,
@@ -90,7 +87,6 @@ pub enum RecordError {
     /// An order with this id and other content exists.
     #[error("order {id} is recorded already, and differs in: {field}")]
     Differs {
-        /// The id.
         id: InternalId,
         /// The first field that differs.
         field: &'static str,
@@ -107,7 +103,6 @@ pub enum RecordError {
     /// The system has no random numbers for an id.
     #[error("the system has no random numbers for an id")]
     NoRandomness,
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

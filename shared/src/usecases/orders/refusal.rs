@@ -14,20 +14,10 @@ pub(in crate::usecases) type Guarded = transaction::Guarded<Limit>;
 pub enum OrderRefusal {
     /// More units than may be sold in all.
     #[error("item {item} may be sold {limit} times in all, and not as many are left")]
-    GlobalLimit {
-        /// The item.
-        item: ItemId,
-        /// Its limit.
-        limit: u32,
-    },
+    GlobalLimit { item: ItemId, limit: u32 },
     /// More units than one user may buy.
     #[error("item {item} may be bought {limit} times by one user, and with this order it would be more")]
-    UserLimit {
-        /// The item.
-        item: ItemId,
-        /// Its limit.
-        limit: u32,
-    },
+    UserLimit { item: ItemId, limit: u32 },
     /// No such coupon.
     #[error("there is no coupon with this code")]
     UnknownCoupon,
@@ -48,16 +38,10 @@ pub enum OrderRefusal {
     VirtualCurrency,
     /// A user owns the item, or one of its category whose regular price is not lower.
     #[error("item {item}, or one that includes it, is owned already")]
-    Owned {
-        /// The item.
-        item: ItemId,
-    },
+    Owned { item: ItemId },
     /// The recipient of a gift owns it or has reached the limit.
     #[error("the recipient of item {item} owns it or has reached the limit")]
-    Recipient {
-        /// The item.
-        item: ItemId,
-    },
+    Recipient { item: ItemId },
     /// The player that a gift is for was banned.
     #[error("a player that a gift is for is banned")]
     Banned,
@@ -75,7 +59,6 @@ pub enum OrderRefusal {
 /// A user's limit on an item, and the number of units in an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::usecases) struct UserLimit {
-    /// The item.
     pub(in crate::usecases) item: ItemId,
     /// Units in this order.
     pub(in crate::usecases) count: u64,
@@ -90,12 +73,10 @@ pub(in crate::usecases) enum Limit {
     Ledger(Vec<UserLimit>),
     /// An item's global limit, in its counter.
     Sold {
-        /// The item.
         item: ItemId,
         /// Units that may be sold in all.
         limit: u32,
     },
-    /// A coupon's uses in all.
     CouponUses,
     /// A coupon's uses by the buyer.
     UserUses,

@@ -13,7 +13,6 @@ use crate::store::{Db, RETRIES, StoreError};
 /// The result of [`set_status`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// The stored order.
     pub stored: StoredOrder,
     /// The status before; the same if nothing had to be changed.
     pub from: OrderStatus,
@@ -32,7 +31,6 @@ pub enum SetStatusError {
     /// An order with the one status cannot change to the other.
     #[error("an order that is {} cannot become {}", from.as_str(), to.as_str())]
     Forbidden {
-        /// Its status.
         from: OrderStatus,
         /// The status asked for.
         to: OrderStatus,
@@ -43,7 +41,6 @@ pub enum SetStatusError {
     /// Other writes kept conflicting with this one.
     #[error("other writes kept changing the same items; nothing was changed")]
     Conflict,
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -14,7 +14,6 @@ use crate::store::{Db, carts};
 /// A change of status.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::usecases) struct Step<'a> {
-    /// The new status.
     pub(in crate::usecases) to: OrderStatus,
     /// Seconds since 1970 UTC.
     pub(in crate::usecases) now: i64,

@@ -23,7 +23,6 @@ pub struct Waiting {
 /// The counter of an item with the orders whose units are on their way.
 #[derive(Debug, Clone)]
 pub(super) struct Counter {
-    /// The item.
     pub(super) item: ItemId,
     taking: Vec<InternalId>,
 }

@@ -61,6 +61,8 @@ pub(in crate::commands) async fn drain(target: &Target, console: &Console, optio
     lines.extend(failed.iter().map(|(id, reason)| format!("{} {id}: {reason}", paint(WARN, "note"))));
     lines.push(if is_ready {
         "Connect the other account now: `storectl payments connect stripe`.".to_owned()
+    } else if ready_at <= target.clock.seconds() {
+        "Run it again when the orders above have an outcome.".to_owned()
     } else {
         let at = shown_time(ready_at.max(target.clock.seconds()));
         format!("Run it again after {at}: requests that were under way may have begun a checkout.")

@@ -13,7 +13,6 @@ use stripe::{API_VERSION, Account, EndpointStatus, EventKind, ObjectId, WebhookE
 /// An endpoint that webhooks are sent to, as far as it matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::commands) struct Endpoint {
-    /// Its id.
     pub(in crate::commands) id: ObjectId,
     is_enabled: bool,
     has_version: bool,

@@ -42,7 +42,6 @@ struct Marked {
 /// The mark of a restore that has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// The backup's checksum.
     sha256: String,
     /// How many of its items are in the table for certain.
     done: u64,

@@ -18,7 +18,6 @@ pub enum Fault {
     Refused,
 }
 
-/// What is at the provider.
 #[derive(Debug, Default)]
 struct Books {
     /// The checkouts by order, which is their idempotency key, with the state of each.

@@ -22,7 +22,6 @@ pub struct Till {
     pub market: Market,
     pub stand_in: Arc<StandIn>,
     pub stripe: Stripe,
-    /// The provider's clock.
     clock: Arc<TestClock>,
 }
 
