@@ -13,7 +13,7 @@ use crate::store::{Db, StoreError, carts, chat, ledgers};
 use crate::usecases::orders::effects::{spent, take_codes, users_exist};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Guarded, Limit, OrderRefusal, OwnedLimit};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A player that a gift in the cart is for.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub(super) async fn read_ledgers(
         Beneficiary::Buyer => None,
         Beneficiary::Player(name) => recipients.get(&name)?.user,
     };
-    let users: Vec<UserId> = large.filter_map(user).collect();
+    let users: BTreeSet<UserId> = large.filter_map(user).collect();
     if users.is_empty() {
         return Ok(());
     }
@@ -93,6 +93,7 @@ pub(super) fn writes(
         written = order.order.owner.filter(|_| spent(order).is_some());
     }
     writes.extend(users_exist(inputs, written));
+    let mut judged = BTreeSet::new();
     for (who, limits) in may_own(lines) {
         let (user, read, is_buyer) = match &who {
             Beneficiary::Buyer => (order.order.owner, Some(ledger), true),
@@ -102,6 +103,11 @@ pub(super) fn writes(
                 (recipient.and_then(|recipient| recipient.user), read, false)
             }
         };
+        // A gift for the buyer's own name, or for a player under a former and the present name: one transaction cannot check
+        // a ledger twice.
+        if let (Some(item), true) = (limits.first(), user.is_some_and(|user| !judged.insert(user))) {
+            return Err(OrderRefusal::Recipient { item: item.sold }.into());
+        }
         writes.extend(user.map(|user| ownership(user, &limits, read, is_buyer)).transpose()?);
     }
     let bans = recipients.values().map(|recipient| keys::ban(recipient.name.key()));

@@ -70,17 +70,25 @@ async fn what_was_sold_since_it_was_last_read_is_sold_out() {
     assert_books(&market, &NO_BALANCES).await;
 }
 
-/// Gives user 2 the name Receiver.
-async fn name_receiver(market: &Market) {
+/// Gives a user the name Receiver.
+async fn name_receiver(market: &Market, user: u64) {
     let name = PlayerName::parse("Receiver").unwrap();
-    let row = names::row(name.key(), UserId::new(2), None).unwrap();
+    let row = names::row(name.key(), UserId::new(user), None).unwrap();
     market.shop.db.client().put_item().table_name("storefront").set_item(Some(row)).send().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gift_for_the_buyers_own_name_beside_the_same_item_is_refused() {
+    let market = Market::open().await;
+    name_receiver(&market, 1).await;
+    market.fill_with(1, vec![gift(1, GIFT, "receiver"), line(2, GIFT, 1)], None).await;
+    assert_refused(&market, "\"item 21\" cannot be given: its recipient owns it or has reached the limit.").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_recipient_of_a_gift_must_be_able_to_own_it() {
     let market = Market::open().await;
-    name_receiver(&market).await;
+    name_receiver(&market, 2).await;
     market.fill_with(1, vec![gift(1, GIFT, "receiver"), line(2, PLAIN, 1)], None).await;
     let mut owned = paid("owned", Some(3), &[(GIFT, 1, 10)]);
     owned.lines = owned.lines.into_iter().map(|line| line.gift_for(UserId::new(2))).collect();
