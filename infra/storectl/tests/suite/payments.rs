@@ -2,7 +2,7 @@
 //! stand-in.
 
 use crate::bench::Bench;
-use local::stripe::{Account, Action, Fault, FaultKind, KEY, Options, Received, StandIn, start};
+use local::stripe::{Account, Action, KEY, Options, Received, StandIn, start};
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
@@ -27,7 +27,7 @@ use std::time::Duration;
 use storectl::answer::Answer;
 use storectl::console::Console;
 use storectl::error::{Exit, Failure};
-use stripe::{ApiBase, Client, EventKind, SecretKey, WebhookEndpoint};
+use stripe::{ApiBase, Client, SecretKey};
 
 /// The address of an API.
 pub const API: &str = "https://api.shop.example";
@@ -143,7 +143,7 @@ impl Paying {
         self.findings().await.into_iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("{check}"))
     }
 
-    fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         let base = ApiBase::parse(&self.stand_in.base_url()).unwrap();
         Client::new(outgoing::Client::new(connector::roots()), base, SecretKey::parse(KEY).unwrap())
     }
@@ -297,40 +297,6 @@ async fn an_open_order_is_listed_settled_and_refunded_never_above_the_rest() {
     }
     assert_eq!(paying.refunds(), [format!("refund-{id}-1"), format!("refund-{id}-2")]);
     assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
-}
-
-#[tokio::test]
-async fn connecting_again_brings_the_events_of_the_endpoint_up_to_date() {
-    let paying = Paying::connected().await;
-    let (client, secrets) = (paying.client(), paying.secrets());
-    let endpoint = client.send(&WebhookEndpoint::list()).await.unwrap().data.remove(0);
-    let before = [EventKind::SessionCompleted, EventKind::Other("invoice.paid".to_owned())];
-    client.send(&WebhookEndpoint::update(&endpoint.id, &before)).await.unwrap();
-    let problem = paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["endpoints"][0]["problem"].clone();
-    assert!(problem.as_str().unwrap().contains("is not sent") && problem.as_str().unwrap().contains("refund.failed"));
-    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
-    let updated = paying.ok(&connect).await;
-    assert!(updated["added_events"].as_str().unwrap().contains("refund.failed"), "{updated}");
-    assert_eq!((&updated["created"], paying.secrets()), (&Value::Null, secrets));
-    let after = client.send(&WebhookEndpoint::list()).await.unwrap().data.remove(0);
-    assert_eq!((&after.id, after.enabled_events.len()), (&endpoint.id, EventKind::ALL.len() + 1));
-    assert_eq!(paying.ok(&connect).await["added_events"], Value::Null);
-}
-
-#[tokio::test]
-async fn rights_that_the_key_lacks_are_named() {
-    let paying = Paying::open().await;
-    for path in ["/v1/refunds", "/v1/events"] {
-        paying.stand_in.inject(Fault::before(FaultKind::Status(403)).on(path));
-    }
-    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
-    let refused = paying.fails(&connect).await;
-    assert_eq!((refused.exit, &*refused.what), (Exit::Denied, "The key lacks rights: Refunds write, Events read."));
-    assert!(!paying.bench.path("payment-keys.json").exists());
-    paying.ok(&connect).await;
-    assert_eq!(paying.doctor("payment key").await["state"], "ok");
-    paying.stand_in.inject(Fault::before(FaultKind::Status(403)).on("/v1/disputes"));
-    assert_eq!(paying.doctor("payment key").await["said"], "it lacks rights: Disputes read");
 }
 
 #[tokio::test]

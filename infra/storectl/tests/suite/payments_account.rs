@@ -10,6 +10,7 @@ use shared::store::{keys, orders};
 use std::time::Duration;
 use storectl::console::Console;
 use storectl::error::Exit;
+use stripe::{EventKind, WebhookEndpoint};
 
 const OTHER: &str = "rk_test_other";
 const LIVE: &str = "rk_live_standin";
@@ -216,4 +217,38 @@ async fn a_checkout_that_was_deleted_is_cancelled_after_a_question() {
     assert_eq!(cancelled["status"], "CANCELLED");
     assert_eq!(status(&paying, &order).await, (OrderStatus::Cancelled, None));
     assert_eq!(paying.doctor("open checkouts").await["state"], "ok");
+}
+
+#[tokio::test]
+async fn connecting_again_brings_the_events_of_the_endpoint_up_to_date() {
+    let paying = Paying::connected().await;
+    let (client, secrets) = (paying.client(), paying.secrets());
+    let endpoint = client.send(&WebhookEndpoint::list()).await.unwrap().data.remove(0);
+    let before = [EventKind::SessionCompleted, EventKind::Other("invoice.paid".to_owned())];
+    client.send(&WebhookEndpoint::update(&endpoint.id, &before)).await.unwrap();
+    let problem = paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["endpoints"][0]["problem"].clone();
+    assert!(problem.as_str().unwrap().contains("is not sent") && problem.as_str().unwrap().contains("refund.failed"));
+    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
+    let updated = paying.ok(&connect).await;
+    assert!(updated["added_events"].as_str().unwrap().contains("refund.failed"), "{updated}");
+    assert_eq!((&updated["created"], paying.secrets()), (&Value::Null, secrets));
+    let after = client.send(&WebhookEndpoint::list()).await.unwrap().data.remove(0);
+    assert_eq!((&after.id, after.enabled_events.len()), (&endpoint.id, EventKind::ALL.len() + 1));
+    assert_eq!(paying.ok(&connect).await["added_events"], Value::Null);
+}
+
+#[tokio::test]
+async fn rights_that_the_key_lacks_are_named() {
+    let paying = Paying::open().await;
+    for path in ["/v1/refunds", "/v1/events"] {
+        paying.stand_in.inject(Fault::before(FaultKind::Status(403)).on(path));
+    }
+    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
+    let refused = paying.fails(&connect).await;
+    assert_eq!((refused.exit, &*refused.what), (Exit::Denied, "The key lacks rights: Refunds write, Events read."));
+    assert!(!paying.bench.path("payment-keys.json").exists());
+    paying.ok(&connect).await;
+    assert_eq!(paying.doctor("payment key").await["state"], "ok");
+    paying.stand_in.inject(Fault::before(FaultKind::Status(403)).on("/v1/disputes"));
+    assert_eq!(paying.doctor("payment key").await["said"], "it lacks rights: Disputes read");
 }
