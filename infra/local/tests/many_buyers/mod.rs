@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 /// In an optimised build (`cargo test --profile prove`) as many as a flash sale; else as many as fit the time of a test.
-const BUYERS: usize = if cfg!(debug_assertions) { 20 } else { 200 };
+const BUYERS: usize = if cfg!(debug_assertions) { 100 } else { 200 };
 /// The longest that a request may take.
 const LONGEST: Duration = Duration::from_secs(10);
 
