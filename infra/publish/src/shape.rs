@@ -203,7 +203,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What is wrong with a value that is of another kind than its schema: a list, fields, or a single value.
+/// The fault of a value that is of another kind than its schema: a list, fields, or a single value.
 fn other_kind(node: &Node, schema: &Value) -> Option<String> {
     let kinds: Vec<&str> = match schema.get("type")? {
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),

@@ -65,7 +65,7 @@ pub fn price_changes(before: Option<&Compiled>, after: &Compiled) -> PriceChange
     PriceChanges { compared: both.count(), large }
 }
 
-/// What one unit costs, and whether in virtual currency.
+/// The price of one unit, and whether in virtual currency.
 fn charged(item: &Item) -> (bool, Money) {
     let amount = if item.virtual_only { item.virtual_price } else { item.price.less(item.discount) };
     (item.virtual_only, amount)

@@ -57,7 +57,7 @@ pub struct VersionRecord {
     /// Since when its rows are being removed. The active version is never moved to such a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removing_since: Option<i64>,
-    /// What its owner calls it.
+    /// The owner's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }

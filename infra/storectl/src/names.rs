@@ -21,7 +21,7 @@ pub struct Claim {
     found: Option<UserId>,
 }
 
-/// What the table lacks of the index.
+/// The rows that the index lacks.
 #[derive(Debug, Clone, Default)]
 pub struct Lacking {
     /// The rows to write.

@@ -136,7 +136,7 @@ pub async fn credits(db: &Db, period: &Range<i64>) -> Result<Credits, StoreError
     Ok(credits)
 }
 
-/// Where a player is found who is to be erased.
+/// Orders and carts with a player who is to be erased.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traces {
     /// Orders that can still be paid: the player's, and those with a gift for them.

@@ -15,7 +15,7 @@ use shared::usecases::orders::{self, Audit};
 /// How often the table is looked at, if others are writing to it.
 const ROUNDS: usize = 3;
 
-/// What a table lacks of today's format.
+/// The rows that a table lacks of today's format.
 #[derive(Debug, Clone, Default)]
 pub struct Lacking {
     /// The schema number of the data; `None` if nothing is published.
@@ -68,7 +68,7 @@ impl Rows {
 pub struct Upgraded {
     /// The schema number that the data had; `None` if nothing is published.
     pub from: Option<u32>,
-    /// What was written.
+    /// The rows that were written.
     pub rows: Rows,
     /// Users who cannot be found by name, each with the reason.
     pub without: Vec<String>,

@@ -106,7 +106,7 @@ pub struct OrderLine {
     pub chosen: Option<Chosen>,
 }
 
-/// What a buyer chose for a line.
+/// A buyer's choices for a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
     /// The cart's line; of a recorded order the line's place, from 1.

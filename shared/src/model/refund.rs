@@ -73,15 +73,15 @@ impl RefundOutcome {
 /// How an operator's look at an order ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reviewed {
-    /// Why it was needed.
+    /// The reason.
     pub reason: String,
-    /// What was decided.
+    /// The decision.
     pub outcome: ReviewOutcome,
     /// Seconds since 1970 UTC.
     pub at: i64,
 }
 
-/// What was decided about an order that needed an operator.
+/// The decision about an order that needed an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewOutcome {

@@ -65,19 +65,19 @@ pub struct AppliedCodes<'a> {
 }
 
 impl AppliedCodes<'_> {
-    /// What the coupon takes off.
+    /// The sum that the coupon takes off.
     #[must_use]
     pub fn coupon_sum(&self) -> Money {
         self.coupon.as_ref().map_or(Money::ZERO, |applied| applied.sum)
     }
 
-    /// What the gift card pays.
+    /// The sum that the gift card pays.
     #[must_use]
     pub fn gift_sum(&self) -> Money {
         self.gift_card.as_ref().map_or(Money::ZERO, |applied| applied.sum)
     }
 
-    /// What is left to pay in money.
+    /// The sum that is left to pay in money.
     #[must_use]
     pub fn to_pay(&self, lines: &[PricedLine<'_>]) -> Money {
         sums(lines).clear_price.less(self.coupon_sum()).less(self.gift_sum())

@@ -1,4 +1,4 @@
-//! What is removed of a player from carts and orders when their account is erased (operations.md, "A buyer asks").
+//! A player's traces that are removed from carts and orders when their account is erased (operations.md, "A buyer asks").
 
 use crate::model::{Cart, Line, Order, OrderEffects, OrderLine, OrderStatus, PlayerName, UserId, UserName};
 

@@ -3,7 +3,7 @@
 use crate::model::{Code, Coupon, GiftCard, Held, ItemId, Money, OrderEffects, OrderLine, Sold, Units};
 use std::collections::BTreeMap;
 
-/// What is held for an order.
+/// Units, codes and balances that are held for an order.
 #[must_use]
 pub fn held(lines: &[OrderLine], effects: &OrderEffects) -> Held {
     let mut units: BTreeMap<ItemId, u64> = BTreeMap::new();

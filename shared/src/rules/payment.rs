@@ -87,7 +87,7 @@ pub fn is_own(order: &Order, effects: &OrderEffects, state: &PaymentState) -> bo
     }
 }
 
-/// Where a checkout was opened, seen from the account of our keys.
+/// Account and mode of a checkout, seen from the account of our keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// In the same account and mode.
@@ -98,7 +98,7 @@ pub enum Origin {
     Unknown,
 }
 
-/// Where a checkout was opened.
+/// Account and mode of a checkout.
 #[must_use]
 pub fn origin(checkout: &ProviderCheckout, ours: &ProviderAccount) -> Origin {
     let live = checkout.is_live();

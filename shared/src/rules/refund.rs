@@ -23,7 +23,7 @@ pub enum NextStep {
     Abandon(RefundAttempt),
 }
 
-/// Why a total cannot be reached.
+/// The reason for which a total cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefundRefusal {
     /// More than the payment, or nothing.

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 /// A credit that was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credit {
-    /// What tells it apart from the account's other credits.
+    /// Unique among the account's credits.
     pub key: String,
     /// The amount in virtual currency.
     pub amount: Money,
-    /// What it was for, in the owner's words.
+    /// The owner's note.
     pub note: String,
     /// When it was given, seconds since 1970 UTC.
     pub at: i64,
@@ -73,7 +73,7 @@ pub async fn of(db: &Db, user: UserId) -> Result<Vec<Credit>, StoreError> {
     Ok(credits)
 }
 
-/// Why a credit is not given.
+/// The reason for which a credit is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     Before,

@@ -52,7 +52,7 @@ impl NameRow {
 pub struct Ban {
     /// Since when it is banned, seconds since 1970 UTC.
     pub since: i64,
-    /// Why, in the owner's words.
+    /// The owner's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -171,7 +171,7 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
     Err(StoreError::unavailable("TransactWriteItems"))
 }
 
-/// The condition that nobody has a name, and that it is not held for anybody at `:now`.
+/// The condition that no account has a name, and that it is not held for one at `:now`.
 const FREE: &str = "attribute_not_exists(#pk) OR held_until <= :now";
 
 /// The result of renaming an account.

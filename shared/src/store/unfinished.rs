@@ -45,7 +45,7 @@ pub struct DueRow {
     pub failed: u32,
     /// When it is tried again after it failed, seconds since 1970 UTC.
     pub again_at: Option<i64>,
-    /// Why it failed the last time.
+    /// The reason of the last failure.
     pub reason: Option<String>,
 }
 

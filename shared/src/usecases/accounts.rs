@@ -39,7 +39,7 @@ async fn next_id(db: &Db) -> Result<UserId, StoreError> {
     sequences::reserve(db, sequences::USERS, 1).await.map(UserId::new)
 }
 
-/// Why an account is not renamed.
+/// The reason for which an account is not renamed.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
     /// There is no such account.

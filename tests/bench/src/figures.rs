@@ -1,4 +1,4 @@
-//! What a run measured. Times are nanoseconds, sizes bytes.
+//! The figures of a run. Times are nanoseconds, sizes bytes.
 
 use std::time::Duration;
 

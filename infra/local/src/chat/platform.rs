@@ -62,7 +62,7 @@ pub struct ChatPlatform {
 struct Code {
     account: &'static str,
     challenge: String,
-    /// Where it was sent.
+    /// The address that it was sent to.
     redirect_url: String,
 }
 

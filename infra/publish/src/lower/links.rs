@@ -6,7 +6,7 @@ use shared::model::{Page, PageUrl};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// What is before a link in Markdown, and in HTML.
+/// The text before a link in Markdown, and in HTML.
 const BEFORE: [&str; 3] = ["](/pages/", "href=\"/pages/", "href='/pages/"];
 
 /// Warns of links inside texts to pages that there are not: storefronts show a page at `/pages/` and its url.

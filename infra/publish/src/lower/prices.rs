@@ -1,14 +1,14 @@
-//! What an item costs. An amount that cannot be read is one fault: nothing is compared with it.
+//! The price of an item. An amount that cannot be read is one fault: nothing is compared with it.
 
 use super::item::ItemReader;
 use crate::files::Decimal;
 use shared::model::{Money, Promotion};
 
-/// What an item costs.
+/// The price of an item.
 pub(super) struct Prices {
     /// The regular price of one unit.
     pub(super) price: Money,
-    /// What is taken off it.
+    /// The discount, taken off the price.
     pub(super) discount: Money,
     /// The least that a buyer may choose.
     pub(super) min_price: Money,

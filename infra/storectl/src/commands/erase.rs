@@ -47,14 +47,14 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
         failure.done("Some of it may be erased and some not.").next(next)
     };
     let own = name.as_deref().and_then(|name| UserName::parse(name).ok());
-    let former = name_rows(target, id).await?;
-    let held = former.iter().filter_map(|key| UserName::parse(key.pk.strip_prefix(prefix::NAME)?).ok());
+    let rows = name_rows(target, id).await?;
+    let held = rows.iter().filter_map(|key| UserName::parse(key.pk.strip_prefix(prefix::NAME)?).ok());
     let player = ErasedPlayer { user: id, names: own.into_iter().chain(held).collect() };
     // While the account is there an attempt that was interrupted can be repeated by name.
     let mut removed = remove_traces(target, &player).await?;
     erase_account(target, id, name.as_deref()).await.map_err(unknown)?;
     let codes = erase_referrals(target, id).await.map_err(unknown)?;
-    for key in former {
+    for key in rows {
         // If another account has it by now, it is not the user's.
         _ = send(&target.db, vec![names::release(key, id)]).await.map_err(|error| unknown(error.into()))?;
     }

@@ -117,7 +117,7 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
     Ok(Answer::new(text, json))
 }
 
-/// What a rollback to a version changes, for people and as JSON; `null` if the version is damaged.
+/// The changes of a rollback to a version, for people and as JSON; `null` if the version is damaged.
 async fn compared(target: &Target, to: &VersionRecord) -> Result<(String, Value), Failure> {
     let label = to.label.as_ref().map(|label| format!(", {label:?}")).unwrap_or_default();
     let head = format!("Back to version {} of {}{label}", to.version, shown_time(to.published_at));

@@ -115,7 +115,7 @@ fn of_payment(payment: PaymentState, stored: Option<StoredOrder>) -> Option<Diff
     }
 }
 
-/// Why a paid order's checkout is not paid; `None` if it is.
+/// The reason for which a paid order's checkout is not paid; `None` if it is.
 async fn missing_payment<P: Provider>(provider: &P, session: Option<&str>) -> Result<Option<String>, SettleError> {
     let Some(session) = session else { return Ok(Some("its checkout is not known".to_owned())) };
     match provider.look(session).await {

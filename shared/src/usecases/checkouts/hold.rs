@@ -21,7 +21,7 @@ pub(super) struct Recipient {
     pub(super) name: PlayerName,
     /// The account, if there is one.
     pub(super) user: Option<UserId>,
-    /// What the account owns; read only if it is too much for one condition.
+    /// The ledger of the account; read only if it is too much for one condition.
     pub(super) ledger: Option<Ledger>,
 }
 

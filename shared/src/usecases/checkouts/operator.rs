@@ -72,7 +72,7 @@ impl From<ProviderError> for OperatorError {
     }
 }
 
-/// What a command to refund did.
+/// Outcome of a command to refund.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundKind {
     /// It made a refund.
@@ -87,11 +87,11 @@ pub enum RefundKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refunded {
     pub stored: StoredOrder,
-    /// What the command did.
+    /// Outcome of the command.
     pub kind: RefundKind,
-    /// What was refunded by it, in the payment's minor units.
+    /// The sum that it refunded, in the payment's minor units.
     pub amount: Money,
-    /// What is refunded in all.
+    /// The sum refunded in all.
     pub total: Money,
     pub currency: String,
 }

@@ -18,7 +18,7 @@ pub struct PaidCheckout {
     pub account: ProviderAccount,
 }
 
-/// Why no order is recorded for a checkout.
+/// The reason for which no order is recorded for a checkout.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPaid {
     /// It was not made for an order of this store.

@@ -24,7 +24,7 @@ const OVERLAP: i64 = 300;
 /// The most notices that failed and are kept. If more fail, the provider has a problem, and the place stays as it is.
 const MOST_FAILED: usize = 200;
 
-/// What became of the notices.
+/// Outcome of a reconciliation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reconciled {
     /// How many failed in this sweep.

@@ -13,7 +13,7 @@ use crate::store::{Db, StoreError, keys, read_live};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Guarded, OrderRefusal};
 
-/// What became of an order.
+/// Outcome of beginning a checkout.
 pub(super) enum Begun {
     /// It is written, with these units.
     Written(Option<Take>),

@@ -5,7 +5,7 @@ use crate::names::{Completed, complete};
 use crate::target::Target;
 
 const CHECK: &str = "user names";
-/// What to do about users who cannot be found by name.
+/// Advice about users who cannot be found by name.
 pub(in crate::commands) const WITHOUT: &str =
     "only their ids find them (--id); make a new account under another name, then erase this one";
 

@@ -19,7 +19,7 @@ use shared::store::{StoreError, names};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// What is looked for.
+/// The search.
 struct Wanted<'a> {
     options: &'a ListOrders,
     player: Option<Player>,

@@ -98,7 +98,7 @@ async fn end(target: &Target, stored: &StoredOrder, ends_gone: bool) -> Result<S
     Ok(ended?)
 }
 
-/// Why a pending order was not ended.
+/// The reason for which a pending order was not ended.
 enum EndError {
     /// The provider does not have its checkout.
     Gone,

@@ -57,7 +57,7 @@ fn introduced(stored: &StoredOrder, format: CurrencyFormat) -> String {
     format!("Order {} of {price} {}, paid through {}{review}", order.internal_id, order.currency, order.gateway)
 }
 
-/// What the command did, in a sentence.
+/// The outcome of the command, in a sentence.
 fn told(refunded: &Refunded, id: &InternalId, format: CurrencyFormat) -> String {
     let (amount, total) = (format.money(refunded.amount), format.money(refunded.total));
     let currency = &refunded.currency;
@@ -73,7 +73,7 @@ fn told(refunded: &Refunded, id: &InternalId, format: CurrencyFormat) -> String 
     }
 }
 
-/// What the order says after a refund.
+/// The refund as the order has it afterwards.
 fn after(stored: &StoredOrder, format: CurrencyFormat) -> String {
     match stored.order.status {
         OrderStatus::Paid => format!(
