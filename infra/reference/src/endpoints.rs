@@ -70,6 +70,22 @@ impl Reference {
         let name = reference(schema);
         name.and_then(|name| definitions.get(name)).unwrap_or(schema)
     }
+
+    /// The alternatives of a reply; a reply without alternatives is its only one.
+    pub(crate) fn alternatives<'s>(&'s self, schema: &'s Value) -> Vec<&'s Value> {
+        let schema = Self::resolve(&self.replies, schema);
+        match schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
+            Some(alternatives) => alternatives.iter().collect(),
+            None => vec![schema],
+        }
+    }
+
+    /// The description of a reply in one line. An alternative's own comes before that of its type.
+    pub(crate) fn description(&self, schema: &Value) -> String {
+        let text = |schema: &Value| schema.get("description").and_then(Value::as_str).map(str::to_owned);
+        let text = text(schema).or_else(|| text(Self::resolve(&self.replies, schema))).unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+    }
 }
 
 /// The name of the definition that a schema refers to.

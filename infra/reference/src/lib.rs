@@ -2,7 +2,7 @@
 //! parts of `infra/docs/api.md` and `README.md`, and `infra/openapi.json`.
 
 mod endpoints;
-mod fields;
+mod example;
 pub mod openapi;
 pub mod page;
 mod render;

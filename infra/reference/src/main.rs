@@ -29,17 +29,19 @@ fn main() -> ExitCode {
 
 fn rewrite() -> Result<(), Failure> {
     let reference = Reference::of_all_functions();
+    let samples = samples::run();
     for page in Page::ALL {
         let file = |error| Failure::File { page: page.name(), error };
         let text = std::fs::read_to_string(page.path()).map_err(file)?;
-        let rendered = page.rendered(&text, &reference).map_err(|error| Failure::Page { page: page.name(), error })?;
+        let rendered = page.rendered(&text, &reference, &samples);
+        let rendered = rendered.map_err(|error| Failure::Page { page: page.name(), error })?;
         if rendered != text {
             std::fs::write(page.path(), rendered).map_err(file)?;
             writeln!(std::io::stdout(), "{} rewritten", page.name()).map_err(file)?;
         }
     }
     let file = |error| Failure::File { page: DOCUMENT, error };
-    let rendered = openapi::rendered(&reference, &samples::run());
+    let rendered = openapi::rendered(&reference, &samples);
     if std::fs::read_to_string(openapi::path()).ok().as_ref() != Some(&rendered) {
         std::fs::write(openapi::path(), rendered).map_err(file)?;
         writeln!(std::io::stdout(), "{DOCUMENT} rewritten").map_err(file)?;

@@ -1,8 +1,10 @@
-//! The generated parts of a file. They are between markers, which are comments in Markdown: `<!-- fields: POST /user -->`
-//! to `<!-- /fields -->`, and `<!-- endpoints -->` to `<!-- /endpoints -->`. In Cargo.toml, it is a section.
+//! The generated parts of a file. In api.md, one is below the text of each endpoint's section, from the marker
+//! `<!-- generated -->` to the next heading; in Markdown, a table is between `<!-- endpoints -->` and
+//! `<!-- /endpoints -->`; in Cargo.toml, it is a section.
 
 use crate::endpoints::Reference;
 use crate::render;
+use crate::samples::Sample;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -22,22 +24,19 @@ pub enum Page {
 /// A page whose markers cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// A marker without its end.
-    #[error("{marker} has no end")]
-    NoEnd { marker: String },
-    /// A marker that should be on the page.
+    /// A marker that should be on the page, or below a heading.
     #[error("there is no {marker}")]
     NoMarker { marker: &'static str },
-    /// A marker of an endpoint that is not declared.
+    /// A section of an endpoint that is not declared.
     #[error("{heading} is not declared by any function; remove its section")]
     Unknown {
-        /// The method and path in the marker.
+        /// The heading: a method and a path.
         heading: String,
     },
 }
 
-const FIELDS: &str = "<!-- fields: ";
-const FIELDS_END: &str = "<!-- /fields -->";
+const HEADING: &str = "\n### ";
+const GENERATED: &str = "<!-- generated -->\n";
 const ENDPOINTS: &str = "<!-- endpoints -->";
 const ENDPOINTS_END: &str = "<!-- /endpoints -->";
 const ROUTER: &str = "[workspace.metadata.lambda.watch.router]\n";
@@ -67,7 +66,7 @@ impl Page {
     ///
     /// # Errors
     /// [`PageError`].
-    pub fn rendered(self, text: &str, reference: &Reference) -> Result<String, PageError> {
+    pub fn rendered(self, text: &str, reference: &Reference, samples: &[Sample]) -> Result<String, PageError> {
         match self {
             Self::Readme => with_table(text, &render::overview(reference)),
             Self::Rules => with_table(text, &render::round_trips(reference)),
@@ -76,39 +75,33 @@ impl Page {
                 let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
                 Ok(format!("{before}{ROUTER}{}{after}", render::router(reference)))
             }
-            Self::Api => with_sections(&with_table(text, &render::interface(reference))?, reference),
+            Self::Api => with_sections(&with_table(text, &render::shared(reference))?, reference, samples),
         }
     }
 }
 
 fn with_table(text: &str, table: &str) -> Result<String, PageError> {
     let (before, rest) = text.split_once(ENDPOINTS).ok_or(PageError::NoMarker { marker: ENDPOINTS })?;
-    let no_end = || PageError::NoEnd { marker: ENDPOINTS.to_owned() };
-    let (_, after) = rest.split_once(ENDPOINTS_END).ok_or_else(no_end)?;
+    let (_, after) = rest.split_once(ENDPOINTS_END).ok_or(PageError::NoMarker { marker: ENDPOINTS_END })?;
     Ok(format!("{before}{ENDPOINTS}\n{table}{ENDPOINTS_END}{after}"))
 }
 
-fn with_sections(text: &str, reference: &Reference) -> Result<String, PageError> {
-    let mut parts = text.split(FIELDS);
+fn with_sections(text: &str, reference: &Reference, samples: &[Sample]) -> Result<String, PageError> {
+    let mut parts = text.split(HEADING);
     let mut page = parts.next().unwrap_or_default().to_owned();
     let mut missing: Vec<_> = reference.endpoints.iter().collect();
     for part in parts {
-        let heading = part.split_once(" -->").map_or(part, |(heading, _)| heading).to_owned();
-        let no_end = || PageError::NoEnd { marker: format!("{FIELDS}{heading} -->") };
-        let (_, after) = part.split_once(FIELDS_END).ok_or_else(no_end)?;
+        let heading = part.lines().next().unwrap_or_default();
         let place = missing.iter().position(|endpoint| endpoint.heading() == heading);
-        let endpoint = missing.remove(place.ok_or_else(|| PageError::Unknown { heading: heading.clone() })?);
-        page.push_str(&section(&heading, &render::endpoint(reference, endpoint)));
-        page.push_str(after);
+        let endpoint = missing.remove(place.ok_or_else(|| PageError::Unknown { heading: heading.to_owned() })?);
+        let (before, after) = part.split_once(GENERATED).ok_or(PageError::NoMarker { marker: GENERATED })?;
+        let rest = after.find("\n## ").map_or("", |start| &after[start..]);
+        _ = write!(page, "{HEADING}{before}{GENERATED}{}{rest}", render::endpoint(reference, endpoint, samples));
     }
     for endpoint in missing {
-        let (heading, summary) = (endpoint.heading(), endpoint.declaration.summary);
-        let section = section(&heading, &render::endpoint(reference, endpoint));
-        _ = write!(page, "\n### {heading}\n\n{}.\n\n{section}\n", render::sentence(summary));
+        let (heading, summary) = (endpoint.heading(), render::sentence(endpoint.declaration.summary));
+        let generated = render::endpoint(reference, endpoint, samples);
+        _ = write!(page, "{HEADING}{heading}\n\n{summary}.\n\n{GENERATED}{generated}");
     }
     Ok(page)
-}
-
-fn section(heading: &str, text: &str) -> String {
-    format!("{FIELDS}{heading} -->\n\n{text}\n{FIELDS_END}")
 }

@@ -1,28 +1,12 @@
 //! The generated parts of the documentation, as Markdown.
 
 use crate::endpoints::{Documented, Reference, json};
-use crate::fields::{Field, Fields, Object};
-use shared::endpoint::{Access, Cache, Declaration, InputKind, OtherResponse, RequestSchemas};
+use crate::example;
+use crate::samples::Sample;
+use serde_json::Value;
+use shared::endpoint::{Access, Cache, Declaration, InputKind, OtherResponse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-
-/// The table of the documented endpoints in api.md.
-pub fn interface(reference: &Reference) -> String {
-    let mut text = String::from("| # | Method | Path | Bearer token | Function |\n|---|---|---|---|---|\n");
-    for endpoint in &reference.endpoints {
-        let (Some(number), Some((method, path))) = (endpoint.declaration.number, endpoint.routes().next()) else {
-            continue;
-        };
-        let token = match (endpoint.declaration.access, endpoint.declaration.checks_account) {
-            (Access::Ignored, _) => "ignored",
-            (Access::Optional, _) => "optional",
-            (Access::Required | Access::RequiredOrGuest, true) => "needed",
-            (Access::Required | Access::RequiredOrGuest, false) => "needed, no user read",
-        };
-        _ = writeln!(text, "| {number} | {method} | {path} | {token} | {} |", endpoint.function);
-    }
-    text
-}
 
 /// The table of all endpoints in README.md.
 pub fn overview(reference: &Reference) -> String {
@@ -32,56 +16,6 @@ pub fn overview(reference: &Reference) -> String {
         let Some((_, path)) = endpoint.routes().next() else { continue };
         let (function, summary) = (endpoint.function, endpoint.declaration.summary);
         _ = writeln!(text, "| {} | {path} | {function} | {summary} |", methods.join(", "));
-    }
-    text
-}
-
-/// The section of an endpoint in api.md, below its heading and its text.
-pub fn endpoint(reference: &Reference, endpoint: &Documented) -> String {
-    let mut text = access(endpoint.declaration);
-    text.push_str(&request(reference, endpoint));
-    text.push_str(&responses(reference, endpoint));
-    text.push_str(&reply_fields(reference, endpoint));
-    text
-}
-
-fn access(declaration: &Declaration) -> String {
-    let mut text = String::from("Token: ");
-    text.push_str(match declaration.access {
-        Access::Ignored if declaration.input == InputKind::TokenCookie => {
-            "optional, in the cookie `token`, else in the header."
-        }
-        Access::Ignored => "ignored.",
-        Access::Optional => "optional; one that is not valid counts as none.",
-        Access::Required => "needed.",
-        Access::RequiredOrGuest => "needed unless [guest mode](rules.md#guest-mode) is on.",
-    });
-    if !declaration.checks_account {
-        text.push_str(" The account is not read: only signature, issuer and expiry are checked.");
-    }
-    if let Some(limit) = declaration.rate_limit {
-        _ = write!(text, " Rate limit: {} requests in {} seconds per address.", limit.requests, limit.seconds);
-    }
-    if matches!(declaration.input, InputKind::Nothing | InputKind::TokenCookie | InputKind::Query) {
-        text.push_str(" No request body.");
-    }
-    text.push('\n');
-    text
-}
-
-fn request(reference: &Reference, endpoint: &Documented) -> String {
-    let fields = Fields(&reference.requests);
-    let mut text = String::new();
-    let RequestSchemas { path_parameter, query, body } = &endpoint.description.request;
-    if let (Some(name), Some(schema)) = (endpoint.description.path_parameter, path_parameter.as_ref().map(json)) {
-        let (kind, meaning) = (fields.kind(schema), fields.description(schema));
-        text.push_str(&table("Path parameter:", &[Field { name: name.to_owned(), kind, null: "no", meaning }]));
-    }
-    if let Some(schema) = query.as_ref().map(json) {
-        text.push_str(&objects("Query", fields, schema));
-    }
-    if let Some(schema) = body.as_ref().map(json) {
-        text.push_str(&objects("Request", fields, schema));
     }
     text
 }
@@ -119,96 +53,141 @@ pub fn router(reference: &Reference) -> String {
     text
 }
 
-fn responses(reference: &Reference, endpoint: &Documented) -> String {
-    let mut text = String::from("\n| Status | Condition | Body |\n|---|---|---|\n");
-    let fields = Fields(&reference.replies);
-    let schema = json(&endpoint.description.reply.schema);
-    for alternative in fields.alternatives(schema) {
-        let condition = match condition(&fields.description(alternative)) {
-            condition if condition.is_empty() => "Success".to_owned(),
-            condition => condition,
-        };
-        let kind = fields.kind(alternative);
-        let kind = if is_page(endpoint) { format!("page that posts an {kind}") } else { kind };
-        let below = if kind == "string" { "" } else { ", see below" };
-        _ = writeln!(text, "| 200 | {condition} | {kind}{below} |");
+/// The number of endpoints from which on an outcome is in the table of shared ones.
+const SHARED: usize = 4;
+
+/// The outcomes that several endpoints share, by status and condition, with the paths of these endpoints. Those that
+/// follow from the kind of the request only are left out.
+fn shared_outcomes(reference: &Reference) -> BTreeMap<(u16, &'static str), Vec<String>> {
+    let mut shared: BTreeMap<(u16, &'static str), Vec<String>> = BTreeMap::new();
+    for endpoint in &reference.endpoints {
+        for OtherResponse { status, when, .. } in endpoint.description.others.iter().filter(|other| !other.common) {
+            let (_, path) = endpoint.routes().next().unwrap_or_default();
+            shared.entry((*status, when)).or_default().push(path.trim_start_matches('/').to_owned());
+        }
     }
-    let (common, mut own): (Vec<_>, Vec<_>) = endpoint.description.others.iter().partition(|response| response.common);
-    own.sort_by_key(|response| response.status);
-    for OtherResponse { status, when, body, is_page, retry_after, .. } in own {
+    shared.retain(|_, paths| paths.len() >= SHARED);
+    shared
+}
+
+/// The table of shared outcomes in api.md.
+pub fn shared(reference: &Reference) -> String {
+    let mut text = String::from("| Status | Condition | Endpoints |\n|---|---|---|\n");
+    for ((status, when), paths) in shared_outcomes(reference) {
+        _ = writeln!(text, "| {status} | {when} | {} |", paths.join(", "));
+    }
+    text
+}
+
+/// The generated part of an endpoint's section in api.md: who may call, an example of the request, and the outcomes.
+pub fn endpoint(reference: &Reference, endpoint: &Documented, samples: &[Sample]) -> String {
+    let first = endpoint.declaration.routes.first().copied().unwrap_or_default();
+    let samples: Vec<&Sample> = samples.iter().filter(|sample| sample.route == first).collect();
+    let mut text = access(endpoint.declaration);
+    text.push_str(&request(reference, endpoint, &samples));
+    let mut below = String::new();
+    let mut outcomes = successes(reference, endpoint, &samples, &mut below);
+    outcomes.extend(refusals(reference, endpoint));
+    match outcomes.as_slice() {
+        [Outcome { when, body, .. }] => {
+            let what = if when == SUCCESS { String::new() } else { format!(": {}", lower_case(when)) };
+            let body = if body == BELOW { String::new() } else { format!(" {body}") };
+            _ = writeln!(text, " Response{what}:{body}");
+        }
+        outcomes => {
+            text.push_str("\n\n| Status | Condition | Body |\n|---|---|---|\n");
+            for Outcome { status, when, body } in outcomes {
+                _ = writeln!(text, "| {status} | {when} | {body} |");
+            }
+        }
+    }
+    text + &below
+}
+
+/// The condition of a response that its type does not describe.
+const SUCCESS: &str = "Success";
+/// The body of an outcome whose example is below.
+const BELOW: &str = "see below";
+
+/// An outcome of an endpoint, in words.
+struct Outcome {
+    status: u16,
+    when: String,
+    body: String,
+}
+
+fn access(declaration: &Declaration) -> String {
+    let mut text = String::from("Token: ");
+    text.push_str(match declaration.access {
+        Access::Ignored if declaration.input == InputKind::TokenCookie => {
+            "optional, in the cookie `token`, else in the header."
+        }
+        Access::Ignored => "ignored.",
+        Access::Optional => "optional; one that is not valid counts as none.",
+        Access::Required => "needed.",
+        Access::RequiredOrGuest => "needed unless [guest mode](rules.md#guest-mode) is on.",
+    });
+    if !declaration.checks_account {
+        text.push_str(" The account is not read: only signature, issuer and expiry are checked.");
+    }
+    if let Some(limit) = declaration.rate_limit {
+        _ = write!(text, " Rate limit: {} requests in {} seconds per address.", limit.requests, limit.seconds);
+    }
+    if declaration.cache == Cache::Public {
+        text.push_str(" The response to GET [can be cached](rules.md#caching).");
+    }
+    text
+}
+
+/// An example of the request body, and the fields that the example does not have.
+fn request(reference: &Reference, endpoint: &Documented, samples: &[&Sample]) -> String {
+    let Some(schema) = endpoint.description.request.body.as_ref().map(json) else { return String::new() };
+    let Some(body) = samples.iter().find_map(|sample| sample.request.as_ref()) else { return String::new() };
+    let fields = Reference::resolve(&reference.requests, schema).get("properties").and_then(Value::as_object);
+    let others = fields.into_iter().flatten().filter(|(name, _)| body.get(name.as_str()).is_none());
+    let others: Vec<String> = others.map(|(name, _)| format!("`{name}`")).collect();
+    match others.as_slice() {
+        [] => format!(" Request: `{body}`."),
+        others => format!(" Request: `{body}`; optional fields: {}.", others.join(", ")),
+    }
+}
+
+/// The outcomes with status 200 that the reply describes. Examples that are too long for a table are added to `below`.
+fn successes(reference: &Reference, endpoint: &Documented, samples: &[&Sample], below: &mut String) -> Vec<Outcome> {
+    let reply = &endpoint.description.reply;
+    let outcome = |alternative| {
+        let when = match reference.description(alternative).trim_end_matches('.') {
+            "" => SUCCESS.to_owned(),
+            description => description.to_owned(),
+        };
+        let schema = Reference::resolve(&reference.replies, alternative);
+        let mut examples = samples.iter().filter(|sample| sample.status == 200).filter_map(|s| s.response.as_ref());
+        let body = match examples.find(|body| example::fits(schema, body)).map(example::shortened) {
+            Some(body) if body.to_string().len() <= example::LONGEST_IN_A_TABLE => format!("`{body}`"),
+            Some(body) => {
+                _ = write!(below, "\n```json\n{}\n```\n", example::lines(&body, 0));
+                BELOW.to_owned()
+            }
+            None if reply.media_type == "text/html" => format!("page that posts {}", example::fields(schema)),
+            None => example::fields(schema),
+        };
+        Outcome { status: 200, when, body }
+    };
+    reference.alternatives(json(&reply.schema)).into_iter().map(outcome).collect()
+}
+
+/// All other outcomes that the endpoint does not share with many.
+fn refusals(reference: &Reference, endpoint: &Documented) -> Vec<Outcome> {
+    let shared = shared_outcomes(reference);
+    let is_own = |other: &&OtherResponse| !other.common && !shared.contains_key(&(other.status, other.when));
+    let mut others: Vec<_> = endpoint.description.others.iter().filter(is_own).collect();
+    others.sort_by_key(|response| response.status);
+    let outcome = |OtherResponse { status, when, body, is_page, retry_after, .. }: &OtherResponse| {
         let retry_after = if *retry_after { "; header `Retry-After` in seconds" } else { "" };
-        let body = match body.as_str() {
-            "" => "none".to_owned(),
-            text if *is_page => format!("page: {text}"),
-            body => format!("`{body}`"),
-        };
-        _ = writeln!(text, "| {status} | {when}{retry_after} | {body} |");
-    }
-    let statuses: Vec<String> = common.iter().map(|response| response.status.to_string()).collect();
-    if let Some((last, others)) = statuses.split_last() {
-        let list = format!("{} and {last}", others.join(", "));
-        _ = writeln!(text, "\n{list}: see [Statuses and error bodies](rules.md#statuses-and-error-bodies).");
-    }
-    if endpoint.declaration.cache == Cache::Public {
-        text.push_str("\nThe response to GET can be cached, see [Caching](rules.md#caching).\n");
-    }
-    text
-}
-
-/// Whether the ordinary response is a page.
-fn is_page(endpoint: &Documented) -> bool {
-    endpoint.description.reply.media_type == "text/html"
-}
-
-fn reply_fields(reference: &Reference, endpoint: &Documented) -> String {
-    let fields = Fields(&reference.replies);
-    let alternatives = fields.alternatives(json(&endpoint.description.reply.schema));
-    let is_only = alternatives.len() == 1;
-    let mut text = String::new();
-    for alternative in alternatives {
-        let title = match condition(&fields.description(alternative)) {
-            _ if is_page(endpoint) => "Posted object".to_owned(),
-            condition if is_only || condition.is_empty() => "Response".to_owned(),
-            condition => format!("Response if {}", lower_case(&condition)),
-        };
-        text.push_str(&objects(&title, fields, alternative));
-    }
-    text
-}
-
-/// The tables of a body: the body's own fields, then those of the objects in it.
-fn objects<'s>(title: &str, fields: Fields<'s>, schema: &'s serde_json::Value) -> String {
-    let mut text = String::new();
-    for object in fields.objects(schema) {
-        let title = match in_words(&object) {
-            Some(paths) => format!("{paths}:"),
-            None => match fields.kind(schema).as_str() {
-                "object" => format!("{title}:"),
-                kind => format!("{title}, an {kind}:"),
-            },
-        };
-        text.push_str(&table(&title, &fields.of(&object)));
-    }
-    text
-}
-
-/// The paths of an object, or nothing if it is the body itself.
-fn in_words(object: &Object<'_>) -> Option<String> {
-    let paths: Vec<String> = object.paths.iter().map(|path| format!("`{path}`")).collect();
-    if object.paths.iter().any(String::is_empty) { None } else { Some(paths.join(", ")) }
-}
-
-fn table(title: &str, fields: &[Field]) -> String {
-    let mut text = format!("\n{title}\n\n| Field | Type | Null | Meaning |\n|---|---|---|---|\n");
-    for Field { name, kind, null, meaning } in fields {
-        _ = writeln!(text, "| {name} | {kind} | {null} | {meaning} |");
-    }
-    text
-}
-
-/// A description as a condition: without its full stop.
-fn condition(description: &str) -> String {
-    description.trim_end_matches('.').to_owned()
+        let body = if *is_page { format!("page: {body}") } else { format!("`{body}`") };
+        Outcome { status: *status, when: format!("{when}{retry_after}"), body }
+    };
+    others.into_iter().map(outcome).collect()
 }
 
 /// A phrase with a capital letter.

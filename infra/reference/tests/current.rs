@@ -2,8 +2,8 @@
 
 #![expect(clippy::panic, reason = "a helper that fails fails its test")]
 
-use reference::Reference;
 use reference::page::{Page, PageError};
+use reference::{Reference, samples};
 use serde_json::{Map, Value};
 
 fn read(page: Page) -> String {
@@ -30,10 +30,10 @@ fn description(schema: &Value) -> &str {
 
 #[test]
 fn the_pages_are_generated_from_the_declarations() {
-    let reference = Reference::of_all_functions();
+    let (reference, samples) = (Reference::of_all_functions(), samples::run());
     for page in Page::ALL {
-        let rendered =
-            page.rendered(&read(page), &reference).unwrap_or_else(|error| panic!("{}: {error}", page.name()));
+        let rendered = page.rendered(&read(page), &reference, &samples);
+        let rendered = rendered.unwrap_or_else(|error| panic!("{}: {error}", page.name()));
         assert!(rendered == read(page), "{} is out of date: run `cargo run -p reference`", page.name());
     }
 }
@@ -41,18 +41,19 @@ fn the_pages_are_generated_from_the_declarations() {
 #[test]
 fn an_endpoint_without_a_section_gets_one() {
     let (reference, page) = (Reference::of_all_functions(), read(Page::Api));
-    let (before, rest) = page.split_once("### POST /user\n").unwrap();
-    let (_, after) = rest.split_once("<!-- /fields -->\n").unwrap();
-    let rendered = Page::Api.rendered(&format!("{before}{after}"), &reference).unwrap();
+    let (before, rest) = page.split_once("\n### POST /user\n").unwrap();
+    let (_, after) = rest.split_once("\n### ").unwrap();
+    let rendered = Page::Api.rendered(&format!("{before}\n### {after}"), &reference, &samples::run()).unwrap();
     let section = rendered.split_once("### POST /user\n").unwrap().1;
     assert!(section.contains("Returns the caller's account."), "{section}");
-    assert!(section.contains("| uuid | string | no | The account's UUID. |"), "{section}");
+    assert!(section.contains("Token: needed. Response: the account:\n"), "{section}");
+    assert!(section.contains(r#""username":"Thornwick""#), "{section}");
 }
 
 #[test]
 fn a_section_of_an_endpoint_that_is_gone_is_reported() {
-    let page = read(Page::Api).replace("<!-- fields: POST /user -->", "<!-- fields: POST /users -->");
-    let rendered = Page::Api.rendered(&page, &Reference::of_all_functions());
+    let page = read(Page::Api).replace("### POST /user\n", "### POST /users\n");
+    let rendered = Page::Api.rendered(&page, &Reference::of_all_functions(), &[]);
     assert_eq!(rendered, Err(PageError::Unknown { heading: "POST /users".to_owned() }));
 }
 

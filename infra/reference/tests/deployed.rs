@@ -1,4 +1,4 @@
-//! What is deployed has no schemas: they are for the documentation only.
+//! Deployed functions have no schemas: they are for the documentation only.
 
 use std::process::Command;
 

@@ -59,7 +59,7 @@ pub struct OtherResponse {
     pub is_page: bool,
     /// Whether the response has `Retry-After`.
     pub retry_after: bool,
-    /// Whether endpoints of the same method have the same response for the same reason.
+    /// Whether other endpoints respond the same for the same reason.
     pub common: bool,
 }
 
@@ -109,10 +109,11 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
     }
     if E::Input::KIND.has_json_body() {
         let when = "The body is not a JSON object, or a field is missing or has a value that it cannot have";
-        others.push(OtherResponse::of(when, &response(Error::Body(example_fault::<E>()))));
+        others.push(OtherResponse::common(when, &response(Error::Body(example_fault::<E>()))));
     }
     if let Some(when) = unauthorized::<E>() {
-        others.push(OtherResponse::of(when, &response(Error::Unauthorized)));
+        let response = OtherResponse::of(when, &response(Error::Unauthorized));
+        others.push(OtherResponse { common: E::UNAUTHORIZED.is_none(), ..response });
     }
     if E::RATE_LIMIT.is_some() {
         let limited = response(Error::TooManyAttempts { retry_seconds: RETRY_SECONDS });

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// The version of the documented interface.
 pub const VERSION: &str = "3.8.7";
 
-/// What a reader needs before the operations.
+/// The description of the interface as a whole.
 const DESCRIPTION: &str = "The storefront back end of a game-server webstore.
 
 Sixteen operations are the documented interface. Operations and fields with `x-beyond-contract: true` are additions to it; \
