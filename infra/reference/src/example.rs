@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 /// The most characters of a body that is shown within a table.
 pub const LONGEST_IN_A_TABLE: usize = 160;
+/// The most characters of a text in an example.
+const LONGEST_TEXT: usize = 40;
 /// The width of the lines of an example.
 const WIDTH: usize = 116;
 
@@ -37,6 +39,20 @@ pub fn shortened(body: &Value) -> Value {
         Value::Object(fields) => {
             let fields = fields.iter().map(|(name, value)| (name.clone(), shortened(value)));
             Value::Object(fields.collect::<Map<_, _>>())
+        }
+        value => value.clone(),
+    }
+}
+
+/// A body whose long texts are cut.
+pub fn cut(body: &Value) -> Value {
+    match body {
+        Value::String(text) if text.chars().count() > LONGEST_TEXT => {
+            json!(format!("{}…", text.chars().take(LONGEST_TEXT).collect::<String>().trim_end()))
+        }
+        Value::Array(entries) => entries.iter().map(cut).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), cut(value))).collect::<Map<_, _>>())
         }
         value => value.clone(),
     }

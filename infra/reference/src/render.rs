@@ -165,7 +165,7 @@ fn successes(reference: &Reference, endpoint: &Documented, samples: &[&Sample], 
         let body = match examples.find(|body| example::fits(schema, body)).map(example::shortened) {
             Some(body) if body.to_string().len() <= example::LONGEST_IN_A_TABLE => format!("`{body}`"),
             Some(body) => {
-                _ = write!(below, "\n```json\n{}\n```\n", example::lines(&body, 0));
+                _ = write!(below, "\n```json\n{}\n```\n", example::lines(&example::cut(&body), 0));
                 BELOW.to_owned()
             }
             None if reply.media_type == "text/html" => format!("page that posts {}", example::fields(schema)),
