@@ -58,6 +58,16 @@ fn a_section_of_an_endpoint_that_is_gone_is_reported() {
 }
 
 #[test]
+fn every_example_is_json() {
+    let page = read(Page::Api);
+    let examples: Vec<_> = page.split("```json\n").skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect();
+    assert!(examples.len() >= 10, "only {} examples were found", examples.len());
+    for example in examples {
+        assert!(serde_json::from_str::<Value>(example).is_ok(), "{example}");
+    }
+}
+
+#[test]
 fn every_field_has_a_doc_comment() {
     let reference = Reference::of_all_functions();
     let mut count = 0;
