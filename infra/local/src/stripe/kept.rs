@@ -20,7 +20,7 @@ const LISTED: i64 = 30 * 24 * 60 * 60;
 /// How long after an event it is posted again, in seconds, as at Stripe.
 const POSTED: i64 = 3 * 24 * 60 * 60;
 
-/// The file's content as it is written.
+/// The file's content when it is written.
 #[derive(Serialize)]
 struct Written<'a> {
     format: &'static str,
@@ -37,7 +37,7 @@ struct Written<'a> {
     owners: &'a BTreeMap<String, usize>,
 }
 
-/// The same as it is read. States are words that live as long as the program, so the text that they are in does, too.
+/// The same when it is read. States are `&'static str`, so the text is never freed.
 #[derive(Deserialize)]
 pub(super) struct Remembered {
     format: &'static str,
@@ -111,7 +111,6 @@ impl State {
     }
 }
 
-/// Writes the file.
 #[derive(Debug)]
 pub(super) struct Keeper {
     file: PathBuf,
