@@ -1,14 +1,23 @@
 //! What a command prints: a text for people and the same as JSON for scripts.
 
 use crate::error::Exit;
+use anstyle::{AnsiColor, Style};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use serde_json::Value;
 use std::process::ExitCode;
 
-pub use crate::style::{BAD, GOOD, STRONG, WARN, paint};
+// Colours are removed if standard output is not a terminal.
+pub const STRONG: Style = Style::new().bold();
+pub const GOOD: Style = AnsiColor::Green.on_default();
+pub const WARN: Style = AnsiColor::Yellow.on_default();
+pub const BAD: Style = AnsiColor::Red.on_default();
 
-/// The result of a command.
+#[must_use]
+pub fn paint(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
 #[derive(Debug, Clone)]
 pub struct Answer {
     text: String,
@@ -30,13 +39,11 @@ impl Answer {
         self
     }
 
-    /// The text for people.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The JSON for scripts.
     #[must_use]
     pub const fn json(&self) -> &Value {
         &self.json

@@ -9,7 +9,6 @@ pub enum TemplateError {
     /// The file cannot be read; the cause says why.
     #[error("{} cannot be read", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    /// The text is not valid YAML.
     #[error("the template is not valid YAML at line {line}, column {column}: {problem}")]
     Syntax { line: usize, column: usize, problem: String },
     /// The property with the path `place`, such as `Resources.StoreTable.Properties.KeySchema`, cannot be used.

@@ -1,9 +1,9 @@
 //! What the readers of single live files need to know of everything else.
 
 use super::when::resolve;
-use crate::fault::Report;
-use crate::files::{At, CategoryFile, StoreFiles};
-use crate::lower::{Category, Lowered};
+use publish::fault::Report;
+use publish::files::{At, CategoryFile, StoreFiles};
+use publish::lower::{Category, Lowered};
 use shared::model::{CodeText, Item};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

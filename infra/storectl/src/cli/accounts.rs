@@ -3,7 +3,6 @@
 use super::short_text;
 use clap::{Args, Subcommand};
 
-/// `user credit`.
 #[derive(Debug, Clone, Args)]
 pub struct CreditUser {
     /// The user's id if it consists of digits, else the user's name; case does not matter.
@@ -19,7 +18,6 @@ pub struct CreditUser {
     pub key: Option<String>,
 }
 
-/// `user rename`.
 #[derive(Debug, Clone, Args)]
 pub struct RenameUser {
     /// The user's id if it consists of digits, else the present name; case does not matter.
@@ -28,7 +26,6 @@ pub struct RenameUser {
     pub name: String,
 }
 
-/// `ban`.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct BanName {
@@ -43,7 +40,6 @@ pub struct BanName {
     pub reason: Option<String>,
 }
 
-/// `ban …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BanCommand {
     /// List every banned name with date and reason; looks through the whole table.
@@ -51,7 +47,6 @@ pub enum BanCommand {
     List,
 }
 
-/// `unban`.
 #[derive(Debug, Clone, Args)]
 pub struct UnbanName {
     /// The player's name.
@@ -59,8 +54,8 @@ pub struct UnbanName {
     pub name: String,
 }
 
-/// The key of a credit.
-fn key(text: &str) -> Result<String, &'static str> {
+/// The key of a credit or of a top-up.
+pub(super) fn key(text: &str) -> Result<String, &'static str> {
     const LONGEST: usize = 64;
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     let fits = (1..=LONGEST).contains(&text.len()) && text.bytes().all(is_key);

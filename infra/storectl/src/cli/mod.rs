@@ -10,10 +10,10 @@ pub use codes::{
     AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
     PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
 };
-pub use orders::{AcceptOrder, CancelOrder, Connect, Drain, ListOrders, PaymentsCommand, Reconcile, RefundOrder};
+pub use orders::{ConfirmedOrder, Connect, Drain, ListOrders, PaymentsCommand, Reconcile, RefundOrder};
 pub use people::{
-    AddLine, AddUser, CartCode, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, Payment, RecordOrder,
-    SetStatus, UserCommand, WhichUser,
+    AddUser, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, RecordOrder, SetStatus, UserCommand,
+    WhichUser,
 };
 
 use crate::target::TargetOptions;
@@ -37,8 +37,7 @@ Exit codes:
   8  not confirmed
 
 A command that was interrupted can be run again: it completes what was begun and repeats nothing. These cannot know
-of the first time: `gift add` without --out, `order record` without --id, `gift top-up`, `cart add`, and `rollback`
-without a version.
+of the first time: `gift add` without --out, `order record` without --id, and `rollback` without a version.
 With --json standard output is one line of JSON, and so is standard error if something failed.";
 
 /// The end of a command's help, in which the options of the target are left out.
@@ -198,7 +197,6 @@ pub enum Command {
     Doctor(Doctor),
 }
 
-/// `check`.
 #[derive(Debug, Clone, Args)]
 pub struct Check {
     /// Directory of the store's files (see infra/docs/store-format.md).
@@ -208,7 +206,6 @@ pub struct Check {
     pub live: bool,
 }
 
-/// `publish`.
 #[derive(Debug, Clone, Args)]
 pub struct Publish {
     /// Directory of the store's files.
@@ -236,7 +233,6 @@ pub struct Publish {
     pub grace: i64,
 }
 
-/// `upgrade`.
 #[derive(Debug, Clone, Args)]
 pub struct Upgrade {
     /// Show what would be written and stop.
@@ -244,7 +240,6 @@ pub struct Upgrade {
     pub dry_run: bool,
 }
 
-/// `rollback`.
 #[derive(Debug, Clone, Args)]
 pub struct Rollback {
     /// Name of the version, see `storectl versions`.
@@ -257,21 +252,18 @@ pub struct Rollback {
     pub allow_currency: Option<String>,
 }
 
-/// `export`.
 #[derive(Debug, Clone, Args)]
 pub struct Export {
     /// Directory to write; it must be empty or not exist.
     pub dir: PathBuf,
 }
 
-/// `backup`.
 #[derive(Debug, Clone, Args)]
 pub struct Backup {
     /// File to write; it must not exist.
     pub file: PathBuf,
 }
 
-/// `restore`.
 #[derive(Debug, Clone, Args)]
 pub struct Restore {
     /// File that `backup` wrote.
@@ -281,7 +273,6 @@ pub struct Restore {
     pub yes: bool,
 }
 
-/// `token`.
 #[derive(Debug, Clone, Args)]
 pub struct Token {
     /// Whose token.
@@ -292,7 +283,6 @@ pub struct Token {
     pub ttl: i64,
 }
 
-/// `chat`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ChatCommand {
     /// Store the client secret of the chat platform in the stack, and print the deploy that takes it over.
@@ -302,7 +292,6 @@ pub enum ChatCommand {
     Connect(ConnectChat),
 }
 
-/// `chat connect`.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectChat {
     /// File with the client secret and nothing else; by default standard input.
@@ -310,7 +299,6 @@ pub struct ConnectChat {
     pub secret_file: Option<PathBuf>,
 }
 
-/// `maintenance`.
 #[derive(Debug, Clone, Args)]
 pub struct Maintenance {
     /// What to do.
@@ -329,7 +317,6 @@ pub enum MaintenanceMode {
     Default,
 }
 
-/// `doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct Doctor {
     /// Origin of a storefront that must be allowed, such as `https://shop.example`; may be given more than once.

@@ -3,8 +3,8 @@
 use super::finding::Finding;
 use crate::commands::users::read;
 use crate::error::Failure;
-use crate::orders::credits;
 use crate::target::Target;
+use shared::usecases::orders::credits;
 use std::collections::BTreeSet;
 
 const CHECK: &str = "referrals";

@@ -178,7 +178,7 @@ fn refunded(stored: &StoredOrder) -> Money {
 }
 
 /// The format of an order's amounts: in the digits with which it was recorded, or the store's.
-fn format_of(stored: &StoredOrder, digits: u8) -> CurrencyFormat {
+pub(in crate::commands) fn format_of(stored: &StoredOrder, digits: u8) -> CurrencyFormat {
     CurrencyFormat::new(stored.order.digits.unwrap_or(digits))
 }
 

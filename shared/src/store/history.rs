@@ -1,0 +1,99 @@
+//! The list of what was published when, by which a rollback finds what was active before.
+
+use super::codec::encode_live;
+use super::single::create;
+use super::transaction::Write;
+use super::{Db, StoreError, keys, read_live};
+use serde::{Deserialize, Serialize};
+
+/// Entries that are kept; one is about 100 bytes.
+const KEPT_ENTRIES: usize = 100;
+
+/// What was published when, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct History {
+    /// Number of the newest entry, 0 in an empty history. A write of the history is conditional on it.
+    newest: u64,
+    entries: Vec<HistoryEntry>,
+}
+
+/// A version that became the published one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    /// Counted up from 1.
+    pub number: u64,
+    pub version: String,
+    /// Since when it was published, seconds since 1970 UTC.
+    pub since: i64,
+    /// Number of the entry that a rollback from here goes to; `None` for the first publish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<u64>,
+}
+
+/// How a version takes the place of the one before it. Decides where the next rollback goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A publish: a rollback returns to what it replaced.
+    Forward,
+    /// A rollback to the entry of this number: the next rollback goes further back from there.
+    Back(u64),
+    /// The repair of a damaged version: a rollback never returns to the damaged one.
+    Repair,
+}
+
+impl History {
+    /// The entries, oldest first.
+    #[must_use]
+    pub fn entries(&self) -> &[HistoryEntry] {
+        &self.entries
+    }
+
+    fn entry(&self, number: u64) -> Option<&HistoryEntry> {
+        self.entries.iter().find(|entry| entry.number == number)
+    }
+
+    /// What rollbacks from the newest entry go to, one after the other.
+    pub fn before(&self) -> impl Iterator<Item = &HistoryEntry> {
+        let back = |entry: &HistoryEntry| self.entry(entry.back?);
+        std::iter::successors(self.entries.last().and_then(back), move |entry| back(entry))
+    }
+
+    pub(super) fn with(&self, version: &str, step: Step, now: i64) -> Self {
+        let last = self.entries.last();
+        let back = match step {
+            Step::Forward => last.map(|entry| entry.number),
+            Step::Back(number) => self.entry(number).and_then(|entry| entry.back),
+            Step::Repair => last.and_then(|entry| entry.back),
+        };
+        let number = self.newest + 1;
+        let mut entries = self.entries.clone();
+        entries.push(HistoryEntry { number, version: version.to_owned(), since: now, back });
+        let old = entries.len().saturating_sub(KEPT_ENTRIES);
+        entries.drain(..old);
+        Self { newest: number, entries }
+    }
+
+    /// The write of this history in place of `seen`, on the condition that `seen` is still stored.
+    pub(super) fn replace(&self, seen: &Self) -> Result<Write, StoreError> {
+        let write = Write::put(keys::history(), encode_live(&keys::history(), self)?);
+        Ok(if seen.newest == 0 { write.only_if_absent() } else { write.only_if_equal("newest", seen.newest) })
+    }
+}
+
+/// Begins the list with a version that was published at `since` (seconds since 1970 UTC), before there was a list. Returns
+/// whether it was written; if not, there is a list.
+///
+/// # Errors
+/// If the database does not respond.
+pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, StoreError> {
+    let begun = History::default().with(version, Step::Forward, since);
+    create(db, &keys::history(), &begun).await
+}
+
+/// What was published when; empty before the first publish.
+///
+/// # Errors
+/// If the database does not respond, or with something unreadable.
+pub async fn read_history(db: &Db) -> Result<History, StoreError> {
+    Ok(read_live(db, &keys::history()).await?.unwrap_or_default())
+}
