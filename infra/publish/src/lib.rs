@@ -42,7 +42,7 @@ pub use version::{read_tree, store_of};
 
 use files::StoreFiles;
 
-/// What looks like a mistake in a store's files without faults, though its owner may mean it.
+/// Likely mistakes in a store's files without faults, which the owner may have meant.
 #[must_use]
 pub fn warnings(files: &StoreFiles) -> Vec<Fault> {
     let mut report = fault::Report::default();

@@ -11,12 +11,12 @@ use shared::store::keys::{self, Key};
 use shared::store::versions::{VersionRecord, read_version};
 use shared::store::{Db, Row, StoreError, codec, read_published};
 
-/// Why a version cannot be read back.
+/// The reason for which a version cannot be read back.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error("version {version} is damaged: a {kind} row is missing")]
     Missing { version: String, kind: String },
-    /// What was read is not what was published.
+    /// Other rows were read than were published.
     #[error("version {version} is damaged: its rows are not those that were published")]
     Altered { version: String },
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! What payment providers can charge.
+//! Currencies and amounts that payment providers can charge.
 //!
 //! Source: <https://docs.stripe.com/currencies>, "Zero-decimal currencies", "Three-decimal currencies", "Special cases" and
 //! "Minimum and maximum charge amounts", as of 2025.

@@ -23,7 +23,7 @@ pub enum Published {
     /// The active version was moved to this store.
     Switched {
         version: String,
-        /// What it pointed to before; `None` on the first publish.
+        /// The version that was active before; `None` on the first publish.
         previous: Option<String>,
         rows: usize,
     },

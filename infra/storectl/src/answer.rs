@@ -1,4 +1,4 @@
-//! What a command prints: a text for people and the same as JSON for scripts.
+//! The output of a command: a text for people and the same as JSON for scripts.
 
 use crate::error::Exit;
 use anstyle::{AnsiColor, Style};
@@ -49,7 +49,7 @@ impl Answer {
         &self.json
     }
 
-    /// What is printed on standard output: one line of JSON, or the text.
+    /// The standard output: one line of JSON, or the text.
     #[must_use]
     pub fn print(&self, json: bool) -> String {
         let mut text = if json { self.json.to_string() } else { self.text.clone() };
@@ -59,7 +59,7 @@ impl Answer {
         text
     }
 
-    /// What the command found, if its exit code is not 0.
+    /// The finding, if the exit code is not 0.
     #[must_use]
     pub const fn trouble(&self) -> Option<Exit> {
         self.exit

@@ -96,7 +96,7 @@ fn item_of(line: &str) -> serde_json::Result<Item> {
     serde_json::from_str::<serde_dynamo::Item>(line).map(Item::from)
 }
 
-/// What a backup that is whole says of itself.
+/// The properties of a complete backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
     pub taken_at: String,

@@ -23,7 +23,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// What API Gateway sends as `routeKey`: `POST /categories/get/{url+}`.
+    /// The `routeKey` that API Gateway sends: `POST /categories/get/{url+}`.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{} {}", self.method, self.path)

@@ -1,8 +1,8 @@
-//! What can be wrong with a template, in one sentence that names the place.
+//! Faults of a template, in one sentence that names the place.
 
 use std::path::PathBuf;
 
-/// Why a template, or a value given for one of its parameters, cannot be used.
+/// A fault of a template, or of a value given for one of its parameters.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TemplateError {

@@ -1,4 +1,4 @@
-//! What the readers of single live files need to know of everything else.
+//! The rest of the store, as the readers of single live files need it.
 
 use super::when::resolve;
 use publish::fault::Report;
@@ -8,12 +8,11 @@ use shared::model::{CodeText, Item};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What the readers of single files need to know of everything else.
 pub(super) struct Context<'a> {
     pub(super) now: i64,
     pub(super) digits: u8,
     pub(super) currency: &'a str,
-    /// What a buyer may pay in, the currency of the prices included.
+    /// The currencies a buyer may pay in, with that of the prices.
     pub(super) currencies: BTreeSet<&'a str>,
     pub(super) items: BTreeMap<u64, &'a Item>,
     pub(super) categories: BTreeSet<u64>,

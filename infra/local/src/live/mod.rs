@@ -113,7 +113,7 @@ impl Written {
         })
     }
 
-    /// What does not parse, if the store's other files cannot be looked at.
+    /// The faults of files that do not parse, if the store's other files cannot be read.
     #[must_use]
     pub fn into_faults(self) -> Vec<Fault> {
         self.report.into_faults()

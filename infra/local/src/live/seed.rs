@@ -83,7 +83,7 @@ fn paid_orders(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
     })
 }
 
-/// What every user gave in the month that the top donators are of.
+/// The sums that users gave in the month of the top donators.
 fn month_sums(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
     let of = &live.derived.donations.month;
     let mut sums: BTreeMap<UserId, Money> = BTreeMap::new();

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-/// Why a text is not a time.
+/// The reason for which a text is not a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WhenError {
     #[error("must be a time such as 2031-05-01T12:00:00Z, `now`, `3 days ago` or `in 30 days`")]

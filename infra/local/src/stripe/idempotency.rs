@@ -18,7 +18,7 @@ pub(super) struct Request {
     pub(super) parameters: Vec<(String, String)>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
     request: Request,
     status: u16,
@@ -26,7 +26,7 @@ struct Kept {
     at: i64,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Responses(BTreeMap<String, Kept>);
 
 impl Responses {

@@ -39,7 +39,7 @@ impl Category {
     }
 }
 
-/// What must not be named twice anywhere in the catalog.
+/// Names that must be unique in the whole catalog.
 struct Names {
     categories: Unique<u64>,
     slugs: Unique<String>,

@@ -24,7 +24,6 @@ const MOST_DIGITS: u8 = 4;
 pub struct Site {
     /// The settings; whether a deal exists is not known yet.
     pub settings: Settings,
-    /// What every function needs.
     pub config: StoreConfig,
     pub patronage: Patronage,
     pub servers: BTreeMap<u64, Server>,

@@ -1,4 +1,4 @@
-//! What is in a store's directory beside its files, and files that are not what they should be.
+//! Other files in a store's directory, and files that are not what they should be.
 
 use crate::support::{STORE, lines, store, write};
 use local::live::read_live;

@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 pub struct CreditUser {
     /// The user's id if it consists of digits, else the user's name; case does not matter.
     pub user: String,
-    /// What is added to the balance, in virtual currency.
+    /// Amount to add to the balance, in virtual currency.
     pub amount: String,
-    /// What it is for; `user show` shows it.
+    /// The reason; `user show` shows it.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub note: String,
-    /// What tells this credit apart from the account's others, such as the number of a ticket; by default AMOUNT and
+    /// Unique among the account's credits, such as the number of a ticket; by default AMOUNT and
     /// TEXT.
     #[arg(long, value_parser = key)]
     pub key: Option<String>,
@@ -35,7 +35,7 @@ pub struct BanName {
     /// The player's name.
     #[arg(value_name = "NAME", required = true)]
     pub name: Option<String>,
-    /// Why; `ban list` and `user show` show it, the player does not see it.
+    /// The reason; `ban list` and `user show` show it, the player does not see it.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub reason: Option<String>,
 }

@@ -104,7 +104,7 @@ pub struct OneCode {
     pub code: String,
 }
 
-/// What a coupon takes off, and of which carts.
+/// The discount of a coupon, and its condition.
 #[derive(Debug, Clone, Args)]
 pub struct DiscountOptions {
     /// Percentage taken off every eligible line, with at most two digits.
@@ -129,7 +129,7 @@ pub struct PeriodOptions {
     pub ends_at: Option<String>,
 }
 
-/// What a coupon applies to; everything if neither is given.
+/// The scope of a coupon; everything if neither is given.
 #[derive(Debug, Clone, Args)]
 pub struct ScopeOptions {
     /// Only items of this category and its subcategories; may be given more than once.
@@ -197,12 +197,12 @@ pub struct EditGift {
 pub struct TopUp {
     /// The code; case does not matter.
     pub code: String,
-    /// What is added to the balance.
+    /// Amount to add to the balance.
     pub amount: String,
-    /// What it is for.
+    /// The reason; `gift show` shows it.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub note: Option<String>,
-    /// What tells this top-up apart from the card's others, such as the number of a ticket; by default AMOUNT and TEXT.
+    /// Unique among the card's top-ups, such as the number of a ticket; by default AMOUNT and TEXT.
     #[arg(long, value_parser = key)]
     pub key: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What can be typed. Every command says what it does, with examples.
+//! The command line. Every command has a help text with examples.
 
 mod accounts;
 mod codes;
@@ -225,7 +225,7 @@ pub struct Publish {
     /// Allow changing a third of the prices, or more, by more than half; --yes is not enough.
     #[arg(long)]
     pub allow_price_changes: bool,
-    /// What you call this version, shown by `versions` and `rollback`.
+    /// Label of this version, shown by `versions` and `rollback`.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub label: Option<String>,
     /// How long a version stays after it was replaced, such as 1h or 2d; the last three stay longer.
@@ -301,12 +301,12 @@ pub struct ConnectChat {
 
 #[derive(Debug, Clone, Args)]
 pub struct Maintenance {
-    /// What to do.
+    /// The mode.
     #[arg(value_enum)]
     pub mode: MaintenanceMode,
 }
 
-/// What `maintenance` does.
+/// A mode of `maintenance`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MaintenanceMode {
     /// Close the storefront.
@@ -339,7 +339,7 @@ fn short_text(text: &str) -> Result<String, &'static str> {
 /// hours.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the text.
 pub fn seconds(text: &str) -> Result<i64, String> {
     const LONGEST: i64 = 3_650 * 86_400;
     let span = text.trim().parse::<Span>().ok().filter(|_| !text.contains(['.', ',']));

@@ -143,14 +143,14 @@ pub enum OrderCommand {
                             begun to another total is finished first. A refund that failed is tried again. The refund of \
                             a payment that needed an operator is one in full, and ends that.")]
     Refund(RefundOrder),
-    /// Make an order that needs an operator PAID as it is, although its payment does not agree with it.
+    /// Make an order that needs an operator PAID unchanged, although its payment does not agree with it.
     #[command(after_help = "Example:\n  storectl order accept xihrrpwsa7d4vdj2 --stack storefront\n\n\
                             It is paid under the conditions of any order: limits and balances count. `order refund` is \
                             the other way to end a review.")]
     Accept(ConfirmedOrder),
     /// End an order that is not paid, also its checkout at the payment provider, and give back what it holds.
     #[command(after_help = "Example:\n  storectl order cancel xihrrpwsa7d4vdj2 --stack storefront\n\n\
-                            An order that has ended already stays as it is. A paid one is refunded: `order refund`.")]
+                            An order that has ended already does not change. A paid one is refunded: `order refund`.")]
     Cancel(ConfirmedOrder),
 }
 
@@ -181,7 +181,7 @@ pub struct RecordOrder {
     /// PENDING, PAID, FAILED, CANCELLED or REFUNDED.
     #[arg(long, default_value = "PAID", value_parser = status)]
     pub status: OrderStatus,
-    /// What was charged, in `--currency`; if not given, the sum of the lines less the gift card.
+    /// The amount charged, in `--currency`; if not given, the sum of the lines less the gift card.
     #[arg(long, value_name = "A")]
     pub price: Option<String>,
     /// Currency of the price: the store's (if not given), or another one that buyers may pay in.

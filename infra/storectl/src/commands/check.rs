@@ -17,7 +17,7 @@ pub(super) struct Sound {
     pub(super) compiled: Compiled,
     /// `None` if it was not asked for.
     live: Option<Live>,
-    /// What looks like a mistake, though its owner may mean it.
+    /// Likely mistakes, which the owner may have meant.
     pub(super) warnings: Vec<Fault>,
 }
 
@@ -130,7 +130,7 @@ fn fault_json(fault: &Fault) -> Value {
     json!({ "file": fault.file, "line": fault.line, "field": fault.field, "problem": fault.problem })
 }
 
-/// Why a store with faults is not published.
+/// The failure of publishing a store with faults.
 pub(super) fn failure(dir: &Path, faults: &[Fault]) -> Failure {
     let what = format!("The store has faults.\n{}", list(dir, faults));
     Failure::new(Exit::Faults, what, "Fix the files; `storectl check` reports what is left.")

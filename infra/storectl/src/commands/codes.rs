@@ -1,4 +1,4 @@
-//! What coupons and gift cards have in common: `show`, `list`, `disable` and `enable`.
+//! Commands that coupons and gift cards have in common: `show`, `list`, `disable` and `enable`.
 
 use super::common::shown_time;
 use crate::answer::{Answer, GOOD, columns, paint};

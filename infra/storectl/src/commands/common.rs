@@ -1,4 +1,4 @@
-//! What more than one command needs.
+//! Helpers of more than one command.
 
 use crate::error::Failure;
 use crate::target::Target;
@@ -9,7 +9,7 @@ use shared::model::ActiveVersion;
 use shared::store::published::read_active_version;
 use std::ops::Range;
 
-/// What is published; a table that nothing was published to is refused.
+/// The active version; a table that nothing was published to is refused.
 pub(super) async fn published(target: &Target) -> Result<ActiveVersion, Failure> {
     read_active_version(&target.db).await?.ok_or_else(|| nothing_published(target))
 }
@@ -36,7 +36,7 @@ fn beginning(text: &str, now: i64) -> Result<i64, Failure> {
     text.trim().parse::<Date>().ok().and_then(|day| first_second(day).ok()).map_or_else(|| time(text, now), Ok)
 }
 
-/// The seconds from `--from` to before `--to`. A day stands for all of it, in UTC; without a bound there is none.
+/// The seconds from `--from` to before `--to`. A day means the whole day in UTC; without a bound there is none.
 pub(super) fn period(from: Option<&str>, to: Option<&str>, now: i64) -> Result<Range<i64>, Failure> {
     let start = from.map_or(Ok(i64::MIN), |text| beginning(text, now))?;
     let next_day = |text: &str| first_second(text.trim().parse::<Date>().ok()?.checked_add(1.day()).ok()?).ok();

@@ -80,7 +80,7 @@ pub(super) fn check_period(starts: Option<i64>, ends: Option<i64>, now: i64) -> 
     Ok(())
 }
 
-/// What a coupon applies to; everything that is named must be published.
+/// The scope of a coupon; everything that is named must be published.
 pub(super) async fn scope(target: &Target, version: &str, options: &ScopeOptions) -> Result<Scope, Failure> {
     let ScopeOptions { categories, items } = options;
     if !categories.is_empty() {

@@ -1,4 +1,4 @@
-//! What a publish or a rollback does to the store's currency: other digits are refused while live amounts depend on
+//! The effect of a publish or a rollback on the store's currency: other digits are refused while live amounts depend on
 //! them, another code is asked for by name.
 
 use crate::answer::{STRONG, paint};

@@ -27,7 +27,7 @@ const PRINTED: u32 = 20;
 /// Cards that are looked for at once when a file is resumed.
 const CHUNK: usize = 100;
 
-/// What is the same for all cards of one command.
+/// The properties that all cards of one command share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Batch {
     balance: Money,

@@ -1,4 +1,4 @@
-//! What is done about each command.
+//! The commands, one module each.
 
 mod accounts;
 mod backup;

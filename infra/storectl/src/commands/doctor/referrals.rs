@@ -1,4 +1,4 @@
-//! Whether everybody whom orders credit for a referral still has an account.
+//! Whether all users whom orders credit for a referral still have an account.
 
 use super::finding::Finding;
 use crate::commands::users::read;

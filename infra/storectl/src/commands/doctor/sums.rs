@@ -30,7 +30,7 @@ pub(super) async fn check(target: &Target, repairs: bool) -> Vec<Finding> {
     findings
 }
 
-/// What the sweep has still to finish. It is right as it is: repairing it would give the same units back twice.
+/// Work that the sweep has still to finish. It is not a fault: repairing it would give the same units back twice.
 fn waiting(target: &Target, waiting: &Waiting) -> Option<Finding> {
     let units =
         waiting.units.iter().map(|(item, units)| format!("{units} units of item {item} of checkouts that broke off"));

@@ -128,7 +128,7 @@ fn needs_attention(effects: &OrderEffects) -> bool {
     effects.review.is_some() || effects.dispute.is_some() || effects.unreturned > Money::ZERO
 }
 
-/// What is out of the ordinary, in few words.
+/// Unusual properties, in few words.
 fn notes(stored: &StoredOrder) -> String {
     let effects = &stored.effects;
     let mut notes: Vec<String> = Vec::new();
