@@ -60,7 +60,7 @@ static KEYS: LazyLock<String> = LazyLock::new(|| {
 static SAMPLE: LazyLock<Store> = LazyLock::new(|| {
     let files = sample_files();
     let compiled = publish::compile(&files).expect("the sample store is sound");
-    let live = publish::live::read_live(&repository().join("infra/sample-store"), &files, NOW);
+    let live = local::live::read_live(&repository().join("infra/sample-store"), &files, NOW);
     Store { compiled, live: live.expect("the sample store is sound") }
 });
 

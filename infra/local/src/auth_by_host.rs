@@ -19,7 +19,7 @@ const NAMES: usize = 8;
 
 /// The auth function by the name in `Host`.
 #[derive(Debug)]
-pub(crate) struct AuthByHost {
+pub struct AuthByHost {
     db: Db,
     config: Config,
     clock: Arc<dyn Clock>,
@@ -72,7 +72,9 @@ fn callback_at(callback: &str, headers: &HeaderMap) -> Option<String> {
 }
 
 /// Whether a URL names this machine.
-pub(crate) fn is_here(url: &Url) -> bool {
+/// Whether a URL names this machine.
+#[must_use]
+pub fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -85,6 +87,17 @@ pub(crate) fn is_here(url: &Url) -> bool {
 mod tests {
     use super::*;
     use http::HeaderValue;
+
+    #[test]
+    fn only_this_machine_is_here() {
+        let parsed = |url: &str| Url::parse(url).unwrap();
+        for url in ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:4566/", "http://127.0.0.1:1/x"] {
+            assert!(is_here(&parsed(url)), "{url}");
+        }
+        for url in ["https://dynamodb.eu-central-1.amazonaws.com", "http://localhost.example:80", "http://10.0.0.1"] {
+            assert!(!is_here(&parsed(url)), "{url}");
+        }
+    }
 
     #[test]
     fn only_another_name_of_this_machine_changes_the_callback() {

@@ -20,7 +20,6 @@ pub struct DataLock {
 /// The addresses of a running server, which it leaves in its data directory for the operations tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
-    /// The URL of the database.
     pub endpoint: String,
     pub table: String,
     /// The URL of the stand-in for Stripe; `None` if payments go elsewhere.

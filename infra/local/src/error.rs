@@ -5,30 +5,19 @@ use shared::fault::chain;
 use shared::model::SCHEMA;
 use std::path::PathBuf;
 
-/// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Another program listens on the port.
     #[error("port {port} is taken; choose another with {option}, or {option} 0 for a free one")]
-    PortTaken {
-        port: u16,
-        /// The option that sets it.
-        option: &'static str,
-    },
+    PortTaken { port: u16, option: &'static str },
     /// Listening on the port failed for another reason.
     #[error("cannot listen on 127.0.0.1:{port}: {source}")]
     Listen { port: u16, source: std::io::Error },
     #[error("{}", chain(.0))]
     Template(#[from] template::TemplateError),
-    /// Files of the store.
     #[error("the store in {dir} has {} fault{}:\n{}", .faults.len(), if .faults.len() == 1 { "" } else { "s" }, list(.faults))]
     Store { dir: PathBuf, faults: Vec<Fault> },
     #[error("cannot use {path} in the data directory: {source}")]
-    Data {
-        /// The file or directory.
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Data { path: PathBuf, source: std::io::Error },
     /// Another process has the data directory open.
     #[error(
         "{0} is in use by another process, a server or a tool; stop it, or use the endpoint that the server printed"
@@ -37,10 +26,8 @@ pub enum StartError {
     /// The file of the payment provider's stand-in.
     #[error("{path} cannot be read: {reason}; without the file, the stand-in for Stripe starts with no payments")]
     StandIn { path: PathBuf, reason: String },
-    /// The file of token keys.
     #[error("the token keys in {path} cannot be used: {source}")]
     Keys { path: PathBuf, source: shared::token::KeysError },
-    /// The file of payment keys.
     #[error("the payment keys in {path} cannot be used: {reason}")]
     PaymentKeys {
         path: PathBuf,
@@ -53,23 +40,16 @@ pub enum StartError {
     #[error("AWS_ENDPOINT_URL_DYNAMODB names a database that cannot be reached: {0}")]
     Access(#[source] shared::config::ConfigError),
     #[error("the table cannot be {action}: {reason}")]
-    Table {
-        /// The step that failed.
-        action: &'static str,
-        reason: String,
-    },
-    /// Data of an earlier version.
+    Table { action: &'static str, reason: String },
     #[error(
         "the data are of an earlier version (schema number {found}, {SCHEMA} is needed); keep a copy of them, then run \
          `cargo run -p storectl -- upgrade {target}`"
     )]
     Outdated {
-        /// The schema number of the data.
         found: u32,
         /// The option of the tool that names the table.
         target: String,
     },
-    /// Publishing the store.
     #[error("the store cannot be published: {}", chain(.0))]
     Publish(#[from] publish::PublishError),
     #[error("the function {function} cannot start: {}", chain(.source))]
@@ -77,7 +57,6 @@ pub enum StartError {
     /// A function that the template names and that does not exist.
     #[error("template.yaml has the function {0}, which does not exist")]
     UnknownFunction(String),
-    /// No entropy for keys.
     #[error("no random numbers for the token key: {0}")]
     Entropy(String),
     /// An external database that is not on this machine.

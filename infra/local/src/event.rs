@@ -8,7 +8,6 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The gateway's data on a request.
 #[derive(Debug, Clone)]
 pub struct Incoming<'a> {
     /// `GET`, `POST`, …
@@ -21,7 +20,6 @@ pub struct Incoming<'a> {
     pub body: &'a [u8],
     pub source_ip: &'a str,
     pub request_id: &'a str,
-    /// The time at which it arrived.
     pub at: Timestamp,
 }
 

@@ -3,7 +3,7 @@
 //! Nothing is defined twice. Table, routes, CORS and environment are read from template.yaml. Every request becomes the
 //! event that AWS would send, and is handled by the code that is deployed.
 
-mod auth_by_host;
+pub mod auth_by_host;
 pub mod chat;
 mod cors;
 pub mod data;
@@ -12,6 +12,7 @@ pub mod error;
 mod event;
 pub mod functions;
 pub mod gateway;
+pub mod live;
 pub mod options;
 pub mod payments;
 pub mod players;

@@ -26,7 +26,6 @@ use template::Template;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
-/// The SDK's variable for another database.
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 /// The template's parameter with the origins whose pages may call the API.
 const ORIGINS: &str = "AllowedOrigins";
@@ -35,7 +34,6 @@ const PAYMENTS: &str = "Payments";
 
 /// How often the sweep runs here: who pays in the demo looks at goals and donators at once.
 const SWEEP: Duration = Duration::from_secs(5);
-/// The event that starts it.
 const SWEEP_EVENT: &str = include_str!("sweep.json");
 
 #[tokio::main]
@@ -260,7 +258,6 @@ fn addresses(chat: &Chat, base_url: &str, assets: &str) -> LocalAddresses {
     }
 }
 
-/// The URL of the chat login's callback.
 fn callback(base_url: &str) -> String {
     format!("{base_url}/auth/chat/callback")
 }
@@ -314,8 +311,7 @@ async fn open(options: &Options, template: &Template) -> Result<Database, StartE
 
 /// Whether a database is on this machine. Only such a database is filled automatically.
 fn is_here(endpoint: &str) -> bool {
-    let host = url::Url::parse(endpoint).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    url::Url::parse(endpoint).is_ok_and(|url| local::auth_by_host::is_here(&url))
 }
 
 fn announce(ready: &Ready, options: &Options) -> Result<(), StartError> {
@@ -346,7 +342,6 @@ fn stopped() -> impl Future<Output = ()> {
     }
 }
 
-/// Listens for Ctrl-C.
 #[cfg(not(unix))]
 async fn stopped() {
     _ = tokio::signal::ctrl_c().await;

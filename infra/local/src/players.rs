@@ -1,8 +1,8 @@
 //! The players that the demo's login suggests: first those who can pay at once.
 
+use crate::live::Live;
 use crate::ready::revoked;
 use publish::Compiled;
-use publish::live::Live;
 use shared::model::{Line, User};
 use shared::rules::missing::missing;
 

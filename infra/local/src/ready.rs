@@ -1,7 +1,7 @@
 //! The ready line: the server's address, tokens to log in with, and values to try.
 
+use crate::live::Live;
 use publish::Compiled;
-use publish::live::Live;
 use serde::Serialize;
 use shared::model::{Code, CodeKind, Discount, LEEWAY, User, UserId};
 use shared::token::{SignError, TokenKeys};
@@ -11,19 +11,14 @@ use std::fmt;
 /// How long the printed tokens are valid, in seconds.
 const TOKEN_SECONDS: i64 = 7 * 24 * 60 * 60;
 
-/// The content of the ready line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ready {
-    /// The URL of the demo storefront.
     pub shop: String,
-    /// The URL of the API.
     pub base_url: String,
-    /// The URL of the database.
     pub dynamodb_endpoint: String,
     pub table: String,
     /// A token for each user in the table, by name.
     pub tokens: BTreeMap<String, String>,
-    /// Values of the store to try.
     pub r#try: Try,
     /// The chat login; `None` with a database elsewhere.
     pub chat: Option<Chat>,
@@ -40,7 +35,6 @@ pub struct Ready {
 /// The chat login, with the stand-in for the chat platform.
 #[derive(Debug, Clone, Serialize)]
 pub struct Chat {
-    /// The URL of the stand-in.
     pub url: String,
     /// The origins whose pages may call the API, as in `ALLOWED_ORIGINS`.
     pub allowed_origins: String,
@@ -51,13 +45,9 @@ pub struct Chat {
 /// Values of the store to try; empty if there is none.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Try {
-    /// Url of a page.
     pub page: String,
-    /// A coupon that can be used.
     pub coupon: String,
-    /// A gift card with a balance.
     pub gift: String,
-    /// A referral code that can be used.
     pub referral: String,
     /// Codes that cannot be used, one for each reason.
     pub refused: Vec<RefusedCode>,
@@ -65,15 +55,12 @@ pub struct Try {
     pub orders: Vec<TryOrder>,
 }
 
-/// A code that cannot be used.
 #[derive(Debug, Clone, Serialize)]
 pub struct RefusedCode {
     pub code: String,
-    /// Why it is refused.
     pub reason: String,
 }
 
-/// An order to look up.
 #[derive(Debug, Clone, Serialize)]
 pub struct TryOrder {
     pub id: String,

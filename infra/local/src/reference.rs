@@ -18,7 +18,6 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
-/// The reference of one server.
 #[derive(Debug)]
 pub struct Reference {
     document: String,
@@ -56,7 +55,6 @@ impl Reference {
     }
 }
 
-/// A file of Swagger UI.
 fn viewer(name: &str) -> Option<Response<Full<Bytes>>> {
     let config = Arc::new(utoipa_swagger_ui::Config::from("/openapi.json"));
     match utoipa_swagger_ui::serve(name, config) {

@@ -46,7 +46,7 @@ pub fn url_of(listener: &TcpListener) -> Result<String, StartError> {
     Ok(format!("http://{address}"))
 }
 
-/// What the API's port serves besides the routes.
+/// Everything that the API's port serves besides the routes.
 #[derive(Debug)]
 pub struct Beside {
     /// The URL of the API, for the page at `/`.

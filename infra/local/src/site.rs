@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// A response with a whole file.
 pub type Page = Response<Full<Bytes>>;
 
 /// The folder of the pictures, both in the store's directory and in a URL.
@@ -32,28 +31,22 @@ const ANY_AVATAR: &str = "avatars/player.svg";
 /// Pictures can hold neither scripts nor links to other sites, also if one is opened as a page.
 const IMAGE_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
 
-/// What the demo needs to know before its first call of the API, as `/config.json`.
+/// The demo's configuration, read before its first call of the API, as `/config.json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Config {
-    /// The URL of the API.
     pub api: String,
-    /// The URL of the demo itself.
     #[serde(skip)]
     pub shop: String,
-    /// The players that the login offers.
     pub players: Vec<String>,
-    /// A coupon that can be used.
     pub coupon: String,
-    /// A gift card with a balance.
     pub gift: String,
-    /// A referral code that can be used.
     pub referral: String,
     /// Codes that cannot be used, one for each reason.
     pub refused: Vec<RefusedCode>,
 }
 
 impl Config {
-    /// What the demo gets to know about the API and the values to try.
+    /// The configuration for an API and the values to try.
     #[must_use]
     pub fn new(api: &str, shop: &str, players: Vec<String>, to_try: &Try) -> Self {
         Self {
@@ -79,7 +72,6 @@ impl Images {
         Self(store.join(IMAGES))
     }
 
-    /// Whether the store has any.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.0.is_dir()
@@ -107,7 +99,6 @@ pub struct Demo {
     files: PathBuf,
     images: Images,
     config: String,
-    /// The URL of the demo.
     url: String,
     policy: HeaderValue,
 }

@@ -1,8 +1,8 @@
 //! The served store: read from its files, published and loaded if the table is empty.
 
 use crate::error::StartError;
+use crate::live::{self, Live};
 use publish::files::StoreFiles;
-use publish::live::{self, Live};
 use publish::{Compiled, Fault};
 use serde::de::DeserializeOwned;
 use shared::model::{Code, User, UserId};
@@ -17,7 +17,6 @@ const LOOKED_FOR: usize = 200;
 /// Ids of users to look up, in addition to those in the files: ids are counted up from 1.
 const FIRST_IDS: u64 = 100;
 
-/// A store, as in its files.
 #[derive(Debug)]
 pub struct Store {
     pub compiled: Compiled,

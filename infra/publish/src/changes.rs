@@ -1,4 +1,4 @@
-//! What a publish changes.
+//! The changes that a publish makes.
 
 use crate::compile::Compiled;
 use crate::files::Decimal;
@@ -19,21 +19,19 @@ const NAMES: [&str; 6] = ["id", "comparison_id", "code", "name", "username", "ur
 /// The longest value that is shown, in characters; of longer ones only the field is named.
 const LONGEST_SHOWN: usize = 40;
 
-/// What differs between two stores, as data; printed, each entry is one line.
+/// The differences between two stores. Each entry is printed as one line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Changes {
-    /// What the second has and the first has not.
+    /// Only in the second store.
     pub added: Vec<Thing>,
-    /// What both have and differs.
     pub changed: Vec<ChangedThing>,
-    /// What the first has and the second has not.
+    /// Only in the first store.
     pub removed: Vec<Thing>,
 }
 
-/// One thing of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Thing {
-    /// What it is: `item`, `category`, `page`, `staff group`, `configuration`, `settings` or `patrons`.
+    /// `item`, `category`, `page`, `staff group`, `configuration`, `settings` or `patrons`.
     pub kind: &'static str,
     /// Its id, if its kind has ids.
     pub id: Option<u64>,
@@ -41,23 +39,19 @@ pub struct Thing {
     pub name: Option<String>,
 }
 
-/// A thing that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedThing {
-    /// The thing as it will be.
     #[serde(flatten)]
     pub thing: Thing,
-    /// The fields that differ, by name.
     pub fields: Vec<ChangedField>,
 }
 
-/// A field that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedField {
     pub field: String,
-    /// What it was; amounts are in the currency's units with its digits. `None` for lists and long texts.
+    /// The value before; amounts are in the currency's units with its digits. `None` for lists and long texts.
     pub before: Option<String>,
-    /// What it will be, written as `before`.
+    /// The value after, written as `before`.
     pub after: Option<String>,
 }
 
@@ -91,7 +85,6 @@ impl fmt::Display for ChangedField {
 }
 
 impl Changes {
-    /// Whether nothing differs.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
@@ -122,7 +115,6 @@ pub fn changes(before: Option<&Compiled>, after: &Compiled) -> Changes {
     changes
 }
 
-/// How a store's amounts are written.
 struct Units {
     digits: u8,
     code: Option<String>,
@@ -242,7 +234,7 @@ fn flatten(path: &str, value: &Value, units: &Units, fields: &mut Fields) {
     fields.insert(path.to_owned(), leaf);
 }
 
-/// What tells the entries of a list apart; `None` if nothing does.
+/// The names that tell the entries of a list apart; `None` if some are missing or not unique.
 fn names(entries: &[Value]) -> Option<Vec<String>> {
     let name = |entry: &Value| {
         let name = NAMES.iter().find_map(|name| entry.get(name))?;

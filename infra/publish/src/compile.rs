@@ -18,7 +18,7 @@ const LARGEST_ROW: usize = 350 * 1_024;
 /// by one Query of at most 1 MB, two such pages are kept in the functions' cache of published things, and the response
 /// stays below half of Lambda's 6 MB however small the items are (`a_page_of_the_largest_size_is_read_once_…`).
 pub const LARGEST_PAGE: usize = 1_000_000;
-/// What the hash begins with: a change in how rows are written changes every version's name.
+/// The start of the hashed text: a change in how rows are written changes every version's name.
 const ROWS: &str = "rows 1";
 /// Hex digits of a version's name: 80 bits.
 const VERSION_DIGITS: usize = 20;
@@ -28,11 +28,10 @@ const VERSION_DIGITS: usize = 20;
 pub struct Compiled {
     /// Hash of everything below, in hex: the same store always has the same.
     pub version: String,
-    /// What every function needs; travels in the active version.
+    /// The settings that every function needs; stored in the active version.
     pub config: StoreConfig,
     pub settings: Settings,
     pub staff: Staff,
-    /// What is said of patrons.
     pub patronage: Patronage,
     pub pages: Vec<Page>,
     /// Visible top categories in order.
@@ -49,7 +48,6 @@ pub struct Compiled {
 /// A visible top category with its visible subcategories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompiledCategory {
-    /// The category and its own items.
     pub shelf: CategoryWithItems,
     /// Its subcategories in order.
     pub subcategories: Vec<CategoryWithItems>,
@@ -61,7 +59,6 @@ pub struct CompiledCategory {
 pub enum Part<'a> {
     Settings(&'a Settings),
     Staff(&'a Staff),
-    /// What is said of patrons.
     Patronage(&'a Patronage),
     Page(&'a Page),
     Tree(&'a Tree),
@@ -147,7 +144,6 @@ fn promotions(items: &[PublishedItem]) -> Promotions {
     Promotions(promoted.into_iter().map(|(_, entry)| entry.clone()).collect())
 }
 
-/// A store without its catalog.
 pub(crate) struct Frame {
     pub(crate) config: StoreConfig,
     pub(crate) settings: Settings,

@@ -1,6 +1,6 @@
 //! A published store back as files: compiling them again yields the very same version.
 //!
-//! What is hidden was never published and is not here. Whatever can be left out of a file is left out.
+//! Hidden categories were never published and are missing. Fields with their default are left out.
 
 use crate::compile::{Compiled, CompiledCategory};
 use crate::files::{

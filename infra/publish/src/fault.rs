@@ -1,10 +1,9 @@
-//! What is wrong with a store's files, and where.
+//! Faults of a store's files, with file, line and field.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// One fault of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The file, relative to the store's directory.
@@ -14,7 +13,7 @@ pub struct Fault {
     /// The field as a path such as `items[12].price`: the number in brackets is the entry's id. Empty if the
     /// fault is the file's syntax.
     pub field: String,
-    /// What is wrong and what would be right.
+    /// The problem, and what would be right.
     pub problem: String,
 }
 
@@ -36,7 +35,7 @@ pub(crate) type Problem = (Option<u64>, String, String);
 
 /// Collects faults and warnings; knows which file is being looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub struct Report {
     file: PathBuf,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
@@ -44,49 +43,45 @@ pub(crate) struct Report {
 
 impl Report {
     /// From here on faults belong to this file.
-    pub(crate) fn enter(&mut self, file: &Path) {
+    pub fn enter(&mut self, file: &Path) {
         file.clone_into(&mut self.file);
     }
 
-    /// The file being looked at.
-    pub(crate) fn file(&self) -> &Path {
+    pub fn file(&self) -> &Path {
         &self.file
     }
 
     /// Notes a fault of the file being looked at.
-    pub(crate) fn fault(&mut self, line: Option<u64>, field: impl Into<String>, problem: impl Into<String>) {
+    pub fn fault(&mut self, line: Option<u64>, field: impl Into<String>, problem: impl Into<String>) {
         let (field, problem) = (field.into(), problem.into());
         self.faults.push(Fault { file: self.file.clone(), line, field, problem });
     }
 
     /// Notes what looks like a mistake in the file being looked at, though its owner may mean it.
-    pub(crate) fn warn(&mut self, line: Option<u64>, field: impl Into<String>, problem: impl Into<String>) {
+    pub fn warn(&mut self, line: Option<u64>, field: impl Into<String>, problem: impl Into<String>) {
         let (field, problem) = (field.into(), problem.into());
         self.warnings.push(Fault { file: self.file.clone(), line, field, problem });
     }
 
-    /// Adds a fault that is complete.
-    pub(crate) fn push(&mut self, fault: Fault) {
+    pub fn push(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
 
-    /// How many faults were noted.
-    pub(crate) const fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.faults.len()
     }
 
-    /// Whether nothing was noted.
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.faults.is_empty()
     }
 
     /// Every fault by file and line; within a line in the order in which they were found.
-    pub(crate) fn into_faults(self) -> Vec<Fault> {
+    pub fn into_faults(self) -> Vec<Fault> {
         in_order(self.faults)
     }
 
     /// Every warning, in the order of [`Self::into_faults`].
-    pub(crate) fn into_warnings(self) -> Vec<Fault> {
+    pub fn into_warnings(self) -> Vec<Fault> {
         in_order(self.warnings)
     }
 }
@@ -107,19 +102,19 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 
 /// Finds what is named twice, in one file or in two.
 #[derive(Debug)]
-pub(crate) struct Unique<K> {
+pub struct Unique<K> {
     what: &'static str,
     seen: BTreeMap<K, (PathBuf, Option<u64>)>,
 }
 
 impl<K: Ord + fmt::Display> Unique<K> {
     /// Looks for `what` ("item id") named twice.
-    pub(crate) const fn new(what: &'static str) -> Self {
+    pub const fn new(what: &'static str) -> Self {
         Self { what, seen: BTreeMap::new() }
     }
 
     /// Takes a name; notes a fault if it was taken before.
-    pub(crate) fn take(&mut self, report: &mut Report, key: K, line: Option<u64>, field: &str) {
+    pub fn take(&mut self, report: &mut Report, key: K, line: Option<u64>, field: &str) {
         if let Some((file, first)) = self.seen.get(&key) {
             let place = match first {
                 Some(first) => format!("{}, line {first}", file.display()),

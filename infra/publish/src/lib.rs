@@ -2,8 +2,7 @@
 //!
 //! [`read`] turns a directory into [`files::StoreFiles`], [`check`] finds every fault in them, [`compile`] makes
 //! of them what the endpoints read, and [`publish`] writes that next to the version that is published now and moves
-//! the active version by one conditional write. [`live`] loads what is *not* published (users, carts, codes, orders)
-//! into an empty table, for the local server and the tests.
+//! the active version by one conditional write.
 //!
 //! Knows nothing of HTTP and of no rule of pricing; what it writes is what [`shared::store`] reads.
 
@@ -13,24 +12,20 @@ mod currency;
 mod digits;
 mod error;
 mod export;
-mod fault;
+pub mod fault;
 pub mod files;
-mod history;
-pub mod live;
 mod load;
-mod lower;
+pub mod lower;
 mod parse;
 pub mod provider;
 mod publish;
-mod read;
+pub mod read;
 mod remove;
 pub mod schema;
 mod shape;
 mod slips;
-mod switch;
 mod syntax;
 mod version;
-mod write;
 
 pub use changes::{ChangedField, ChangedThing, Changes, Thing, changes};
 pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};
@@ -38,19 +33,16 @@ pub use digits::check_digits;
 pub use error::PublishError;
 pub use export::{export, write_files};
 pub use fault::Fault;
-pub use history::{History, HistoryEntry, Step, begin_history, read_history};
-pub use load::{LoadError, damage, load};
-pub use publish::{Published, publish, publish_with};
+pub use load::{LoadError, damage, load, load_version};
+pub use publish::{Published, publish, publish_with, switch};
 pub use read::read;
 pub use remove::{KEPT, outdated, remove_outdated};
 pub use slips::{PriceChanges, Reassigned, Removals, price_changes, reassigned, removals};
-pub use switch::switch;
-pub use version::{VersionRecord, list_versions, read_record, read_tree, read_version, set_label, store_of};
-pub use write::{OnProgress, delete_each, write_each};
+pub use version::{read_tree, store_of};
 
 use files::StoreFiles;
 
-/// What looks like a mistake in a store's files without faults, though its owner may mean it.
+/// Likely mistakes in a store's files without faults, which the owner may have meant.
 #[must_use]
 pub fn warnings(files: &StoreFiles) -> Vec<Fault> {
     let mut report = fault::Report::default();

@@ -1,26 +1,22 @@
 //! A published version back from the table, as it was compiled.
 
 use crate::compile::{Compiled, CompiledCategory, Frame};
-use crate::version::{VersionRecord, read_shelves, read_tree, store_of};
-use crate::write::{IN_FLIGHT, batches};
+use crate::version::{read_shelves, read_tree, store_of};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use shared::model::{Page, PageUrl};
+use shared::store::bulk::{IN_FLIGHT, batches};
 use shared::store::codec::Item;
 use shared::store::keys::{self, Key};
-use shared::store::{Db, Row, StoreError, codec};
+use shared::store::versions::{VersionRecord, read_version};
+use shared::store::{Db, Row, StoreError, codec, read_published};
 
-/// Why a version cannot be read back.
+/// The reason for which a version cannot be read back.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A row is missing.
     #[error("version {version} is damaged: a {kind} row is missing")]
-    Missing {
-        version: String,
-        /// The kind of row.
-        kind: String,
-    },
-    /// What was read is not what was published.
+    Missing { version: String, kind: String },
+    /// Other rows were read than were published.
     #[error("version {version} is damaged: its rows are not those that were published")]
     Altered { version: String },
     #[error(transparent)]
@@ -60,10 +56,18 @@ pub async fn load(db: &Db, record: &VersionRecord) -> Result<Compiled, LoadError
     Ok(Compiled { version: version.clone(), ..compiled })
 }
 
+/// Reads back a version of which only the name is known, see [`load`].
+///
+/// # Errors
+/// As [`load`]; [`LoadError::Missing`] also if it was never written whole.
+pub async fn load_version(db: &Db, version: &str) -> Result<Compiled, LoadError> {
+    let missing = || LoadError::Missing { version: version.to_owned(), kind: "VERSIONS".to_owned() };
+    load(db, &read_version(db, version).await?.ok_or_else(missing)?).await
+}
+
 async fn part<T: DeserializeOwned>(db: &Db, version: &str, key: &Key) -> Result<T, LoadError> {
     let missing = || LoadError::Missing { version: version.to_owned(), kind: key.to_string() };
-    let item = db.get(key, true).await?.ok_or_else(missing)?;
-    Ok(codec::decode_published(key, &item)?.0)
+    read_published(db, key).await?.ok_or_else(missing)
 }
 
 async fn pages(db: &Db, record: &VersionRecord) -> Result<Vec<Page>, LoadError> {

@@ -30,7 +30,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T,
 }
 
 fn broken<T: JsonSchema>(text: &str, error: &Error) -> Vec<Problem> {
-    // What stands after such a mark is not read, so its fields only seem to be missing.
+    // The text after such a mark is not read, so its fields only seem to be missing.
     if let Some(line) = syntax::second_document(text) {
         return vec![(Some(line), String::new(), SECOND_DOCUMENT.to_owned())];
     }

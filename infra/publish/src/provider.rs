@@ -1,4 +1,4 @@
-//! What payment providers can charge.
+//! Currencies and amounts that payment providers can charge.
 //!
 //! Source: <https://docs.stripe.com/currencies>, "Zero-decimal currencies", "Three-decimal currencies", "Special cases" and
 //! "Minimum and maximum charge amounts", as of 2025.
@@ -25,7 +25,6 @@ const LEAST: [(&str, i64); 24] = [
     ("NOK", 300), ("NZD", 50), ("PLN", 200), ("RON", 200), ("SEK", 300), ("SGD", 50), ("THB", 1_000), ("USD", 50),
 ];
 
-/// How a provider charges a currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charged {
     /// Digits of its minor unit.
@@ -34,7 +33,6 @@ pub struct Charged {
     pub least: Option<Money>,
 }
 
-/// Why a currency cannot be charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotCharged {
     /// A currency with three digits after the point.

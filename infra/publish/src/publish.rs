@@ -2,31 +2,29 @@
 //! version. Whatever happens before that write, readers see the old version whole.
 
 use crate::compile::{Compiled, Part};
+use crate::digits::check_digits;
 use crate::error::PublishError;
-use crate::history::{Step, read_history};
 use crate::load::damage_of;
-use crate::switch::switch;
-use crate::version::{VersionRecord, begin, generation, list_versions, store_of, version_name};
-use crate::write::{IN_FLIGHT, OnProgress, batches, write_each};
+use crate::version::{generation, store_of, version_name};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
+use shared::store::bulk::{IN_FLIGHT, OnProgress, batches, write_each};
 use shared::store::codec::Item;
+use shared::store::history::{Step, read_history};
 use shared::store::keys::Key;
 use shared::store::published::{must_be_current, read_active_version};
+use shared::store::versions::{self, Switched, VersionRecord, begin_version, list_versions};
 use shared::store::{Db, StoreError, codec};
 
-/// What publishing came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
     /// This very store is what is published already.
     Unchanged,
     /// The active version was moved to this store.
     Switched {
-        /// The version that is published now.
         version: String,
-        /// What it pointed to before; `None` on the first publish.
+        /// The version that was active before; `None` on the first publish.
         previous: Option<String>,
-        /// Rows that the version has.
         rows: usize,
     },
 }
@@ -70,7 +68,7 @@ pub async fn publish_with(
     }
     let rows = compiled.parts(&active.version).len();
     if place != Place::Sound {
-        let fresh = place == Place::New && begin(db, &draft(compiled, &active.version, rows, now)).await?;
+        let fresh = place == Place::New && begin_version(db, &draft(compiled, &active.version, rows, now)).await?;
         write_rows(db, compiled, &active.version, fresh, progress).await?;
     }
     let step = if same { Step::Repair } else { Step::Forward };
@@ -81,6 +79,30 @@ pub async fn publish_with(
     }
 }
 
+/// Makes a version the published one, see [`versions::switch`].
+///
+/// # Errors
+/// [`PublishError::Raced`] if the active version points elsewhere by now, [`PublishError::BeingRemoved`] if the version is
+/// being removed or was, [`PublishError::Digits`] if live amounts would be read with other digits.
+pub async fn switch(
+    db: &Db,
+    from: Option<&str>,
+    to: &ActiveVersion,
+    first: bool,
+    step: Step,
+    now: i64,
+) -> Result<(), PublishError> {
+    check_digits(db, to.config.digits).await?;
+    match versions::switch(db, from, to, first, step, now).await? {
+        Switched::Written => Ok(()),
+        Switched::Moved => {
+            let winner = read_active_version(db).await?.map(|active| active.version).unwrap_or_default();
+            Err(PublishError::Raced { winner })
+        }
+        Switched::BeingRemoved => Err(PublishError::BeingRemoved { version: to.version.clone() }),
+    }
+}
+
 /// How much of a store is in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -88,7 +110,6 @@ enum Place {
     Sound,
     /// A version that an interrupted publish began.
     Begun,
-    /// Nothing that could be used.
     New,
 }
 

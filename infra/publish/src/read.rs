@@ -2,7 +2,7 @@
 
 use crate::fault::{Fault, Report, nearest};
 use crate::files::{
-    At, CategoryFile, CurrencyFile, FORMAT, LiveFiles, PageFile, ServerFile, Source, StaffFile, StoreFile, StoreFiles,
+    At, CategoryFile, CurrencyFile, FORMAT, PageFile, ServerFile, Source, StaffFile, StoreFile, StoreFiles,
     VirtualCurrencyFile,
 };
 use crate::lower;
@@ -14,15 +14,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// What a store's directory holds.
 const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", "live", "img"];
-/// What `live/` holds.
-const LIVE: [&str; 6] =
-    ["users.yaml", "carts.yaml", "coupons.yaml", "gift_cards.yaml", "referrals.yaml", "orders.yaml"];
 /// The largest file that is published, in bytes: several times what may be published of it.
 const LARGEST_PUBLISHED: u64 = 16 * 1024 * 1024;
-/// The largest file in `live/`, in bytes: some millions of orders.
-const LARGEST_LIVE: u64 = 1024 * 1024 * 1024;
 
 /// Reads everything of a store that is published.
 ///
@@ -65,45 +59,6 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     }
     lower::lower(&files, &mut report);
     Err(report.into_faults())
-}
-
-/// Reads the live data of a store in `live/`; a broken file is reported and reads as `None`. The files are read side by
-/// side: a store of some age has very many orders and codes.
-pub(crate) fn read_live(dir: &Path, report: &mut Report) -> LiveFiles {
-    fn list<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str) -> (Option<Vec<T>>, Vec<Fault>) {
-        let mut report = Report::default();
-        let list = match file(dir, &Path::new("live").join(name), LARGEST_LIVE, &mut report) {
-            Found::Whole(list) => Some(list),
-            Found::Missing => Some(Vec::new()),
-            Found::Broken => None,
-        };
-        (list, report.into_faults())
-    }
-    check_names(dir, Path::new("live"), &LIVE, report);
-    let mut keep = |faults: Vec<Fault>| faults.into_iter().for_each(|fault| report.push(fault));
-    std::thread::scope(|scope| {
-        let orders = scope.spawn(|| list(dir, "orders.yaml"));
-        let coupons = scope.spawn(|| list(dir, "coupons.yaml"));
-        let gift_cards = scope.spawn(|| list(dir, "gift_cards.yaml"));
-        let (users, faults) = list(dir, "users.yaml");
-        keep(faults);
-        let (carts, faults) = list(dir, "carts.yaml");
-        keep(faults);
-        let (referrals, faults) = list(dir, "referrals.yaml");
-        keep(faults);
-        let (coupons, faults) = joined(coupons);
-        keep(faults);
-        let (gift_cards, faults) = joined(gift_cards);
-        keep(faults);
-        let (orders, faults) = joined(orders);
-        keep(faults);
-        LiveFiles { users, carts, coupons, gift_cards, referrals, orders }
-    })
-}
-
-/// The result of a thread; its panic becomes this one's.
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// A `store.yaml` that lets the other files' own faults through if the real one cannot be read: it knows
@@ -163,7 +118,7 @@ fn images(dir: &Path, report: &mut Report) -> BTreeSet<String> {
 }
 
 /// Notes what is in a folder of fixed contents and would be overlooked.
-fn check_names(dir: &Path, folder: &Path, known: &[&str], report: &mut Report) {
+pub fn check_names(dir: &Path, folder: &Path, known: &[&str], report: &mut Report) {
     for name in names(dir, folder, report) {
         let text = name.to_string_lossy();
         if known.contains(&text.as_ref()) || is_words(&name) {
@@ -219,13 +174,10 @@ fn unreadable(error: &io::Error) -> String {
     }
 }
 
-/// What became of a file.
-enum Found<T> {
-    /// It is not there.
+pub enum Found<T> {
     Missing,
     /// It cannot be read or parsed, which was noted.
     Broken,
-    /// Its content.
     Whole(T),
 }
 
@@ -239,7 +191,7 @@ impl<T> Found<T> {
 }
 
 /// Reads one file of at most `largest` bytes.
-fn file<T: DeserializeOwned + JsonSchema>(dir: &Path, path: &Path, largest: u64, report: &mut Report) -> Found<T> {
+pub fn file<T: DeserializeOwned + JsonSchema>(dir: &Path, path: &Path, largest: u64, report: &mut Report) -> Found<T> {
     let whole = dir.join(path);
     let bytes = match bytes(&whole, largest) {
         Err(NotRead::Failed(error)) if error.kind() == ErrorKind::NotFound && !is_listed(&whole) => {
@@ -264,7 +216,6 @@ fn file<T: DeserializeOwned + JsonSchema>(dir: &Path, path: &Path, largest: u64,
     }
 }
 
-/// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 enum NotRead {
     #[error("{}", unreadable(.0))]

@@ -1,11 +1,11 @@
 //! Removing versions that are not read any more. Rows go first and the record last, so that a removal that was
 //! interrupted is found and completed by the next.
 
-use crate::version::{VersionRecord, frame_keys, list_versions, mark, read_shelves, read_tree};
-use crate::write::{OnProgress, delete_each};
-use shared::store::codec::key_attributes;
+use crate::version::{frame_keys, read_shelves, read_tree};
+use shared::store::bulk::{OnProgress, delete_each};
 use shared::store::keys::{self, Key};
 use shared::store::published::read_active_version;
+use shared::store::versions::{VersionRecord, list_versions, mark_removing, remove_record};
 use shared::store::{Db, StoreError};
 
 /// How many versions are kept in addition to the published one, however old.
@@ -45,7 +45,7 @@ pub async fn remove_outdated(
     let published = read_active_version(db).await?.map(|active| active.version).unwrap_or_default();
     let mut removed = Vec::new();
     for record in outdated(&versions, &published, now, grace) {
-        if mark(db, record, now).await? {
+        if mark_removing(db, record, now).await? {
             remove(db, record, progress).await?;
             removed.push(record.version.clone());
         }
@@ -63,8 +63,5 @@ async fn remove(db: &Db, record: &VersionRecord, progress: OnProgress<'_>) -> Re
     delete_each(db, items.into_iter(), progress).await?;
     delete_each(db, frame_keys(version, &tree, &record.pages).into_iter(), progress).await?;
     delete_each(db, std::iter::once(keys::tree(version)), progress).await?;
-    let delete = db.client().delete_item().table_name(db.table());
-    let delete = delete.set_key(Some(key_attributes(&keys::version(version))));
-    Box::pin(delete.send()).await.map_err(|error| StoreError::from_sdk("DeleteItem", error))?;
-    Ok(())
+    remove_record(db, version).await
 }

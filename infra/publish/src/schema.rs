@@ -1,27 +1,19 @@
 //! JSON Schemas of the format, from the types that read it, so that editors complete and check the files.
 
-use crate::files::{
-    CartFile, CategoryFile, CouponFile, GiftCardFile, OrderFile, PageFile, ReferralFile, StaffFile, StoreFile, UserFile,
-};
+use crate::files::{CategoryFile, PageFile, StaffFile, StoreFile};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Every schema by the name of its file in `infra/publish/schema/`, ready to be written.
+/// The schema of every published file by the name of its own in `infra/publish/schema/`, ready to be written.
 #[must_use]
-pub fn schemas() -> Vec<(&'static str, String)> {
-    vec![
+pub fn schemas() -> [(&'static str, String); 4] {
+    [
         ("store.json", text::<StoreFile>("store.yaml")),
         ("category.json", text::<CategoryFile>("categories/*.yaml")),
         ("page.json", text::<PageFile>("pages/*.yaml")),
         ("staff.json", text::<StaffFile>("staff.yaml")),
-        ("users.json", text::<Vec<UserFile>>("live/users.yaml")),
-        ("carts.json", text::<Vec<CartFile>>("live/carts.yaml")),
-        ("coupons.json", text::<Vec<CouponFile>>("live/coupons.yaml")),
-        ("gift_cards.json", text::<Vec<GiftCardFile>>("live/gift_cards.yaml")),
-        ("referrals.json", text::<Vec<ReferralFile>>("live/referrals.yaml")),
-        ("orders.json", text::<Vec<OrderFile>>("live/orders.yaml")),
     ]
 }
 
@@ -35,7 +27,9 @@ fn root<T: JsonSchema>() -> Schema {
     SchemaSettings::draft07().into_generator().into_root_schema_for::<T>()
 }
 
-fn text<T: JsonSchema>(title: &str) -> String {
+/// The schema of one type as it is committed, with a title.
+#[must_use]
+pub fn text<T: JsonSchema>(title: &str) -> String {
     let mut schema = root::<T>();
     schema.insert("title".to_owned(), title.into());
     let mut text = serde_json::to_string_pretty(&sorted(schema.to_value())).unwrap_or_default();
@@ -117,26 +111,4 @@ pub(crate) enum VariableKind {
     Text,
     /// A decimal number.
     Number,
-}
-
-/// How a line is bought.
-#[derive(JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
-pub(crate) enum PaymentType {
-    OneOff,
-    Subscription,
-    Gift,
-}
-
-/// The state of an order.
-#[derive(JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
-pub(crate) enum OrderStatus {
-    Pending,
-    Paid,
-    Failed,
-    Cancelled,
-    Refunded,
 }

@@ -13,7 +13,6 @@ const CHANGEABLE_SHARE: usize = 3;
 /// How many of the active items a publish removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Removals {
-    /// Active items that are published now.
     pub active: usize,
     /// How many of them the new store does not have.
     pub removed: usize,
@@ -79,9 +78,7 @@ fn differs_by_half((old_kind, old): (bool, Money), (new_kind, new): (bool, Money
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reassigned {
     pub id: ItemId,
-    /// The name of its item now.
     pub before: String,
-    /// The name that it will have.
     pub after: String,
     /// The id that has this name now, and will have the other's.
     pub swapped_with: Option<ItemId>,

@@ -121,13 +121,13 @@ async fn seed(store: &str, url: &str) {
     let begun = Instant::now();
     let now = SystemClock.seconds();
     let files = publish::read(Path::new(store)).expect("a sound store");
-    let live = publish::live::read_live(Path::new(store), &files, now).expect("sound files");
+    let live = local::live::read_live(Path::new(store), &files, now).expect("sound files");
     let credentials = aws_sdk_dynamodb::config::Credentials::new("local", "local", None, None, "local");
     let mut access = Access::new("local", Some(url.to_owned()), Some(credentials), connector::plain_client());
     access.timeouts = TimeoutConfig::disabled();
     let table = storectl::target::definition().expect("the template").logical_id;
     let db = Db::new(access, &table);
-    publish::live::seed(&db, &live).await.expect("it is taken");
+    local::live::seed(&db, &live).await.expect("it is taken");
     report(begun);
 }
 
@@ -139,7 +139,6 @@ fn report(begun: Instant) {
     println!("{label:<32} {:>9} ms   peak {peak}", begun.elapsed().as_millis());
 }
 
-/// Writes the store's files.
 fn write_store(dir: &Path, name: &str) {
     for folder in ["categories", "pages", "live"] {
         std::fs::create_dir_all(dir.join(folder)).expect("a folder");

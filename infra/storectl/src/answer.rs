@@ -1,14 +1,23 @@
-//! What a command prints: a text for people and the same as JSON for scripts.
+//! The output of a command: a text for people and the same as JSON for scripts.
 
 use crate::error::Exit;
+use anstyle::{AnsiColor, Style};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use serde_json::Value;
 use std::process::ExitCode;
 
-pub use crate::style::{BAD, GOOD, STRONG, WARN, paint};
+// Colours are removed if standard output is not a terminal.
+pub const STRONG: Style = Style::new().bold();
+pub const GOOD: Style = AnsiColor::Green.on_default();
+pub const WARN: Style = AnsiColor::Yellow.on_default();
+pub const BAD: Style = AnsiColor::Red.on_default();
 
-/// The result of a command.
+#[must_use]
+pub fn paint(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
 #[derive(Debug, Clone)]
 pub struct Answer {
     text: String,
@@ -30,19 +39,17 @@ impl Answer {
         self
     }
 
-    /// The text for people.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The JSON for scripts.
     #[must_use]
     pub const fn json(&self) -> &Value {
         &self.json
     }
 
-    /// What is printed on standard output: one line of JSON, or the text.
+    /// The standard output: one line of JSON, or the text.
     #[must_use]
     pub fn print(&self, json: bool) -> String {
         let mut text = if json { self.json.to_string() } else { self.text.clone() };
@@ -52,7 +59,7 @@ impl Answer {
         text
     }
 
-    /// What the command found, if its exit code is not 0.
+    /// The finding, if the exit code is not 0.
     #[must_use]
     pub const fn trouble(&self) -> Option<Exit> {
         self.exit

@@ -13,7 +13,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
-/// The format's name and version.
 const FORMAT: &str = "storectl-backup 1";
 
 /// The first line.
@@ -30,7 +29,6 @@ struct Tail {
     sha256: String,
 }
 
-/// Writes a backup.
 #[derive(Debug)]
 pub struct Writer {
     out: GzEncoder<BufWriter<File>>,
@@ -94,17 +92,14 @@ pub fn line(item: &Item) -> String {
     line.to_string()
 }
 
-/// Reads a line of a backup.
 fn item_of(line: &str) -> serde_json::Result<Item> {
     serde_json::from_str::<serde_dynamo::Item>(line).map(Item::from)
 }
 
-/// What a backup that is whole says of itself.
+/// The properties of a complete backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
-    /// When it was taken.
     pub taken_at: String,
-    /// How many items are in it.
     pub items: u64,
     pub sha256: String,
 }

@@ -5,19 +5,15 @@ use crate::progress::Progress;
 use dialoguer::Input;
 use std::io::{IsTerminal as _, Write as _};
 
-/// The terminal, or its absence.
 #[derive(Debug)]
 pub struct Console {
     answers: Answers,
-    /// Whether progress is drawn.
     drawn: bool,
 }
 
 #[derive(Debug)]
 enum Answers {
-    /// Questions are asked on the terminal.
     Terminal,
-    /// There is no terminal.
     Nobody,
     /// Every question gets this answer.
     Always(bool),
@@ -39,7 +35,6 @@ impl Console {
         Self { answers: Answers::Always(yes), drawn: false }
     }
 
-    /// A console without a terminal.
     #[must_use]
     pub const fn nobody() -> Self {
         Self { answers: Answers::Nobody, drawn: false }

@@ -3,7 +3,7 @@
 //! Nothing secret comes in here: keys and tokens are never part of an error, and of the database's own words only
 //! those that say who may not do what.
 
-use crate::style;
+use crate::answer::{BAD, paint};
 use serde::Serialize;
 use serde_json::json;
 use shared::fault::chain;
@@ -18,7 +18,6 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Something on this machine: a file that cannot be read or written, an interrupt.
     Local = 1,
-    /// The command line cannot be read.
     Usage = 2,
     /// The store's files have faults, or doctor, drain or reconcile found something.
     Faults = 3,
@@ -35,7 +34,6 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The process's exit code.
     #[must_use]
     pub fn code(self) -> ExitCode {
         ExitCode::from(self as u8)
@@ -46,11 +44,8 @@ impl Exit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
     pub exit: Exit,
-    /// What happened.
     pub what: String,
-    /// What was done and not done.
     pub done: String,
-    /// What to do next.
     pub next: String,
 }
 
@@ -70,7 +65,6 @@ impl Failure {
         Self::new(Exit::Refused, what, next)
     }
 
-    /// A file or directory of this machine that cannot be used.
     #[must_use]
     pub fn file(path: &std::path::Path, error: &std::io::Error) -> Self {
         let what = format!("{} cannot be used: {error}.", path.display());
@@ -101,14 +95,12 @@ impl Failure {
         self
     }
 
-    /// Says what to do next.
     #[must_use]
     pub fn next(mut self, next: impl Into<String>) -> Self {
         self.next = next.into();
         self
     }
 
-    /// What is printed on standard error.
     #[must_use]
     pub fn print(&self, json: bool) -> String {
         if json {
@@ -119,7 +111,7 @@ impl Failure {
             let error = json!({ "kind": self.exit, "exit": exit, "what": what, "done": done, "next": next });
             return format!("{}\n", json!({ "error": error }));
         }
-        let label = style::paint(style::BAD.bold(), "error:");
+        let label = paint(BAD.bold(), "error:");
         format!("{label} {}\n{}\n{}\n", self.what, self.done, self.next)
     }
 

@@ -33,7 +33,6 @@ impl Progress {
         }
     }
 
-    /// `steps` more are done.
     pub fn advance(&self, steps: u64) {
         self.bar.inc(steps);
         if self.drawn && self.begun.elapsed() >= TIMEOUT && !self.shown.swap(true, Ordering::Relaxed) {
@@ -41,7 +40,6 @@ impl Progress {
         }
     }
 
-    /// How many steps are done.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.bar.position()

@@ -3,14 +3,15 @@
 //! at the number: interrupted, it continues, and on data of today's format it does nothing.
 
 use crate::error::{Exit, Failure};
-use crate::names;
-use crate::orders::{audit_with, behind, finish_statistics, published_goals, repair};
-use publish::{OnProgress, begin_history, read_history, read_record};
 use serde::Serialize;
 use shared::model::{ActiveVersion, SCHEMA};
+use shared::store::bulk::OnProgress;
+use shared::store::history::{begin_history, read_history};
 use shared::store::published::{raise_schema, read_active_version};
+use shared::store::versions::read_record;
 use shared::store::{Db, StoreError, keys};
-use shared::usecases::orders::{self, Audit};
+use shared::usecases::name_index;
+use shared::usecases::orders::{self, Audit, audit, behind, finish_statistics, repair_table};
 
 /// How often the table is looked at, if others are writing to it.
 const ROUNDS: usize = 3;
@@ -21,12 +22,11 @@ pub struct Lacking {
     /// The schema number of the data; `None` if nothing is published.
     pub schema: Option<u32>,
     /// Rows by which users are found.
-    pub names: names::Lacking,
+    pub names: name_index::Lacking,
     /// Counters, ledgers and patrons' sums that the orders do not add up to.
     pub sums: Audit,
     /// How many orders goals and donators do not show.
     pub uncounted: usize,
-    /// Whether the list of patrons is not compiled.
     pub patrons: bool,
     /// Whether the list of what was published when is not begun.
     pub history: bool,
@@ -41,14 +41,12 @@ pub struct Rows {
     pub sums: usize,
     /// Orders that goals and donators show now.
     pub uncounted: usize,
-    /// The list of patrons.
     pub patrons: usize,
     /// The list of what was published when.
     pub history: usize,
 }
 
 impl Rows {
-    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -63,12 +61,10 @@ impl Rows {
     }
 }
 
-/// The result of an upgrade.
 #[derive(Debug, Clone, Default)]
 pub struct Upgraded {
     /// The schema number that the data had; `None` if nothing is published.
     pub from: Option<u32>,
-    /// The rows that were written.
     pub rows: Rows,
     /// Users who cannot be found by name, each with the reason.
     pub without: Vec<String>,
@@ -94,8 +90,8 @@ impl Lacking {
         let begun = active.is_none() || !read_history(db).await?.entries().is_empty();
         Ok(Self {
             schema: active.map(|active| active.schema),
-            names: names::lacking(db, progress).await?,
-            sums: audit_with(db, progress).await?,
+            names: name_index::lacking(db, progress).await?,
+            sums: audit(db, progress).await?,
             uncounted: behind(db, progress).await?.len(),
             patrons: orders::patrons_differ(db).await?,
             history: !begun,
@@ -145,9 +141,9 @@ pub async fn upgrade(db: &Db, progress: OnProgress<'_>) -> Result<Upgraded, Fail
 
 /// Writes what a table lacks. Rows that others change in the meantime are left to the next round.
 async fn write(db: &Db, lacking: &Lacking, progress: OnProgress<'_>) -> Result<(), StoreError> {
-    names::write(db, &lacking.names.claims, progress).await?;
+    name_index::write(db, &lacking.names.claims, progress).await?;
     if !lacking.sums.is_clean() {
-        repair(db, &lacking.sums, &published_goals(db).await?).await?;
+        repair_table(db, &lacking.sums).await?;
         progress(1);
     }
     // After the sums of patrons, from which their list is compiled.

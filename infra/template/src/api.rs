@@ -19,12 +19,11 @@ pub struct Route {
     pub method: String,
     /// The path as in the template. Variables are in braces, a greedy one has a plus (`/categories/get/{url+}`).
     pub path: String,
-    /// The package of the function.
     pub function: String,
 }
 
 impl Route {
-    /// What API Gateway sends as `routeKey`: `POST /categories/get/{url+}`.
+    /// The `routeKey` that API Gateway sends: `POST /categories/get/{url+}`.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{} {}", self.method, self.path)
@@ -37,9 +36,7 @@ impl Route {
 pub struct Cors {
     /// Origins that may call, or only `*` for every origin.
     pub allow_origins: Vec<String>,
-    /// Methods that a preflight allows.
     pub allow_methods: Vec<String>,
-    /// Request headers that a preflight allows.
     #[serde(default)]
     pub allow_headers: Vec<String>,
     /// Response headers that a page may read.

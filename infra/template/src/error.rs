@@ -1,15 +1,14 @@
-//! What can be wrong with a template, in one sentence that names the place.
+//! Faults of a template, in one sentence that names the place.
 
 use std::path::PathBuf;
 
-/// Why a template, or a value given for one of its parameters, cannot be used.
+/// A fault of a template, or of a value given for one of its parameters.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TemplateError {
     /// The file cannot be read; the cause says why.
     #[error("{} cannot be read", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    /// The text is not valid YAML.
     #[error("the template is not valid YAML at line {line}, column {column}: {problem}")]
     Syntax { line: usize, column: usize, problem: String },
     /// The property with the path `place`, such as `Resources.StoreTable.Properties.KeySchema`, cannot be used.

@@ -99,7 +99,7 @@ impl Resolver {
         Ok(found)
     }
 
-    /// What a node evaluates to; `None` for `AWS::NoValue`, which leaves the property out.
+    /// The value of a node; `None` for `AWS::NoValue`, which leaves the property out.
     fn resolve(&mut self, place: &str, node: &MarkedYaml<'_>) -> Result<Option<Value>, TemplateError> {
         let value = match &node.data {
             YamlData::Value(Scalar::Null) => return self.broken(place, "is empty"),
@@ -224,7 +224,7 @@ impl Resolver {
         holds.map_or_else(|| self.broken(place, format!("there is no condition {name}")), Ok)
     }
 
-    /// What a node evaluates to, as text: CloudFormation makes no difference between `1` and `"1"` either.
+    /// The value of a node as text: CloudFormation makes no difference between `1` and `"1"` either.
     fn text(&mut self, place: &str, node: &MarkedYaml<'_>) -> Result<String, TemplateError> {
         match self.resolve(place, node)? {
             Some(value) if !value.is_array() && !value.is_object() => Ok(parameters::text(&value)),

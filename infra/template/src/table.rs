@@ -5,7 +5,6 @@ use serde::de::IgnoredAny;
 
 use crate::{Template, TemplateError};
 
-/// How to create the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDefinition {
     /// The table's name in the template. A `!Ref` to it evaluates to this, too.

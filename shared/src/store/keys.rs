@@ -25,6 +25,7 @@
 //! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
 //! | a coupon or gift card by its text | `CODE#code` | `CODE` | BatchGet, Update |
 //! | how often a user used a coupon | `USE#code#user` | `USE` | BatchGet, Update |
+//! | what the owner added to a gift card | `TOPUP#code` | *key* | Query, Put |
 //! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
 //! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
 //! | open checkouts of an address with limited items | `RATE#hold#address` | `RATE` | Update |
@@ -188,6 +189,18 @@ pub fn credits(user: UserId) -> String {
 #[must_use]
 pub fn credit(user: UserId, credit_key: &str) -> Key {
     key(credits(user), credit_key)
+}
+
+/// Partition of what the store's owner added to a gift card.
+#[must_use]
+pub fn top_ups(code: &CodeText) -> String {
+    format!("TOPUP#{code}")
+}
+
+/// What was added to a gift card, by a key of which the operations tool takes ASCII only.
+#[must_use]
+pub fn top_up(code: &CodeText, top_up_key: &str) -> Key {
+    key(top_ups(code), top_up_key)
 }
 
 /// A chat account that completed the login.
@@ -374,5 +387,6 @@ pub mod prefix {
     /// Units sold.
     pub const COUNT: &str = "COUNT#";
     /// Every kind of live row with an amount of money or of virtual currency.
-    pub const LIVE: [&str; 10] = [USER, CART, CODE, ORDER, LEDGER, "CREDIT#", "STATS", "PATRONS", "MONTH#", "PAID"];
+    pub const LIVE: [&str; 11] =
+        [USER, CART, CODE, ORDER, LEDGER, "CREDIT#", "TOPUP#", "STATS", "PATRONS", "MONTH#", "PAID"];
 }

@@ -1,6 +1,7 @@
 //! What is in the table: keys, encodings, caches, one file for each kind of item. How the table is reached is the crate
 //! `dynamodb`. Knows nothing of HTTP and decides nothing.
 
+pub mod bulk;
 pub mod carts;
 pub mod categories;
 pub mod chat;
@@ -11,6 +12,8 @@ pub mod counters;
 pub mod credits;
 mod erased;
 mod error;
+pub mod history;
+pub mod issued_codes;
 pub mod items;
 pub mod keys;
 pub mod ledgers;
@@ -21,7 +24,9 @@ pub mod open_limited;
 pub mod orders;
 pub mod published;
 mod refunds;
+pub mod restoring;
 pub mod sequences;
+pub mod single;
 pub mod statistics;
 pub mod takes;
 pub mod timed;
@@ -29,6 +34,7 @@ pub mod transaction;
 pub mod unfinished;
 pub mod users;
 pub mod versioned_cache;
+pub mod versions;
 
 pub use client::{Db, Rows};
 pub use codec::Row;

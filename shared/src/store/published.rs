@@ -2,8 +2,9 @@
 
 use super::client::Db;
 use super::codec::{Item, decode_live, encode_live};
+use super::single::apply;
 use super::timed::Timed;
-use super::transaction::{Sent, Write, send, send_patiently};
+use super::transaction::{Sent, Write, send};
 use super::{StoreError, keys};
 use crate::clock::Clock;
 use crate::model::{ActiveVersion, Drained, LocalAddresses, SCHEMA};
@@ -73,7 +74,7 @@ pub async fn set_drained(db: &Db, drained: Option<&Drained>) -> Result<bool, Sto
         None => Write::update(key, "REMOVE drained"),
     };
     let write = write.only_if("attribute_exists(#version)").name("#version", "version");
-    Ok(send_patiently(db, vec![write]).await? == Sent::Written)
+    apply(db, write).await
 }
 
 /// Which version is published, as this process knows it. Only one of current data is ever kept.

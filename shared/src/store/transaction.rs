@@ -205,6 +205,12 @@ impl Write {
         self.value(placeholder, AttributeValue::S(text.to_owned()))
     }
 
+    /// Adds a truth value to the expressions.
+    #[must_use]
+    pub fn flag(self, placeholder: &str, is_true: bool) -> Self {
+        self.value(placeholder, AttributeValue::Bool(is_true))
+    }
+
     fn into_item(self, table: &str) -> Result<TransactWriteItem, BuildError> {
         // The database refuses an empty map.
         let names = (!self.names.is_empty()).then_some(self.names);

@@ -4,6 +4,9 @@
 //! Knows nothing of HTTP, of endpoints or of a command line. The time is an argument.
 
 pub mod accounts;
+pub mod bans;
 pub mod carts;
 pub mod checkouts;
+pub mod erase;
+pub mod name_index;
 pub mod orders;

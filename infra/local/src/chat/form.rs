@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 /// Parameters by name; of two with the same name the first counts.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Parameters(BTreeMap<String, String>);
+pub(crate) struct Parameters(BTreeMap<String, String>);
 
 impl Parameters {
-    pub(super) fn parse(text: &[u8]) -> Self {
+    pub(crate) fn parse(text: &[u8]) -> Self {
         let mut found = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(text) {
             found.entry(name.into_owned()).or_insert_with(|| value.into_owned());
@@ -16,13 +16,13 @@ impl Parameters {
     }
 
     /// A parameter; empty if it is missing.
-    pub(super) fn get(&self, name: &str) -> &str {
+    pub(crate) fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
 }
 
 /// A text that is safe within an element and within a quoted attribute.
-pub(super) fn in_html(text: &str) -> String {
+pub(crate) fn in_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 

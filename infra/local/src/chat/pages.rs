@@ -27,7 +27,7 @@ pub(super) fn authorize(query: &Parameters) -> String {
     page("Chat platform", &content)
 }
 
-/// What is wrong with an authorize request. The browser is not sent back: the redirect URL may be wrong too.
+/// The page for an authorize request that is refused. The browser is not sent back: the redirect URL may be wrong too.
 pub(super) fn problem(text: &str) -> String {
     page("Chat platform", &format!("<p>{}</p>\n", in_html(text)))
 }

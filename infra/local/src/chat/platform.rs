@@ -16,13 +16,11 @@ use url::Url;
 
 /// The secret that the stand-in expects of every client. It protects nothing.
 pub const CLIENT_SECRET: &str = "stand-in-client-secret";
-/// The sample accounts: id and name.
 pub(super) const ACCOUNTS: [(&str, &str); 3] = [
     ("418203377561042101", "thornwick"),
     ("418203377561042102", "quillfeather"),
     ("418203377561042103", "Pebble <& Sons>"),
 ];
-/// What the authorize page hands on.
 pub(super) const CARRIED: [&str; 7] =
     ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method"];
 /// The code of `events/auth/chat_callback.json`, with the challenge that belongs to the state in this file. It is known
@@ -53,11 +51,9 @@ impl Client {
 pub struct ChatPlatform {
     client: Client,
     codes: Mutex<HashMap<String, Code>>,
-    /// The account of each access token.
     tokens: Mutex<HashMap<String, &'static str>>,
 }
 
-/// A code that can be exchanged.
 #[derive(Debug, Clone)]
 struct Code {
     account: &'static str,
@@ -67,7 +63,6 @@ struct Code {
 }
 
 impl ChatPlatform {
-    /// A stand-in with one client.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self { client, codes: Mutex::default(), tokens: Mutex::default() }
@@ -90,7 +85,7 @@ impl ChatPlatform {
         }
     }
 
-    /// What is wrong with an authorize request.
+    /// The fault of an authorize request, if it has one.
     fn problem(&self, query: &Parameters) -> Option<&'static str> {
         if query.get("response_type") != "code" {
             return Some("response_type must be code.");
@@ -161,7 +156,6 @@ impl ChatPlatform {
         json_reply(StatusCode::OK, &body)
     }
 
-    /// The account of an access token.
     fn user(&self, headers: &HeaderMap) -> Response<String> {
         let token = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let id = token.and_then(|token| lock(&self.tokens).get(token).copied());

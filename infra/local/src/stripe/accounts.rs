@@ -8,7 +8,6 @@ use http::StatusCode;
 /// An account in one of its modes, with the key to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The key that requests have.
     pub key: String,
     /// The account's id, `acct_…`.
     pub id: String,
@@ -41,7 +40,6 @@ impl State {
         self.caller = self.owners.get(object).copied().unwrap_or_default();
     }
 
-    /// The account that calls or acts.
     pub(super) fn account(&self) -> Account {
         self.accounts.get(self.caller).cloned().unwrap_or_else(|| Account::new("", ""))
     }

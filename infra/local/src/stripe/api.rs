@@ -137,7 +137,6 @@ fn authenticate(state: &mut State, asked: &ApiRequest<'_>) -> Result<(), ApiErro
     state.call_as(sent)
 }
 
-/// Checks version, path and parameters.
 fn prepare<'a>(asked: &ApiRequest<'a>, request: &Request) -> Result<Found<'a>, ApiError> {
     match header(asked.headers, "stripe-version") {
         Some(API_VERSION) => {}

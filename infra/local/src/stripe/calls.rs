@@ -87,9 +87,7 @@ pub(super) fn list_sessions(state: &mut State, input: &Input<'_>) -> Result<Valu
     let is_asked_for =
         |session: &&Session| is_in_time(input, session.created) && status.is_none_or(|status| session.status == status);
     let all = state.sessions.values().rev().filter(is_asked_for).collect();
-    let (sessions, has_more) = page(all, input, |session| &session.id)?;
-    let sessions: Vec<Value> = sessions.into_iter().map(|session| session.json(&state.base)).collect();
-    Ok(list("/v1/checkout/sessions", &sessions, has_more))
+    page("/v1/checkout/sessions", all, input, |session| session.json(&state.base))
 }
 
 /// Whether a list that was asked for has an object of this second.
@@ -157,28 +155,26 @@ pub(super) fn list_refunds(state: &mut State, input: &Input<'_>) -> Result<Value
     let is_asked_for = |refund: &&Refund| {
         intent.is_none_or(|intent| refund.intent == intent) && charge.is_none_or(|charge| refund.charge == charge)
     };
-    let (refunds, has_more) =
-        page(state.refunds.values().rev().filter(is_asked_for).collect(), input, |refund| &refund.id)?;
-    let refunds: Vec<Value> = refunds.into_iter().map(Refund::json).collect();
-    Ok(list("/v1/refunds", &refunds, has_more))
+    page("/v1/refunds", state.refunds.values().rev().filter(is_asked_for).collect(), input, Refund::json)
 }
 
 /// The part of a list that `limit` and `starting_after` ask for; it is newest first.
-fn page<'a, T>(all: Vec<&'a T>, input: &Input<'_>, id: fn(&T) -> &str) -> Result<(Vec<&'a T>, bool), ApiError> {
+fn page<T>(url: &str, all: Vec<&T>, input: &Input<'_>, json: impl Fn(&T) -> Value) -> Result<Value, ApiError> {
     let limit = integer(input.tree, &["limit"]).unwrap_or(10);
     let Some(limit) = usize::try_from(limit).ok().filter(|limit| (1..=100).contains(limit)) else {
         let message = format!("Invalid limit: {limit}; must be between 1 and 100");
         return Err(ApiError::parameter("limit", message).code("parameter_invalid_integer"));
     };
+    let all: Vec<Value> = all.into_iter().map(json).collect();
     let skipped = match text(input.tree, &["starting_after"]) {
         None => 0,
         Some(after) => {
-            let place = all.iter().position(|object| id(object) == after);
+            let place = all.iter().position(|object| object["id"] == after);
             place.ok_or_else(|| ApiError::missing("object", "starting_after", after))? + 1
         }
     };
-    let has_more = all.len() > skipped + limit;
-    Ok((all.into_iter().skip(skipped).take(limit).collect(), has_more))
+    let rest = all.get(skipped..).unwrap_or_default();
+    Ok(list(url, &rest[..rest.len().min(limit)], rest.len() > limit))
 }
 
 pub(super) fn list_events(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
@@ -192,9 +188,7 @@ pub(super) fn list_events(state: &mut State, input: &Input<'_>) -> Result<Value,
             && (types.is_empty() || types.iter().any(|kind| kind == event.kind))
             && is_in_time(input, event.created)
     };
-    let (events, has_more) = page(state.events.iter().rev().filter(is_asked_for).collect(), input, |event| &event.id)?;
-    let events: Vec<Value> = events.into_iter().map(Event::json).collect();
-    Ok(list("/v1/events", &events, has_more))
+    page("/v1/events", state.events.iter().rev().filter(is_asked_for).collect(), input, Event::json)
 }
 
 pub(super) fn retrieve_event(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
@@ -262,9 +256,7 @@ pub(super) fn update_endpoint(state: &mut State, input: &Input<'_>) -> Result<Va
 
 pub(super) fn list_endpoints(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
     let own = state.endpoints.values().rev().filter(|endpoint| state.sees(&endpoint.id));
-    let (endpoints, has_more) = page(own.collect(), input, |endpoint| &endpoint.id)?;
-    let endpoints: Vec<Value> = endpoints.into_iter().map(Endpoint::json).collect();
-    Ok(list("/v1/webhook_endpoints", &endpoints, has_more))
+    page("/v1/webhook_endpoints", own.collect(), input, Endpoint::json)
 }
 
 pub(super) fn delete_endpoint(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {

@@ -14,24 +14,19 @@ use tokio::sync::mpsc::UnboundedReceiver;
 /// How long an event waits for a later one that is to overtake it.
 const HOLD: Duration = Duration::from_secs(5);
 
-/// How webhooks are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "four switches on a page")]
 pub struct Switches {
-    /// Every event is posted twice.
     pub twice: bool,
     /// An event is posted after the one that follows it.
     pub out_of_order: bool,
-    /// Events are posted after a while.
     pub late: bool,
     /// Events are not posted at all; they are still listed by the API.
     pub never: bool,
 }
 
-/// A webhook to post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
-    /// The value of the header `Stripe-Signature`.
     pub header: String,
     pub body: String,
 }

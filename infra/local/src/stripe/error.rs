@@ -38,7 +38,6 @@ impl ApiError {
         Self { status: StatusCode::NOT_FOUND, ..error }
     }
 
-    /// Another status.
     pub(super) fn status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
@@ -47,7 +46,6 @@ impl ApiError {
         Self { code: Some(code), ..self }
     }
 
-    /// Another type.
     pub(super) fn kind(self, kind: &'static str) -> Self {
         Self { kind, ..self }
     }
@@ -79,7 +77,6 @@ impl ApiError {
         Self { is_early, ..error.kind(kind).status(status) }
     }
 
-    /// The sentence for people.
     pub(super) fn message(&self) -> &str {
         &self.message
     }

@@ -6,17 +6,13 @@ use std::time::Duration;
 /// The way in which a request fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// An error with this status.
     Status(u16),
     /// The response breaks off in the middle.
     Cut,
-    /// There is never a response.
     Silence,
-    /// The response takes this much longer.
     Slow(Duration),
 }
 
-/// A fault of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,
@@ -56,10 +52,7 @@ impl Fault {
     /// Reads `429`, `cut`, `silence`, or a number of milliseconds such as `slow-500`; with `after-` before it for a fault
     /// after the effect.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let (text, after_effect) = match text.strip_prefix("after-") {
-            Some(rest) => (rest, true),
-            None => (text, false),
-        };
+        let (text, after_effect) = text.strip_prefix("after-").map_or((text, false), |rest| (rest, true));
         let kind = match text {
             "cut" => FaultKind::Cut,
             "silence" => FaultKind::Silence,

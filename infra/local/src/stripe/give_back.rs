@@ -5,7 +5,7 @@ use super::objects::{Charge, Dispute, Refund};
 use super::state::State;
 use serde_json::{Map, Value};
 
-/// What a refund is created with besides its amount.
+/// Metadata and reason of a new refund.
 #[derive(Debug, Default)]
 pub(super) struct Note {
     pub(super) metadata: Map<String, Value>,
@@ -13,7 +13,6 @@ pub(super) struct Note {
 }
 
 impl State {
-    /// The charge that paid a session.
     pub(super) fn charge_of(&self, session: &str) -> Result<String, String> {
         let intent = self.sessions.get(session).and_then(|session| self.intents.get(session.intent.as_ref()?));
         let paid = intent.filter(|intent| intent.status == "succeeded");

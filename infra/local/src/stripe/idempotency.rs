@@ -18,7 +18,7 @@ pub(super) struct Request {
     pub(super) parameters: Vec<(String, String)>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
     request: Request,
     status: u16,
@@ -26,8 +26,7 @@ struct Kept {
     at: i64,
 }
 
-/// The responses by key.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Responses(BTreeMap<String, Kept>);
 
 impl Responses {
@@ -59,7 +58,6 @@ impl Responses {
         Err(ApiError::request(format!("{fault} {try_another}")).kind("idempotency_error").early())
     }
 
-    /// Keeps a response.
     pub(super) fn keep(&mut self, key: &str, request: Request, (status, body): (StatusCode, Value), now: i64) {
         self.0.insert(key.to_owned(), Kept { request, status: status.as_u16(), body, at: now });
     }

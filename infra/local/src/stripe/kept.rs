@@ -20,25 +20,8 @@ const LISTED: i64 = 30 * 24 * 60 * 60;
 /// How long after an event it is posted again, in seconds, as at Stripe.
 const POSTED: i64 = 3 * 24 * 60 * 60;
 
-/// The file's content as it is written.
-#[derive(Serialize)]
-struct Written<'a> {
-    format: &'static str,
-    port: u16,
-    counter: u32,
-    sessions: &'a BTreeMap<String, Session>,
-    intents: &'a BTreeMap<String, Intent>,
-    charges: &'a BTreeMap<String, Charge>,
-    refunds: &'a BTreeMap<String, Refund>,
-    disputes: &'a BTreeMap<String, Dispute>,
-    endpoints: Vec<&'a Endpoint>,
-    events: &'a [Event],
-    responses: &'a BTreeMap<usize, Responses>,
-    owners: &'a BTreeMap<String, usize>,
-}
-
-/// The same as it is read. States are words that live as long as the program, so the text that they are in does, too.
-#[derive(Deserialize)]
+/// The file's content. States are `&'static str`, so a text that was read is never freed.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Remembered {
     format: &'static str,
     /// The port on which the stand-in was.
@@ -94,24 +77,23 @@ impl State {
 
     /// The file's content. The endpoint of the options is left out: the next start has its own.
     fn written(&self, port: u16, own_secret: &str) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec(&Written {
+        serde_json::to_vec(&Remembered {
             format: FORMAT,
             port,
             counter: self.counter,
-            sessions: &self.sessions,
-            intents: &self.intents,
-            charges: &self.charges,
-            refunds: &self.refunds,
-            disputes: &self.disputes,
-            endpoints: self.endpoints.values().filter(|endpoint| endpoint.secret != own_secret).collect(),
-            events: &self.events,
-            responses: &self.responses,
-            owners: &self.owners,
+            sessions: self.sessions.clone(),
+            intents: self.intents.clone(),
+            charges: self.charges.clone(),
+            refunds: self.refunds.clone(),
+            disputes: self.disputes.clone(),
+            endpoints: self.endpoints.values().filter(|endpoint| endpoint.secret != own_secret).cloned().collect(),
+            events: self.events.clone(),
+            responses: self.responses.clone(),
+            owners: self.owners.clone(),
         })
     }
 }
 
-/// Writes the file.
 #[derive(Debug)]
 pub(super) struct Keeper {
     file: PathBuf,

@@ -3,13 +3,11 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The limit, and the calls of the last second.
 #[derive(Debug, Default)]
 pub(super) struct CallLimit {
     /// The most calls in any second; `None` for no limit.
     pub(super) per_second: Option<usize>,
     accepted: VecDeque<Instant>,
-    /// How many calls were refused.
     pub(super) refused: usize,
 }
 

@@ -59,12 +59,10 @@ pub fn payment_keys() -> String {
     serde_json::json!({ "stripe": { "key": KEY, "webhook": [WEBHOOK_SECRET], "account": ACCOUNT } }).to_string()
 }
 
-/// How a stand-in is started.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The port on 127.0.0.1; 0 picks that of the last start, if `kept` knows it, else a free one.
     pub port: u16,
-    /// The key that requests must have.
     pub key: String,
     /// The id of the account that the key belongs to.
     pub account: String,
@@ -76,7 +74,6 @@ pub struct Options {
     pub webhook_secret: String,
     /// Whether the objects say that the money is real; to test that this is noticed.
     pub livemode: bool,
-    /// How long a late webhook takes.
     pub late: Duration,
     /// The pauses before a webhook is repeated that was not accepted.
     pub retries: Vec<Duration>,
@@ -84,7 +81,6 @@ pub struct Options {
     pub kept: Option<PathBuf>,
     /// The most calls in any second; `None` for no limit. See [`TEST_MODE`].
     pub calls_per_second: Option<usize>,
-    /// How long each call takes.
     pub delay: Duration,
     pub clock: Arc<dyn Clock>,
 }
@@ -109,14 +105,11 @@ impl Default for Options {
     }
 }
 
-/// A request that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// Method and path, such as `POST /v1/refunds`.
     pub route: String,
-    /// The parameters as they were sent.
     pub parameters: Vec<(String, String)>,
-    /// The idempotency key.
     pub key: Option<String>,
 }
 
@@ -167,7 +160,6 @@ impl StandIn {
         format!("http://{}", self.address)
     }
 
-    /// Ends the server.
     pub async fn stop(self) {
         drop(self.stop);
         _ = self.server.await;

@@ -46,30 +46,11 @@ pub(super) const NEW_SESSION: &[Parameter] = &[
 ];
 
 /// The smallest charge of a currency in minor units; zero is allowed as well, and is not a charge.
+#[rustfmt::skip]
 const LEAST: &[(&str, i64)] = &[
-    ("aed", 200),
-    ("aud", 50),
-    ("brl", 50),
-    ("cad", 50),
-    ("chf", 50),
-    ("czk", 1_500),
-    ("dkk", 250),
-    ("eur", 50),
-    ("gbp", 30),
-    ("hkd", 400),
-    ("huf", 17_500),
-    ("inr", 50),
-    ("jpy", 50),
-    ("mxn", 1_000),
-    ("myr", 200),
-    ("nok", 300),
-    ("nzd", 50),
-    ("pln", 200),
-    ("ron", 200),
-    ("sek", 300),
-    ("sgd", 50),
-    ("thb", 1_000),
-    ("usd", 50),
+    ("aed", 200), ("aud", 50), ("brl", 50), ("cad", 50), ("chf", 50), ("czk", 1_500), ("dkk", 250), ("eur", 50),
+    ("gbp", 30), ("hkd", 400), ("huf", 17_500), ("inr", 50), ("jpy", 50), ("mxn", 1_000), ("myr", 200), ("nok", 300),
+    ("nzd", 50), ("pln", 200), ("ron", 200), ("sek", 300), ("sgd", 50), ("thb", 1_000), ("usd", 50),
 ];
 
 pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
@@ -134,7 +115,6 @@ fn expiry(asked: Option<i64>, now: i64) -> Result<i64, ApiError> {
     }
 }
 
-/// The lines and their currency.
 fn lines(tree: &Map<String, Value>) -> Result<(Vec<Line>, String), ApiError> {
     let sent: Vec<&Map<String, Value>> = list(tree, "line_items").into_iter().filter_map(Value::as_object).collect();
     if sent.len() > LINES {

@@ -13,7 +13,6 @@ pub(super) struct Event {
     pub(super) body: String,
     /// The outcomes of posting it, oldest first.
     pub(super) attempts: Vec<String>,
-    /// Whether an attempt was accepted.
     pub(super) is_accepted: bool,
 }
 
@@ -40,7 +39,6 @@ impl Event {
     }
 }
 
-/// An endpoint of webhooks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Endpoint {
     pub(super) id: String,
@@ -77,7 +75,6 @@ impl Endpoint {
     }
 }
 
-/// A page of a list.
 pub(super) fn list(url: &str, data: &[Value], has_more: bool) -> Value {
     json!({ "object": "list", "data": data, "has_more": has_more, "url": url })
 }

@@ -25,31 +25,11 @@ pub(super) struct Session {
 }
 
 /// The fields of a session that are always null here.
-const NULL: &[&str] = &[
-    "after_expiration",
-    "allow_promotion_codes",
-    "billing_address_collection",
-    "client_secret",
-    "collected_information",
-    "consent",
-    "consent_collection",
-    "currency_conversion",
-    "customer",
-    "customer_details",
-    "customer_email",
-    "invoice",
-    "locale",
-    "payment_link",
-    "recovered_from",
-    "setup_intent",
-    "shipping_address_collection",
-    "shipping_cost",
-    "shipping_details",
-    "submit_type",
-    "subscription",
-];
+const NULL: &str = "after_expiration allow_promotion_codes billing_address_collection client_secret \
+    collected_information consent consent_collection currency_conversion customer customer_details \
+    customer_email invoice locale payment_link recovered_from setup_intent shipping_address_collection \
+    shipping_cost shipping_details submit_type subscription";
 
-/// A line of a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Line {
     pub(super) name: String,
@@ -58,7 +38,6 @@ pub(super) struct Line {
 }
 
 impl Session {
-    /// The address of its page.
     pub(super) fn url(&self, base: &str) -> String {
         format!("{base}/c/pay/{}", self.id)
     }
@@ -159,28 +138,10 @@ impl Intent {
         });
         nulls(
             &mut intent,
-            &[
-                "application",
-                "application_fee_amount",
-                "automatic_payment_methods",
-                "customer",
-                "description",
-                "invoice",
-                "next_action",
-                "on_behalf_of",
-                "payment_method",
-                "payment_method_configuration_details",
-                "processing",
-                "receipt_email",
-                "review",
-                "setup_future_usage",
-                "shipping",
-                "source",
-                "statement_descriptor",
-                "statement_descriptor_suffix",
-                "transfer_data",
-                "transfer_group",
-            ],
+            "application application_fee_amount automatic_payment_methods customer description invoice \
+             next_action on_behalf_of payment_method payment_method_configuration_details processing \
+             receipt_email review setup_future_usage shipping source statement_descriptor \
+             statement_descriptor_suffix transfer_data transfer_group",
         );
         intent
     }
@@ -232,32 +193,11 @@ impl Charge {
         });
         nulls(
             &mut charge,
-            &[
-                "application",
-                "application_fee",
-                "application_fee_amount",
-                "balance_transaction",
-                "calculated_statement_descriptor",
-                "customer",
-                "description",
-                "failure_balance_transaction",
-                "invoice",
-                "on_behalf_of",
-                "outcome",
-                "payment_method",
-                "receipt_email",
-                "receipt_number",
-                "receipt_url",
-                "review",
-                "shipping",
-                "source",
-                "source_transfer",
-                "statement_descriptor",
-                "statement_descriptor_suffix",
-                "transfer",
-                "transfer_data",
-                "transfer_group",
-            ],
+            "application application_fee application_fee_amount balance_transaction \
+             calculated_statement_descriptor customer description failure_balance_transaction invoice \
+             on_behalf_of outcome payment_method receipt_email receipt_number receipt_url review shipping source \
+             source_transfer statement_descriptor statement_descriptor_suffix transfer transfer_data \
+             transfer_group",
         );
         charge
     }
@@ -293,14 +233,11 @@ impl Refund {
         if self.failed {
             refund["failure_reason"] = "expired_or_canceled_card".into();
         }
-        let null = [
-            "balance_transaction",
-            "failure_balance_transaction",
-            "receipt_number",
-            "source_transfer_reversal",
-            "transfer_reversal",
-        ];
-        nulls(&mut refund, &null);
+        nulls(
+            &mut refund,
+            "balance_transaction failure_balance_transaction receipt_number source_transfer_reversal \
+             transfer_reversal",
+        );
         refund
     }
 }
@@ -343,8 +280,9 @@ impl Dispute {
     }
 }
 
-fn nulls(object: &mut Value, names: &[&str]) {
-    for name in names {
-        object[*name] = Value::Null;
+/// Adds fields that are always null here, separated by spaces.
+fn nulls(object: &mut Value, names: &str) {
+    for name in names.split_whitespace() {
+        object[name] = Value::Null;
     }
 }

@@ -2,10 +2,10 @@
 
 use super::deliver::Switches;
 use super::faults::Fault;
-use super::form;
 use super::objects::Session;
 use super::server::Shared;
 use super::state::{Action, State};
+use crate::chat::form::{Parameters, in_html};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, ORIGIN};
 use http::request::Parts;
@@ -28,10 +28,10 @@ pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<By
         (&Method::GET, [""]) => html(StatusCode::OK, &overview(&state)),
         (&Method::GET, ["c", "pay", id]) => payment(&state, id, ""),
         (&Method::POST, _) if !is_from_here(head) => text(StatusCode::FORBIDDEN, "This form is on another site."),
-        (&Method::POST, ["c", "pay", id]) => act(&mut state, id, &form::pairs(body), now),
+        (&Method::POST, ["c", "pay", id]) => act(&mut state, id, &Parameters::parse(body), now),
         (&Method::POST, ["switches"]) => {
-            let fields = form::pairs(body);
-            let is_on = |name: &str| fields.iter().any(|(field, _)| field == name);
+            let fields = Parameters::parse(body);
+            let is_on = |name: &str| !fields.get(name).is_empty();
             state.switches = Switches {
                 twice: is_on("twice"),
                 out_of_order: is_on("out_of_order"),
@@ -40,7 +40,7 @@ pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<By
             };
             redirect("/")
         }
-        (&Method::POST, ["faults"]) => match Fault::parse(&field(&form::pairs(body), "fault")) {
+        (&Method::POST, ["faults"]) => match Fault::parse(Parameters::parse(body).get("fault")) {
             Some(fault) => {
                 state.faults.push(fault);
                 redirect("/")
@@ -62,15 +62,11 @@ fn is_from_here(head: &Parts) -> bool {
     origin.to_str().is_ok_and(|origin| origin == format!("http://{host}"))
 }
 
-fn field(fields: &[(String, String)], name: &str) -> String {
-    fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone()).unwrap_or_default()
-}
-
 /// Does what a button says, and sends the buyer where Stripe would.
-fn act(state: &mut State, id: &str, fields: &[(String, String)], now: i64) -> Response<Bytes> {
+fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<Bytes> {
     let Some(session) = state.sessions.get(id).cloned() else { return payment(state, id, "") };
     let here = format!("/c/pay/{id}");
-    let (action, next) = match field(fields, "action").as_str() {
+    let (action, next) = match fields.get("action") {
         "leave" => return redirect(session.cancel_url.as_deref().unwrap_or(&here)),
         "pay" => (Action::Pay, session.return_url()),
         "delayed" => (Action::PayDelayed, session.return_url()),
@@ -86,7 +82,7 @@ fn act(state: &mut State, id: &str, fields: &[(String, String)], now: i64) -> Re
         "expire" => (Action::Expire, here),
         "refund" => (Action::Refund(None), here),
         "fail_refund" => (Action::FailRefund, here),
-        "refund_part" => match field(fields, "amount").parse() {
+        "refund_part" => match fields.get("amount").parse() {
             Ok(amount) => (Action::Refund(Some(amount)), here),
             Err(_) => return payment(state, id, "The amount must be a whole number of minor units."),
         },
@@ -101,17 +97,16 @@ fn act(state: &mut State, id: &str, fields: &[(String, String)], now: i64) -> Re
     }
 }
 
-/// The page of a session.
 fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
     let Some(session) = state.sessions.get(id) else { return text(StatusCode::NOT_FOUND, "There is no such session.") };
     let mut page = String::from("<h1>Pay (stand-in for Stripe: no money moves)</h1>");
     if !note.is_empty() {
-        _ = write!(page, "<p class=note>{}</p>", escape(note));
+        _ = write!(page, "<p class=note>{}</p>", in_html(note));
     }
     page.push_str("<table><tr><th>Item<th class=n>Amount");
     for line in &session.lines {
         let amount = money(line.unit_amount * line.quantity, &session.currency);
-        _ = write!(page, "<tr><td>{}<td class=n>{amount}", escape(&line.name));
+        _ = write!(page, "<tr><td>{}<td class=n>{amount}", in_html(&line.name));
     }
     _ = write!(page, "<tr><th>Total<th class=n>{}</table>", money(session.amount, &session.currency));
     let intent = session.intent.as_ref().and_then(|intent| state.intents.get(intent));
@@ -129,8 +124,8 @@ fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
         ("complete", "succeeded") => buttons_to_give_back(&mut page, state, session),
         _ => {}
     }
-    let back = escape(&session.return_url());
-    let reference = escape(session.reference.as_deref().unwrap_or("none"));
+    let back = in_html(&session.return_url());
+    let reference = in_html(session.reference.as_deref().unwrap_or("none"));
     if session.status == "complete" {
         _ = write!(page, "</p><p><a href=\"{back}\">Return to the store</a>");
     }
@@ -202,7 +197,7 @@ fn overview(state: &State) -> String {
             page,
             "<tr><td><a href=\"/c/pay/{id}\">{id}</a><td>{reference}<td>{status}, {paid}<td class=n>{total}",
             id = session.id,
-            reference = escape(session.reference.as_deref().unwrap_or_default()),
+            reference = in_html(session.reference.as_deref().unwrap_or_default()),
             status = session.status,
             paid = session.payment_status,
             total = money(session.amount, &session.currency),
@@ -210,7 +205,7 @@ fn overview(state: &State) -> String {
     }
     page.push_str("</table><h2>Events</h2><table><tr><th>Event<th>Posted<th>");
     for event in state.events.iter().rev() {
-        let attempts = event.attempts.iter().map(|attempt| escape(attempt)).collect::<Vec<_>>().join("<br>");
+        let attempts = event.attempts.iter().map(|attempt| in_html(attempt)).collect::<Vec<_>>().join("<br>");
         _ = write!(
             page,
             "<tr><td>{}<br><small>{}</small><td>{attempts}<td><form method=post action=\"/events/{}/send\"><button>Send again</button></form>",
@@ -221,29 +216,13 @@ fn overview(state: &State) -> String {
     page
 }
 
-/// An amount for people.
 fn money(minor: i64, currency: &str) -> String {
-    let code = escape(&currency.to_ascii_uppercase());
+    let code = in_html(&currency.to_ascii_uppercase());
     match currency {
         "bif" | "clp" | "djf" | "gnf" | "jpy" | "kmf" | "krw" | "mga" | "pyg" | "rwf" | "ugx" | "vnd" | "vuv"
         | "xaf" | "xof" | "xpf" => format!("{minor} {code}"),
         _ => format!("{}.{:02} {code}", minor / 100, minor % 100),
     }
-}
-
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(character),
-        }
-    }
-    escaped
 }
 
 fn html(status: StatusCode, content: &str) -> Response<Bytes> {

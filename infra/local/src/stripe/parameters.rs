@@ -3,7 +3,6 @@
 use super::error::ApiError;
 use serde_json::{Map, Value};
 
-/// What a parameter may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
     /// A text of 1 to so many characters.
@@ -12,19 +11,16 @@ pub(super) enum Shape {
     Integer,
     /// `true` or `false`.
     Boolean,
-    /// One of some words.
     Word(&'static [&'static str]),
     /// Texts under names of the caller.
     Metadata,
     List(&'static Shape),
-    /// An object with some parameters.
     Object(&'static [Parameter]),
 }
 
 /// A parameter: name, whether it is required, shape.
 pub(super) type Parameter = (&'static str, bool, Shape);
 
-/// Checks a call's parameters.
 pub(super) fn check(tree: &Map<String, Value>, known: &[Parameter]) -> Result<(), ApiError> {
     object(tree, known, "").map_err(ApiError::early)
 }

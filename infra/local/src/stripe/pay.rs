@@ -1,4 +1,4 @@
-//! What becomes of a session: it is paid, declined, delayed or expires.
+//! The ends of a session: it is paid, declined, delayed or expires.
 
 use super::objects::{Charge, Intent, Session};
 use super::state::State;
@@ -37,7 +37,6 @@ impl State {
         id
     }
 
-    /// Charges a payment, with an outcome.
     fn charge(&mut self, intent: &str, status: &'static str, method: &'static str, now: i64) {
         let id = self.id("ch");
         let Some(intent) = self.intents.get_mut(intent) else { return };
@@ -136,7 +135,6 @@ impl State {
         }
     }
 
-    /// Ends a delayed payment.
     pub(super) fn settle(&mut self, session: &str, now: i64, succeeds: bool) -> Result<(), String> {
         let intent = self.intent_in(session, &["processing"])?;
         if succeeds {

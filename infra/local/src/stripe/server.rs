@@ -28,7 +28,6 @@ const LARGEST: usize = 1024 * 1024;
 /// How often sessions are looked at whose time has come.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -186,7 +185,6 @@ fn cut(response: Response<Sent>) -> Response<Sent> {
     response.map(|sent| Sent { breaks: true, ..sent })
 }
 
-/// The body of a response.
 #[derive(Debug)]
 pub(super) struct Sent {
     data: Option<Bytes>,

@@ -1,4 +1,4 @@
-//! What the stand-in remembers, and what buyers and the account's owner do to it.
+//! The state of the stand-in, and the actions of buyers and of the account's owner.
 
 use super::accounts::Account;
 use super::deliver::{Posting, Switches};
@@ -13,15 +13,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What a buyer or the account's owner does on the page.
+/// An action of a buyer or of the account's owner on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Pay,
     /// The buyer pays by a method whose money comes later.
     PayDelayed,
-    /// The delayed payment succeeds.
     Succeed,
-    /// The delayed payment fails.
     Fail,
     /// The payment that failed, or is being processed, is canceled.
     CancelPayment,
@@ -34,9 +32,7 @@ pub enum Action {
     FailRefund,
     /// The buyer's bank asks for the money back.
     Dispute,
-    /// The dispute is closed: won by the store, or lost.
     CloseDispute {
-        /// Whether the store won.
         won: bool,
     },
 }
@@ -59,13 +55,11 @@ pub(super) struct State {
     pub(super) disputes: BTreeMap<String, Dispute>,
     pub(super) endpoints: BTreeMap<String, Endpoint>,
     pub(super) events: Vec<Event>,
-    /// By the account.
     pub(super) responses: BTreeMap<usize, Responses>,
     pub(super) received: Vec<Received>,
     pub(super) faults: Faults,
     pub(super) switches: Switches,
     pub(super) limit: CallLimit,
-    /// How long each call takes.
     pub(super) delay: Duration,
     to_post: UnboundedSender<Posting>,
     pub(super) counter: u32,

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A call of the database itself.
 fn database(server: &Server, operation: &str, body: &Value) -> Value {
     let target = format!("DynamoDB_20120810.{operation}");
     let credential =

@@ -25,7 +25,6 @@ pub struct End {
 }
 
 impl Process {
-    /// Starts the server with these arguments.
     pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -36,14 +35,12 @@ impl Process {
         Self { child, out, err }
     }
 
-    /// The next line of standard output.
     pub fn line(&self) -> String {
         self.out
             .recv_timeout(DEADLINE)
             .unwrap_or_else(|_| panic!("no line; on standard error: {:?}", self.all_errors()))
     }
 
-    /// The next line of standard error.
     pub fn error_line(&self) -> String {
         self.err.recv_timeout(DEADLINE).unwrap()
     }
@@ -52,13 +49,11 @@ impl Process {
         self.err.try_iter().collect()
     }
 
-    /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
     }
 
-    /// Waits until the process has ended.
     pub fn end(mut self) -> End {
         let started = Instant::now();
         let status = loop {
@@ -89,7 +84,6 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// A server that is ready.
 pub struct Server {
     pub process: Process,
     pub ready: Value,

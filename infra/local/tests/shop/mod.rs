@@ -4,7 +4,6 @@ use super::process::{HttpReply, Server};
 use serde_json::json;
 use std::path::Path;
 
-/// GET of a path of the demo.
 fn demo(server: &Server, path: &str) -> HttpReply {
     server.get_with(&format!("{}{path}", server.said("/shop")), "accept", "*/*")
 }

@@ -7,7 +7,6 @@ use shared::store::codec::key_attributes;
 use shared::store::{Db, keys};
 use std::path::Path;
 
-/// The table that the template defines.
 const TABLE: &str = "StoreTable";
 
 #[test]
@@ -48,7 +47,6 @@ fn refusal(arguments: &[&str]) -> String {
     text
 }
 
-/// One sentence is one line.
 #[track_caller]
 pub fn sentence(arguments: &[&str]) -> String {
     let text = refusal(arguments);

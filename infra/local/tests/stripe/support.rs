@@ -14,7 +14,6 @@ use stripe::{
 pub const NOW: i64 = 1_800_000_000;
 pub const ORDER: &str = "ska237syhxydekce";
 
-/// A clock that a test sets.
 #[derive(Debug)]
 pub struct Set(pub AtomicI64);
 
@@ -24,7 +23,6 @@ impl Clock for Set {
     }
 }
 
-/// A stand-in with a client.
 pub struct Store {
     pub stand_in: StandIn,
     pub client: Client,
@@ -39,7 +37,6 @@ impl Store {
         Self { stand_in, client, clock }
     }
 
-    /// Creates a session of 25.00.
     pub async fn session(&self, key: &str, delayed: bool) -> Session {
         self.client.send(&new_session(key, delayed)).await.unwrap()
     }

@@ -5,18 +5,12 @@
 
 mod catalog;
 mod content;
-mod live;
 mod scalar;
 mod store;
 
 pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
 pub use content::{PageFile, StaffEntry, StaffFile};
-pub use live::{
-    CartFile, CartLineFile, CouponFile, GiftCardFile, LiveFiles, OrderFile, OrderLineFile, ReferralFile, ScopeFile,
-    UserFile,
-};
-pub(crate) use scalar::yes;
-pub use scalar::{At, Decimal};
+pub use scalar::{At, Decimal, is_default, is_yes, yes};
 pub use store::{
     AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile,
     MaintenanceFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile,

@@ -91,12 +91,6 @@ impl Decimal {
         Self(unscaled(amount.minor(), digits, digits).into())
     }
 
-    /// Writes a percentage as an owner would.
-    #[must_use]
-    pub fn from_percent(percent: Percent) -> Self {
-        Self(unscaled(i64::from(percent.hundredths()), 2, 0).into())
-    }
-
     /// Writes an exchange rate as an owner would.
     #[must_use]
     pub fn from_rate(rate: Rate) -> Self {
@@ -114,18 +108,17 @@ fn unscaled(number: i64, digits: u8, least: u8) -> String {
 }
 
 /// Default of a switch that is on unless its owner says otherwise.
-pub(crate) const fn yes() -> bool {
+pub const fn yes() -> bool {
     true
 }
 
 /// Whether a switch that is on by default may be left out when it is written.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a field over by reference")]
-pub(crate) const fn is_yes(switch: &bool) -> bool {
+pub const fn is_yes(switch: &bool) -> bool {
     *switch
 }
 
 /// Whether a field may be left out when it is written.
-pub(crate) fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+pub fn is_default<T: Default + PartialEq>(field: &T) -> bool {
     *field == T::default()
 }
 

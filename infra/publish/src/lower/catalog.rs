@@ -15,33 +15,31 @@ const MOST_SUBCATEGORIES: usize = 9_999;
 
 /// A category with its subcategories, hidden ones included.
 #[derive(Debug)]
-pub(crate) struct Category {
-    pub(crate) file: PathBuf,
-    /// The line its id is in.
-    pub(crate) line: Option<u64>,
+pub struct Category {
+    pub file: PathBuf,
+    pub line: Option<u64>,
     /// Whether it is enabled and not deleted.
-    pub(crate) visible: bool,
+    pub visible: bool,
     /// Itself and its items in order.
-    pub(crate) shelf: CategoryWithItems,
+    pub shelf: CategoryWithItems,
     /// Its subcategories in order.
-    pub(crate) subcategories: Vec<Category>,
+    pub subcategories: Vec<Category>,
     sorting: i64,
 }
 
 impl Category {
     /// Every item of these categories, hidden ones included, by id.
-    pub(crate) fn items_of(categories: &[Self]) -> BTreeMap<u64, &Item> {
+    pub fn items_of(categories: &[Self]) -> BTreeMap<u64, &Item> {
         let shelves = Self::all_of(categories).into_iter().map(|category| &category.shelf);
         shelves.flat_map(|shelf| &shelf.items).map(|item| (item.id.get(), item)).collect()
     }
 
-    /// These categories and their subcategories.
-    pub(crate) fn all_of(categories: &[Self]) -> Vec<&Self> {
+    pub fn all_of(categories: &[Self]) -> Vec<&Self> {
         categories.iter().flat_map(|top| std::iter::once(top).chain(&top.subcategories)).collect()
     }
 }
 
-/// What must not be named twice anywhere in the catalog.
+/// Names that must be unique in the whole catalog.
 struct Names {
     categories: Unique<u64>,
     slugs: Unique<String>,

@@ -8,10 +8,8 @@ use shared::model::{Currency, Rate};
 /// The rate of the US dollar, and of a store's currency if it is the only one.
 const PAR: Rate = Rate::from_millionths(1_000_000);
 
-/// What `store.yaml` says of currencies.
 pub(super) struct Currencies {
     pub(super) own: Currency,
-    /// Those that buyers may pay in.
     pub(super) listed: Vec<Currency>,
 }
 

@@ -10,23 +10,18 @@ use shared::model::{
     Comparison, ComparisonValue, Item, ItemId, ItemType, Money, Server, ServerId, Variable, VariableKind,
 };
 
-/// The category around an item.
 pub(super) struct CategoryContext<'a> {
     /// The path of the category's fields in its file.
     pub(super) prefix: &'a str,
-    /// Rows of the category's comparison table.
     pub(super) rows: &'a [Comparison],
     /// Whether its items are steps of which a buyer pays the difference.
     pub(super) cumulative: bool,
-    /// The store around it.
     pub(super) site: &'a Site,
 }
 
 /// Notes faults of one item under its own name.
 pub(super) struct ItemReader<'a> {
-    /// The item as it is written.
     pub(super) file: &'a ItemFile,
-    /// The category around it.
     pub(super) category: &'a CategoryContext<'a>,
     report: &'a mut Report,
 }
@@ -42,7 +37,6 @@ impl ItemReader<'_> {
         self.report.fault(line.or(self.file.id.line), field, problem);
     }
 
-    /// Notes what looks like a mistake.
     pub(super) fn warn(&mut self, line: Option<u64>, name: &str, problem: &str) {
         let field = self.field(name);
         self.report.warn(line.or(self.file.id.line), field, problem);
@@ -62,7 +56,6 @@ impl ItemReader<'_> {
     }
 }
 
-/// Reads one item.
 pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut Report) -> Item {
     let mut reader = ItemReader { file, category, report };
     let (name_field, image_field) = (reader.field("name"), reader.field("image"));

@@ -13,9 +13,9 @@ mod site;
 mod text;
 mod value;
 
-pub(crate) use catalog::Category;
-pub(crate) use site::Site;
-pub(crate) use value::{check_id, money};
+pub use catalog::Category;
+pub use site::Site;
+pub use value::{check_id, money};
 
 use crate::fault::Report;
 use crate::files::StoreFiles;
@@ -24,18 +24,16 @@ use std::path::PathBuf;
 
 /// A store as model types, hidden parts included.
 #[derive(Debug)]
-pub(crate) struct Lowered {
-    /// What `store.yaml` says.
-    pub(crate) site: Site,
-    pub(crate) staff: Staff,
-    /// Pages and their files.
-    pub(crate) pages: Vec<(PathBuf, Page)>,
+pub struct Lowered {
+    pub site: Site,
+    pub staff: Staff,
+    pub pages: Vec<(PathBuf, Page)>,
     /// Every top category in order.
-    pub(crate) categories: Vec<Category>,
+    pub categories: Vec<Category>,
 }
 
 /// Reads a store's files as model types.
-pub(crate) fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
+pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     report.enter(&files.store.path);
     let mut site = site::site(&files.store.content, report);
     site.images.clone_from(&files.images);

@@ -4,19 +4,14 @@ use super::item::ItemReader;
 use crate::files::Decimal;
 use shared::model::{Money, Promotion};
 
-/// The price of an item.
 pub(super) struct Prices {
-    /// The regular price of one unit.
     pub(super) price: Money,
-    /// The discount, taken off the price.
     pub(super) discount: Money,
     /// The least that a buyer may choose.
     pub(super) min_price: Money,
-    /// The offer in the cart.
     pub(super) promotion: Option<Promotion>,
 }
 
-/// Reads what an item costs.
 pub(super) fn prices(reader: &mut ItemReader<'_>) -> Prices {
     let file = reader.file;
     let min_price = min_price(reader);

@@ -20,24 +20,19 @@ const USUAL_DIGITS: u8 = 2;
 /// The most digits a currency may have.
 const MOST_DIGITS: u8 = 4;
 
-/// What `store.yaml` says.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub struct Site {
     /// The settings; whether a deal exists is not known yet.
-    pub(crate) settings: Settings,
-    /// What every function needs.
-    pub(crate) config: StoreConfig,
-    /// What is said of patrons.
-    pub(crate) patronage: Patronage,
-    /// Servers by id.
-    pub(crate) servers: BTreeMap<u64, Server>,
+    pub settings: Settings,
+    pub config: StoreConfig,
+    pub patronage: Patronage,
+    pub servers: BTreeMap<u64, Server>,
     /// The pictures of the store, see [`crate::files::StoreFiles::images`].
-    pub(crate) images: BTreeSet<String>,
+    pub images: BTreeSet<String>,
     /// Whether most prices are below `payments.least`, which was noted: then it is at fault, and not they.
-    pub(crate) least_is_doubtful: bool,
+    pub least_is_doubtful: bool,
 }
 
-/// Reads `store.yaml`.
 pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
     if *file.format != FORMAT {
         report.fault(file.format.line, "format", format!("must be {FORMAT}, the only format there is"));

@@ -59,7 +59,7 @@ pub(super) fn check_image(url: &str, own: &BTreeSet<String>, line: Option<u64>, 
     }
 }
 
-/// What is before the first colon, in lower case, if it is a scheme. Blanks before it are skipped as browsers do.
+/// The text before the first colon, in lower case, if it is a scheme. Blanks before it are skipped as browsers do.
 fn scheme(url: &str) -> Option<String> {
     let (scheme, _) = url.trim_start().split_once(':')?;
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.');

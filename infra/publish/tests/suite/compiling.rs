@@ -1,4 +1,4 @@
-//! What is compiled from a store's files.
+//! Compiling a store's files.
 
 use crate::support::{STORE, store, write};
 use publish::files::StoreFiles;

@@ -3,7 +3,8 @@
 use crate::support::{STORE, lines, store, table};
 use proptest::prelude::*;
 use publish::files::StoreFiles;
-use publish::{Compiled, Published, changes, compile, export, load, publish, read, read_version, write_files};
+use publish::{Compiled, Published, changes, compile, export, load, publish, read, write_files};
+use shared::store::versions::read_version;
 use std::fmt::Write;
 use std::path::Path;
 

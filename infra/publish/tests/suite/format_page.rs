@@ -1,7 +1,7 @@
 //! The page that explains the format names every field there is, and its examples are a store without faults.
 
 use crate::support::{lines, store};
-use publish::live::read_live;
+use local::live::{files as live, read_live};
 use publish::{LARGEST_PAGE, check, files, read, warnings};
 use serde::de::DeserializeOwned;
 
@@ -46,15 +46,15 @@ fn the_page_names_every_field_under_its_file() {
         ("categories/*.yaml", fields::<files::PromotionFile>()),
         ("pages/*.yaml", fields::<files::PageFile>()),
         ("staff.yaml", fields::<files::StaffEntry>()),
-        ("live/users.yaml", fields::<files::UserFile>()),
-        ("live/carts.yaml", fields::<files::CartFile>()),
-        ("live/carts.yaml", fields::<files::CartLineFile>()),
-        ("live/coupons.yaml", fields::<files::CouponFile>()),
-        ("live/coupons.yaml", fields::<files::ScopeFile>()),
-        ("live/gift_cards.yaml", fields::<files::GiftCardFile>()),
-        ("live/referrals.yaml", fields::<files::ReferralFile>()),
-        ("live/orders.yaml", fields::<files::OrderFile>()),
-        ("live/orders.yaml", fields::<files::OrderLineFile>()),
+        ("live/users.yaml", fields::<live::UserFile>()),
+        ("live/carts.yaml", fields::<live::CartFile>()),
+        ("live/carts.yaml", fields::<live::CartLineFile>()),
+        ("live/coupons.yaml", fields::<live::CouponFile>()),
+        ("live/coupons.yaml", fields::<live::ScopeFile>()),
+        ("live/gift_cards.yaml", fields::<live::GiftCardFile>()),
+        ("live/referrals.yaml", fields::<live::ReferralFile>()),
+        ("live/orders.yaml", fields::<live::OrderFile>()),
+        ("live/orders.yaml", fields::<live::OrderLineFile>()),
     ];
     for (heading, fields) in all {
         for field in fields {

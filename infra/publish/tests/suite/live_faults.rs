@@ -1,7 +1,7 @@
 //! Every fault of what lives beside a store is found.
 
 use crate::support::{STORE, lines, store};
-use publish::live::{Live, read_live};
+use local::live::{Live, read_live};
 use publish::{Fault, read};
 
 /// 2031-03-15T12:00:00Z.

@@ -16,12 +16,12 @@ fn told(files: &[(&str, &str)]) -> (String, String) {
     }
 }
 
-/// What is reported of a `store.yaml` that continues like this after its name.
+/// The report on a `store.yaml` that continues like this after its name.
 fn of_store(rest: &str) -> (String, String) {
     told(&[("store.yaml", &format!("format: 1\nname: T\n{rest}"))])
 }
 
-/// What is reported of a category whose fields continue like this.
+/// The report on a category whose fields continue like this.
 fn of_category(rest: &str) -> (String, String) {
     told(&[("categories/a.yaml", &format!("id: 1\nslug: a\nname: A\n{rest}"))])
 }
@@ -226,7 +226,7 @@ fn page_urls_differ_by_more_than_their_case() {
     assert_eq!(found, fault("pages/b.yaml, line 3, url: page url rules is already used in pages/a.yaml, line 3"));
 }
 
-/// What is reported of a chat client with these two URLs, in lines 7 and 8.
+/// The report on a chat client with these two URLs, in lines 7 and 8.
 fn of_chat_endpoints(token_url: &str, user_url: &str) -> (String, String) {
     let client = format!("  client:\n    token_url: {token_url}\n    user_url: {user_url}\n");
     of_store(&format!("currency: {{code: EUR}}\nchat:\n  sync: true\n{client}"))

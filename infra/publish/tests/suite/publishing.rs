@@ -6,11 +6,11 @@ use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::types::AttributeValue;
-use publish::{
-    Compiled, PublishError, Published, compile, damage, delete_each, load, publish, publish_with, read, read_history,
-    read_version,
-};
+use publish::{Compiled, PublishError, Published, compile, damage, load, publish, publish_with, read};
+use shared::store::bulk::delete_each;
+use shared::store::history::read_history;
 use shared::store::published::read_active_version;
+use shared::store::versions::read_version;
 use shared::store::{Db, codec, keys};
 use std::fmt::Write;
 use std::sync::{Arc, Barrier};

@@ -1,7 +1,7 @@
-//! What is in a store's directory beside its files, and files that are not what they should be.
+//! Other files in a store's directory, and files that are not what they should be.
 
 use crate::support::{STORE, lines, store, write};
-use publish::live::read_live;
+use local::live::read_live;
 use publish::read;
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -4,12 +4,11 @@ use crate::support::{STORE, Table, store, table};
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
-use publish::{
-    Compiled, KEPT, PublishError, Published, Step, compile, damage, list_versions, publish, read, read_record,
-    remove_outdated, switch,
-};
+use publish::{Compiled, KEPT, PublishError, Published, compile, damage, publish, read, remove_outdated, switch};
 use shared::model::ActiveVersion;
+use shared::store::history::Step;
 use shared::store::published::read_active_version;
+use shared::store::versions::{list_versions, read_record};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use tests::Cut;
@@ -138,7 +137,6 @@ async fn an_attempt_that_nobody_resumed_is_removed_with_all_its_rows() {
     }
 }
 
-/// Notes what is written.
 #[derive(Debug, Clone, Default)]
 struct Written(Arc<Mutex<usize>>);
 

@@ -1,7 +1,7 @@
 //! The sample store is whole: it reads, checks, compiles, publishes and seeds.
 
 use crate::support;
-use publish::live::{read_live, seed};
+use local::live::{read_live, seed};
 use publish::{check, compile, read};
 use shared::model::{Code, OrderStatus, UserId, VariableKind};
 use shared::store::{codec, keys};

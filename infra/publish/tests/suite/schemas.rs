@@ -1,8 +1,12 @@
 //! The JSON Schemas beside the crate are those of its types, and the sample store's files point to them.
 
-use publish::schema::schemas;
+use publish::schema;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+fn schemas() -> Vec<(&'static str, String)> {
+    schema::schemas().into_iter().chain(local::live::schemas()).collect()
+}
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("schema")

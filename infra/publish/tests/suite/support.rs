@@ -33,7 +33,6 @@ pub async fn table() -> Table {
     Table { db, engine }
 }
 
-/// Writes files into a new directory.
 pub fn store(files: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -42,14 +41,12 @@ pub fn store(files: &[(&str, &str)]) -> TempDir {
     dir
 }
 
-/// Writes one file.
 pub fn write(dir: &Path, path: &str, text: &str) {
     let path = dir.join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
 
-/// The least a `store.yaml` can be.
 pub const STORE: &str = "format: 1\nname: Test\ncurrency: {code: EUR}\n";
 
 /// Faults, one per line.

@@ -3,23 +3,21 @@
 use super::short_text;
 use clap::{Args, Subcommand};
 
-/// `user credit`.
 #[derive(Debug, Clone, Args)]
 pub struct CreditUser {
     /// The user's id if it consists of digits, else the user's name; case does not matter.
     pub user: String,
-    /// What is added to the balance, in virtual currency.
+    /// Amount to add to the balance, in virtual currency.
     pub amount: String,
-    /// What it is for; `user show` shows it.
+    /// The reason; `user show` shows it.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub note: String,
-    /// What tells this credit apart from the account's others, such as the number of a ticket; by default AMOUNT and
+    /// Unique among the account's credits, such as the number of a ticket; by default AMOUNT and
     /// TEXT.
     #[arg(long, value_parser = key)]
     pub key: Option<String>,
 }
 
-/// `user rename`.
 #[derive(Debug, Clone, Args)]
 pub struct RenameUser {
     /// The user's id if it consists of digits, else the present name; case does not matter.
@@ -28,7 +26,6 @@ pub struct RenameUser {
     pub name: String,
 }
 
-/// `ban`.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct BanName {
@@ -38,12 +35,11 @@ pub struct BanName {
     /// The player's name.
     #[arg(value_name = "NAME", required = true)]
     pub name: Option<String>,
-    /// Why; `ban list` and `user show` show it, the player does not see it.
+    /// The reason; `ban list` and `user show` show it, the player does not see it.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub reason: Option<String>,
 }
 
-/// `ban …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BanCommand {
     /// List every banned name with date and reason; looks through the whole table.
@@ -51,7 +47,6 @@ pub enum BanCommand {
     List,
 }
 
-/// `unban`.
 #[derive(Debug, Clone, Args)]
 pub struct UnbanName {
     /// The player's name.
@@ -59,8 +54,8 @@ pub struct UnbanName {
     pub name: String,
 }
 
-/// The key of a credit.
-fn key(text: &str) -> Result<String, &'static str> {
+/// The key of a credit or of a top-up.
+pub(super) fn key(text: &str) -> Result<String, &'static str> {
     const LONGEST: usize = 64;
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     let fits = (1..=LONGEST).contains(&text.len()) && text.bytes().all(is_key);

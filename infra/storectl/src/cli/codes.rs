@@ -1,11 +1,10 @@
 //! `coupon`, `gift` and `referral`.
 
-#![expect(missing_docs, reason = "shared groups of options are documented at their types")]
-
+use super::accounts::key;
+use super::short_text;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// `coupon …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum CouponCommand {
     /// Make a coupon.
@@ -34,7 +33,6 @@ pub enum CouponCommand {
     Enable(OneCode),
 }
 
-/// `gift …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum GiftCommand {
     /// Make gift cards with random codes that can be read aloud.
@@ -59,12 +57,14 @@ pub enum GiftCommand {
     #[command(after_help = "Example:\n  storectl gift edit lusab-babad-gutih-tugad-mudof --ends-at none\n\n\
                             `none` removes a time.")]
     Edit(EditGift),
-    /// Add to a gift card's balance.
-    #[command(after_help = "Example:\n  storectl gift top-up lusab-babad-gutih-tugad-mudof 25 --stack storefront")]
+    /// Add to a gift card's balance, once per key.
+    #[command(after_help = "Examples:\n  storectl gift top-up lusab-babad-gutih-tugad-mudof 25 --stack storefront\n  \
+                            storectl gift top-up lusab-babad-gutih-tugad-mudof 25 --key ticket-118 --stack storefront\n\n\
+                            Run again, also after it was interrupted, it adds nothing a second time. Without --key, the same \
+                            AMOUNT with the same note is the same top-up.")]
     TopUp(TopUp),
 }
 
-/// `referral …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ReferralCommand {
     /// Make a user's referral code.
@@ -87,7 +87,6 @@ pub enum ReferralCommand {
     Report(ReferralReport),
 }
 
-/// `referral report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReferralReport {
     /// Only orders made at or after this time, or on or after this day (UTC).
@@ -105,7 +104,7 @@ pub struct OneCode {
     pub code: String,
 }
 
-/// What a coupon takes off, and of which carts.
+/// The discount of a coupon, and its condition.
 #[derive(Debug, Clone, Args)]
 pub struct DiscountOptions {
     /// Percentage taken off every eligible line, with at most two digits.
@@ -130,7 +129,7 @@ pub struct PeriodOptions {
     pub ends_at: Option<String>,
 }
 
-/// What a coupon applies to; everything if neither is given.
+/// The scope of a coupon; everything if neither is given.
 #[derive(Debug, Clone, Args)]
 pub struct ScopeOptions {
     /// Only items of this category and its subcategories; may be given more than once.
@@ -141,7 +140,6 @@ pub struct ScopeOptions {
     pub items: Vec<u64>,
 }
 
-/// `coupon add`.
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("discount").required(true).args(["percentage", "amount"]))]
 pub struct AddCoupon {
@@ -161,7 +159,6 @@ pub struct AddCoupon {
     pub scope: ScopeOptions,
 }
 
-/// `coupon edit`.
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("changes").required(true).multiple(true).args(
     ["percentage", "amount", "minimum", "max_uses", "max_uses_per_user", "starts_at", "ends_at", "categories", "items",
@@ -187,7 +184,6 @@ pub struct EditCoupon {
     pub everything: bool,
 }
 
-/// `gift edit`.
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("changes").required(true).multiple(true).args(["starts_at", "ends_at"]))]
 pub struct EditGift {
@@ -197,16 +193,20 @@ pub struct EditGift {
     pub period: PeriodOptions,
 }
 
-/// `gift top-up`.
 #[derive(Debug, Clone, Args)]
 pub struct TopUp {
     /// The code; case does not matter.
     pub code: String,
-    /// What is added to the balance.
+    /// Amount to add to the balance.
     pub amount: String,
+    /// The reason; `gift show` shows it.
+    #[arg(long, value_name = "TEXT", value_parser = short_text)]
+    pub note: Option<String>,
+    /// Unique among the card's top-ups, such as the number of a ticket; by default AMOUNT and TEXT.
+    #[arg(long, value_parser = key)]
+    pub key: Option<String>,
 }
 
-/// `gift add`.
 #[derive(Debug, Clone, Args)]
 pub struct AddGift {
     /// Balance of each card.
@@ -222,7 +222,6 @@ pub struct AddGift {
     pub period: PeriodOptions,
 }
 
-/// `referral add`.
 #[derive(Debug, Clone, Args)]
 pub struct AddReferral {
     /// The code, at most 255 characters; case does not matter.

@@ -1,4 +1,4 @@
-//! What can be typed. Every command says what it does, with examples.
+//! The command line. Every command has a help text with examples.
 
 mod accounts;
 mod codes;
@@ -10,10 +10,10 @@ pub use codes::{
     AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
     PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
 };
-pub use orders::{AcceptOrder, CancelOrder, Connect, Drain, ListOrders, PaymentsCommand, Reconcile, RefundOrder};
+pub use orders::{ConfirmedOrder, Connect, Drain, ListOrders, PaymentsCommand, Reconcile, RefundOrder};
 pub use people::{
-    AddLine, AddUser, CartCode, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, Payment, RecordOrder,
-    SetStatus, UserCommand, WhichUser,
+    AddUser, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, RecordOrder, SetStatus, UserCommand,
+    WhichUser,
 };
 
 use crate::target::TargetOptions;
@@ -37,8 +37,7 @@ Exit codes:
   8  not confirmed
 
 A command that was interrupted can be run again: it completes what was begun and repeats nothing. These cannot know
-of the first time: `gift add` without --out, `order record` without --id, `gift top-up`, `cart add`, and `rollback`
-without a version.
+of the first time: `gift add` without --out, `order record` without --id, and `rollback` without a version.
 With --json standard output is one line of JSON, and so is standard error if something failed.";
 
 /// The end of a command's help, in which the options of the target are left out.
@@ -198,7 +197,6 @@ pub enum Command {
     Doctor(Doctor),
 }
 
-/// `check`.
 #[derive(Debug, Clone, Args)]
 pub struct Check {
     /// Directory of the store's files (see infra/docs/store-format.md).
@@ -208,7 +206,6 @@ pub struct Check {
     pub live: bool,
 }
 
-/// `publish`.
 #[derive(Debug, Clone, Args)]
 pub struct Publish {
     /// Directory of the store's files.
@@ -228,7 +225,7 @@ pub struct Publish {
     /// Allow changing a third of the prices, or more, by more than half; --yes is not enough.
     #[arg(long)]
     pub allow_price_changes: bool,
-    /// What you call this version, shown by `versions` and `rollback`.
+    /// Label of this version, shown by `versions` and `rollback`.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub label: Option<String>,
     /// How long a version stays after it was replaced, such as 1h or 2d; the last three stay longer.
@@ -236,7 +233,6 @@ pub struct Publish {
     pub grace: i64,
 }
 
-/// `upgrade`.
 #[derive(Debug, Clone, Args)]
 pub struct Upgrade {
     /// Show what would be written and stop.
@@ -244,7 +240,6 @@ pub struct Upgrade {
     pub dry_run: bool,
 }
 
-/// `rollback`.
 #[derive(Debug, Clone, Args)]
 pub struct Rollback {
     /// Name of the version, see `storectl versions`.
@@ -257,21 +252,18 @@ pub struct Rollback {
     pub allow_currency: Option<String>,
 }
 
-/// `export`.
 #[derive(Debug, Clone, Args)]
 pub struct Export {
     /// Directory to write; it must be empty or not exist.
     pub dir: PathBuf,
 }
 
-/// `backup`.
 #[derive(Debug, Clone, Args)]
 pub struct Backup {
     /// File to write; it must not exist.
     pub file: PathBuf,
 }
 
-/// `restore`.
 #[derive(Debug, Clone, Args)]
 pub struct Restore {
     /// File that `backup` wrote.
@@ -281,7 +273,6 @@ pub struct Restore {
     pub yes: bool,
 }
 
-/// `token`.
 #[derive(Debug, Clone, Args)]
 pub struct Token {
     /// Whose token.
@@ -292,7 +283,6 @@ pub struct Token {
     pub ttl: i64,
 }
 
-/// `chat`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ChatCommand {
     /// Store the client secret of the chat platform in the stack, and print the deploy that takes it over.
@@ -302,7 +292,6 @@ pub enum ChatCommand {
     Connect(ConnectChat),
 }
 
-/// `chat connect`.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectChat {
     /// File with the client secret and nothing else; by default standard input.
@@ -310,15 +299,14 @@ pub struct ConnectChat {
     pub secret_file: Option<PathBuf>,
 }
 
-/// `maintenance`.
 #[derive(Debug, Clone, Args)]
 pub struct Maintenance {
-    /// What to do.
+    /// The mode.
     #[arg(value_enum)]
     pub mode: MaintenanceMode,
 }
 
-/// What `maintenance` does.
+/// A mode of `maintenance`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MaintenanceMode {
     /// Close the storefront.
@@ -329,7 +317,6 @@ pub enum MaintenanceMode {
     Default,
 }
 
-/// `doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct Doctor {
     /// Origin of a storefront that must be allowed, such as `https://shop.example`; may be given more than once.
@@ -352,7 +339,7 @@ fn short_text(text: &str) -> Result<String, &'static str> {
 /// hours.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the text.
 pub fn seconds(text: &str) -> Result<i64, String> {
     const LONGEST: i64 = 3_650 * 86_400;
     let span = text.trim().parse::<Span>().ok().filter(|_| !text.contains(['.', ',']));

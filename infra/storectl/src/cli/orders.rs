@@ -5,7 +5,6 @@ use clap::{Args, Subcommand};
 use shared::model::OrderStatus;
 use std::path::PathBuf;
 
-/// `order list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListOrders {
     /// Only orders with this status.
@@ -37,7 +36,6 @@ pub struct ListOrders {
     pub review: bool,
 }
 
-/// `order refund`.
 #[derive(Debug, Clone, Args)]
 pub struct RefundOrder {
     /// The internal id, matched exactly.
@@ -50,19 +48,8 @@ pub struct RefundOrder {
     pub yes: bool,
 }
 
-/// `order accept`.
 #[derive(Debug, Clone, Args)]
-pub struct AcceptOrder {
-    /// The internal id, matched exactly.
-    pub id: String,
-    /// Do not ask.
-    #[arg(long, short)]
-    pub yes: bool,
-}
-
-/// `order cancel`.
-#[derive(Debug, Clone, Args)]
-pub struct CancelOrder {
+pub struct ConfirmedOrder {
     /// The internal id, matched exactly.
     pub id: String,
     /// Do not ask, also if the provider has no such checkout.
@@ -70,7 +57,6 @@ pub struct CancelOrder {
     pub yes: bool,
 }
 
-/// `payments …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum PaymentsCommand {
     /// Connect a payment provider: check its key, create the endpoint of its webhooks, and store both secrets.
@@ -103,7 +89,6 @@ pub enum PaymentsCommand {
     Reconcile(Reconcile),
 }
 
-/// `payments reconcile`.
 #[derive(Debug, Clone, Args)]
 pub struct Reconcile {
     /// Checkouts that were opened and orders that were made since then, such as `7 days ago` or `2026-05-01T12:00:00Z`.
@@ -117,7 +102,6 @@ pub struct Reconcile {
     pub yes: bool,
 }
 
-/// `payments connect`.
 #[derive(Debug, Clone, Args)]
 pub struct Connect {
     /// The provider.
@@ -143,7 +127,6 @@ pub struct Connect {
     pub finish: bool,
 }
 
-/// `payments drain`.
 #[derive(Debug, Clone, Args)]
 pub struct Drain {
     /// Let checkouts begin again.

@@ -1,9 +1,9 @@
 //! `user`, `order` and `cart`.
 
 use super::accounts::{CreditUser, RenameUser};
-use super::orders::{AcceptOrder, CancelOrder, ListOrders, RefundOrder};
-use clap::{Args, Subcommand, ValueEnum};
-use shared::model::{OrderStatus, PaymentType, PlayerName, UserId};
+use super::orders::{ConfirmedOrder, ListOrders, RefundOrder};
+use clap::{Args, Subcommand};
+use shared::model::{OrderStatus, UserId};
 
 /// The user that is meant: an id or a name, or either with its option.
 #[derive(Debug, Clone, Args)]
@@ -28,7 +28,6 @@ pub struct OneUser {
     pub user: WhichUser,
 }
 
-/// `user …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum UserCommand {
     /// Make an account. Names are unique without regard to case.
@@ -61,7 +60,6 @@ pub enum UserCommand {
     Erase(EraseUser),
 }
 
-/// `user add`.
 #[derive(Debug, Clone, Args)]
 pub struct AddUser {
     /// Name in the game; not digits only, which would be taken for an id.
@@ -86,7 +84,6 @@ pub struct AddUser {
     pub virtual_currency: String,
 }
 
-/// `user erase`.
 #[derive(Debug, Clone, Args)]
 pub struct EraseUser {
     /// The user.
@@ -97,7 +94,6 @@ pub struct EraseUser {
     pub yes: bool,
 }
 
-/// `order …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum OrderCommand {
     /// Record an order that was made or paid elsewhere; the same internal id has no second effect.
@@ -147,15 +143,15 @@ pub enum OrderCommand {
                             begun to another total is finished first. A refund that failed is tried again. The refund of \
                             a payment that needed an operator is one in full, and ends that.")]
     Refund(RefundOrder),
-    /// Make an order that needs an operator PAID as it is, although its payment does not agree with it.
+    /// Make an order that needs an operator PAID unchanged, although its payment does not agree with it.
     #[command(after_help = "Example:\n  storectl order accept xihrrpwsa7d4vdj2 --stack storefront\n\n\
                             It is paid under the conditions of any order: limits and balances count. `order refund` is \
                             the other way to end a review.")]
-    Accept(AcceptOrder),
+    Accept(ConfirmedOrder),
     /// End an order that is not paid, also its checkout at the payment provider, and give back what it holds.
     #[command(after_help = "Example:\n  storectl order cancel xihrrpwsa7d4vdj2 --stack storefront\n\n\
-                            An order that has ended already stays as it is. A paid one is refunded: `order refund`.")]
-    Cancel(CancelOrder),
+                            An order that has ended already does not change. A paid one is refunded: `order refund`.")]
+    Cancel(ConfirmedOrder),
 }
 
 /// An order and nothing else.
@@ -165,7 +161,6 @@ pub struct OneOrder {
     pub id: String,
 }
 
-/// `order set-status`.
 #[derive(Debug, Clone, Args)]
 pub struct SetStatus {
     /// The internal id, matched exactly.
@@ -175,7 +170,6 @@ pub struct SetStatus {
     pub status: OrderStatus,
 }
 
-/// `order record`.
 #[derive(Debug, Clone, Args)]
 pub struct RecordOrder {
     /// The id that buyers and the gateway use; a random one by default.
@@ -187,7 +181,7 @@ pub struct RecordOrder {
     /// PENDING, PAID, FAILED, CANCELLED or REFUNDED.
     #[arg(long, default_value = "PAID", value_parser = status)]
     pub status: OrderStatus,
-    /// What was charged, in `--currency`; if not given, the sum of the lines less the gift card.
+    /// The amount charged, in `--currency`; if not given, the sum of the lines less the gift card.
     #[arg(long, value_name = "A")]
     pub price: Option<String>,
     /// Currency of the price: the store's (if not given), or another one that buyers may pay in.
@@ -251,86 +245,14 @@ pub(super) fn status(text: &str) -> Result<OrderStatus, String> {
     known.ok_or_else(|| "must be PENDING, PAID, FAILED, CANCELLED or REFUNDED".to_owned())
 }
 
-/// `cart …`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum CartCommand {
     /// Show a cart and what it costs now.
     #[command(after_help = "Example:\n  storectl cart show 7 --stack storefront")]
     Show(OneUser),
-    /// Put an item into a cart.
-    #[command(after_help = "Examples:\n  storectl cart add 1 401 --count 2 --server 1 --local ./data\n  \
-                            storectl cart add 1 601 --price 12.50 --local ./data\n  \
-                            storectl cart add 1 311 --type gift --gift-to Pebble --var 1=Fly --var 2=Plain --local ./data")]
-    Add(AddLine),
-    /// Put a coupon or gift card on a cart, with the rules of the API; it replaces the one on the cart.
-    #[command(after_help = "Example:\n  storectl cart code 7 SPRING --stack storefront")]
-    Code(CartCode),
     /// Empty a cart: lines and codes.
     #[command(after_help = "Example:\n  storectl cart clear 7 --stack storefront")]
     Clear(OneUser),
-}
-
-/// `cart code`.
-#[derive(Debug, Clone, Args)]
-pub struct CartCode {
-    /// The user's id or name.
-    pub user: String,
-    /// The coupon or gift card; case does not matter.
-    pub code: String,
-}
-
-/// `cart add`.
-#[derive(Debug, Clone, Args)]
-pub struct AddLine {
-    /// The user's id or name.
-    pub user: String,
-    /// The item's id.
-    pub item: u64,
-    /// Units.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub count: u32,
-    /// A variable's value; may be given more than once.
-    #[arg(long = "var", value_name = "ID=VALUE", value_parser = variable)]
-    pub variables: Vec<(u64, String)>,
-    /// The selected server.
-    #[arg(long, value_name = "ID")]
-    pub server: Option<u64>,
-    /// The buyer's price for one unit, if the item lets them name it.
-    #[arg(long, value_name = "P")]
-    pub price: Option<String>,
-    /// How it is bought.
-    #[arg(long = "type", value_name = "T", value_enum, default_value_t = Payment::OneOff)]
-    pub payment: Payment,
-    /// The name of the player that a gift is for; the player may have no account.
-    #[arg(long, value_name = "NAME", value_parser = PlayerName::parse)]
-    pub gift_to: Option<PlayerName>,
-}
-
-/// How a line is bought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Payment {
-    /// Once.
-    OneOff,
-    /// As a subscription.
-    Subscription,
-    /// Once, for another user.
-    Gift,
-}
-
-impl From<Payment> for PaymentType {
-    fn from(payment: Payment) -> Self {
-        match payment {
-            Payment::OneOff => Self::OneOff,
-            Payment::Subscription => Self::Subscription,
-            Payment::Gift => Self::Gift,
-        }
-    }
-}
-
-fn variable(text: &str) -> Result<(u64, String), String> {
-    let (id, value) = text.split_once('=').ok_or("write it as ID=VALUE, such as 1=Morning")?;
-    let id = id.trim().parse().map_err(|_| "the id before = must be a number".to_owned())?;
-    Ok((id, value.to_owned()))
 }
 
 /// A UUID of the command line.

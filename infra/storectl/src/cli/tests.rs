@@ -1,4 +1,4 @@
-//! What can be typed, and what its help says.
+//! The command line and its help.
 
 use super::*;
 

@@ -6,28 +6,21 @@ use super::users::{amount, facts, find, missing, read};
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{CreditUser, RenameUser};
 use crate::error::Failure;
-use crate::table::each;
 use crate::target::Target;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use shared::model::{Money, Referral, User, UserName};
+use shared::model::{Money, UserName};
 use shared::money::CurrencyFormat;
-use shared::store::codec::{decode_live, key_of};
 use shared::store::credits::{self, Credit, Credited};
-use shared::store::keys::prefix;
-use shared::store::transaction::send;
-use shared::store::{StoreError, codes};
 use shared::usecases::accounts::{self, RenameError};
+use shared::usecases::name_index::rename_referrals;
 
 /// How many hexadecimal digits a key has that was not given.
 const KEY_LENGTH: usize = 20;
 
 pub(super) async fn credit(target: &Target, options: &CreditUser) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
-    let sum = items::money("AMOUNT", &options.amount, digits)?;
-    if sum == Money::ZERO {
-        return Err(Failure::refused("AMOUNT must be more than 0.", "Correct it and try again."));
-    }
+    let sum = items::positive("AMOUNT", &options.amount, digits)?;
     let user = find(target, &options.user).await?;
     let key = options.key.clone().unwrap_or_else(|| default_key(sum, &options.note));
     let credit = Credit { key, amount: sum, note: options.note.clone(), at: target.seconds().await? };
@@ -65,8 +58,8 @@ pub(super) async fn credit(target: &Target, options: &CreditUser) -> Result<Answ
     Ok(Answer::new(text, json))
 }
 
-/// The key of a credit that was given none.
-fn default_key(sum: Money, note: &str) -> String {
+/// The key of a credit or of a top-up that was given none.
+pub(super) fn default_key(sum: Money, note: &str) -> String {
     let mut key = hex::encode(Sha256::digest(format!("{} {note}", sum.minor())));
     key.truncate(KEY_LENGTH);
     key
@@ -82,7 +75,7 @@ pub(super) async fn rename(target: &Target, options: &RenameUser) -> Result<Answ
     let now = target.seconds().await?;
     let renamed = accounts::rename(&target.db, &config, user.id, (text, &name), now).await;
     let (user, before) = renamed.map_err(|error| refused(error, options))?;
-    let codes = rename_referrals(target, &user).await.map_err(unfinished)?;
+    let codes = rename_referrals(&target.db, &user).await.map_err(|error| unfinished(error.into()))?;
     let said = if before == user.username {
         format!(
             "{} User {} is called {before} already; what repeats the name is up to date.",
@@ -120,23 +113,4 @@ fn refused(error: RenameError, options: &RenameUser) -> Failure {
 fn unfinished(failure: Failure) -> Failure {
     let next = format!("{} Then run the same command again: it completes the rest.", failure.next);
     failure.done("It is not known whether the account was renamed.").next(next)
-}
-
-/// Shows the account's name with its referral codes, which repeat it. Returns with how many it was another one.
-async fn rename_referrals(target: &Target, user: &User) -> Result<usize, Failure> {
-    let mut found: Vec<Referral> = Vec::new();
-    each(&target.db, prefix::REFERRAL, |item| {
-        let referral: Referral = decode_live(&key_of(&item)?, item)?;
-        if referral.owner == user.id && referral.owner_name != user.username {
-            found.push(referral);
-        }
-        Ok::<(), StoreError>(())
-    })
-    .await?;
-    for referral in &found {
-        let write = codes::set_referral_owner_name(&referral.code, user.id, &user.username);
-        // A code that has gone by now has no name.
-        _ = send(&target.db, vec![write]).await?;
-    }
-    Ok(found.len())
 }

@@ -1,51 +1,25 @@
-//! `ban`, `ban list`, `unban` and `revoke`: who may log in, and which tokens are refused (rules.md, "Bans" and "Tokens").
-//!
-//! A ban belongs to a name, so that it also holds before a first login. If the name has an account, the account is marked
-//! and its tokens are refused by the same transaction.
+//! `ban`, `ban list`, `unban` and `revoke`: who may log in, and which tokens are refused.
 
 use super::common::shown_time;
 use super::users::find_which;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{OneUser, UnbanName};
 use crate::error::{Exit, Failure};
-use crate::table::each;
 use crate::target::Target;
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use shared::model::{AuthType, User, UserName};
-use shared::store::codec::{decode_live, encode_live, key_of};
-use shared::store::keys::{self, prefix};
-use shared::store::names::{self, Ban};
+use shared::model::{AuthType, UserName};
+use shared::store::StoreError;
+use shared::store::bulk::all;
+use shared::store::keys::{Key, prefix};
+use shared::store::names::Ban;
 use shared::store::published::read_active_version;
-use shared::store::transaction::{Sent, Write, send};
-use shared::store::{RETRIES, StoreError, backoff, read_live};
+use shared::usecases::bans;
 use std::collections::BTreeMap;
-
-type Writes = Vec<Write>;
 
 pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) -> Result<Answer, Failure> {
     let name = parse(name)?;
     let now = target.seconds().await?;
-    let key = keys::ban(&name);
-    // A repeated ban goes on, with another reason only if one is given.
-    let before: Option<Ban> = read_live(&target.db, &key).await?;
-    let reason = reason.cloned().or_else(|| before.as_ref()?.reason.clone());
-    let row = encode_live(&key, &Ban { since: before.map_or(now, |ban| ban.since), reason })?;
-    let user = written(target, &name, |user| {
-        let mut writes = vec![Write::put(key.clone(), row.clone())];
-        match user {
-            Some(user) => {
-                let after = user.next_issue(now);
-                let account = refuse_until(user, "SET tokens_valid_after = :after, banned = :banned", after);
-                writes.push(account.value(":banned", AttributeValue::Bool(true)));
-                writes.push(index(&name, after));
-            }
-            None => writes.push(names::must_be_unowned(&name)),
-        }
-        writes
-    })
-    .await?;
-    let user = user.map(|user| user.id);
+    let user = bans::ban(&target.db, &name, reason.map(String::as_str), now).await.map_err(unknown)?;
     let account = match user {
         Some(id) => format!("every token of user {id} is refused"),
         None => "it has no account".to_owned(),
@@ -54,16 +28,15 @@ pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) ->
     Ok(Answer::new(text, json!({ "name": name.to_string(), "banned": true, "user": user })))
 }
 
+fn unknown(error: StoreError) -> Failure {
+    Failure::from(error).done("It is not known whether it was written.").next("Run the same command again.")
+}
+
 /// Every ban, by name.
 pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
-    let mut bans: BTreeMap<String, Ban> = BTreeMap::new();
-    each(&target.db, prefix::BAN, |item| {
-        let key = key_of(&item)?;
-        let name = key.pk.strip_prefix(prefix::BAN).unwrap_or_default().to_owned();
-        bans.insert(name, decode_live(&key, item)?);
-        Ok::<(), StoreError>(())
-    })
-    .await?;
+    let name = |key: Key| key.pk.strip_prefix(prefix::BAN).unwrap_or_default().to_owned();
+    let bans = all::<Ban>(&target.db, prefix::BAN).await?.into_iter();
+    let bans: BTreeMap<String, Ban> = bans.map(|(key, ban)| (name(key), ban)).collect();
     let row = |(name, ban): (&String, &Ban)| {
         vec![name.clone(), shown_time(ban.since), ban.reason.clone().unwrap_or_default()]
     };
@@ -80,46 +53,32 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     Ok(Answer::new(text, json!({ "bans": bans.iter().map(entry).collect::<Vec<_>>() })))
 }
 
-/// A ban as JSON.
 pub(super) fn facts(ban: &Ban) -> Value {
     json!({ "since": shown_time(ban.since), "reason": ban.reason })
 }
 
-/// Lifts the ban of a name. Tokens from before the ban stay refused.
 pub(super) async fn unban(target: &Target, options: &UnbanName) -> Result<Answer, Failure> {
     let name = parse(&options.name)?;
-    if target.db.get(&keys::ban(&name), true).await?.is_none() {
-        return Err(Failure::refused(format!("The name {name} is not banned."), "Check how it is written."));
-    }
-    let user = written(target, &name, |user| {
-        let account = match user {
-            Some(user) => Write::update(keys::user(user.id), "REMOVE banned").only_if_present(),
-            None => names::must_be_unowned(&name),
-        };
-        vec![Write::delete(keys::ban(&name)), account]
-    })
-    .await?;
+    let user = bans::unban(&target.db, &name)
+        .await
+        .map_err(unknown)?
+        .ok_or_else(|| Failure::refused(format!("The name {name} is not banned."), "Check how it is written."))?;
     let text = format!("{} {name} may log in again.", paint(GOOD, "ok"));
-    Ok(Answer::new(text, json!({ "name": name.to_string(), "banned": false, "user": user.map(|user| user.id) })))
+    Ok(Answer::new(text, json!({ "name": name.to_string(), "banned": false, "user": user })))
 }
 
-/// Refuses every token issued so far, by the database's clock: also one that was made in this second, after an earlier
-/// revocation.
+/// Refuses every token issued so far, by the database's clock.
 pub(super) async fn revoke(target: &Target, options: &OneUser) -> Result<Answer, Failure> {
     let user = find_which(target, &options.user).await?;
-    let after = user.next_issue(target.seconds().await?);
-    let mut writes: Writes = vec![refuse_until(&user, "SET tokens_valid_after = :after", after)];
-    if let Ok(name) = UserName::parse(&user.username)
-        && names::owner(&target.db, &name).await? == Some(user.id)
-    {
-        writes.push(index(&name, after));
-    }
-    let unknown = |failure: Failure| {
-        failure.done("It is not known whether the tokens were revoked.").next("Run the same command again.")
-    };
-    if send(&target.db, writes).await.map_err(|error| unknown(error.into()))? != Sent::Written {
-        return Err(conflict(&user.username));
-    }
+    let revoked = bans::revoke(&target.db, &user, target.seconds().await?).await.map_err(|error| {
+        Failure::from(error)
+            .done("It is not known whether the tokens were revoked.")
+            .next("Run the same command again.")
+    })?;
+    let after = revoked.ok_or_else(|| {
+        let what = format!("The account of {} was changed by another request.", user.username);
+        Failure::new(Exit::Raced, what, "Run the same command again.")
+    })?;
     let mut text =
         format!("{} Every token that {} (user {}) had is refused.", paint(GOOD, "ok"), user.username, user.id);
     let active =
@@ -134,7 +93,7 @@ pub(super) async fn revoke(target: &Target, options: &OneUser) -> Result<Answer,
     ))
 }
 
-/// What to do if logins need no more than a name.
+/// The advice for a store in which a name is enough to log in.
 fn logs_in_again(name: &str) -> String {
     format!(
         "\nThis store logs players in by name: anybody who enters {name} gets a new token at once. What does help:\n\
@@ -143,49 +102,8 @@ fn logs_in_again(name: &str) -> String {
     )
 }
 
-/// The write that refuses the tokens of an account; never to an earlier time than another command has set.
-fn refuse_until(user: &User, expression: &str, after: i64) -> Write {
-    let condition =
-        "attribute_exists(#pk) AND (attribute_not_exists(tokens_valid_after) OR tokens_valid_after < :after)";
-    let write = Write::update(keys::user(user.id), expression).only_if(condition);
-    write.name("#pk", keys::PK).number(":after", after)
-}
-
-/// The write that lets a login by name know of a revocation without reading the account.
-fn index(name: &UserName, after: i64) -> Write {
-    Write::update(keys::name(name), "SET valid_after = :after").only_if_present().number(":after", after)
-}
-
 fn parse(text: &str) -> Result<UserName, Failure> {
     UserName::parse(text).map_err(|error| {
         Failure::refused(format!("The name {text:?} cannot be used: {error}."), "Give the player's name.")
     })
-}
-
-fn conflict(name: &str) -> Failure {
-    let what = format!("The account of {name} was changed by another request.");
-    Failure::new(Exit::Raced, what, "Run the same command again.")
-}
-
-/// Sends the writes that `writes` makes for the account of a name, again if the account changed in between. Returns the
-/// account.
-async fn written(
-    target: &Target,
-    name: &UserName,
-    writes: impl Fn(Option<&User>) -> Writes,
-) -> Result<Option<User>, Failure> {
-    for round in 0..=RETRIES {
-        let user: Option<User> = match names::owner(&target.db, name).await? {
-            Some(id) => read_live(&target.db, &keys::user(id)).await?,
-            None => None,
-        };
-        let sent = send(&target.db, writes(user.as_ref())).await.map_err(|error| {
-            Failure::from(error).done("It is not known whether it was written.").next("Run the same command again.")
-        })?;
-        if sent == Sent::Written {
-            return Ok(user);
-        }
-        tokio::time::sleep(backoff(round)).await;
-    }
-    Err(conflict(&name.to_string()))
 }

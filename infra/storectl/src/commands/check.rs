@@ -4,8 +4,8 @@ use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
 use crate::cli::Check;
 use crate::error::{Exit, Failure};
 use anstyle::Style;
+use local::live::{Live, Written};
 use publish::files::StoreFiles;
-use publish::live::{Live, parse_live};
 use publish::{Compiled, Fault};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -13,16 +13,14 @@ use std::path::Path;
 /// The folder of what only the local server loads.
 pub(super) const LIVE: &str = "live";
 
-/// A store without faults.
 pub(super) struct Sound {
     pub(super) compiled: Compiled,
     /// `None` if it was not asked for.
     live: Option<Live>,
-    /// What looks like a mistake, though its owner may mean it.
+    /// Likely mistakes, which the owner may have meant.
     pub(super) warnings: Vec<Fault>,
 }
 
-/// Reads and checks the published files.
 pub(super) fn read(dir: &Path) -> Result<Sound, Vec<Fault>> {
     let files = publish::read(dir)?;
     let compiled = publish::compile(&files)?;
@@ -33,7 +31,7 @@ pub(super) fn read(dir: &Path) -> Result<Sound, Vec<Fault>> {
 fn read_with_live(dir: &Path, now: i64) -> Result<Sound, Vec<Fault>> {
     // Side by side: very many orders take longer than the catalog.
     let (written, catalog) = std::thread::scope(|scope| {
-        let written = scope.spawn(|| parse_live(dir));
+        let written = scope.spawn(|| Written::parse(dir));
         let catalog = publish::read(dir).map(|files| (publish::compile(&files), files));
         (written.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), catalog)
     });
@@ -132,7 +130,7 @@ fn fault_json(fault: &Fault) -> Value {
     json!({ "file": fault.file, "line": fault.line, "field": fault.field, "problem": fault.problem })
 }
 
-/// Why a store with faults is not published.
+/// The failure of publishing a store with faults.
 pub(super) fn failure(dir: &Path, faults: &[Fault]) -> Failure {
     let what = format!("The store has faults.\n{}", list(dir, faults));
     Failure::new(Exit::Faults, what, "Fix the files; `storectl check` reports what is left.")

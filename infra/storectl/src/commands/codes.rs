@@ -1,33 +1,22 @@
-//! What coupons and gift cards have in common: `show`, `list`, `disable` and `enable`.
+//! Commands that coupons and gift cards have in common: `show`, `list`, `disable` and `enable`.
 
 use super::common::shown_time;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::error::Failure;
-use crate::table::each;
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::model::{Code, CodeKind, CodeText, Discount};
 use shared::money::{self, CurrencyFormat};
-use shared::store::codec::{decode_live, key_attributes, key_of};
+use shared::store::bulk::all;
+use shared::store::issued_codes::{self, TopUp, tag};
 use shared::store::keys::{self, prefix};
 use shared::store::published::read_active_version;
-use shared::store::{Db, StoreError};
+use shared::store::{StoreError, read_live};
 
-/// How people call a kind.
 pub(super) const fn word(kind: CodeKind) -> &'static str {
     match kind {
         CodeKind::Coupon => "coupon",
         CodeKind::Gift => "gift card",
-    }
-}
-
-/// A kind's word on the command line and in the table.
-pub(super) const fn tag(kind: CodeKind) -> &'static str {
-    match kind {
-        CodeKind::Coupon => "coupon",
-        CodeKind::Gift => "gift",
     }
 }
 
@@ -45,28 +34,38 @@ pub(super) async fn digits(target: &Target) -> Result<u8, Failure> {
     Ok(read_active_version(&target.db).await?.map_or(2, |active| active.config.digits))
 }
 
-async fn read(db: &Db, text: &CodeText) -> Result<Option<Code>, StoreError> {
-    let key = keys::code(text);
-    db.get(&key, true).await?.map(|item| decode_live(&key, item)).transpose()
-}
-
 pub(super) fn missing(kind: CodeKind) -> Failure {
     let command = tag(kind);
     let what = format!("There is no {} with this code.", word(kind));
     Failure::refused(what, format!("`storectl {command} list` shows those there are."))
 }
 
-/// Finds a code of a kind.
 pub(super) async fn find(target: &Target, kind: CodeKind, written: &str) -> Result<Code, Failure> {
     let text = CodeText::parse(written).map_err(|_| missing(kind))?;
-    read(&target.db, &text).await?.filter(|code| code.kind() == kind).ok_or_else(|| missing(kind))
+    let found: Option<Code> = read_live(&target.db, &keys::code(&text)).await?;
+    found.filter(|code| code.kind() == kind).ok_or_else(|| missing(kind))
 }
 
 pub(super) async fn show(target: &Target, kind: CodeKind, written: &str) -> Result<Answer, Failure> {
-    Ok(shown(&find(target, kind, written).await?, digits(target).await?))
+    let (code, digits) = (find(target, kind, written).await?, digits(target).await?);
+    let answer = shown(&code, digits);
+    if kind == CodeKind::Coupon {
+        return Ok(answer);
+    }
+    let format = CurrencyFormat::new(digits);
+    let entry = |top_up: &TopUp| {
+        let amount = format.money(top_up.amount);
+        json!({ "key": top_up.key, "amount": amount, "note": top_up.note, "at": shown_time(top_up.at) })
+    };
+    let line = |top_up: &TopUp| {
+        format!("\ntop-up of {} at {}: {}", format.money(top_up.amount), shown_time(top_up.at), top_up.note)
+    };
+    let top_ups = issued_codes::top_ups(&target.db, code.text()).await?;
+    let mut json = answer.json().clone();
+    json["top_ups"] = top_ups.iter().map(entry).collect();
+    Ok(Answer::new(format!("{}{}", answer.text(), top_ups.iter().map(line).collect::<String>()), json))
 }
 
-/// A code as `show` prints it.
 pub(super) fn shown(code: &Code, digits: u8) -> Answer {
     let facts = facts(code, CurrencyFormat::new(digits));
     let lines = facts.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -76,15 +75,8 @@ pub(super) fn shown(code: &Code, digits: u8) -> Answer {
 }
 
 pub(super) async fn list(target: &Target, kind: CodeKind) -> Result<Answer, Failure> {
-    let mut codes: Vec<Code> = Vec::new();
-    each(&target.db, prefix::CODE, |item| {
-        let code: Code = decode_live(&key_of(&item)?, item)?;
-        if code.kind() == kind {
-            codes.push(code);
-        }
-        Ok::<(), StoreError>(())
-    })
-    .await?;
+    let codes = all(&target.db, prefix::CODE).await?.into_iter().map(|(_, code)| code);
+    let mut codes: Vec<Code> = codes.filter(|code: &Code| code.kind() == kind).collect();
     codes.sort_by_key(Code::id);
     let wire = CurrencyFormat::new(digits(target).await?);
     let row = |code: &Code| match code {
@@ -117,7 +109,6 @@ fn discount(discount: Discount, wire: CurrencyFormat) -> String {
     }
 }
 
-/// A code as JSON.
 pub(super) fn facts(code: &Code, wire: CurrencyFormat) -> Value {
     match code {
         Code::Coupon(coupon) => json!({
@@ -137,22 +128,16 @@ pub(super) fn facts(code: &Code, wire: CurrencyFormat) -> Value {
 
 pub(super) async fn switch(target: &Target, kind: CodeKind, written: &str, on: bool) -> Result<Answer, Failure> {
     let text = CodeText::parse(written).map_err(|_| missing(kind))?;
-    let request = target.db.client().update_item().table_name(target.db.table());
-    let request = request
-        .set_key(Some(key_attributes(&keys::code(&text))))
-        .update_expression("SET #active = :on")
-        .condition_expression("#kind = :kind")
-        .expression_attribute_names("#active", "active")
-        .expression_attribute_names("#kind", "kind")
-        .expression_attribute_values(":on", AttributeValue::Bool(on))
-        .expression_attribute_values(":kind", AttributeValue::S(tag(kind).to_owned()));
-    Box::pin(request.send()).await.map_err(|error| match error.as_service_error() {
-        Some(UpdateItemError::ConditionalCheckFailedException(_)) => missing(kind),
-        _ => Failure::from(StoreError::from_sdk("UpdateItem", error))
-            .done("It is not known whether it was switched.")
-            .next("Run the same command again."),
-    })?;
+    let switched = issued_codes::switch(&target.db, kind, &text, on).await.map_err(unknown_switch)?;
+    if !switched {
+        return Err(missing(kind));
+    }
     let effect = if on { "on" } else { "off; carts that have it no longer count it" };
     let said = format!("{} The {} is switched {effect}.", paint(GOOD, "ok"), word(kind));
     Ok(Answer::new(said, json!({ "code": text, "active": on })))
+}
+
+/// The failure of a switch without a response.
+pub(super) fn unknown_switch(error: StoreError) -> Failure {
+    Failure::from(error).done("It is not known whether it was switched.").next("Run the same command again.")
 }

@@ -1,37 +1,22 @@
-//! What more than one command needs.
+//! Helpers of more than one command.
 
 use crate::error::Failure;
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use shared::model::ActiveVersion;
-use shared::store::codec::{Item, key_of};
 use shared::store::published::read_active_version;
-use shared::store::{Db, StoreError, keys};
 use std::ops::Range;
 
-/// What is published; a table that nothing was published to is refused.
+/// The active version; a table that nothing was published to is refused.
 pub(super) async fn published(target: &Target) -> Result<ActiveVersion, Failure> {
-    read_active_version(&target.db).await?.ok_or_else(|| {
-        let what = format!("Nothing was published to {} yet.", target.name);
-        Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
-    })
+    read_active_version(&target.db).await?.ok_or_else(|| nothing_published(target))
 }
 
-/// Puts an item whose key must be free; returns whether it is in the table. If the response to the first attempt was
-/// lost, the SDK sends it again and finds its own item: that counts as written.
-pub(super) async fn put_new(db: &Db, item: Item) -> Result<bool, StoreError> {
-    let put = db.client().put_item().table_name(db.table()).set_item(Some(item.clone()));
-    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK);
-    let Err(error) = Box::pin(put.send()).await else { return Ok(true) };
-    match error.as_service_error() {
-        Some(PutItemError::ConditionalCheckFailedException(_)) => {
-            Ok(db.get(&key_of(&item)?, true).await?.is_some_and(|found| found == item))
-        }
-        _ => Err(StoreError::from_sdk("PutItem", error)),
-    }
+pub(super) fn nothing_published(target: &Target) -> Failure {
+    let what = format!("Nothing was published to {} yet.", target.name);
+    Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
 }
 
 /// A second since 1970 as people read it, in UTC.
@@ -41,7 +26,7 @@ pub(super) fn shown_time(second: i64) -> String {
 
 /// Reads a time of the command line.
 pub(super) fn time(text: &str, now: i64) -> Result<i64, Failure> {
-    publish::live::resolve(text, now).map_err(|error| {
+    local::live::resolve(text, now).map_err(|error| {
         Failure::refused(format!("The time {text:?} {error}."), "Write it in one of these ways and try again.")
     })
 }
@@ -51,7 +36,7 @@ fn beginning(text: &str, now: i64) -> Result<i64, Failure> {
     text.trim().parse::<Date>().ok().and_then(|day| first_second(day).ok()).map_or_else(|| time(text, now), Ok)
 }
 
-/// The seconds from `--from` to before `--to`. A day stands for all of it, in UTC; without a bound there is none.
+/// The seconds from `--from` to before `--to`. A day means the whole day in UTC; without a bound there is none.
 pub(super) fn period(from: Option<&str>, to: Option<&str>, now: i64) -> Result<Range<i64>, Failure> {
     let start = from.map_or(Ok(i64::MIN), |text| beginning(text, now))?;
     let next_day = |text: &str| first_second(text.trim().parse::<Date>().ok()?.checked_add(1.day()).ok()?).ok();

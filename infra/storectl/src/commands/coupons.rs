@@ -1,7 +1,7 @@
 //! `coupon add`: by the same rules as coupons in files.
 
 use super::codes::{facts, text};
-use super::common::{published, put_new, shown_time, time};
+use super::common::{published, shown_time, time};
 use super::items;
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{AddCoupon, DiscountOptions, PeriodOptions, ScopeOptions};
@@ -10,9 +10,9 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{CategoryId, Code, CodeId, Coupon, Discount, ItemId, Money, Scope};
 use shared::money::CurrencyFormat;
-use shared::store::codec::encode_live;
 use shared::store::keys;
 use shared::store::sequences::{self, CODES};
+use shared::store::single::create;
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
     let code = text(&options.code)?;
@@ -37,8 +37,7 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
         max_uses_per_user: options.max_uses_per_user,
         uses: 0,
     });
-    let item = encode_live(&keys::code(&code), &coupon)?;
-    let written = put_new(&target.db, item).await.map_err(|error| {
+    let written = create(&target.db, &keys::code(&code), &coupon).await.map_err(|error| {
         let done = format!("It is not known whether the coupon was made; check with `storectl coupon show {code}`.");
         Failure::from(error).done(done)
     })?;
@@ -61,11 +60,7 @@ pub(super) fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount
     if let Some(text) = &options.percentage {
         return Ok(Discount::Percentage(items::percent("--percentage", text)?));
     }
-    let amount = items::money("--amount", options.amount.as_deref().unwrap_or_default(), digits)?;
-    if amount == Money::ZERO {
-        return Err(Failure::refused("--amount must be more than 0.", "Correct it and try again."));
-    }
-    Ok(Discount::Amount(amount))
+    Ok(Discount::Amount(items::positive("--amount", options.amount.as_deref().unwrap_or_default(), digits)?))
 }
 
 /// Reads the time in which a code may be used.
@@ -85,7 +80,7 @@ pub(super) fn check_period(starts: Option<i64>, ends: Option<i64>, now: i64) -> 
     Ok(())
 }
 
-/// What a coupon applies to; everything that is named must be published.
+/// The scope of a coupon; everything that is named must be published.
 pub(super) async fn scope(target: &Target, version: &str, options: &ScopeOptions) -> Result<Scope, Failure> {
     let ScopeOptions { categories, items } = options;
     if !categories.is_empty() {

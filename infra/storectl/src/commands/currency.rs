@@ -1,4 +1,4 @@
-//! What a publish or a rollback does to the store's currency: other digits are refused while live amounts depend on
+//! The effect of a publish or a rollback on the store's currency: other digits are refused while live amounts depend on
 //! them, another code is asked for by name.
 
 use crate::answer::{STRONG, paint};
@@ -7,8 +7,7 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use publish::{PublishError, check_digits};
 use shared::model::Settings;
-use shared::store::codec::decode_published;
-use shared::store::keys;
+use shared::store::{keys, read_published};
 
 /// The version that is to be published, as far as its currency goes.
 pub(super) struct To<'a> {
@@ -51,10 +50,13 @@ pub(super) async fn guard(
 
 /// Whether a change of the currency's code has to be confirmed.
 pub(super) enum Confirm<'a> {
-    /// Nothing is written.
     No,
     /// By the option, or by typing it.
-    Asked { console: &'a Console, yes: bool, allowed: Option<&'a str> },
+    Asked {
+        console: &'a Console,
+        yes: bool,
+        allowed: Option<&'a str>,
+    },
 }
 
 /// The refusal of other digits, with the way to get them.
@@ -70,8 +72,6 @@ pub(super) fn digits(published: u8, wanted: u8) -> Failure {
 
 /// The currency code of a version; `None` if its settings are gone.
 pub(super) async fn code_of(target: &Target, version: &str) -> Result<Option<String>, Failure> {
-    let key = keys::settings(version);
-    let Some(item) = target.db.get(&key, true).await? else { return Ok(None) };
-    let (settings, _): (Settings, usize) = decode_published(&key, &item)?;
-    Ok(Some(settings.system_currency.name))
+    let settings: Option<Settings> = read_published(&target.db, &keys::settings(version)).await?;
+    Ok(settings.map(|settings| settings.system_currency.name))
 }

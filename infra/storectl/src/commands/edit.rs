@@ -1,20 +1,15 @@
-//! `coupon edit`, `gift edit` and `gift top-up`. Only the attributes that change are written: uses and balances are
-//! counted by orders at the same time.
+//! `coupon edit`, `gift edit` and `gift top-up`.
 
+use super::accounts::default_key;
 use super::codes::{self, find, missing, shown};
-use super::common::{published, time};
-use super::{coupons, items};
+use super::common::{published, shown_time, time};
+use super::{coupons, items, users};
 use crate::answer::Answer;
 use crate::cli::{EditCoupon, EditGift, PeriodOptions, TopUp};
 use crate::error::Failure;
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use shared::model::{Code, CodeKind, GiftCard, Money, Scope};
-use shared::store::codec::{encode_live, key_attributes};
-use shared::store::{StoreError, keys};
-use std::fmt::Write as _;
+use shared::model::{Code, CodeKind, Scope};
+use shared::store::issued_codes::{self, ToppedUp, tag};
 
 pub(super) async fn coupon(target: &Target, options: &EditCoupon) -> Result<Answer, Failure> {
     let before = find(target, CodeKind::Coupon, &options.code).await?;
@@ -81,80 +76,51 @@ fn edited(
     Ok((starts, ends))
 }
 
-/// Writes what differs, if the code is still the one that was read.
 async fn write(target: &Target, before: &Code, after: &Code, digits: u8) -> Result<Answer, Failure> {
-    let key = keys::code(before.text());
-    let (old, new) = (encode_live(&key, before)?, encode_live(&key, after)?);
-    let sets: Vec<_> = new.iter().filter(|(name, value)| old.get(*name) != Some(*value)).collect();
-    let removes: Vec<_> = old.keys().filter(|name| !new.contains_key(*name)).collect();
-    if sets.is_empty() && removes.is_empty() {
-        return Ok(shown(after, digits));
-    }
-    let mut request = target.db.client().update_item().table_name(target.db.table());
-    request = request.set_key(Some(key_attributes(&key))).condition_expression("#id = :id");
-    request = request.expression_attribute_names("#id", "id");
-    request = request.expression_attribute_values(":id", AttributeValue::N(before.id().to_string()));
-    // Writing to a String cannot fail.
-    let mut expression = String::new();
-    for (place, (name, value)) in sets.into_iter().enumerate() {
-        expression.push_str(if place == 0 { "SET " } else { ", " });
-        _ = write!(expression, "#s{place} = :s{place}");
-        request = request.expression_attribute_names(format!("#s{place}"), name);
-        request = request.expression_attribute_values(format!(":s{place}"), value.clone());
-    }
-    for (place, name) in removes.into_iter().enumerate() {
-        expression.push_str(if place == 0 { " REMOVE " } else { ", " });
-        _ = write!(expression, "#r{place}");
-        request = request.expression_attribute_names(format!("#r{place}"), name);
-    }
-    Box::pin(request.update_expression(expression).send()).await.map_err(|error| match error.as_service_error() {
-        Some(UpdateItemError::ConditionalCheckFailedException(_)) => missing(before.kind()),
-        _ => unknown(StoreError::from_sdk("UpdateItem", error), before),
+    let written = issued_codes::edit(&target.db, before, after).await.map_err(|error| {
+        let next = format!("Look at it with `storectl {} show`, then decide.", tag(before.kind()));
+        Failure::from(error).done("It is not known whether the code was changed.").next(next)
     })?;
-    Ok(shown(after, digits))
+    if written { Ok(shown(after, digits)) } else { Err(missing(before.kind())) }
 }
 
-fn unknown(error: StoreError, code: &Code) -> Failure {
-    let next = format!("Look at it with `storectl {} show`, then decide.", codes::tag(code.kind()));
-    Failure::from(error).done("It is not known whether the code was changed.").next(next)
-}
-
-/// Adds to a balance. It is a transaction because the SDK gives one a token: sent again after a lost response, it has
-/// no second effect.
+/// Adds to a balance, once per key.
 pub(super) async fn top_up(target: &Target, options: &TopUp) -> Result<Answer, Failure> {
-    const OPERATION: &str = "TransactWriteItems";
     let digits = codes::digits(target).await?;
-    let amount = items::money("AMOUNT", &options.amount, digits)?;
-    if amount == Money::ZERO {
-        return Err(Failure::refused("AMOUNT must be more than 0.", "Correct it and try again."));
-    }
-    let before = find(target, CodeKind::Gift, &options.code).await?;
-    // What was put on the card is not known of a card from before it was stored.
-    let is_start_known = matches!(&before, Code::Gift(GiftCard { start_balance: Some(_), .. }));
-    let start = if is_start_known { ", start_balance = start_balance + :amount" } else { "" };
-    let update = Update::builder()
-        .table_name(target.db.table())
-        .set_key(Some(key_attributes(&keys::code(before.text()))))
-        .update_expression(format!("SET #balance = #balance + :amount{start}"))
-        .condition_expression("#id = :id")
-        .expression_attribute_names("#balance", "balance")
-        .expression_attribute_names("#id", "id")
-        .expression_attribute_values(":amount", AttributeValue::N(amount.minor().to_string()))
-        .expression_attribute_values(":id", AttributeValue::N(before.id().to_string()))
-        .build();
-    let update = update.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-    let request = target.db.client().transact_write_items();
-    let request = request.transact_items(TransactWriteItem::builder().update(update).build());
-    Box::pin(request.send()).await.map_err(|error| match error.as_service_error() {
-        Some(TransactWriteItemsError::TransactionCanceledException(cancelled))
-            if cancelled
-                .cancellation_reasons()
-                .iter()
-                .any(|reason| reason.code() == Some("ConditionalCheckFailed")) =>
-        {
-            missing(CodeKind::Gift)
-        }
-        _ => unknown(StoreError::from_sdk(OPERATION, error), &before),
+    let amount = items::positive("AMOUNT", &options.amount, digits)?;
+    let Code::Gift(card) = find(target, CodeKind::Gift, &options.code).await? else {
+        return Err(missing(CodeKind::Gift));
+    };
+    let note = options.note.clone().unwrap_or_default();
+    let key = options.key.clone().unwrap_or_else(|| default_key(amount, &note));
+    let top_up = issued_codes::TopUp { key, amount, note, at: target.clock.seconds() };
+    let topped_up = issued_codes::top_up(&target.db, &card, &top_up).await.map_err(|error| {
+        let next = "Run the same command again: it is added once.";
+        Failure::from(error).done("It is not known whether it was added.").next(next)
     })?;
-    Ok(shown(&find(target, CodeKind::Gift, &options.code).await?, digits))
+    let before = match topped_up {
+        ToppedUp::Written => None,
+        ToppedUp::Before(before) if (before.amount, &before.note) == (amount, &top_up.note) => Some(before),
+        ToppedUp::Before(before) => {
+            let (at, sum) = (shown_time(before.at), users::amount(before.amount, digits));
+            let what = format!("The key {} was used for this card at {at}: {sum}, {:?}.", before.key, before.note);
+            return Err(Failure::refused(what, "Give another --key to add to it again."));
+        }
+        ToppedUp::NoCard => return Err(missing(CodeKind::Gift)),
+        ToppedUp::TooMuch => {
+            return Err(Failure::refused("The balance would be above the largest amount.", "Add less."));
+        }
+    };
+    let answer = shown(&find(target, CodeKind::Gift, &options.code).await?, digits);
+    let mut json = answer.json().clone();
+    json["topped_up"] = before.is_none().into();
+    json["key"] = top_up.key.into();
+    Ok(match before {
+        None => Answer::new(answer.text(), json),
+        Some(before) => {
+            let (sum, at) = (users::amount(amount, digits), shown_time(before.at));
+            let said = format!("Nothing to do: {sum} was added at {at}. To add it again give another --key.");
+            Answer::new(format!("{said}\n{}", answer.text()), json)
+        }
+    })
 }

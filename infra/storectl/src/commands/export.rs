@@ -24,12 +24,7 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
         return Err(Failure::new(Exit::Local, what, "Export to a new directory, then compare."));
     }
     let version = published(target).await?.version;
-    let missing = || LoadError::Missing { version: version.clone(), kind: "VERSIONS".to_owned() };
-    let record = publish::read_version(&target.db, &version).await?;
-    let store = match record {
-        Some(record) => publish::load(&target.db, &record).await,
-        None => Err(missing()),
-    };
+    let store = publish::load_version(&target.db, &version).await;
     let store = store.map_err(|error| match error {
         LoadError::Store(error) => error.into(),
         damaged => Failure::refused(format!("{damaged}."), "Publish your own files again, or roll back."),

@@ -12,6 +12,7 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{Code, CodeId, CodeText, GiftCard, Money};
 use shared::money::CurrencyFormat;
+use shared::store::bulk::write_each;
 use shared::store::codec::{Item, encode_live};
 use shared::store::keys::{self, Key};
 use shared::store::sequences::{self, CODES};
@@ -26,7 +27,7 @@ const PRINTED: u32 = 20;
 /// Cards that are looked for at once when a file is resumed.
 const CHUNK: usize = 100;
 
-/// What is the same for all cards of one command.
+/// The properties that all cards of one command share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Batch {
     balance: Money,
@@ -35,15 +36,11 @@ struct Batch {
     digits: u8,
 }
 
-/// A card's id and code.
 type Card = (u64, CodeText);
 
 pub(super) async fn add(target: &Target, console: &Console, options: &AddGift) -> Result<Answer, Failure> {
     let digits = codes::digits(target).await?;
-    let balance = items::money("--balance", &options.balance, digits)?;
-    if balance == Money::ZERO {
-        return Err(Failure::refused("--balance must be more than 0.", "Correct it and try again."));
-    }
+    let balance = items::positive("--balance", &options.balance, digits)?;
     let now = target.clock.seconds();
     let (starts_at, ends_at) = coupons::period(&options.period, now)?;
     let batch = Batch { balance, starts_at, ends_at, digits };
@@ -104,10 +101,9 @@ fn encode(batch: &Batch, (id, code): &Card) -> Result<Item, StoreError> {
     encode_live(&keys::code(code), &Code::Gift(card))
 }
 
-/// A few cards, printed.
 async fn few(target: &Target, batch: &Batch, count: u32) -> Result<Answer, Failure> {
     let cards = make(target, count).await?;
-    publish::write_each(&target.db, cards.iter().map(|card| encode(batch, card)), &|_| {}).await.map_err(|error| {
+    write_each(&target.db, cards.iter().map(|card| encode(batch, card)), &|_| {}).await.map_err(|error| {
         let failure = Failure::from(error);
         failure.done("No code was shown; the codes of cards that were made are lost; they can be switched off.")
     })?;
@@ -190,7 +186,7 @@ async fn put(
     let outcome = async {
         if !resumed {
             let items = cards.iter().map(|card| encode(batch, card));
-            publish::write_each(&target.db, items, &|done| progress.advance(done)).await?;
+            write_each(&target.db, items, &|done| progress.advance(done)).await?;
             return Ok(cards.len());
         }
         let mut made = 0;
@@ -198,7 +194,7 @@ async fn put(
             let missing = missing(&target.db, chunk).await?;
             made += missing.len();
             let items = missing.into_iter().map(|card| encode(batch, card));
-            publish::write_each(&target.db, items, &|_| {}).await?;
+            write_each(&target.db, items, &|_| {}).await?;
             progress.advance(chunk.len() as u64);
         }
         Ok::<usize, StoreError>(made)

@@ -3,21 +3,15 @@
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{DecimalError, ItemId, Money, Percent, PublishedItem, Tree};
-use shared::store::StoreError;
-use shared::store::codec::decode_published;
-use shared::store::keys;
+use shared::store::{keys, read_published};
 
 pub(super) async fn item(target: &Target, version: &str, id: ItemId) -> Result<PublishedItem, Failure> {
-    let key = keys::item(version, id);
-    let read = target.db.get(&key, true).await?.map(|item| decode_published(&key, &item)).transpose();
-    let read: Option<(PublishedItem, usize)> = read.map_err(|error: StoreError| Failure::from(error))?;
-    read.map(|(item, _)| item).ok_or_else(|| {
+    read_published(&target.db, &keys::item(version, id)).await?.ok_or_else(|| {
         let what = format!("There is no published item {id}.");
         Failure::refused(what, "Items of hidden categories are not published; check the id.")
     })
 }
 
-/// The category list of a version.
 pub(super) async fn tree(target: &Target, version: &str) -> Result<Tree, Failure> {
     Ok(publish::read_tree(&target.db, version).await?.unwrap_or_default())
 }
@@ -25,6 +19,14 @@ pub(super) async fn tree(target: &Target, version: &str) -> Result<Tree, Failure
 /// Reads an amount of the command line.
 pub(super) fn money(name: &str, text: &str, digits: u8) -> Result<Money, Failure> {
     Money::parse(text, digits).map_err(|error| wrong(name, &error))
+}
+
+/// Reads an amount of the command line that must be more than 0.
+pub(super) fn positive(name: &str, text: &str, digits: u8) -> Result<Money, Failure> {
+    match money(name, text, digits)? {
+        Money::ZERO => Err(Failure::refused(format!("{name} must be more than 0."), "Correct it and try again.")),
+        amount => Ok(amount),
+    }
 }
 
 /// Reads a percentage of the command line.

@@ -1,37 +1,24 @@
 //! `maintenance`: closes the storefront and opens it again; overrides store.yaml.
 
+use super::codes::unknown_switch;
+use super::common::{nothing_published, published};
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::{Maintenance, MaintenanceMode};
 use crate::error::Failure;
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
-use shared::store::codec::key_attributes;
-use shared::store::{StoreError, keys};
+use shared::store::versions::set_maintenance;
 
 pub(super) async fn set(target: &Target, options: &Maintenance) -> Result<Answer, Failure> {
-    let request = UpdateItemInput::builder()
-        .table_name(target.db.table())
-        .set_key(Some(key_attributes(&keys::active_version())))
-        .condition_expression("attribute_exists(#version)")
-        .expression_attribute_names("#version", "version");
-    let request = match options.mode {
-        MaintenanceMode::Default => request.update_expression("REMOVE maintenance"),
-        mode => request
-            .update_expression("SET maintenance = :closed")
-            .expression_attribute_values(":closed", AttributeValue::Bool(mode == MaintenanceMode::On)),
+    let is_closed = match options.mode {
+        MaintenanceMode::On => Some(true),
+        MaintenanceMode::Off => Some(false),
+        MaintenanceMode::Default => None,
     };
-    target.db.update_item(request).await.map_err(|error| match error.as_service_error() {
-        Some(UpdateItemError::ConditionalCheckFailedException(_)) => {
-            let what = format!("Nothing was published to {} yet.", target.name);
-            Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
-        }
-        _ => Failure::from(StoreError::from_sdk("UpdateItem", error))
-            .done("It is not known whether it was switched.")
-            .next("Run the same command again."),
-    })?;
-    let closed = super::common::published(target).await?.closed().map(str::to_owned);
+    if !set_maintenance(&target.db, is_closed).await.map_err(unknown_switch)? {
+        return Err(nothing_published(target));
+    }
+    let closed = published(target).await?.closed().map(str::to_owned);
     let state = match &closed {
         Some(message) => format!("The storefront is closed. Visitors read: {message}"),
         None => "The storefront is open.".to_owned(),

@@ -1,4 +1,4 @@
-//! What is done about each command.
+//! The commands, one module each.
 
 mod accounts;
 mod backup;
@@ -177,8 +177,6 @@ async fn pay(command: &PaymentsCommand, target: &Target, console: &Console) -> R
 async fn cart(command: &CartCommand, target: &Target) -> Result<Answer, Failure> {
     match command {
         CartCommand::Show(options) => carts::show(target, &options.user).await,
-        CartCommand::Add(options) => carts::add(target, options).await,
-        CartCommand::Code(options) => carts::code(target, options).await,
         CartCommand::Clear(options) => carts::clear(target, &options.user).await,
     }
 }

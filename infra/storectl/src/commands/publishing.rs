@@ -12,6 +12,7 @@ use publish::{
 };
 use serde_json::{Value, json};
 use shared::store::published::read_active_version;
+use shared::store::versions::set_label;
 use shared::store::{counters, keys};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,7 +20,6 @@ use std::path::Path;
 /// How many changes of one kind are listed for people; JSON has all of them.
 const LISTED: usize = 40;
 
-/// Reads and compiles the files.
 pub(super) fn compile(dir: &Path) -> Result<Compiled, Failure> {
     check::must_be_there(dir)?;
     let files = publish::read(dir).map_err(|faults| check::failure(dir, &faults))?;
@@ -40,10 +40,7 @@ impl Before {
             return Ok(Self { version: None, store: None, damaged: false });
         };
         let version = Some(active.version.clone());
-        let Some(record) = publish::read_version(&target.db, &active.version).await? else {
-            return Ok(Self { version, store: None, damaged: true });
-        };
-        match publish::load(&target.db, &record).await {
+        match publish::load_version(&target.db, &active.version).await {
             Ok(store) => {
                 let damaged = active.config != store.config || publish::damage(&target.db, &store).await? > 0;
                 Ok(Self { version, store: Some(store), damaged })
@@ -61,12 +58,9 @@ impl Before {
     }
 }
 
-/// What a publish would do.
 pub(super) struct Plan {
     before: Before,
-    /// The changes, for people.
     pub(super) shown: String,
-    /// Active items that would be removed.
     removals: Removals,
     /// Prices that would change by more than half.
     prices: PriceChanges,
@@ -186,7 +180,7 @@ pub(super) async fn run(
 /// Stores the label that the options have, and says so.
 async fn label(target: &Target, version: &str, options: &Publish) -> Result<String, Failure> {
     let Some(label) = &options.label else { return Ok(String::new()) };
-    publish::set_label(&target.db, version, label).await?;
+    set_label(&target.db, version, label).await?;
     Ok(format!("\nIts label is {label:?}."))
 }
 

@@ -1,23 +1,22 @@
 //! `referral add`, `list`, `disable`, `enable` and `report`.
 
-use super::common::{period, put_new, shown_time};
+use super::codes::{digits, unknown_switch};
+use super::common::{period, shown_time};
 use super::users::{find, read};
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{AddReferral, ReferralReport};
 use crate::error::Failure;
-use crate::orders::credits;
-use crate::table::each;
 use crate::target::Target;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 use shared::model::{CodeText, Referral};
 use shared::money::CurrencyFormat;
 use shared::rules::referral::Credit;
-use shared::store::StoreError;
-use shared::store::codec::{decode_live, encode_live, key_attributes, key_of};
+use shared::store::bulk::all;
+use shared::store::issued_codes::switch_referral;
 use shared::store::keys::{self, prefix};
 use shared::store::published::read_active_version;
+use shared::store::single::create;
+use shared::usecases::orders::credits;
 
 pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer, Failure> {
     let wrong = || {
@@ -30,8 +29,7 @@ pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer
     let code = CodeText::parse(&options.code).map_err(|_| wrong())?;
     let owner = find(target, &options.owner).await?;
     let referral = Referral { code: code.clone(), owner: owner.id, owner_name: owner.username.clone(), active: true };
-    let item = encode_live(&keys::referral(&code), &referral)?;
-    let written = put_new(&target.db, item).await.map_err(|error| {
+    let written = create(&target.db, &keys::referral(&code), &referral).await.map_err(|error| {
         let done = "It is not known whether the code was made; check with `storectl referral list`.";
         Failure::from(error).done(done)
     })?;
@@ -45,12 +43,8 @@ pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer
 }
 
 pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
-    let mut found: Vec<Referral> = Vec::new();
-    each(&target.db, prefix::REFERRAL, |item| {
-        found.push(decode_live(&key_of(&item)?, item)?);
-        Ok::<(), StoreError>(())
-    })
-    .await?;
+    let found = all(&target.db, prefix::REFERRAL).await?;
+    let mut found: Vec<Referral> = found.into_iter().map(|(_, referral)| referral).collect();
     found.sort_by(|one, other| one.code.cmp(&other.code));
     let row = |referral: &Referral| {
         let state = if referral.active { "active" } else { "off" };
@@ -64,29 +58,17 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
 pub(super) async fn switch(target: &Target, written: &str, on: bool) -> Result<Answer, Failure> {
     let missing = || Failure::refused("There is no such referral code.", "`storectl referral list` shows them.");
     let code = CodeText::parse(written).map_err(|_| missing())?;
-    let request = target.db.client().update_item().table_name(target.db.table());
-    let request = request
-        .set_key(Some(key_attributes(&keys::referral(&code))))
-        .update_expression("SET #active = :on")
-        .condition_expression("attribute_exists(#pk)")
-        .expression_attribute_names("#active", "active")
-        .expression_attribute_names("#pk", keys::PK)
-        .expression_attribute_values(":on", AttributeValue::Bool(on));
-    Box::pin(request.send()).await.map_err(|error| match error.as_service_error() {
-        Some(UpdateItemError::ConditionalCheckFailedException(_)) => missing(),
-        _ => Failure::from(StoreError::from_sdk("UpdateItem", error))
-            .done("It is not known whether it was switched.")
-            .next("Run the same command again."),
-    })?;
+    if !switch_referral(&target.db, &code, on).await.map_err(unknown_switch)? {
+        return Err(missing());
+    }
     let word = if on { "on" } else { "off" };
     let text = format!("{} Referral code {code} is switched {word}.", paint(GOOD, "ok"));
     Ok(Answer::new(text, json!({ "code": code, "active": on })))
 }
 
-/// What each referral code has brought.
 pub(super) async fn report(target: &Target, options: &ReferralReport) -> Result<Answer, Failure> {
     let period = period(options.from.as_deref(), options.to.as_deref(), target.clock.seconds())?;
-    let digits = read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
+    let digits = digits(target).await?;
     let credits = credits(&target.db, &period).await?;
     let (mut rows, mut found) = (Vec::new(), Vec::new());
     for ((code, owner), Credit { orders, sums }) in credits.0 {

@@ -11,7 +11,7 @@ use shared::token::LEEWAY;
 
 /// Prints a token, issued by the database's clock and never within a revocation (rules.md, "Tokens").
 pub(super) async fn token(target: &Target, options: &Token) -> Result<Answer, Failure> {
-    let token_keys = target.token_keys().await?;
+    let token_keys = target.keys.read().await?;
     let user = find_which(target, &options.user).await?;
     if user.banned {
         let what = format!("The name {} is banned.", user.username);

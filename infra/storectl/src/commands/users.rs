@@ -1,24 +1,22 @@
 //! `user add`, `show` and `list`.
 
-use super::bans;
 use super::common::{published, shown_time};
+use super::{bans, codes};
 use crate::answer::{Answer, GOOD, WARN, columns, paint};
 use crate::cli::{AddUser, WhichUser};
 use crate::error::{Exit, Failure};
-use crate::table::each;
 use crate::target::Target;
 use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::model::{Holding, ItemId, Money, User, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::random;
-use shared::store::codec::{decode_live, key_of};
+use shared::store::bulk::all;
 use shared::store::credits::{self, Credit};
 use shared::store::keys::{self, prefix};
 use shared::store::names::{Ban, Created, NameRow};
-use shared::store::published::read_active_version;
 use shared::store::sequences::{self, USERS};
-use shared::store::{StoreError, carts, ledgers, names};
+use shared::store::{carts, ledgers, names, read_live};
 
 /// Finds a user by id if the text consists of digits, else by name.
 pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
@@ -29,7 +27,6 @@ pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
     user.ok_or_else(|| missing(text))
 }
 
-/// Finds the user that a command names.
 pub(super) async fn find_which(target: &Target, which: &WhichUser) -> Result<User, Failure> {
     match (which.id, &which.name) {
         (Some(id), _) => read(target, id).await?.ok_or_else(|| missing(&id.to_string())),
@@ -54,9 +51,7 @@ async fn named(target: &Target, text: &str) -> Result<Option<User>, Failure> {
 }
 
 pub(super) async fn read(target: &Target, id: UserId) -> Result<Option<User>, Failure> {
-    let key = keys::user(id);
-    let item = target.db.get(&key, true).await?;
-    Ok(item.map(|item| decode_live(&key, item)).transpose()?)
+    Ok(read_live(&target.db, &keys::user(id)).await?)
 }
 
 pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Failure> {
@@ -64,7 +59,7 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
         let what = format!("The name {:?} cannot be used: {error}.", options.username);
         Failure::refused(what, "Give the name that the buyer has in the game.")
     })?;
-    let digits = read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
+    let digits = codes::digits(target).await?;
     let balance = Decimal(options.virtual_currency.clone().into()).money(digits);
     let balance = balance.map_err(|error| Failure::refused(format!("--virtual-currency {error}."), "Correct it."))?;
     if let Some(id) = names::owner(&target.db, &name).await? {
@@ -189,14 +184,10 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
 }
 
 pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
-    let mut users: Vec<User> = Vec::new();
-    each(&target.db, prefix::USER, |item| {
-        users.push(decode_live(&key_of(&item)?, item)?);
-        Ok::<(), StoreError>(())
-    })
-    .await?;
+    let users = all(&target.db, prefix::USER).await?;
+    let mut users: Vec<User> = users.into_iter().map(|(_, user)| user).collect();
     users.sort_by_key(|user| user.id);
-    let digits = read_active_version(&target.db).await?.map_or(2, |active| active.config.digits);
+    let digits = codes::digits(target).await?;
     let row = |user: &User| vec![user.id.to_string(), user.username.clone(), shown_time(user.created_at)];
     let text = columns(&["ID", "NAME", "SINCE"], &users.iter().map(row).collect::<Vec<_>>());
     let wire = CurrencyFormat::new(digits);

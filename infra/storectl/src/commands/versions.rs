@@ -8,12 +8,12 @@ use crate::cli::Rollback;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use publish::{
-    History, HistoryEntry, LoadError, PublishError, Step, VersionRecord, list_versions, read_history, switch,
-};
+use publish::{LoadError, PublishError, switch};
 use serde_json::{Value, json};
 use shared::model::ActiveVersion;
+use shared::store::history::{History, HistoryEntry, Step, read_history};
 use shared::store::published::read_active_version;
+use shared::store::versions::{VersionRecord, list_versions};
 
 /// How many entries of the history are listed for people; JSON has all of them.
 const LISTED: usize = 20;

@@ -4,7 +4,6 @@ use super::Target;
 use crate::error::{Exit, Failure, of_service};
 use aws_config::SdkConfig;
 
-/// The secret of one stack.
 #[derive(Debug, Clone)]
 pub(super) struct ChatSecret {
     pub(super) config: SdkConfig,

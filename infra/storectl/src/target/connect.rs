@@ -9,9 +9,11 @@ use aws_sdk_dynamodb::config::endpoint::{DefaultResolver, Params, ResolveEndpoin
 use aws_sdk_dynamodb::config::{Credentials, SharedHttpClient};
 use aws_smithy_http_client::tls;
 use aws_types::service_config::ServiceConfigKey;
+use local::auth_by_host::is_here;
 use shared::store::Access;
 use std::error::Error;
 use std::time::Duration;
+use url::Url;
 
 /// How often a call is tried: an ops tool may wait longer than a buyer.
 const ATTEMPTS: u32 = 6;
@@ -54,7 +56,7 @@ fn unknown(error: &dyn Error) -> Failure {
 /// The access to another database. One on this machine takes any credentials, so that none have to be set up for it.
 pub(super) async fn endpoint(options: &TargetOptions, url: &str) -> Result<Access, Failure> {
     let mut loader = loader(options).endpoint_url(url);
-    if is_here(url) {
+    if Url::parse(url).is_ok_and(|url| is_here(&url)) {
         let region = options.region.clone().unwrap_or_else(|| "local".to_owned());
         loader = loader
             .region(Region::new(region))
@@ -89,30 +91,4 @@ fn loader(options: &TargetOptions) -> aws_config::ConfigLoader {
         loader = loader.region(Region::new(region.clone()));
     }
     loader
-}
-
-/// Whether a URL's host is this machine.
-fn is_here(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.strip_prefix('[').map_or_else(
-        || authority.rsplit_once(':').map_or(authority, |(host, _)| host),
-        |inner| inner.split(']').next().unwrap_or_default(),
-    );
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_this_machine_is_here() {
-        for url in ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:4566/", "http://127.0.0.1:1/x"] {
-            assert!(is_here(url), "{url}");
-        }
-        for url in ["https://dynamodb.eu-central-1.amazonaws.com", "http://localhost.example:80", "http://10.0.0.1"] {
-            assert!(!is_here(url), "{url}");
-        }
-    }
 }

@@ -10,17 +10,17 @@ const VARIABLE: &str = "TOKEN_KEYS";
 
 /// A file, the environment, or a deployed stack's secret.
 #[derive(Debug, Clone)]
-pub(super) struct KeySource {
+pub(crate) struct KeySource {
     file: Option<PathBuf>,
     secret: Option<(SdkConfig, String)>,
 }
 
 impl KeySource {
-    pub(super) fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>) -> Self {
+    pub(crate) fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>) -> Self {
         Self { file: file.map(Path::to_owned), secret }
     }
 
-    pub(super) async fn read(&self) -> Result<TokenKeys, Failure> {
+    pub(crate) async fn read(&self) -> Result<TokenKeys, Failure> {
         let (text, origin) = self.text().await?;
         TokenKeys::parse(&text).map_err(|error| {
             let what = format!("The token keys of {origin} cannot be used: {error}.");

@@ -15,13 +15,9 @@ use clap::Args;
 use local::error::StartError;
 use payments::Local;
 use shared::clock::Clock;
-use shared::config::PaymentKeys;
-use shared::providers::Stripe;
 use shared::store::Db;
-use shared::token::TokenKeys;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stripe::SecretKey;
 use template::Template;
 
 /// The template that the table is deployed with: the one definition there is.
@@ -63,16 +59,13 @@ pub struct TargetOptions {
 /// A table and what belongs to it.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The table.
     pub db: Db,
-    /// How people know it.
     pub name: String,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// The deployed stack, if one was named.
     pub stack: Option<Stack>,
-    keys: keys::KeySource,
-    payments: payments::PaymentSource,
+    pub(crate) keys: keys::KeySource,
+    pub(crate) payments: payments::PaymentSource,
     chat_secret: Option<chat::ChatSecret>,
     /// Keeps other processes out of a `--local` directory.
     _lock: Option<Arc<local::data::DataLock>>,
@@ -91,18 +84,8 @@ impl Target {
             let table = options.table.clone().unwrap_or(definition()?.logical_id);
             let db = Db::new(connect::endpoint(options, url).await?, &table);
             let name = format!("table {table} at {url}");
-            let keys = keys::KeySource::new(options.key_file.as_deref(), None);
-            let payments = options.payments(None);
-            return Ok(Self {
-                db,
-                name,
-                clock: Arc::clone(clock),
-                stack: None,
-                keys,
-                chat_secret: None,
-                payments,
-                _lock: None,
-            });
+            let of = Self::of(db, clock, options.key_file.as_deref());
+            return Ok(Self { name, payments: options.payments(None), ..of });
         }
         let config = connect::aws(options).await;
         let stack = match &options.stack {
@@ -168,19 +151,12 @@ impl Target {
         let db = Db::new(engine.access(), &definition.logical_id);
         local::engine::ensure_table(db.client(), db.table(), &definition).await.map_err(|error| unusable(&error))?;
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
-        let keys = keys::KeySource::new(Some(&key_file), None);
-        let name = format!("the local store in {}", dir.display());
         let kept = Some(local::data::payments_file(dir)).filter(|file| file.is_file());
-        let payments = options.payments(None).or_local(kept.map(|file| Local::kept(file, clock)));
         Ok(Self {
-            db,
-            name,
-            clock: Arc::clone(clock),
-            stack: None,
-            keys,
-            chat_secret: None,
-            payments,
+            name: format!("the local store in {}", dir.display()),
+            payments: options.payments(None).or_local(kept.map(|file| Local::kept(file, clock))),
             _lock: Some(Arc::new(lock)),
+            ..Self::of(db, clock, Some(&key_file))
         })
     }
 
@@ -190,69 +166,10 @@ impl Target {
         let access = connect::endpoint(options, &running.endpoint).await?;
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
         Ok(Some(Self {
-            db: Db::new(access, &running.table),
             name: format!("the local store in {}, which is served", dir.display()),
-            clock: Arc::clone(clock),
-            stack: None,
-            keys: keys::KeySource::new(Some(&key_file), None),
-            chat_secret: None,
             payments: options.payments(None).or_local(running.payments.map(Local::Running)),
-            _lock: None,
+            ..Self::of(Db::new(access, &running.table), clock, Some(&key_file))
         }))
-    }
-
-    /// The token keys: of the file, the environment, or the stack's secret, in this order.
-    ///
-    /// # Errors
-    /// [`Failure`] if there are none, or none that can be used; the keys are never shown.
-    pub async fn token_keys(&self) -> Result<TokenKeys, Failure> {
-        self.keys.read().await
-    }
-
-    /// Whether payment keys could be known here: of the option, the environment, or a deployed stack.
-    #[must_use]
-    pub fn knows_payments(&self) -> bool {
-        self.payments.is_known()
-    }
-
-    /// The payment keys: of the file, the environment, or the stack's secret, in this order; none if there is neither.
-    ///
-    /// # Errors
-    /// [`Failure`] if they cannot be read or used; the keys are never shown.
-    pub async fn payment_keys(&self) -> Result<PaymentKeys, Failure> {
-        self.payments.read().await
-    }
-
-    /// Stripe with the payment keys; `None` without keys.
-    ///
-    /// # Errors
-    /// [`Failure`] if the keys cannot be read or used.
-    pub async fn stripe(&self) -> Result<Option<Stripe>, Failure> {
-        self.payments.stripe().await
-    }
-
-    /// A client of Stripe with a key.
-    ///
-    /// # Errors
-    /// [`Failure`] if another server is named that cannot be called.
-    pub async fn stripe_client(&self, key: SecretKey) -> Result<stripe::Client, Failure> {
-        self.payments.client(key).await
-    }
-
-    /// Refuses a command that will keep payment keys if there is no place for them.
-    ///
-    /// # Errors
-    /// [`Failure`] without such a place.
-    pub fn must_keep_payment_keys(&self) -> Result<(), Failure> {
-        self.payments.must_be_writable()
-    }
-
-    /// Keeps payment keys. Returns the name of the place.
-    ///
-    /// # Errors
-    /// [`Failure`] if they cannot be written.
-    pub async fn keep_payment_keys(&self, keys: &PaymentKeys) -> Result<String, Failure> {
-        self.payments.write(keys).await
     }
 }
 

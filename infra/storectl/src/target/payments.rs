@@ -7,8 +7,7 @@ use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::providers::Stripe;
 use shared::store::connector;
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stripe::{ApiBase, Client, SecretKey};
@@ -21,7 +20,7 @@ const BASE: &str = "STRIPE_API_BASE";
 
 /// A file, the environment, a deployed stack's secret, or the stand-in of a local server; and the server that is called.
 #[derive(Debug, Clone)]
-pub(super) struct PaymentSource {
+pub(crate) struct PaymentSource {
     file: Option<PathBuf>,
     secret: Option<(SdkConfig, String)>,
     base: Option<String>,
@@ -30,7 +29,7 @@ pub(super) struct PaymentSource {
 
 /// The stand-in for Stripe of a local server.
 #[derive(Debug, Clone)]
-pub(super) enum Local {
+pub(crate) enum Local {
     /// It runs, at this URL.
     Running(String),
     /// It is started from the file in which it keeps what it remembers, when it is first needed.
@@ -38,7 +37,7 @@ pub(super) enum Local {
 }
 
 impl Local {
-    pub(super) fn kept(file: PathBuf, clock: &Arc<dyn Clock>) -> Self {
+    pub(crate) fn kept(file: PathBuf, clock: &Arc<dyn Clock>) -> Self {
         Self::Kept { file, clock: Arc::clone(clock), started: Arc::default() }
     }
 
@@ -54,23 +53,24 @@ impl Local {
 }
 
 impl PaymentSource {
-    pub(super) fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>, base: Option<&str>) -> Self {
+    pub(crate) fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>, base: Option<&str>) -> Self {
         Self { file: file.map(Path::to_owned), secret, base: base.map(str::to_owned), local: None }
     }
 
     /// The same, with the stand-in of a local server if no other keys are named.
-    pub(super) fn or_local(self, local: Option<Local>) -> Self {
+    pub(crate) fn or_local(self, local: Option<Local>) -> Self {
         let is_named = self.file.is_some() || variable(VARIABLE).is_some();
         Self { local: local.filter(|_| !is_named), ..self }
     }
 
-    /// Whether there is a place where keys could be.
-    pub(super) fn is_known(&self) -> bool {
+    /// Whether keys could be known here: of the option, the environment, a deployed stack or a local server.
+    pub(crate) fn is_known(&self) -> bool {
         self.file.is_some() || self.secret.is_some() || self.local.is_some() || variable(VARIABLE).is_some()
     }
 
-    /// The keys; none if there is no such place, or it is empty.
-    pub(super) async fn read(&self) -> Result<PaymentKeys, Failure> {
+    /// The keys: of the file, the environment, a local server or the stack's secret, in this order; none if there is no such
+    /// place, or it is empty.
+    pub(crate) async fn read(&self) -> Result<PaymentKeys, Failure> {
         let Some((text, origin)) = self.text().await? else { return Ok(PaymentKeys::default()) };
         PaymentKeys::parse(&text).map_err(|error| {
             let what = format!("The payment keys of {origin} cannot be used: {error}.");
@@ -99,10 +99,9 @@ impl PaymentSource {
         Ok(answer.secret_string.map(|text| (text, "the stack's secret".to_owned())))
     }
 
-    /// Keeps keys. Returns the place.
-    pub(super) async fn write(&self, keys: &PaymentKeys) -> Result<String, Failure> {
+    pub(crate) async fn write(&self, keys: &PaymentKeys) -> Result<String, Failure> {
         if let Some(path) = &self.file {
-            write_private(path, &keys.expose()).map_err(|error| Failure::file(path, &error))?;
+            local::data::write_whole(path, keys.expose().as_bytes()).map_err(|error| Failure::file(path, &error))?;
             return Ok(path.display().to_string());
         }
         let Some((config, arn)) = &self.secret else { return Err(no_place()) };
@@ -112,17 +111,17 @@ impl PaymentSource {
         Ok("the stack's secret".to_owned())
     }
 
-    /// Whether keys can be kept.
-    pub(super) fn must_be_writable(&self) -> Result<(), Failure> {
+    pub(crate) fn must_be_writable(&self) -> Result<(), Failure> {
         if self.file.is_some() || self.secret.is_some() { Ok(()) } else { Err(no_place()) }
     }
 
-    pub(super) async fn client(&self, key: SecretKey) -> Result<Client, Failure> {
+    /// A client of Stripe with a key; of another server if one is named.
+    pub(crate) async fn client(&self, key: SecretKey) -> Result<Client, Failure> {
         Ok(Client::new(outgoing::Client::new(connector::roots()), self.base().await?, key))
     }
 
     /// Stripe with the keys; `None` if there are none.
-    pub(super) async fn stripe(&self) -> Result<Option<Stripe>, Failure> {
+    pub(crate) async fn stripe(&self) -> Result<Option<Stripe>, Failure> {
         let base = self.base().await?;
         Ok(self.read().await?.stripe.map(|keys| Stripe::new(keys, base)))
     }
@@ -148,11 +147,4 @@ fn variable(name: &str) -> Option<String> {
 fn no_place() -> Failure {
     let next = "Name the deployed stack with --stack, or add --payment-keys FILE.";
     Failure::new(Exit::Denied, "There is no place for payment keys.", next)
-}
-
-/// Writes a file that only its owner can read.
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
 }

@@ -10,7 +10,6 @@ use shared::store::StoreError;
 use shared::store::{codec::key_attributes, keys};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Keeps the `Date` of a response.
 #[derive(Debug, Clone, Default)]
 struct Dated(Arc<Mutex<Option<i64>>>);
 

@@ -137,7 +137,6 @@ fn with_json_every_failure_is_json_without_escape_codes() {
         (&["--json", "user", "sho"][..], 2, "sho"),
         (&["user", "show", "--json"], 2, "USER"),
         (&["token", "1", "--ttl", "soon", "--json"], 2, "--ttl"),
-        (&["cart", "add", "1", "2", "--gift-to", "two words", "--json"], 2, "not a player's name"),
         (&["versions", "--json", "--local", "/nowhere"], 7, "/nowhere"),
         (&["publish", &faulty, "--json", "--local", "/nowhere"], 3, "store.yaml"),
     ] {

@@ -12,7 +12,7 @@ use lambda_http::Body;
 use local::engine::{Engine, ensure_table};
 use local::functions::Functions;
 use local::gateway::Gateway;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};
 use shared::store::{Access, Db};
 use std::path::{Path, PathBuf};
@@ -174,10 +174,44 @@ impl Bench {
         ask(&gateway, method, path, token, body).await
     }
 
+    /// Adds an item to a cart as a client of the API does: user and item, then options named as the fields of the body.
+    /// Returns the cart as `cart show` prints it.
+    pub async fn cart_add(&self, arguments: &[&str]) -> Value {
+        let [user, item, options @ ..] = arguments else { panic!("{arguments:?}") };
+        let mut body = json!({ "variables": {} });
+        for option in options.chunks_exact(2) {
+            match (option[0], option[1]) {
+                ("--count", count) => body["count"] = count.parse::<u32>().unwrap().into(),
+                ("--server", server) => body["server_id"] = server.parse::<u64>().unwrap().into(),
+                ("--price", price) => body["price"] = price.into(),
+                ("--type", "gift") => body["payment_type"] = 2.into(),
+                ("--gift-to", name) => body["gift_to"] = name.into(),
+                ("--var", variable) => {
+                    let (id, value) = variable.split_once('=').unwrap();
+                    body["variables"][id] = value.into();
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        self.changed_cart(user, &format!("/cart/add/{item}"), &body).await
+    }
+
+    /// Puts a code on a cart as a client of the API does.
+    pub async fn cart_code(&self, user: &str, code: &str) -> Value {
+        self.changed_cart(user, "/cart/acceptCoupon", &json!({ "coupon": code })).await
+    }
+
+    async fn changed_cart(&self, user: &str, path: &str, body: &Value) -> Value {
+        let token = self.ok(&["token", user]).await["token"].as_str().unwrap().to_owned();
+        let (_, reply) = self.api(Method::POST, path, Some(&token), &body.to_string()).await;
+        assert_eq!(reply["success"], true, "{path} {body}: {reply}");
+        self.ok(&["cart", "show", user]).await
+    }
+
     /// Every row of the table, sorted.
     pub async fn rows(&self) -> Vec<String> {
         let mut rows = Vec::new();
-        storectl::table::each(&self.db, "", |item| {
+        shared::store::bulk::each(&self.db, "", |item| {
             rows.push(storectl::archive::line(&item));
             Ok::<(), shared::store::StoreError>(())
         })

@@ -10,7 +10,7 @@ use tests::Cut;
 
 async fn buyer(bench: &Bench) -> String {
     bench.ok(&["user", "add", "Newt"]).await;
-    bench.ok(&["cart", "add", "1", "201", "--count", "2"]).await;
+    bench.cart_add(&["1", "201", "--count", "2"]).await;
     bench.ok(&["token", "1"]).await["token"].as_str().unwrap().to_owned()
 }
 
@@ -72,8 +72,8 @@ async fn an_edit_changes_what_it_names_and_keeps_the_rest_and_the_uses() {
 async fn a_command_whose_first_response_was_lost_succeeds_once() {
     let bench = Bench::published().await;
     bench.run_losing("TransactWriteItems", &["user", "add", "Newt"]).await.unwrap();
-    bench.run_losing("PutItem", &["coupon", "add", "SPRING", "--amount", "5"]).await.unwrap();
-    bench.run_losing("PutItem", &["referral", "add", "lantern", "--owner", "Newt"]).await.unwrap();
+    bench.run_losing("TransactWriteItems", &["coupon", "add", "SPRING", "--amount", "5"]).await.unwrap();
+    bench.run_losing("TransactWriteItems", &["referral", "add", "lantern", "--owner", "Newt"]).await.unwrap();
     let made = bench.run_losing("BatchWriteItem", &["gift", "add", "--balance", "10"]).await.unwrap();
     let card = made.json()["gift_cards"][0]["code"].as_str().unwrap().to_owned();
     let topped = bench.run_losing("TransactWriteItems", &["gift", "top-up", &card, "2.50"]).await.unwrap();
@@ -85,6 +85,43 @@ async fn a_command_whose_first_response_was_lost_succeeds_once() {
     }
     for (list, field) in [("user", "users"), ("coupon", "codes"), ("gift", "codes"), ("referral", "referrals")] {
         assert_eq!(bench.ok(&[list, "list"]).await[field].as_array().unwrap().len(), 1, "{list}");
+    }
+}
+
+#[tokio::test]
+async fn a_top_up_is_added_once_per_key() {
+    let bench = Bench::published().await;
+    let made = bench.ok(&["gift", "add", "--balance", "10"]).await;
+    let card = made["gift_cards"][0]["code"].as_str().unwrap().to_owned();
+    let balance = async |arguments: &[&str]| {
+        let answer = bench.ok(&[&["gift", "top-up", &card][..], arguments].concat()).await;
+        (answer["topped_up"].as_bool().unwrap(), answer["balance"].to_string())
+    };
+    assert_eq!(balance(&["2.50"]).await, (true, "12.5".to_owned()));
+    assert_eq!(balance(&["2.50"]).await, (false, "12.5".to_owned()), "the same amount is the same top-up");
+    assert_eq!(balance(&["2.50", "--note", "for the wait"]).await, (true, "15".to_owned()));
+    assert_eq!(balance(&["2.50", "--key", "ticket-7"]).await, (true, "17.5".to_owned()));
+    assert_eq!(balance(&["2.50", "--key", "ticket-7"]).await, (false, "17.5".to_owned()));
+    let failure = bench.fails(&["gift", "top-up", &card, "3", "--key", "ticket-7"]).await;
+    assert!(failure.exit == Exit::Refused && failure.what.contains("was used"), "{failure}");
+    let most = bench.fails(&["gift", "top-up", &card, "10000000000", "--key", "all"]).await;
+    assert!(most.what.contains("largest amount"), "{most}");
+    let shown = bench.ok(&["gift", "show", &card]).await;
+    assert_eq!([&shown["balance"], &shown["start_balance"]].map(ToString::to_string), ["17.5"; 2]);
+    let notes = shown["top_ups"].as_array().unwrap().iter().map(|one| one["note"].as_str().unwrap());
+    assert_eq!(notes.collect::<BTreeSet<_>>(), BTreeSet::from(["", "for the wait"]));
+    assert_eq!(shown["top_ups"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_command_that_is_repeated_within_minutes_has_its_effect_again() {
+    let bench = Bench::published().await;
+    bench.ok(&["coupon", "add", "SPRING", "--amount", "5"]).await;
+    for _ in 0..2 {
+        for (command, active) in [("disable", false), ("enable", true)] {
+            bench.ok(&["coupon", command, "SPRING"]).await;
+            assert_eq!(bench.ok(&["coupon", "show", "SPRING"]).await["active"], active);
+        }
     }
 }
 
@@ -147,7 +184,7 @@ async fn both(bench: &Bench, file: &str) -> (BTreeSet<String>, BTreeSet<String>)
     let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
     let written = rows.map(|line| line.split(',').nth(1).unwrap().to_owned()).collect();
     let mut made = BTreeSet::new();
-    storectl::table::each(&bench.db, prefix::CODE, |item| {
+    shared::store::bulk::each(&bench.db, prefix::CODE, |item| {
         made.insert(item["code"].as_s().unwrap().clone());
         Ok::<(), shared::store::StoreError>(())
     })

@@ -153,7 +153,7 @@ async fn goals_and_donators_that_are_missing_are_told_and_made_again() {
 #[tokio::test]
 async fn the_sample_store_with_its_orders_is_in_step() {
     let store = tests::TestStore::open().await;
-    assert!(storectl::orders::audit(&store.db).await.unwrap().is_clean());
+    assert!(shared::usecases::orders::audit(&store.db, &|_| {}).await.unwrap().is_clean());
 }
 
 #[tokio::test]

@@ -24,10 +24,10 @@ async fn the_name_leaves_other_buyers_carts_and_orders_and_what_was_typed_leaves
     let bench = &paying.bench;
     bench.ok(&["user", "add", "Pebble"]).await;
     let gift = ["--type", "gift", "--gift-to", "pEBBLE", "--var", "1=Pebbles_horse", "--var", "2=Plain"];
-    bench.ok(&[&["cart", "add", "Newt", "311"][..], &gift].concat()).await;
+    bench.cart_add(&[&["Newt", "311"][..], &gift].concat()).await;
     let given = paying.paid().await;
     // One more in another buyer's cart, and an order of the player's own.
-    bench.ok(&[&["cart", "add", "Newt", "311"][..], &gift].concat()).await;
+    bench.cart_add(&[&["Newt", "311"][..], &gift].concat()).await;
     let own = ["order", "record", "--id", "own", "--owner", "Pebble", "--gateway", "g", "--line", "921"];
     bench.ok(&[&own[..], &["--var", "1=Old_Pebble"]].concat()).await;
     paying.ok(&["user", "erase", "Pebble", "--yes"]).await;
@@ -50,7 +50,7 @@ async fn a_former_name_leaves_other_buyers_carts_too() {
     let paying = Paying::connected().await;
     let bench = &paying.bench;
     bench.ok(&["user", "add", "Pebble"]).await;
-    bench.ok(&["cart", "add", "Newt", "303", "--type", "gift", "--gift-to", "Pebble"]).await;
+    bench.cart_add(&["Newt", "303", "--type", "gift", "--gift-to", "Pebble"]).await;
     bench.ok(&["user", "rename", "Pebble", "Wren"]).await;
     paying.ok(&["user", "erase", "Wren", "--yes"]).await;
     assert_eq!([rows_with(&paying, "pebble").await, rows_with(&paying, "wren").await], [[""; 0], [""; 0]]);
@@ -61,7 +61,7 @@ async fn open_orders_are_ended_first_also_those_with_a_gift_for_the_player() {
     let paying = Paying::connected().await;
     let bench = &paying.bench;
     bench.ok(&["user", "add", "Pebble"]).await;
-    bench.ok(&["cart", "add", "Newt", "303", "--type", "gift", "--gift-to", "Pebble"]).await;
+    bench.cart_add(&["Newt", "303", "--type", "gift", "--gift-to", "Pebble"]).await;
     let open = paying.checkout().await;
     let pending = ["order", "record", "--id", "own", "--owner", "Pebble", "--gateway", "g", "--status", "pending"];
     bench.ok(&[&pending[..], &["--line", "201"]].concat()).await;
@@ -110,7 +110,7 @@ async fn an_erasure_that_was_cut_off_at_any_write_is_completed_by_the_same_comma
         let pending = ["--status", "pending", "--owner", "Pebble", "--gateway", "g", "--line", "201"];
         bench.ok(&[&["order", "record"][..], &pending].concat()).await;
         bench.ok(&["cart", "clear", "Newt"]).await;
-        bench.ok(&[&["cart", "add", "Newt", "303"][..], &gift].concat()).await;
+        bench.cart_add(&[&["Newt", "303"][..], &gift].concat()).await;
         bench.ok(&["referral", "add", "pebbles", "--owner", &id]).await;
         let cut = bench.run_through(Cut::after(writes), &["user", "erase", &id, "--yes"]).await;
         bench.ok(&["user", "erase", &id, "--yes"]).await;

@@ -9,8 +9,9 @@ use local::stripe::{Action, Options, payment_keys, start};
 use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
 use shared::config::PaymentKeys;
+use shared::model::{Cart, Line, LineId, UserId};
 use shared::providers::Stripe;
-use shared::store::Db;
+use shared::store::{Db, carts};
 use std::path::Path;
 use std::sync::Arc;
 use storectl::cli::Cli;
@@ -34,7 +35,6 @@ async fn the_data_directory_is_all_that_a_command_needs() {
     let data = dir.path().join("data");
     ok(&data, &["publish", &sample(), "--yes"]).await;
     ok(&data, &["user", "add", "Newt"]).await;
-    ok(&data, &["cart", "add", "Newt", ITEM, "--count", "2"]).await;
     // As a server does.
     let open = lock(&data).unwrap();
     let engine = Engine::start(Some(&table_file(&data))).await.unwrap();
@@ -45,6 +45,9 @@ async fn the_data_directory_is_all_that_a_command_needs() {
     Running { endpoint, table, payments: Some(stand_in.base_url()) }.leave(&data).unwrap();
     let keys = PaymentKeys::parse(&payment_keys()).unwrap().stripe.unwrap();
     let provider = Stripe::new(keys, ApiBase::parse(&stand_in.base_url()).unwrap());
+    let lines = vec![Line::new(LineId::new(1), ITEM.parse().unwrap(), 2)];
+    let cart = Cart { lines, next_line: 2, ..Cart::empty(UserId::new(1)) };
+    assert_eq!(carts::save(&db, &cart).await.unwrap(), carts::Saved::Written);
     let order = begin_checkout(&db, &SystemClock, &provider).await;
     stand_in.act(&stand_in.sessions()[0], &Action::Pay).unwrap();
     assert_eq!(ok(&data, &["order", "settle", order.as_str()]).await["status"], "PAID", "while it runs");

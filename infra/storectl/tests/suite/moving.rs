@@ -212,7 +212,9 @@ async fn a_restore_moves_sequences_beyond_every_id_of_the_backup() {
     let bench = full().await;
     // The backup read the sequence before the account was made, and so does not hold the new value.
     let highest = bench.ok(&["user", "add", "Newt"]).await["user"]["id"].as_u64().unwrap();
-    publish::delete_each(&bench.db, ["user", "order", "code"].map(keys::sequence).into_iter(), &|_| {}).await.unwrap();
+    shared::store::bulk::delete_each(&bench.db, ["user", "order", "code"].map(keys::sequence).into_iter(), &|_| {})
+        .await
+        .unwrap();
     let file = bench.path("b.jsonl.gz").display().to_string();
     bench.ok(&["backup", &file]).await;
     let other = Bench::empty().await;

@@ -5,10 +5,10 @@ use crate::orders_support::{BALANCE, FIVE, PLAIN, Sabotage, Shop, TWO_EACH, code
 use shared::model::{GiftCardPayment, Money, OrderStatus};
 use shared::store::Db;
 use shared::store::orders::get as show;
+use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, RecordError, SetStatusError, Statistics, record, set_status};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use storectl::orders::finish_statistics;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {

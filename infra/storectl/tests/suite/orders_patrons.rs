@@ -5,8 +5,8 @@ use futures_util::future::join_all;
 use shared::model::{Donor, Money, OrderStatus, Patron, TopPatrons, UserId};
 use shared::rules::patrons::largest;
 use shared::store::{keys, statistics};
+use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{Statistics, erase_names, record, set_status};
-use storectl::orders::finish_statistics;
 
 /// Patrons beside the users of the fixture.
 const OTHERS: u64 = 1_000;

@@ -53,7 +53,7 @@ async fn a_step_costs_its_owner_the_difference_to_what_they_own() {
 #[tokio::test]
 async fn a_coupon_is_taken_off_the_lines_as_the_cart_takes_it_off() {
     let bench = shop().await;
-    bench.ok(&["cart", "add", "1", "1", "--count", "3"]).await;
+    bench.cart_add(&["1", "1", "--count", "3"]).await;
     let order = bench.ok(&record(&["--line", "1:3", "--line", "2", "--coupon", "TENTH"])).await;
     assert_eq!(prices(&order), ("15.75".into(), vec!["6.75".into(), "9".into()]));
     let order = bench.ok(&record(&["--line", "1:3", "--line", "2", "--coupon", "THREE"])).await;

@@ -4,8 +4,8 @@ use crate::orders_sums::{Facts, assert_codes, assert_sums};
 use crate::orders_support::{BOTH, DAY, FIVE, GONE, PLAIN, Sabotage, Shop, TWO_EACH, code, id, paid};
 use proptest::prelude::*;
 use shared::model::{GiftCardPayment, Money, OrderStatus, UserId};
+use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, RecordError, SetStatusError, record, set_status};
-use storectl::orders::finish_statistics;
 use tests::NOW;
 
 #[derive(Debug, Clone)]

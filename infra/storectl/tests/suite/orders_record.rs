@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use shared::model::{GiftCardPayment, ItemId, Money, OrderLine, OrderStatus, PaymentType, UserId};
 use shared::store::keys;
 use shared::store::orders::get as show;
+use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, OrderRefusal, RecordError, Recorded, Statistics, record, set_status};
-use storectl::orders::finish_statistics;
 use tests::NOW;
 
 async fn recorded(shop: &Shop, order: NewOrder) -> Recorded {

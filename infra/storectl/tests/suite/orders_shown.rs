@@ -35,9 +35,9 @@ async fn everything_about_a_bought_order_is_stored_and_shown() {
     let bench = &paying.bench;
     bench.ok(&["coupon", "add", "SPRING", "--percentage", "10"]).await;
     let gift = ["--type", "gift", "--gift-to", "Pebble", "--var", "1=Bramble", "--var", "2=Plain"];
-    bench.ok(&[&["cart", "add", "Newt", "311"][..], &gift].concat()).await;
-    bench.ok(&["cart", "add", "Newt", "401", "--server", "1"]).await;
-    bench.ok(&["cart", "code", "Newt", "SPRING"]).await;
+    bench.cart_add(&[&["Newt", "311"][..], &gift].concat()).await;
+    bench.cart_add(&["Newt", "401", "--server", "1"]).await;
+    bench.cart_code("Newt", "SPRING").await;
     let order = paying.paid().await;
     let answer = bench.run(&["order", "show", order.as_str()]).await.unwrap();
     let (text, shown) = (answer.text().to_owned(), answer.json().clone());
@@ -83,9 +83,9 @@ async fn a_creator_is_credited_with_paid_orders_by_currency_less_refunds() {
     let first = paying.paid().await;
     // The code stays on the cart, for the next order.
     bench.clock.advance(Duration::from_hours(48));
-    bench.ok(&["cart", "add", "Newt", "211"]).await;
+    bench.cart_add(&["Newt", "211"]).await;
     paying.paid().await;
-    bench.ok(&["cart", "add", "Newt", "211"]).await;
+    bench.cart_add(&["Newt", "211"]).await;
     paying.checkout().await;
     let sums = |amount: Value| json!([{ "currency": "EUR", "amount": amount }]);
     let credit = |orders: u64, amount: Value| json!([{ "code": "lantern", "owner": 2, "owner_name": "Wren", "orders": orders, "sums": sums(amount) }]);

@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use shared::model::{Donations, Money, OrderStatus, PaidOrder, UserId};
 use shared::store::orders::get as show;
 use shared::store::{keys, statistics};
+use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, Statistics, erase_names, record, set_status};
-use storectl::orders::finish_statistics;
 use tests::NOW;
 
 /// A paid order of `amount` by `owner`, made `age` days ago.

@@ -7,8 +7,8 @@ use shared::clock::SystemClock;
 use shared::model::{GiftCardPayment, Money, OrderStatus, UserId};
 use shared::rules::order::may_become;
 use shared::store::keys;
+use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, OrderRefusal, RecordError, SetStatusError, Statistics, record, set_status};
-use storectl::orders::finish_statistics;
 use tests::TestStore;
 
 fn full(text: &str, status: OrderStatus) -> NewOrder {

@@ -71,7 +71,7 @@ impl Paying {
     /// Adds a user with two units in the cart.
     pub async fn fill(&self) {
         self.bench.ok(&["user", "add", "Newt"]).await;
-        self.bench.ok(&["cart", "add", "Newt", ITEM, "--count", "2"]).await;
+        self.bench.cart_add(&["Newt", ITEM, "--count", "2"]).await;
     }
 
     pub fn path(&self, name: &str) -> String {
@@ -372,7 +372,7 @@ async fn the_doctor_knows_keys_and_overdue_orders() {
 async fn a_backup_has_open_orders_and_payments() {
     let paying = Paying::connected().await;
     paying.paid().await;
-    paying.bench.ok(&["cart", "add", "Newt", ITEM]).await;
+    paying.bench.cart_add(&["Newt", ITEM]).await;
     paying.checkout().await;
     let rows = paying.bench.rows().await;
     for kind in ["OPEN", "PROVIDER#"] {

@@ -153,7 +153,7 @@ async fn a_delayed_payment_is_named_by_a_drain_and_left_until_it_has_an_outcome(
         let put = paying.bench.db.client().put_item().table_name(paying.bench.db.table()).set_item(Some(row));
         put.send().await.unwrap();
         paying.bench.ok(&["cart", "clear", "Newt"]).await;
-        paying.bench.ok(&["cart", "add", "Newt", "201"]).await;
+        paying.bench.cart_add(&["Newt", "201"]).await;
         let order = paying.checkout().await;
         let session = paying.stand_in.sessions().pop().unwrap();
         paying.stand_in.act(&session, &Action::PayDelayed).unwrap();

@@ -18,7 +18,7 @@ use stripe::ApiBase;
 impl Paying {
     /// Pays a checkout of two more units. The order and the provider's session.
     async fn another(&self) -> (InternalId, String) {
-        self.bench.ok(&["cart", "add", "Newt", ITEM, "--count", "2"]).await;
+        self.bench.cart_add(&["Newt", ITEM, "--count", "2"]).await;
         let order = self.checkout().await;
         let session = self.stand_in.sessions().last().unwrap().clone();
         self.stand_in.act(&session, &Action::Pay).unwrap();

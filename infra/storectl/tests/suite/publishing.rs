@@ -253,7 +253,7 @@ async fn functions_that_cached_an_altered_row_learn_of_its_repair() {
     let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
     let key = shared::store::keys::deals(&version);
     let altered = shared::store::codec::encode_published(&key, &shared::model::Deals::default()).unwrap();
-    publish::write_each(&bench.db, std::iter::once(Ok(altered)), &|_| {}).await.unwrap();
+    shared::store::bulk::write_each(&bench.db, std::iter::once(Ok(altered)), &|_| {}).await.unwrap();
     let clock = Arc::clone(&bench.clock) as Arc<dyn Clock>;
     let keys = std::fs::read_to_string(bench.path("keys.json")).unwrap();
     let functions = Functions::new(template(), &bench.functions_db(), &keys, &clock).unwrap();
@@ -271,7 +271,7 @@ async fn rows_that_only_carts_and_lists_read_are_repaired_too() {
     let bench = Bench::published().await;
     let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
     let gone = [item(&version, shared::model::ItemId::new(201)), deals(&version), promotions(&version)];
-    publish::delete_each(&bench.db, gone.into_iter(), &|_| {}).await.unwrap();
+    shared::store::bulk::delete_each(&bench.db, gone.into_iter(), &|_| {}).await.unwrap();
     assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
     assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
     assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), None);
@@ -324,12 +324,12 @@ async fn a_damaged_version_is_found_and_mended_by_publishing_it_again() {
     let bench = Bench::published().await;
     let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
     let key = shared::store::keys::item(&version, shared::model::ItemId::new(101));
-    publish::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
+    shared::store::bulk::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
     let found = bench.run(&["doctor"]).await.unwrap();
     assert_eq!(found.trouble(), Some(Exit::Faults));
     assert!(found.text().contains("1 rows of"), "{}", found.text());
     let staff = shared::store::keys::staff(&version);
-    publish::delete_each(&bench.db, std::iter::once(staff), &|_| {}).await.unwrap();
+    shared::store::bulk::delete_each(&bench.db, std::iter::once(staff), &|_| {}).await.unwrap();
     assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
     assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), None);
 }

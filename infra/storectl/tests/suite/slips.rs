@@ -115,7 +115,7 @@ async fn a_rollback_to_a_damaged_version_says_that_it_is() {
     let version = first["version"].as_str().unwrap();
     bench.ok(&["publish", &store(&bench, &[(1, "Sword", "12")]), "--yes"]).await;
     let key = shared::store::keys::staff(version);
-    publish::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
+    shared::store::bulk::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
     let back = bench.run(&["rollback", "--yes"]).await.unwrap();
     assert!(back.text().contains("is damaged"), "{}", back.text());
 }

@@ -43,7 +43,7 @@ fn zipped(text: &str) -> Vec<u8> {
 /// A table as the earlier version left it.
 async fn left_by(backup: &str) -> Bench {
     let bench = Bench::empty().await;
-    publish::write_each(&bench.db, items(backup).into_iter().map(Ok), &|_| {}).await.unwrap();
+    shared::store::bulk::write_each(&bench.db, items(backup).into_iter().map(Ok), &|_| {}).await.unwrap();
     bench.clock.advance(LATER);
     bench
 }
@@ -310,7 +310,7 @@ async fn the_first_publish_sets_the_number_and_completes_what_is_there() {
     // Accounts that an earlier version made before anything was published.
     let bench = Bench::empty().await;
     let accounts = items(EARLIEST).into_iter().filter(|item| key_of(item).unwrap().pk.starts_with("USER#"));
-    publish::write_each(&bench.db, accounts.map(Ok), &|_| {}).await.unwrap();
+    shared::store::bulk::write_each(&bench.db, accounts.map(Ok), &|_| {}).await.unwrap();
     assert_eq!(bench.ok(&["upgrade"]).await["rows"]["names"], 4);
     bench.ok(&["publish", &crate::bench::sample(), "--yes"]).await;
     assert_eq!(schema(&bench).await, SCHEMA);

@@ -21,6 +21,7 @@ mod set_status;
 mod statistics;
 pub(in crate::usecases) mod transition;
 mod waiting;
+mod whole_table;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
 pub use erase::{Erased, erase_from_cart, erase_from_order, erase_names};
@@ -33,6 +34,7 @@ pub use set_status::{Changed, SetStatusError, set_status};
 pub(in crate::usecases) use statistics::follow;
 pub use statistics::{AT_ONCE, CatchUp, Statistics, catch_up, catch_up_all};
 pub use waiting::Waiting;
+pub use whole_table::{Finished, audit, behind, credits, each_order, finish_statistics, repair_table};
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};
 use crate::store::{Db, StoreError, backoff, published, sequences};

@@ -1,10 +1,9 @@
-//! What a check of `doctor` found, and how it is printed.
+//! Findings of the checks of `doctor`, and how they are printed.
 
 use crate::answer::{BAD, GOOD, WARN, paint};
 use crate::error::Failure;
 use serde::Serialize;
 
-/// What a check found.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Finding {
     check: &'static str,

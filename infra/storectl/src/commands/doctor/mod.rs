@@ -16,14 +16,14 @@ pub(super) use sums::description;
 use crate::answer::Answer;
 use crate::cli::Doctor;
 use crate::error::{Exit, Failure};
-use crate::orders::finish_statistics;
 use crate::target::Target;
 use finding::{Finding, State};
 use publish::LoadError;
 use serde_json::json;
 use shared::model::SCHEMA;
-use shared::store::StoreError;
 use shared::store::published::read_active_version;
+use shared::store::restoring;
+use shared::usecases::orders::finish_statistics;
 use std::cmp::Ordering;
 
 pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Failure> {
@@ -58,7 +58,7 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
 }
 
 async fn keys_of(target: &Target) -> Finding {
-    match target.token_keys().await {
+    match target.keys.read().await {
         Ok(keys) => Finding::ok("token keys", format!("readable: {keys:?}, the first signs")),
         Err(failure) => Finding::failed("token keys", failure),
     }
@@ -67,10 +67,10 @@ async fn keys_of(target: &Target) -> Finding {
 /// Whether a restore was left half done.
 async fn restore(target: &Target) -> Finding {
     const CHECK: &str = "restore";
-    match super::restore::is_running(&target.db).await {
-        Ok(false) => Finding::ok(CHECK, "none is half done"),
-        Ok(true) => Finding::bad(CHECK, "one was begun and is not done", "run the same `storectl restore` again"),
-        Err(failure) => Finding::failed(CHECK, failure),
+    match restoring::read(&target.db).await {
+        Ok(None) => Finding::ok(CHECK, "none is half done"),
+        Ok(Some(_)) => Finding::bad(CHECK, "one was begun and is not done", "run the same `storectl restore` again"),
+        Err(error) => Finding::failed(CHECK, error.into()),
     }
 }
 
@@ -111,9 +111,7 @@ async fn version(target: &Target) -> Finding {
 
 async fn whole(target: &Target) -> Result<Option<(String, usize)>, LoadError> {
     let Some(active) = read_active_version(&target.db).await? else { return Ok(None) };
-    let missing = || LoadError::Missing { version: active.version.clone(), kind: "VERSIONS".to_owned() };
-    let record = publish::read_version(&target.db, &active.version).await?.ok_or_else(missing)?;
-    let store = publish::load(&target.db, &record).await?;
+    let store = publish::load_version(&target.db, &active.version).await?;
     let rows = publish::damage(&target.db, &store).await? + usize::from(active.config != store.config);
     Ok(Some((active.version, rows)))
 }
@@ -121,8 +119,7 @@ async fn whole(target: &Target) -> Result<Option<(String, usize)>, LoadError> {
 /// Lets goals and donators follow every order that they are behind of.
 async fn statistics(target: &Target) -> Finding {
     const CHECK: &str = "goals and donators";
-    let finished: Result<_, StoreError> = finish_statistics(&target.db).await;
-    match finished {
+    match finish_statistics(&target.db).await {
         Ok(done) if !done.left.is_empty() => {
             let said = format!("{} orders could not be counted, others were writing", done.left.len());
             Finding::bad(CHECK, said, "run `storectl doctor` again")

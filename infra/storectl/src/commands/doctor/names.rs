@@ -1,8 +1,8 @@
 //! Whether every user is found by name. Index rows that are missing or wrong are written.
 
 use super::finding::Finding;
-use crate::names::{Completed, complete};
 use crate::target::Target;
+use shared::usecases::name_index::complete;
 
 const CHECK: &str = "user names";
 /// Advice about users who cannot be found by name.
@@ -12,10 +12,8 @@ pub(in crate::commands) const WITHOUT: &str =
 pub(super) async fn unique(target: &Target) -> Finding {
     match complete(&target.db, &|_| {}).await {
         Err(error) => Finding::failed(CHECK, error.into()),
-        Ok(Completed { without, .. }) if !without.is_empty() => Finding::bad(CHECK, without.join("; "), WITHOUT),
-        Ok(Completed { written: 0, .. }) => Finding::ok(CHECK, "every user is found by name"),
-        Ok(Completed { written, .. }) => {
-            Finding::ok(CHECK, format!("{written} index rows were missing or wrong and are right now"))
-        }
+        Ok((_, without)) if !without.is_empty() => Finding::bad(CHECK, without.join("; "), WITHOUT),
+        Ok((0, _)) => Finding::ok(CHECK, "every user is found by name"),
+        Ok((written, _)) => Finding::ok(CHECK, format!("{written} index rows were missing or wrong and are right now")),
     }
 }

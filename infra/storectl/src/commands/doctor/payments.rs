@@ -102,7 +102,7 @@ async fn notices(target: &Target) -> Finding {
 }
 
 async fn keys(target: &Target) -> Result<Option<StripeKeys>, Failure> {
-    Ok(target.payment_keys().await?.stripe)
+    Ok(target.payments.read().await?.stripe)
 }
 
 async fn without_keys(target: &Target) -> Finding {
@@ -110,7 +110,7 @@ async fn without_keys(target: &Target) -> Finding {
         Ok(active) => active.unwrap_or_default().config.payments.methods,
         Err(error) => return Finding::failed(CHECK, error.into()),
     };
-    match (methods.is_empty(), target.knows_payments()) {
+    match (methods.is_empty(), target.payments.is_known()) {
         (true, _) => Finding::ok(CHECK, "off"),
         (false, true) => {
             Finding::bad(CHECK, format!("store.yaml has {}, but there are no keys", methods.join(", ")), CONNECT)
@@ -129,7 +129,7 @@ async fn at_stripe(target: &Target, keys: &StripeKeys) -> Result<Finding, Failur
         return Ok(Finding::note(CHECK, "there are keys, but the parameter Payments is false", next));
     }
     let mode = if keys.key.is_live() { "real" } else { "test" };
-    let client = target.stripe_client(keys.key.clone()).await?;
+    let client = target.payments.client(keys.key.clone()).await?;
     let all = client.send(&WebhookEndpoint::list()).await.map_err(|error| of_stripe(&error))?;
     let Some(url) = webhook_url(target, None) else {
         return Ok(Finding::ok(CHECK, format!("Stripe accepts the key, for {mode} money")));
@@ -156,7 +156,7 @@ async fn at_stripe(target: &Target, keys: &StripeKeys) -> Result<Finding, Failur
 /// Whether a restricted key has every right that it needs.
 async fn rights(target: &Target, keys: &StripeKeys) -> Result<Finding, Failure> {
     const CHECK: &str = "payment key";
-    let missing = missing_rights(&target.stripe_client(keys.key.clone()).await?).await?;
+    let missing = missing_rights(&target.payments.client(keys.key.clone()).await?).await?;
     if missing.is_empty() {
         return Ok(Finding::ok(CHECK, "it has every right that it needs"));
     }

@@ -1,10 +1,10 @@
-//! Whether everybody whom orders credit for a referral still has an account.
+//! Whether all users whom orders credit for a referral still have an account.
 
 use super::finding::Finding;
 use crate::commands::users::read;
 use crate::error::Failure;
-use crate::orders::credits;
 use crate::target::Target;
+use shared::usecases::orders::credits;
 use std::collections::BTreeSet;
 
 const CHECK: &str = "referrals";

@@ -36,7 +36,9 @@ pub(super) async fn check(target: &Target, keys: &StripeKeys) -> Vec<Finding> {
 }
 
 async fn at_provider(target: &Target, check: &'static str) -> Result<Finding, Failure> {
-    let Some(provider) = target.stripe().await? else { return Ok(Finding::ok(check, "not known without keys")) };
+    let Some(provider) = target.payments.stripe().await? else {
+        return Ok(Finding::ok(check, "not known without keys"));
+    };
     let ours = provider.account();
     let open = open_orders(target).await?;
     let number = open.len();

@@ -2,20 +2,18 @@
 
 use super::finding::Finding;
 use crate::error::Failure;
-use crate::orders::{audit, published_goals, repair};
 use crate::target::Target;
 use shared::store::keys;
 use shared::store::published::read_active_version;
-use shared::usecases::orders::{Audit, Difference, Waiting};
+use shared::usecases::orders::{Audit, Difference, Waiting, audit, repair_table};
 
 const CHECK: &str = "sums of orders";
-/// How many differences are named.
 const NAMED: usize = 5;
 
 /// Compares counters, ledgers and patrons with the orders, and the digits of the orders with the store's. With
 /// `repairs` what differs is set.
 pub(super) async fn check(target: &Target, repairs: bool) -> Vec<Finding> {
-    let audit = match audit(&target.db).await {
+    let audit = match audit(&target.db, &|_| {}).await {
         Ok(audit) => audit,
         Err(error) => return vec![Finding::failed(CHECK, error.into())],
     };
@@ -32,7 +30,7 @@ pub(super) async fn check(target: &Target, repairs: bool) -> Vec<Finding> {
     findings
 }
 
-/// What the sweep has still to finish. It is right as it is: repairing it would give the same units back twice.
+/// Work that the sweep has still to finish. It is not a fault: repairing it would give the same units back twice.
 fn waiting(target: &Target, waiting: &Waiting) -> Option<Finding> {
     let units =
         waiting.units.iter().map(|(item, units)| format!("{units} units of item {item} of checkouts that broke off"));
@@ -51,7 +49,7 @@ fn waiting(target: &Target, waiting: &Waiting) -> Option<Finding> {
 }
 
 async fn repaired(target: &Target, audit: &Audit) -> Result<Finding, Failure> {
-    let left = repair(&target.db, audit, &published_goals(&target.db).await?).await?;
+    let left = repair_table(&target.db, audit).await?;
     let done = format!("{}; set to what the orders add up to", description(audit));
     Ok(match left {
         0 => Finding::ok(CHECK, done),

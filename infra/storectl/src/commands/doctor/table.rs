@@ -6,7 +6,6 @@ use crate::target::{Target, definition};
 use aws_sdk_dynamodb::types::{TableDescription, TableStatus, TimeToLiveStatus};
 use shared::store::StoreError;
 
-/// Keys as the template says.
 pub(super) async fn shape(target: &Target) -> Finding {
     const CHECK: &str = "table";
     let answer = target.db.client().describe_table().table_name(target.db.table()).send();

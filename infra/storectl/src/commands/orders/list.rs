@@ -8,18 +8,15 @@ use crate::commands::common::{period, published, shown_time};
 use crate::commands::items;
 use crate::commands::users::read;
 use crate::error::Failure;
-use crate::table::each;
 use crate::target::Target;
 use serde_json::json;
 use shared::model::{ItemId, Money, Order, OrderEffects, OrderLine, OrderStatus, PlayerName, UserId, UserName};
-use shared::store::codec::{Row, key_of};
-use shared::store::keys::prefix;
+use shared::store::names;
 use shared::store::orders::StoredOrder;
-use shared::store::{StoreError, names};
+use shared::usecases::orders::each_order;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// The search.
 struct Wanted<'a> {
     options: &'a ListOrders,
     player: Option<Player>,
@@ -67,12 +64,7 @@ pub(in crate::commands) async fn list(target: &Target, options: &ListOrders) -> 
     let period = period(options.from.as_deref(), options.to.as_deref(), target.clock.seconds())?;
     let wanted = Wanted { options, player, period, digits };
     let mut orders = Vec::new();
-    each(&target.db, prefix::ORDER, |item| {
-        let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
-        orders.extend(wanted.has(&stored).then_some(stored));
-        Ok::<(), StoreError>(())
-    })
-    .await?;
+    each_order(&target.db, |stored| orders.extend(wanted.has(&stored).then_some(stored))).await?;
     // By their own dates: an order that was recorded later may be older.
     orders.sort_by_key(|stored: &StoredOrder| Reverse((stored.order.created_at, stored.order.id)));
     let names = Names::read(target, &orders).await?;
@@ -136,7 +128,7 @@ fn needs_attention(effects: &OrderEffects) -> bool {
     effects.review.is_some() || effects.dispute.is_some() || effects.unreturned > Money::ZERO
 }
 
-/// What is out of the ordinary, in few words.
+/// Unusual properties, in few words.
 fn notes(stored: &StoredOrder) -> String {
     let effects = &stored.effects;
     let mut notes: Vec<String> = Vec::new();

@@ -126,7 +126,7 @@ pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answe
     Ok(Answer::new(lines.join("\n"), json))
 }
 
-/// What an order says of its buyer and of the codes that were used, in words.
+/// The buyer of an order and the codes that were used, in words.
 fn buyer_lines(stored: &StoredOrder, format: CurrencyFormat, names: &Names) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();
@@ -147,7 +147,7 @@ fn buyer_lines(stored: &StoredOrder, format: CurrencyFormat, names: &Names) -> V
     lines
 }
 
-/// What an order says of its checkout, in words.
+/// The checkout of an order, in words.
 fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();
@@ -172,13 +172,13 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     lines
 }
 
-/// What was given back of an order's price: `effects.refunded` counts only parts.
+/// The refunded part of an order's price: `effects.refunded` counts only parts.
 fn refunded(stored: &StoredOrder) -> Money {
     if stored.order.status == OrderStatus::Refunded { stored.order.price } else { stored.effects.refunded }
 }
 
 /// The format of an order's amounts: in the digits with which it was recorded, or the store's.
-fn format_of(stored: &StoredOrder, digits: u8) -> CurrencyFormat {
+pub(in crate::commands) fn format_of(stored: &StoredOrder, digits: u8) -> CurrencyFormat {
     CurrencyFormat::new(stored.order.digits.unwrap_or(digits))
 }
 

@@ -46,7 +46,6 @@ impl Names {
         Ok(names)
     }
 
-    /// A user as people read it.
     pub(super) fn user(&self, user: UserId) -> String {
         self.users.get(&user).map_or_else(|| format!("user {user}"), |name| format!("{name} (user {user})"))
     }

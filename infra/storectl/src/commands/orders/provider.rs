@@ -2,7 +2,7 @@
 
 use super::{facts, unknown};
 use crate::answer::{Answer, GOOD, WARN, paint};
-use crate::cli::CancelOrder;
+use crate::cli::ConfirmedOrder;
 use crate::commands::common::published;
 use crate::commands::payments::{no_keys, of_settle};
 use crate::console::Console;
@@ -37,7 +37,7 @@ pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Ans
 pub(in crate::commands) async fn cancel(
     target: &Target,
     console: &Console,
-    options: &CancelOrder,
+    options: &ConfirmedOrder,
 ) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
     let id = InternalId::new(&options.id);
@@ -102,7 +102,6 @@ async fn end(target: &Target, stored: &StoredOrder, ends_gone: bool) -> Result<S
 enum EndError {
     /// The provider does not have its checkout.
     Gone,
-    /// Anything else.
     Failed(Failure),
 }
 
@@ -161,7 +160,7 @@ pub(super) async fn settle_recorded(target: &Target, id: &InternalId) -> Result<
 }
 
 pub(super) async fn provider(target: &Target) -> Result<Stripe, Failure> {
-    target.stripe().await?.ok_or_else(no_keys)
+    target.payments.stripe().await?.ok_or_else(no_keys)
 }
 
 /// A failure of a step. `what` says what is not done, such as "The order is not settled".

@@ -127,7 +127,6 @@ fn as_paid(
     Err(Failure::refused(what, "Give what each line cost, as its TOTAL: --line ITEM:COUNT:TOTAL."))
 }
 
-/// Records an order and renders the result.
 async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId) -> Result<Answer, Failure> {
     let (digits, has_payment) = (new.digits, new.payment.is_some());
     let recorded = orders::record(&target.db, target.clock.as_ref(), new).await;
@@ -146,7 +145,6 @@ async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId) -> R
     Ok(Answer::new(text, json))
 }
 
-/// The currency of an order, by the published settings.
 fn currency(settings: &Settings, wanted: Option<&str>, recorded: Option<&StoredOrder>) -> Result<String, Failure> {
     let kept = recorded.map(|stored| stored.order.currency.as_str());
     let chosen = order_rules::currency(settings, wanted, kept).map_err(|UnknownCurrency(wanted)| {

@@ -3,7 +3,7 @@
 use super::provider::{failed, provider};
 use super::{facts, format_of};
 use crate::answer::{Answer, GOOD, WARN, paint};
-use crate::cli::{AcceptOrder, RefundOrder};
+use crate::cli::{ConfirmedOrder, RefundOrder};
 use crate::commands::common::{published, shown_time};
 use crate::commands::items;
 use crate::console::Console;
@@ -114,7 +114,7 @@ fn refused(refusal: RefundRefusal, stored: &StoredOrder, format: CurrencyFormat)
 pub(in crate::commands) async fn accept(
     target: &Target,
     console: &Console,
-    options: &AcceptOrder,
+    options: &ConfirmedOrder,
 ) -> Result<Answer, Failure> {
     let what = "The order is not accepted";
     let digits = published(target).await?.config.digits;

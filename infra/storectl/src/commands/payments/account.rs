@@ -18,7 +18,6 @@ const EVER: i64 = 999_999_999_999;
 /// The most orders that are named.
 const NAMED: usize = 20;
 
-/// The account of a key.
 pub(super) struct Known {
     pub(super) id: String,
     /// Whether it can take payments, if the key may know that.
@@ -48,7 +47,6 @@ pub(super) async fn of_key(client: &Client, named: Option<&str>) -> Result<Known
     }
 }
 
-/// An account as people read it.
 pub(in crate::commands) fn shown(account: &ProviderAccount) -> String {
     let mode = if account.live { "live" } else { "test" };
     account.id.as_ref().map_or_else(|| format!("an account in {mode} mode"), |id| format!("{id} in {mode} mode"))

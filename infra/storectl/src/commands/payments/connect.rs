@@ -31,12 +31,12 @@ pub(in crate::commands) async fn connect(
     console: &Console,
     options: &Connect,
 ) -> Result<Answer, Failure> {
-    target.must_keep_payment_keys()?;
+    target.payments.must_be_writable()?;
     let url = webhook_url(target, options.url.as_deref()).ok_or_else(|| {
         let next = "Name the deployed stack with --stack, or add --url with the API's address.";
         Failure::new(Exit::Denied, "The address of the webhooks is not known.", next)
     })?;
-    let stored = target.payment_keys().await?.stripe;
+    let stored = target.payments.read().await?.stripe;
     if options.finish {
         return finish(target, &url, stored.ok_or_else(no_keys)?).await;
     }
@@ -45,7 +45,7 @@ pub(in crate::commands) async fn connect(
         Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys.")
     })?;
     let (is_live, is_restricted) = (key.is_live(), key.is_restricted());
-    let client = target.stripe_client(key.clone()).await?;
+    let client = target.payments.client(key.clone()).await?;
     must_have_all(&client).await?;
     let account = of_key(&client, options.account.as_deref()).await?;
     let charges = account.charges_enabled;
@@ -54,7 +54,7 @@ pub(in crate::commands) async fn connect(
     let webhook = webhook(&client, &url, kept, options.new_secret).await?;
     let overlap = webhook.secrets.len() > 1;
     let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhook.secrets, account: own.id.clone() }) };
-    let place = target.keep_payment_keys(&keys).await.map_err(|failure| {
+    let place = target.payments.write(&keys).await.map_err(|failure| {
         let created =
             webhook.created.as_ref().map(|id| format!("The webhook endpoint {id} was created; its secret is lost."));
         let next = "Run it again with --new-secret, and then with --finish.";
@@ -151,7 +151,7 @@ async fn is_of(
     if stored.account.is_some() {
         return Ok(stored.account == account.id);
     }
-    let before = target.stripe_client(stored.key.clone()).await?;
+    let before = target.payments.client(stored.key.clone()).await?;
     if let Ok(before) = before.send(&Account::retrieve()).await {
         return Ok(account.id.as_deref() == Some(before.id.as_str()));
     }
@@ -210,7 +210,7 @@ async fn create(client: &Client, url: &str) -> Result<(String, WebhookSecret), F
 
 /// Deletes the older endpoints of the address, and forgets their secrets.
 async fn finish(target: &Target, url: &str, stored: StripeKeys) -> Result<Answer, Failure> {
-    let client = target.stripe_client(stored.key.clone()).await?;
+    let client = target.payments.client(stored.key.clone()).await?;
     let mut deleted = Vec::new();
     for endpoint in list(&client, url).await?.iter().skip(1) {
         client.send(&WebhookEndpoint::delete(&endpoint.id)).await.map_err(|error| of_stripe(&error))?;
@@ -220,7 +220,7 @@ async fn finish(target: &Target, url: &str, stored: StripeKeys) -> Result<Answer
     let forgotten = stored.webhook.len() - newest.len();
     if forgotten > 0 {
         let keys = PaymentKeys { stripe: Some(StripeKeys { webhook: newest, ..stored }) };
-        target.keep_payment_keys(&keys).await?;
+        target.payments.write(&keys).await?;
     }
     let deploy = deploy(target).filter(|_| forgotten > 0);
     let mut lines = vec![format!(

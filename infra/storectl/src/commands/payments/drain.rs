@@ -4,7 +4,7 @@ use super::account::{list, open_orders, shown};
 use super::{no_keys, of_settle};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::Drain;
-use crate::commands::common::{published, shown_time};
+use crate::commands::common::{nothing_published, published, shown_time};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
@@ -38,8 +38,8 @@ pub(in crate::commands) async fn drain(target: &Target, console: &Console, optio
         let text = format!("{} Checkouts can begin again.", paint(GOOD, "ok"));
         return Ok(Answer::new(text, json!({ "drained": false })));
     }
-    let keys = target.payment_keys().await?.stripe.ok_or_else(no_keys)?;
-    let (account, provider) = (keys.provider_account(), target.stripe().await?.ok_or_else(no_keys)?);
+    let keys = target.payments.read().await?.stripe.ok_or_else(no_keys)?;
+    let (account, provider) = (keys.provider_account(), target.payments.stripe().await?.ok_or_else(no_keys)?);
     let open = open_orders(target).await?.len();
     let shown_now = format!("{open} checkouts are open in {}.", shown(&account));
     console.confirm(&shown_now, "End them, and let no other begin?", options.yes)?;
@@ -98,9 +98,5 @@ async fn end_all(target: &Target, provider: &Stripe) -> Result<(usize, usize, Ve
 }
 
 async fn mark(target: &Target, drained: Option<&Drained>) -> Result<(), Failure> {
-    if set_drained(&target.db, drained).await? {
-        return Ok(());
-    }
-    let what = format!("Nothing was published to {} yet.", target.name);
-    Err(Failure::refused(what, "Publish a store first: `storectl publish DIR`."))
+    if set_drained(&target.db, drained).await? { Ok(()) } else { Err(nothing_published(target)) }
 }

@@ -82,7 +82,6 @@ pub(super) fn of_settle(error: SettleError) -> Failure {
     }
 }
 
-/// There are no keys of a payment provider.
 pub(super) fn no_keys() -> Failure {
     let next = "Name the deployed stack with --stack, or connect it first: `storectl payments connect stripe`.";
     Failure::new(Exit::Denied, "There are no payment keys.", next)

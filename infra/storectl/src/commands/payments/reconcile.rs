@@ -4,20 +4,17 @@ use super::{no_keys, of_settle};
 use crate::answer::{Answer, BAD, GOOD, WARN, paint};
 use crate::cli::Reconcile;
 use crate::commands::common::{published, shown_time, time};
+use crate::commands::orders::format_of;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
-use crate::table::each;
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::model::{Money, Order};
+use shared::model::Money;
 use shared::money::CurrencyFormat;
 use shared::providers::Stripe;
 use shared::rules::payment::PaymentState;
-use shared::store::codec::{Row, key_of};
-use shared::store::keys::prefix;
-use shared::store::orders::StoredOrder;
-use shared::store::{Db, StoreError};
 use shared::usecases::checkouts::{Difference, compare, return_payment};
+use shared::usecases::orders::each_order;
 
 pub(in crate::commands) async fn reconcile(
     target: &Target,
@@ -26,8 +23,9 @@ pub(in crate::commands) async fn reconcile(
 ) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
     let since = time(&options.since, target.clock.seconds())?;
-    let provider = target.stripe().await?.ok_or_else(no_keys)?.for_many_calls();
-    let made = made_since(&target.db, since).await?;
+    let provider = target.payments.stripe().await?.ok_or_else(no_keys)?.for_many_calls();
+    let mut made = Vec::new();
+    each_order(&target.db, |stored| made.extend((stored.order.created_at >= since).then_some(stored))).await?;
     let compared = compare(&target.db, &provider, since, made).await.map_err(of_settle)?;
     if let Some(session) = &options.refund {
         let payment = compared.differences.iter().find_map(|difference| match difference {
@@ -57,17 +55,6 @@ pub(in crate::commands) async fn reconcile(
     Ok(if is_clean { answer } else { answer.with_exit(Exit::Faults) })
 }
 
-async fn made_since(db: &Db, since: i64) -> Result<Vec<StoredOrder>, StoreError> {
-    let mut orders = Vec::new();
-    each(db, prefix::ORDER, |item| {
-        let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
-        orders.extend((stored.order.created_at >= since).then_some(stored));
-        Ok::<(), StoreError>(())
-    })
-    .await?;
-    Ok(orders)
-}
-
 async fn refund(
     provider: &Stripe,
     console: &Console,
@@ -86,10 +73,6 @@ async fn refund(
 
 fn of_currency(payment: &PaymentState, format: CurrencyFormat, amount: Money) -> String {
     format!("{} {}", format.money(amount), payment.currency.to_uppercase())
-}
-
-fn format_of(order: &Order, digits: u8) -> CurrencyFormat {
-    CurrencyFormat::new(order.digits.unwrap_or(digits))
 }
 
 /// The amount and what of it was refunded.
@@ -119,7 +102,7 @@ fn line(difference: &Difference, digits: u8, since: &str) -> String {
             )
         }
         Difference::Amount { payment, order: stored } => {
-            let (order, format) = (&stored.order, format_of(&stored.order, digits));
+            let (order, format) = (&stored.order, format_of(stored, digits));
             let refunded = stored.effects.refunded;
             let noted = if refunded == Money::ZERO {
                 String::new()
@@ -142,13 +125,13 @@ fn line(difference: &Difference, digits: u8, since: &str) -> String {
             "{} not settled: {} of {} is paid, its order {} is {} → `storectl order settle {}`",
             paint(WARN, "note"),
             payment.session,
-            amount(payment, format_of(&stored.order, digits)),
+            amount(payment, format_of(stored, digits)),
             stored.order.internal_id,
             stored.order.status.as_str(),
             stored.order.internal_id
         ),
         Difference::WithoutPayment { order: stored, reason } => {
-            let (order, format) = (&stored.order, format_of(&stored.order, digits));
+            let (order, format) = (&stored.order, format_of(stored, digits));
             format!(
                 "{} paid order without payment: {} of {} {}: {reason} → look at it with `storectl order show {}`",
                 paint(BAD, "bad "),
@@ -168,7 +151,7 @@ fn facts(difference: &Difference, digits: u8) -> Value {
         Difference::NotPaid { payment, order } => ("not_settled", Some(payment), Some(&**order), None),
         Difference::WithoutPayment { order, reason } => ("without_payment", None, Some(&**order), Some(reason)),
     };
-    let format = stored.map_or_else(|| CurrencyFormat::new(digits), |stored| format_of(&stored.order, digits));
+    let format = stored.map_or_else(|| CurrencyFormat::new(digits), |stored| format_of(stored, digits));
     json!({
         "kind": kind, "reason": reason,
         "payment": payment.map(|payment| json!({

@@ -20,7 +20,6 @@ pub(in crate::commands) struct Endpoint {
     missing: Vec<EventKind>,
 }
 
-/// Reads an endpoint.
 pub(in crate::commands) fn endpoint_of(endpoint: &WebhookEndpoint) -> Endpoint {
     let wants =
         |kind: &&EventKind| endpoint.enabled_events.iter().any(|enabled| enabled == *kind || enabled.as_str() == "*");
@@ -72,7 +71,7 @@ struct AtStripe {
 
 pub(in crate::commands) async fn show(target: &Target) -> Result<Answer, Failure> {
     let payments = published(target).await?.config.payments;
-    let keys = target.payment_keys().await?.stripe;
+    let keys = target.payments.read().await?.stripe;
     let methods = if payments.methods.is_empty() { "none".to_owned() } else { payments.methods.join(", ") };
     let mut lines = vec![format!("Methods in store.yaml: {methods}")];
     if let Some(stack) = &target.stack {
@@ -98,7 +97,7 @@ pub(in crate::commands) async fn show(target: &Target) -> Result<Answer, Failure
 }
 
 async fn ask(target: &Target, keys: &StripeKeys) -> Result<AtStripe, Failure> {
-    let client = target.stripe_client(keys.key.clone()).await?;
+    let client = target.payments.client(keys.key.clone()).await?;
     let all = client.send(&WebhookEndpoint::list()).await.map_err(|error| of_stripe(&error))?;
     // A restricted key may have no right to its account.
     let account = client.send(&Account::retrieve()).await.ok();

@@ -2,13 +2,12 @@
 
 use crate::archive;
 use sha2::{Digest, Sha256};
+use shared::store::StoreError;
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, TTL, prefix};
 use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
-use shared::store::{StoreError, codec};
 use std::collections::BTreeMap;
 
-/// The kinds of integer ids.
 const KINDS: [&str; 3] = [USERS, ORDERS, CODES];
 
 /// Everything but the active version and what expires by itself.
@@ -17,14 +16,12 @@ pub(super) struct Contents {
     items: u64,
     /// Sum of the items' hashes, which does not depend on their order.
     sum: u128,
-    /// The highest id seen, by kind.
     highest: BTreeMap<&'static str, u64>,
     /// The next free id by the sequence itself, by kind.
     next: BTreeMap<&'static str, u64>,
 }
 
 impl Contents {
-    /// Takes an item into account.
     pub(super) fn add(&mut self, item: &Item) -> Result<(), StoreError> {
         let key = key_of(item)?;
         if key == keys::active_version() || key.pk.starts_with(prefix::RATE) || item.contains_key(TTL) {
@@ -62,7 +59,6 @@ impl Contents {
         *highest = id.unwrap_or_default().max(*highest);
     }
 
-    /// Whether the same items are in both.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.items, self.sum) == (other.items, other.sum)
     }
@@ -72,9 +68,4 @@ impl Contents {
         let free = self.highest.iter().map(|(kind, highest)| (*kind, highest.saturating_add(1)));
         free.filter(|(kind, free)| self.next.get(kind).copied().unwrap_or(1) < *free).collect()
     }
-}
-
-/// The write that moves a sequence to the first id that is free.
-pub(super) fn sequence(kind: &str, next: u64) -> Result<Item, StoreError> {
-    codec::encode_live(&keys::sequence(kind), &BTreeMap::from([(NEXT, next)]))
 }

@@ -12,45 +12,25 @@ use crate::cli::Restore;
 use crate::console::Console;
 use crate::error::{Exit, Failure, capital};
 use crate::progress::Progress;
-use crate::table::each;
 use crate::target::Target;
 use crate::upgrade::is_needed;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem};
 use contents::Contents;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use shared::model::SCHEMA;
-use shared::store::codec::{Item, decode_live, encode_live, key_attributes, key_of};
-use shared::store::keys::{self, PK, prefix};
-use shared::store::{Db, StoreError};
+use shared::store::bulk::{each, write_each};
+use shared::store::codec::{Item, key_of};
+use shared::store::keys::{self, prefix};
+use shared::store::{Db, StoreError, restoring};
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// Items between two notes of how far it came.
 const CHUNK: usize = 1_000;
-/// The mark is there and is that of this backup.
-const IS_MARKED: &str = "#mark.sha256 = :sha256";
-
-/// The mark of a restore that has begun, as an item.
-#[derive(Serialize, Deserialize)]
-struct Marked {
-    /// Named by [`keys::RESTORING`].
-    restoring: Mark,
-}
-
-/// The mark of a restore that has begun.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
-    sha256: String,
-    /// How many of its items are in the table for certain.
-    done: u64,
-}
 
 pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -> Result<Answer, Failure> {
     let path = &options.file;
     let seal = archive::verify(path)?;
-    let found = mark(&target.db).await?;
+    let found = restoring::read(&target.db).await?;
     let from = match &found {
         Some(mark) if mark.sha256 == seal.sha256 => mark.done,
         Some(_) => {
@@ -109,20 +89,9 @@ async fn upgrade_restored(target: &Target, console: &Console) -> Result<Option<u
     Ok(upgraded.from)
 }
 
-async fn mark(db: &Db) -> Result<Option<Mark>, StoreError> {
-    let key = keys::active_version();
-    let item = db.get(&key, true).await?.filter(|item| item.contains_key(keys::RESTORING));
-    Ok(item.map(|item| decode_live::<Marked>(&key, item)).transpose()?.map(|marked| marked.restoring))
-}
-
-/// Whether a restore was begun and is not done.
-pub(super) async fn is_running(db: &Db) -> Result<bool, Failure> {
-    Ok(mark(db).await?.is_some())
-}
-
 /// Refuses to work on a table that is half restored: what is written there would be lost or counted twice.
 pub(super) async fn must_not_be_running(target: &Target) -> Result<(), Failure> {
-    if is_running(&target.db).await? {
+    if restoring::read(&target.db).await?.is_some() {
         let what = format!("A restore into {} was begun and is not done.", target.name);
         return Err(Failure::refused(what, "Complete it with the same `storectl restore` first."));
     }
@@ -131,37 +100,24 @@ pub(super) async fn must_not_be_running(target: &Target) -> Result<(), Failure> 
 
 /// Whether the table is empty but for counters of addresses, which a first request leaves behind.
 async fn is_empty(db: &Db) -> Result<bool, StoreError> {
-    let mut start = None;
-    loop {
-        let scan = db.client().scan().table_name(db.table()).consistent_read(true);
-        let scan = scan.filter_expression("NOT begins_with(#pk, :rate)").expression_attribute_names("#pk", PK);
-        let scan = scan.expression_attribute_values(":rate", AttributeValue::S(prefix::RATE.to_owned()));
-        let page = Box::pin(scan.set_exclusive_start_key(start).send()).await;
-        let page = page.map_err(|error| StoreError::from_sdk("Scan", error))?;
-        if page.count > 0 {
-            return Ok(false);
-        }
-        start = page.last_evaluated_key.filter(|key| !key.is_empty());
-        if start.is_none() {
-            return Ok(true);
-        }
+    let found = each(db, "", |item| {
+        // The scan ends at the first other item.
+        if key_of(&item)?.pk.starts_with(prefix::RATE) { Ok(()) } else { Err(None) }
+    });
+    match found.await {
+        Ok(()) => Ok(true),
+        Err(None) => Ok(false),
+        Err(Some(error)) => Err(error),
     }
 }
 
 /// Marks the table as being restored; of two attempts at once one is refused.
 async fn begin(db: &Db, seal: &Seal) -> Result<(), Failure> {
-    let restoring = Mark { sha256: seal.sha256.clone(), done: 0 };
-    let item = encode_live(&keys::active_version(), &Marked { restoring })?;
-    let put = db.client().put_item().table_name(db.table()).set_item(Some(item));
-    let put = put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", PK);
-    let Err(error) = Box::pin(put.send()).await else { return Ok(()) };
-    match error.as_service_error() {
-        Some(PutItemError::ConditionalCheckFailedException(_)) => {
-            let what = "Conflict: another restore into this table has just begun.";
-            Err(Failure::new(Exit::Raced, what, "Let them finish, then look with `storectl doctor`."))
-        }
-        _ => Err(StoreError::from_sdk("PutItem", error).into()),
+    if restoring::begin(db, &seal.sha256).await? {
+        return Ok(());
     }
+    let what = "Conflict: another restore into this table has just begun.";
+    Err(Failure::new(Exit::Raced, what, "Let them finish, then look with `storectl doctor`."))
 }
 
 async fn fill(db: &Db, path: &Path, seal: &Seal, from: u64, progress: &Progress) -> Result<(), Failure> {
@@ -180,11 +136,11 @@ async fn fill(db: &Db, path: &Path, seal: &Seal, from: u64, progress: &Progress)
         if done <= from {
             continue;
         }
-        publish::write_each(db, chunk.into_iter().map(Ok), &|written| progress.advance(written)).await?;
-        note(db, seal, done).await?;
+        write_each(db, chunk.into_iter().map(Ok), &|written| progress.advance(written)).await?;
+        restoring::note(db, &seal.sha256, done).await?;
     }
     nothing_else(db, &contents).await?;
-    Ok(finish(db, seal, active, &contents).await?)
+    Ok(restoring::finish(db, &seal.sha256, active, contents.behind().into_iter()).await?)
 }
 
 /// Makes sure that the table holds what the backup holds, and nothing that was written in the meantime.
@@ -205,43 +161,4 @@ fn split(chunk: Vec<Item>) -> Result<(Option<Item>, Vec<Item>), StoreError> {
         if key_of(&item)? == keys::active_version() { active = Some(item) } else { others.push(item) }
     }
     Ok((active, others))
-}
-
-/// Notes how far it came.
-async fn note(db: &Db, seal: &Seal, done: u64) -> Result<(), StoreError> {
-    let request =
-        db.client().update_item().table_name(db.table()).set_key(Some(key_attributes(&keys::active_version())));
-    let request = request.update_expression("SET #mark.done = :done").condition_expression(IS_MARKED);
-    let request = request.expression_attribute_names("#mark", keys::RESTORING);
-    let request = request.expression_attribute_values(":done", AttributeValue::N(done.to_string()));
-    let request = request.expression_attribute_values(":sha256", AttributeValue::S(seal.sha256.clone()));
-    Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk("UpdateItem", error))?;
-    Ok(())
-}
-
-/// The active version takes the place of the mark, and sequences move beyond every id that the backup holds, in one
-/// write.
-async fn finish(db: &Db, seal: &Seal, active: Option<Item>, contents: &Contents) -> Result<(), StoreError> {
-    const OPERATION: &str = "TransactWriteItems";
-    let refused = |error| StoreError::Refused { operation: OPERATION, source: Box::new(error) };
-    let sha256 = AttributeValue::S(seal.sha256.clone());
-    let end = if let Some(active) = active {
-        let put = Put::builder().table_name(db.table()).set_item(Some(active)).condition_expression(IS_MARKED);
-        let put = put.expression_attribute_names("#mark", keys::RESTORING);
-        let put = put.expression_attribute_values(":sha256", sha256).build().map_err(refused)?;
-        TransactWriteItem::builder().put(put).build()
-    } else {
-        let delete = Delete::builder().table_name(db.table()).set_key(Some(key_attributes(&keys::active_version())));
-        let delete = delete.condition_expression(IS_MARKED).expression_attribute_names("#mark", keys::RESTORING);
-        let delete = delete.expression_attribute_values(":sha256", sha256).build().map_err(refused)?;
-        TransactWriteItem::builder().delete(delete).build()
-    };
-    let mut writes = vec![end];
-    for (kind, next) in contents.behind() {
-        let put = Put::builder().table_name(db.table()).set_item(Some(contents::sequence(kind, next)?));
-        writes.push(TransactWriteItem::builder().put(put.build().map_err(refused)?).build());
-    }
-    let request = db.client().transact_write_items().set_transact_items(Some(writes));
-    Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
-    Ok(())
 }

@@ -15,11 +15,11 @@ use shared::store::codec::key_attributes;
 use shared::store::{keys, statistics};
 use shared::usecases::checkouts::sweep;
 use shared::usecases::orders::{Audit, record, set_status};
+use shared::usecases::orders::{audit, repair_table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use storectl::orders::{audit, repair};
 
 const NO_BALANCES: BTreeMap<u64, i64> = BTreeMap::new();
 
@@ -63,10 +63,10 @@ async fn units_on_their_way_are_neither_bad_nor_repaired_and_come_back_once() {
     let market = Market::open().await;
     break_off(&market, 1..4, FIVE).await;
     assert_eq!(market.shop.sold(FIVE).await, 3);
-    let found = audit(&market.shop.db).await.unwrap();
+    let found = audit(&market.shop.db, &|_| {}).await.unwrap();
     assert!(found.is_clean(), "{found:?}");
     assert_eq!(found.waiting.units, BTreeMap::from([(ItemId::new(FIVE), 3)]));
-    assert_eq!(repair(&market.shop.db, &found, &[]).await.unwrap(), 0);
+    assert_eq!(repair_table(&market.shop.db, &found).await.unwrap(), 0);
     assert_eq!(market.shop.sold(FIVE).await, 3);
     market.sweep_later().await;
     assert_eq!(market.shop.sold(FIVE).await, 0);
@@ -89,7 +89,7 @@ async fn a_counter_that_was_set_by_hand_never_goes_below_zero() {
     market.sweep_later().await;
     assert_eq!(market.status(&order).await, OrderStatus::Cancelled);
     assert_eq!(market.shop.sold(FIVE).await, 0);
-    let found = audit(&market.shop.db).await.unwrap();
+    let found = audit(&market.shop.db, &|_| {}).await.unwrap();
     assert!(found.is_clean() && found.waiting.units.is_empty(), "{found:?}");
     // Nor by the refund of a paid order.
     for sold in [1, -3] {
@@ -120,11 +120,11 @@ async fn units_that_nothing_knows_any_more_are_repaired() {
     for row in market.shop.db.query(&keys::unfinished()).await.unwrap() {
         market.shop.delete(&row.key().unwrap()).await;
     }
-    let found = audit(&market.shop.db).await.unwrap();
+    let found = audit(&market.shop.db, &|_| {}).await.unwrap();
     assert_eq!((found.differences.len(), found.waiting.units.len()), (1, 0), "{found:?}");
-    assert_eq!(repair(&market.shop.db, &found, &[]).await.unwrap(), 0);
+    assert_eq!(repair_table(&market.shop.db, &found).await.unwrap(), 0);
     assert_quiet(&market, &NO_BALANCES).await;
-    assert!(audit(&market.shop.db).await.unwrap().is_clean());
+    assert!(audit(&market.shop.db, &|_| {}).await.unwrap().is_clean());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,13 +138,13 @@ async fn statistics_that_wait_for_the_sweep_are_neither_bad_nor_repaired() {
         let by = killed(&market, place, place % 2 == 0);
         _ = shared::usecases::checkouts::settle(&by.db, market.clock(), &market.provider, &stored).await;
         market.provider.recover();
-        let found = audit(&market.shop.db).await.unwrap();
+        let found = audit(&market.shop.db, &|_| {}).await.unwrap();
         assert!(found.is_clean(), "killed at {place}: {found:?}");
         let is_paid = market.status(&order).await == OrderStatus::Paid;
         let is_due = market.order(&order).await.effects.due.is_some();
         let named: Vec<InternalId> = found.waiting.overdue(tests::NOW).into_iter().cloned().collect();
         assert_eq!(named.contains(&order), is_paid && is_due, "killed at {place}: {named:?}");
-        assert_eq!(repair(&market.shop.db, &found, &[]).await.unwrap(), 0);
+        assert_eq!(repair_table(&market.shop.db, &found).await.unwrap(), 0);
         market.sweep_later().await;
         let patrons = statistics::patrons(&market.shop.db).await.unwrap();
         assert_eq!(patrons.iter().map(|donor| donor.amount.minor()).collect::<Vec<_>>(), [2 * PRICE]);
@@ -161,17 +161,17 @@ async fn a_repair_changes_no_row_that_was_written_since_it_was_read() {
     let update = db.client().update_item().table_name(db.table());
     let update = update.set_key(Some(key_attributes(&keys::ledger(UserId::new(1))))).update_expression("SET u2 = :n");
     update.expression_attribute_values(":n", AttributeValue::N("9".to_owned())).send().await.unwrap();
-    let found = audit(db).await.unwrap();
+    let found = audit(db, &|_| {}).await.unwrap();
     assert_eq!(found.differences.len(), 2, "{found:?}");
     // The numbers are the same again, and the rows are not.
     record(db, market.clock(), paid("b", Some(1), &[(FIVE, 1, 100)])).await.unwrap();
     set_status(db, market.clock(), &id("b"), OrderStatus::Refunded).await.unwrap();
-    assert_eq!(repair(db, &found, &[]).await.unwrap(), 2);
+    assert_eq!(repair_table(db, &found).await.unwrap(), 2);
     assert_eq!((market.shop.sold(FIVE).await, market.shop.held(1, FIVE).await), (3, 9));
-    let found = audit(db).await.unwrap();
-    assert_eq!(repair(db, &found, &[]).await.unwrap(), 0);
+    let found = audit(db, &|_| {}).await.unwrap();
+    assert_eq!(repair_table(db, &found).await.unwrap(), 0);
     assert_eq!((market.shop.sold(FIVE).await, market.shop.held(1, FIVE).await), (2, 2));
-    assert!(audit(db).await.unwrap().is_clean());
+    assert!(audit(db, &|_| {}).await.unwrap().is_clean());
 }
 
 #[derive(Debug, Clone)]
@@ -242,10 +242,10 @@ async fn take(market: &Market, step: Step, found: &mut Option<Audit>) {
             let by = killed(market, place, after);
             _ = sweep(&by.db, market.clock(), Some(&market.provider)).await;
         }
-        Step::Doctor => *found = Some(audit(&market.shop.db).await.unwrap()),
+        Step::Doctor => *found = Some(audit(&market.shop.db, &|_| {}).await.unwrap()),
         Step::Repair => {
             if let Some(found) = found.take() {
-                repair(&market.shop.db, &found, &[]).await.unwrap();
+                repair_table(&market.shop.db, &found).await.unwrap();
             }
         }
         Step::SetSold(item, sold) => set_sold(&market.shop, item, sold).await,
@@ -266,15 +266,15 @@ async fn play(steps: Vec<Step>) {
         }
         if !is_touched {
             assert!(market.shop.sold(FIVE).await <= 5, "after {said}");
-            let audit = audit(&market.shop.db).await.unwrap();
+            let audit = audit(&market.shop.db, &|_| {}).await.unwrap();
             assert!(audit.is_clean(), "after {said}: {audit:?}");
         }
     }
-    let found = audit(&market.shop.db).await.unwrap();
-    assert_eq!(repair(&market.shop.db, &found, &[]).await.unwrap(), 0);
+    let found = audit(&market.shop.db, &|_| {}).await.unwrap();
+    assert_eq!(repair_table(&market.shop.db, &found).await.unwrap(), 0);
     market.sweep_later().await;
     assert_quiet(&market, &NO_BALANCES).await;
-    assert!(audit(&market.shop.db).await.unwrap().is_clean());
+    assert!(audit(&market.shop.db, &|_| {}).await.unwrap().is_clean());
 }
 
 proptest! {

@@ -1,9 +1,9 @@
 //! `live/orders.yaml`.
 
 use super::context::Context;
-use crate::fault::Unique;
-use crate::files::{OrderFile, OrderLineFile};
-use crate::lower::{check_id, money};
+use super::files::{OrderFile, OrderLineFile};
+use publish::fault::Unique;
+use publish::lower::{check_id, money};
 use shared::model::{InternalId, ItemId, Money, Order, OrderLine, OrderNumber, OrderStatus, UserId};
 use std::collections::BTreeMap;
 
@@ -33,7 +33,6 @@ pub(super) fn orders(files: &[OrderFile], context: &mut Context<'_>) -> Vec<Orde
     orders
 }
 
-/// Units of paid orders so far.
 #[derive(Default)]
 struct Sold {
     in_all: BTreeMap<ItemId, u64>,

@@ -1,29 +1,12 @@
 //! `live/*.yaml`: what is never published: live data. Loaded only into an empty table.
 
-use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use publish::files::{At, Decimal, is_default, is_yes, yes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shared::model::{OrderStatus, PaymentType};
 use std::collections::BTreeMap;
 
-/// Everything in `live/`; a file that is not there reads as an empty list, a broken one as `None`.
-#[derive(Debug, Default)]
-pub struct LiveFiles {
-    /// `users.yaml`.
-    pub users: Option<Vec<UserFile>>,
-    /// `carts.yaml`.
-    pub carts: Option<Vec<CartFile>>,
-    /// `coupons.yaml`.
-    pub coupons: Option<Vec<CouponFile>>,
-    /// `gift_cards.yaml`.
-    pub gift_cards: Option<Vec<GiftCardFile>>,
-    /// `referrals.yaml`.
-    pub referrals: Option<Vec<ReferralFile>>,
-    /// `orders.yaml`.
-    pub orders: Option<Vec<OrderFile>>,
-}
-
-/// A buyer's account. Times are written as [`crate::live::resolve`] reads them.
+/// A buyer's account. Times are written as store-format.md says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserFile {
@@ -101,7 +84,7 @@ pub struct CartLineFile {
     pub price: Option<Decimal>,
     /// `one_off`, `subscription` or `gift`.
     #[serde(default, skip_serializing_if = "is_default")]
-    #[schemars(with = "crate::schema::PaymentType")]
+    #[schemars(with = "PaymentKind")]
     pub payment_type: PaymentType,
     /// Whether it was added from a promotion.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -219,7 +202,7 @@ pub struct OrderFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<At<String>>,
     /// Its state.
-    #[schemars(with = "crate::schema::OrderStatus")]
+    #[schemars(with = "OrderState")]
     pub status: OrderStatus,
     /// Name of the payment gateway.
     pub gateway: String,
@@ -249,4 +232,28 @@ pub struct OrderLineFile {
     /// The user a gift is for, whose limits and ownership the line counts for; left out for everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipient: Option<At<u64>>,
+}
+
+/// How a line is bought.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "PaymentType")]
+#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
+enum PaymentKind {
+    OneOff,
+    Subscription,
+    Gift,
+}
+
+/// The state of an order.
+#[derive(JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(rename = "OrderStatus")]
+#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
+enum OrderState {
+    Pending,
+    Paid,
+    Failed,
+    Cancelled,
+    Refunded,
 }

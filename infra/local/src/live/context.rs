@@ -1,19 +1,18 @@
-//! What the readers of single live files need to know of everything else.
+//! The rest of the store, as the readers of single live files need it.
 
 use super::when::resolve;
-use crate::fault::Report;
-use crate::files::{At, CategoryFile, StoreFiles};
-use crate::lower::{Category, Lowered};
+use publish::fault::Report;
+use publish::files::{At, CategoryFile, StoreFiles};
+use publish::lower::{Category, Lowered};
 use shared::model::{CodeText, Item};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What the readers of single files need to know of everything else.
 pub(super) struct Context<'a> {
     pub(super) now: i64,
     pub(super) digits: u8,
     pub(super) currency: &'a str,
-    /// What a buyer may pay in, the currency of the prices included.
+    /// The currencies a buyer may pay in, with that of the prices.
     pub(super) currencies: BTreeSet<&'a str>,
     pub(super) items: BTreeMap<u64, &'a Item>,
     pub(super) categories: BTreeSet<u64>,

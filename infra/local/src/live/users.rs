@@ -1,9 +1,9 @@
 //! `live/users.yaml`.
 
 use super::context::Context;
-use crate::fault::Unique;
-use crate::files::UserFile;
-use crate::lower::{check_id, money};
+use super::files::UserFile;
+use publish::fault::Unique;
+use publish::lower::{check_id, money};
 use shared::model::{Money, User, UserId, UserName};
 use shared::random::is_uuid;
 

@@ -3,10 +3,9 @@
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-/// Why a text is not a time.
+/// The reason for which a text is not a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WhenError {
-    /// Neither form.
     #[error("must be a time such as 2031-05-01T12:00:00Z, `now`, `3 days ago` or `in 30 days`")]
     NoTime,
     /// A form that leads out of the calendar.

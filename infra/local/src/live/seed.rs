@@ -1,12 +1,12 @@
 //! Writes live data into an empty table, in the shape in which everything else reads it.
 
-use super::data::Live;
-use crate::write::write_all;
+use super::Live;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::model::{
     Code, Donations, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, User, UserId, UserName,
 };
 use shared::rules::patrons;
+use shared::store::bulk::write_each;
 use shared::store::codec::{self, Item};
 use shared::store::codes::USES;
 use shared::store::counters::SOLD;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// If the database does not take an item; what was written before stays.
 pub async fn seed(db: &Db, live: &Live) -> Result<(), StoreError> {
-    write_all(db, items(live).into_iter()).await
+    write_each(db, items(live).into_iter(), &|_| {}).await
 }
 
 fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
@@ -54,7 +54,6 @@ fn counter(key: &Key, attribute: &str, number: u64) -> Item {
     item
 }
 
-/// The ban of a user's name.
 fn ban(user: &User) -> Option<Item> {
     let mut item = codec::key_attributes(&keys::ban(&UserName::parse(&user.username).ok()?));
     item.insert("since".to_owned(), AttributeValue::N(user.updated_at.to_string()));
@@ -71,7 +70,6 @@ fn ledger_item(user: UserId, ledger: &Ledger) -> Item {
     item
 }
 
-/// The paid orders with an owner.
 fn owned(live: &Live) -> impl Iterator<Item = (&Order, UserId)> {
     let paid = live.orders.iter().filter(|order| order.status == OrderStatus::Paid);
     paid.filter_map(|order| Some((order, order.owner?)))
@@ -85,7 +83,7 @@ fn paid_orders(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
     })
 }
 
-/// What every user gave in the month that the top donators are of.
+/// The sums that users gave in the month of the top donators.
 fn month_sums(live: &Live) -> impl Iterator<Item = Result<Item, StoreError>> {
     let of = &live.derived.donations.month;
     let mut sums: BTreeMap<UserId, Money> = BTreeMap::new();

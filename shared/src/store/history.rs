@@ -1,9 +1,10 @@
 //! The list of what was published when, by which a rollback finds what was active before.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Put};
+use super::codec::encode_live;
+use super::single::create;
+use super::transaction::Write;
+use super::{Db, StoreError, keys, read_live};
 use serde::{Deserialize, Serialize};
-use shared::store::transaction::{Sent, Write, send};
-use shared::store::{Db, StoreError, codec, keys};
 
 /// Entries that are kept; one is about 100 bytes.
 const KEPT_ENTRIES: usize = 100;
@@ -57,7 +58,7 @@ impl History {
         std::iter::successors(self.entries.last().and_then(back), move |entry| back(entry))
     }
 
-    pub(crate) fn with(&self, version: &str, step: Step, now: i64) -> Self {
+    pub(super) fn with(&self, version: &str, step: Step, now: i64) -> Self {
         let last = self.entries.last();
         let back = match step {
             Step::Forward => last.map(|entry| entry.number),
@@ -72,20 +73,10 @@ impl History {
         Self { newest: number, entries }
     }
 
-    /// The write that puts this history in the place of `seen`.
-    pub(crate) fn put(
-        &self,
-        db: &Db,
-        seen: &Self,
-    ) -> Result<aws_sdk_dynamodb::types::builders::PutBuilder, StoreError> {
-        let put = Put::builder().table_name(db.table()).set_item(Some(codec::encode_live(&keys::history(), self)?));
-        Ok(if seen.newest == 0 {
-            put.condition_expression("attribute_not_exists(#pk)").expression_attribute_names("#pk", keys::PK)
-        } else {
-            put.condition_expression("#newest = :seen")
-                .expression_attribute_names("#newest", "newest")
-                .expression_attribute_values(":seen", AttributeValue::N(seen.newest.to_string()))
-        })
+    /// The write of this history in place of `seen`, on the condition that `seen` is still stored.
+    pub(super) fn replace(&self, seen: &Self) -> Result<Write, StoreError> {
+        let write = Write::put(keys::history(), encode_live(&keys::history(), self)?);
+        Ok(if seen.newest == 0 { write.only_if_absent() } else { write.only_if_equal("newest", seen.newest) })
     }
 }
 
@@ -96,9 +87,7 @@ impl History {
 /// If the database does not respond.
 pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, StoreError> {
     let begun = History::default().with(version, Step::Forward, since);
-    let item = codec::encode_live(&keys::history(), &begun)?;
-    let write = Write::put(keys::history(), item).only_if_absent();
-    Ok(send(db, vec![write]).await? == Sent::Written)
+    create(db, &keys::history(), &begun).await
 }
 
 /// What was published when; empty before the first publish.
@@ -106,7 +95,5 @@ pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, S
 /// # Errors
 /// If the database does not respond, or with something unreadable.
 pub async fn read_history(db: &Db) -> Result<History, StoreError> {
-    let key = keys::history();
-    let item = db.get(&key, true).await?;
-    item.map_or_else(|| Ok(History::default()), |item| codec::decode_live(&key, item))
+    Ok(read_live(db, &keys::history()).await?.unwrap_or_default())
 }

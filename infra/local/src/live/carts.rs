@@ -1,9 +1,10 @@
 //! `live/carts.yaml`.
 
 use super::context::Context;
-use crate::fault::Unique;
-use crate::files::{At, CartFile, CartLineFile};
-use crate::lower::money;
+use super::files::{CartFile, CartLineFile};
+use publish::fault::Unique;
+use publish::files::At;
+use publish::lower::money;
 use shared::model::{
     AppliedCoupon, AppliedGiftCard, Cart, Code, CodeText, Item, ItemId, Line, LineId, LineVariable, Login, Money,
     PaymentType, PlayerName, ServerId, UserId,
@@ -13,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The codes a cart may carry; `None` if a file of them is broken.
 pub(super) struct Known<'a> {
-    /// Coupons and gift cards by text.
     pub(super) codes: Option<BTreeMap<CodeText, &'a Code>>,
     pub(super) referrals: Option<BTreeSet<CodeText>>,
 }

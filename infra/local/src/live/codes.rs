@@ -1,17 +1,19 @@
 //! `live/coupons.yaml`, `live/gift_cards.yaml` and `live/referrals.yaml`.
 
+use super::CodeUse;
+use super::Written;
 use super::context::Context;
-use super::data::CodeUse;
-use crate::fault::Unique;
-use crate::files::{At, CouponFile, GiftCardFile, LiveFiles, ReferralFile};
-use crate::lower::{check_id, money};
+use super::files::{CouponFile, GiftCardFile, ReferralFile};
+use publish::fault::Unique;
+use publish::files::At;
+use publish::lower::{check_id, money};
 use shared::model::{
     CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Money, Referral, Scope, UserId,
 };
 
 /// Reads coupons and gift cards, which share one space of ids and texts (rules.md, "Coupons and gift cards"), and who
 /// used the coupons.
-pub(super) fn codes(written: &LiveFiles, context: &mut Context<'_>) -> (Vec<Code>, Vec<CodeUse>) {
+pub(super) fn codes(written: &Written, context: &mut Context<'_>) -> (Vec<Code>, Vec<CodeUse>) {
     let (mut ids, mut texts) = (Unique::new("code id"), Unique::new("code"));
     let (mut codes, mut uses) = (Vec::new(), Vec::new());
     let mut take = |id: &At<u64>, code: &At<String>, context: &mut Context<'_>| {
@@ -185,7 +187,6 @@ fn gift_card(file: &GiftCardFile, text: Option<CodeText>, context: &mut Context<
     })
 }
 
-/// Reads every referral code.
 pub(super) fn referrals(files: &[ReferralFile], context: &mut Context<'_>) -> Vec<Referral> {
     let mut texts = Unique::new("referral code");
     let mut referrals = Vec::with_capacity(files.len());

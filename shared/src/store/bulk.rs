@@ -1,0 +1,133 @@
+//! Reads of the whole table, and writes of many items. For tools: a function that called them would link the SDK's client.
+
+use super::codec::{Item, decode_live, key_attributes, key_of};
+use super::keys::{Key, PK};
+use super::{Db, StoreError, backoff};
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use serde::de::DeserializeOwned;
+
+/// The most items that one `BatchWriteItem` takes.
+const BATCH: usize = 25;
+/// Batches in flight concurrently: enough to hide the round trip, few enough for a new table's throughput.
+pub const IN_FLIGHT: usize = 4;
+/// How often unprocessed items are sent again, waiting up to 1.3 s before each.
+const ROUNDS: u32 = 12;
+const OPERATION: &str = "BatchWriteItem";
+
+/// Called with how many more items are done.
+pub type OnProgress<'a> = &'a (dyn Fn(u64) + Sync);
+
+/// Hands every item of a kind (see [`super::keys::prefix`]; empty for all) to `take`, in no order. Pages are read one
+/// after another, so that memory does not grow with the table.
+///
+/// # Errors
+/// [`StoreError`] if a page cannot be read, and the errors of `take`, which end the scan.
+pub async fn each<E: From<StoreError>>(
+    db: &Db,
+    kind: &str,
+    mut take: impl FnMut(Item) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut start = None;
+    loop {
+        let mut request = db.client().scan().table_name(db.table()).consistent_read(true);
+        if !kind.is_empty() {
+            request = request.filter_expression("begins_with(#pk, :kind)").expression_attribute_names("#pk", PK);
+            request = request.expression_attribute_values(":kind", AttributeValue::S(kind.to_owned()));
+        }
+        let page = Box::pin(request.set_exclusive_start_key(start).send()).await;
+        let page = page.map_err(|error| StoreError::from_sdk("Scan", error))?;
+        page.items.unwrap_or_default().into_iter().try_for_each(&mut take)?;
+        start = page.last_evaluated_key.filter(|key| !key.is_empty());
+        if start.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Every live thing of a kind with its key, in no order.
+///
+/// # Errors
+/// [`StoreError`] if a page cannot be read, or an item does not decode.
+pub async fn all<T: DeserializeOwned>(db: &Db, kind: &str) -> Result<Vec<(Key, T)>, StoreError> {
+    let mut found = Vec::new();
+    each(db, kind, |item| {
+        let key = key_of(&item)?;
+        let thing = decode_live(&key, item)?;
+        found.push((key, thing));
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    Ok(found)
+}
+
+/// Writes items over what is under their keys. Items are made when their turn comes, so that memory does not grow with
+/// their number. Keys must differ. What the database leaves unprocessed is sent again after a growing, random wait.
+///
+/// # Errors
+/// [`StoreError`] if the database does not take an item; what was written before stays, and the same call can be made
+/// again.
+pub async fn write_each(
+    db: &Db,
+    items: impl Iterator<Item = Result<Item, StoreError>>,
+    progress: OnProgress<'_>,
+) -> Result<(), StoreError> {
+    let put = |item| {
+        let put = PutRequest::builder().set_item(Some(item)).build().map_err(refused)?;
+        Ok(WriteRequest::builder().put_request(put).build())
+    };
+    run(db, items.map(|item| put(item?)), progress).await
+}
+
+/// Deletes items, whether they exist or not.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond; the same call can be made again.
+pub async fn delete_each(db: &Db, keys: impl Iterator<Item = Key>, progress: OnProgress<'_>) -> Result<(), StoreError> {
+    let delete = |key: Key| {
+        let delete = DeleteRequest::builder().set_key(Some(key_attributes(&key))).build().map_err(refused)?;
+        Ok(WriteRequest::builder().delete_request(delete).build())
+    };
+    run(db, keys.map(delete), progress).await
+}
+
+fn refused(error: BuildError) -> StoreError {
+    StoreError::Refused { operation: OPERATION, source: Box::new(error) }
+}
+
+async fn run(
+    db: &Db,
+    requests: impl Iterator<Item = Result<WriteRequest, StoreError>>,
+    progress: OnProgress<'_>,
+) -> Result<(), StoreError> {
+    let writes = stream::iter(batches(requests)).map(|batch| async move {
+        let batch = batch?;
+        let size = batch.len() as u64;
+        write_batch(db, batch).await?;
+        progress(size);
+        Ok(())
+    });
+    writes.buffer_unordered(IN_FLIGHT).try_collect::<()>().await
+}
+
+/// Up to 25 things at a time, made when their turn comes.
+pub fn batches<T, E>(mut things: impl Iterator<Item = Result<T, E>>) -> impl Iterator<Item = Result<Vec<T>, E>> {
+    std::iter::from_fn(move || {
+        let batch: Result<Vec<T>, E> = things.by_ref().take(BATCH).collect();
+        Some(batch).filter(|batch| !batch.as_ref().is_ok_and(Vec::is_empty))
+    })
+}
+
+async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
+    for round in 0..ROUNDS {
+        let answer = Box::pin(db.client().batch_write_item().request_items(db.table(), requests).send()).await;
+        let answer = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
+        requests = answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect();
+        if requests.is_empty() {
+            return Ok(());
+        }
+        tokio::time::sleep(backoff(round)).await;
+    }
+    Err(StoreError::unavailable(OPERATION))
+}

@@ -1,0 +1,83 @@
+//! The mark of a restore that has begun. It takes the place of the active version, so that functions respond 503 and no
+//! other tool writes, and says how far the restore came.
+
+use super::codec::{Item, decode_live, encode_live};
+use super::keys::{self, RESTORING};
+use super::sequences::NEXT;
+use super::single::{apply, apply_all, create};
+use super::transaction::Write;
+use super::{Db, StoreError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The mark as an item.
+#[derive(Serialize, Deserialize)]
+struct Marked {
+    /// Named by [`RESTORING`].
+    restoring: Mark,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The checksum of the backup.
+    pub sha256: String,
+    /// How many of its items are in the table for certain.
+    pub done: u64,
+}
+
+/// The mark of a restore that is not done; `None` if there is none.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded.
+pub async fn read(db: &Db) -> Result<Option<Mark>, StoreError> {
+    let key = keys::active_version();
+    let item = db.get(&key, true).await?.filter(|item| item.contains_key(RESTORING));
+    Ok(item.map(|item| decode_live::<Marked>(&key, item)).transpose()?.map(|marked| marked.restoring))
+}
+
+/// Marks the table as being restored. `false` if another restore or a publish was first.
+///
+/// # Errors
+/// [`StoreError`] if it is not known whether it is marked.
+pub async fn begin(db: &Db, sha256: &str) -> Result<bool, StoreError> {
+    let restoring = Mark { sha256: sha256.to_owned(), done: 0 };
+    create(db, &keys::active_version(), &Marked { restoring }).await
+}
+
+/// On the condition that the mark is that of this backup.
+fn if_marked(write: Write, sha256: &str) -> Write {
+    write.only_if("#mark.sha256 = :sha256").name("#mark", RESTORING).text(":sha256", sha256)
+}
+
+/// Notes how many items are in the table.
+///
+/// # Errors
+/// [`StoreError`] if it is not written, also because the mark is not that of this backup any more.
+pub async fn note(db: &Db, sha256: &str, done: u64) -> Result<(), StoreError> {
+    let write = Write::update(keys::active_version(), "SET #mark.done = :done").number(":done", done);
+    if apply(db, if_marked(write, sha256)).await? { Ok(()) } else { Err(StoreError::unavailable("UpdateItem")) }
+}
+
+/// Replaces the mark by the active version, if there is one, and moves sequences to ids that are free, in one transaction.
+///
+/// # Errors
+/// As [`note`].
+pub async fn finish(
+    db: &Db,
+    sha256: &str,
+    active: Option<Item>,
+    sequences: impl Iterator<Item = (&'static str, u64)>,
+) -> Result<(), StoreError> {
+    let key = keys::active_version();
+    let end = match active {
+        Some(active) => Write::put(key, active),
+        None => Write::delete(key),
+    };
+    let mut writes: Vec<Write> = vec![if_marked(end, sha256)];
+    for (kind, next) in sequences {
+        let key = keys::sequence(kind);
+        let item = encode_live(&key, &BTreeMap::from([(NEXT, next)]))?;
+        writes.push(Write::put(key, item));
+    }
+    if apply_all(db, writes).await? { Ok(()) } else { Err(StoreError::unavailable("TransactWriteItems")) }
+}

@@ -1,0 +1,103 @@
+//! Bans of names, and revoked tokens (rules.md, "Bans" and "Tokens").
+//!
+//! A ban belongs to a name, so that it also holds before a first login. If the name has an account, the account is marked
+//! and its tokens are refused by the same transaction.
+
+use crate::model::{User, UserId, UserName};
+use crate::store::codec::encode_live;
+use crate::store::names::{self, Ban};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, RETRIES, StoreError, backoff, keys, read_live};
+
+/// Bans a name at `now` (seconds since 1970 UTC). A name that is banned stays so since then, with another reason only if
+/// one is given. Returns the account that has the name.
+///
+/// # Errors
+/// [`StoreError`]; `Unavailable` also if other requests kept changing the account. Repeating it is safe.
+pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Result<Option<UserId>, StoreError> {
+    let key = keys::ban(name);
+    let before: Option<Ban> = read_live(db, &key).await?;
+    let reason = reason.map(str::to_owned).or_else(|| before.as_ref()?.reason.clone());
+    let row = encode_live(&key, &Ban { since: before.map_or(now, |ban| ban.since), reason })?;
+    with_account(db, name, |user| {
+        let mut writes = vec![Write::put(key.clone(), row.clone())];
+        match user {
+            Some(user) => {
+                let after = user.next_issue(now);
+                writes.push(refuse_until(user, after).also(", banned = :true").flag(":true", true));
+                writes.push(index(name, after));
+            }
+            None => writes.push(names::must_be_unowned(name)),
+        }
+        writes
+    })
+    .await
+}
+
+/// Lifts the ban of a name, if it is banned. Tokens from before the ban stay refused. Returns the account that has the
+/// name; `None` if the name is not banned.
+///
+/// # Errors
+/// As [`ban`].
+pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, StoreError> {
+    if db.get(&keys::ban(name), true).await?.is_none() {
+        return Ok(None);
+    }
+    let lifted = with_account(db, name, |user| {
+        let account = match user {
+            Some(user) => Write::update(keys::user(user.id), "REMOVE banned").only_if_present(),
+            None => names::must_be_unowned(name),
+        };
+        vec![Write::delete(keys::ban(name)), account]
+    });
+    lifted.await.map(Some)
+}
+
+/// Refuses every token of a user that was issued until `now` (seconds since 1970 UTC), also one that was made in this
+/// second, after an earlier revocation. Returns the second from which tokens are accepted; `None` if the account was
+/// changed by another request.
+///
+/// # Errors
+/// [`StoreError`] if it is not known whether they are refused.
+pub async fn revoke(db: &Db, user: &User, now: i64) -> Result<Option<i64>, StoreError> {
+    let after = user.next_issue(now);
+    let mut writes: Vec<Write> = vec![refuse_until(user, after)];
+    if let Ok(name) = UserName::parse(&user.username)
+        && names::owner(db, &name).await? == Some(user.id)
+    {
+        writes.push(index(&name, after));
+    }
+    Ok((send(db, writes).await? == Sent::Written).then_some(after))
+}
+
+/// The write that refuses the tokens of an account; never to an earlier time than another command has set.
+fn refuse_until(user: &User, after: i64) -> Write {
+    Write::update(keys::user(user.id), "SET tokens_valid_after = :after")
+        .only_if("attribute_exists(#pk) AND (attribute_not_exists(tokens_valid_after) OR tokens_valid_after < :after)")
+        .name("#pk", keys::PK)
+        .number(":after", after)
+}
+
+/// The write by which a login by name knows of a revocation without reading the account.
+fn index(name: &UserName, after: i64) -> Write {
+    Write::update(keys::name(name), "SET valid_after = :after").only_if_present().number(":after", after)
+}
+
+/// Sends the writes that `writes` makes for the account of a name, again if the account changed in between.
+async fn with_account(
+    db: &Db,
+    name: &UserName,
+    writes: impl Fn(Option<&User>) -> Vec<Write>,
+) -> Result<Option<UserId>, StoreError> {
+    for round in 0..=RETRIES {
+        let user: Option<User> = match names::owner(db, name).await? {
+            Some(id) => read_live(db, &keys::user(id)).await?,
+            None => None,
+        };
+        if send(db, writes(user.as_ref())).await? == Sent::Written {
+            return Ok(user.map(|user| user.id));
+        }
+        tokio::time::sleep(backoff(round)).await;
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}

@@ -1,0 +1,89 @@
+//! Erasing a user: the account with its cart, ledger, names, referral codes and credits. What statistics, carts and orders
+//! repeat of the user is removed by [`super::orders`].
+
+use crate::model::{Cart, InternalId, Referral, UserId, UserName};
+use crate::rules::erase::ErasedPlayer;
+use crate::store::bulk::{all, delete_each, each};
+use crate::store::codec::{Row, decode_live, key_of};
+use crate::store::keys::{self, Key, prefix};
+use crate::store::names::{self, NameRow};
+use crate::store::orders::StoredOrder;
+use crate::store::single::{apply, apply_all};
+use crate::store::transaction::Write;
+use crate::store::{Db, StoreError, credits};
+
+/// Orders and carts with a player who is to be erased.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traces {
+    /// Orders that can still be paid: the player's, and those with a gift for them.
+    pub open: Vec<InternalId>,
+    /// Orders with the player's name, or with what they typed.
+    pub orders: Vec<InternalId>,
+    /// Other buyers whose carts have the player's name.
+    pub carts: Vec<UserId>,
+}
+
+/// Looks for a player in orders and carts. Reads every item.
+///
+/// # Errors
+/// [`StoreError`] if the table cannot be read.
+pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError> {
+    let mut traces = Traces::default();
+    each(db, "", |item| {
+        let key = key_of(&item)?;
+        if key.pk.starts_with(prefix::ORDER) {
+            let StoredOrder { order, effects } = StoredOrder::decode(&key, Row::from(item))?;
+            traces.open.extend(player.has_open(&order).then(|| order.internal_id.clone()));
+            traces.orders.extend(player.without_in_order(&order, &effects).map(|_| order.internal_id));
+        } else if key.pk.starts_with(prefix::CART) {
+            let cart: Cart = decode_live(&key, item)?;
+            let is_other = cart.user != player.user;
+            traces.carts.extend(player.without_in_cart(&cart).filter(|_| is_other).map(|_| cart.user));
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    Ok(traces)
+}
+
+/// Removes account, cart, ledger and present name in one transaction, so that no token is left for half a user.
+///
+/// # Errors
+/// [`StoreError`]; the account is never half removed.
+pub async fn erase_account(db: &Db, id: UserId, username: Option<&str>) -> Result<(), StoreError> {
+    let mut writes: Vec<Write> = [keys::user(id), keys::cart(id), keys::ledger(id)].map(Write::delete).into();
+    if let Some(name) = username.and_then(|username| UserName::parse(username).ok())
+        && names::owner(db, &name).await? == Some(id)
+    {
+        writes.push(names::release(keys::name(&name), id));
+    }
+    if apply_all(db, writes).await? { Ok(()) } else { Err(StoreError::unavailable("TransactWriteItems")) }
+}
+
+/// The rows of the names that are the user's: the present one, and former ones that are held.
+///
+/// # Errors
+/// [`StoreError`] if the table cannot be read.
+pub async fn name_rows(db: &Db, id: UserId) -> Result<Vec<Key>, StoreError> {
+    let rows = all::<NameRow>(db, prefix::NAME).await?;
+    Ok(rows.into_iter().filter(|(_, row)| row.user == id).map(|(key, _)| key).collect())
+}
+
+/// Removes the user's referral codes, these rows of names that are still the user's, and the credits, whose notes may name
+/// the user. The account must be removed before: none is written after that. Returns how many referral codes there were.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond; the same call can be made again.
+pub async fn erase_possessions(db: &Db, id: UserId, names: Vec<Key>) -> Result<usize, StoreError> {
+    let referrals = all::<Referral>(db, prefix::REFERRAL).await?;
+    let own: Vec<Key> =
+        referrals.into_iter().filter(|(_, referral)| referral.owner == id).map(|(key, _)| key).collect();
+    let count = own.len();
+    delete_each(db, own.into_iter(), &|_| {}).await?;
+    for name in names {
+        apply(db, names::release(name, id)).await?;
+    }
+    let credits = credits::of(db, id).await?;
+    delete_each(db, credits.into_iter().map(|credit| keys::credit(id, &credit.key)), &|_| {}).await?;
+    Ok(count)
+}
