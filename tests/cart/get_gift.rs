@@ -74,13 +74,36 @@ async fn a_card_that_cannot_be_used_is_refused_with_the_message_alone() {
 async fn a_body_without_a_code_is_refused_and_names_the_field() {
     let store = TestStore::open().await;
     for body in ["{}", r#"{"gift":""}"#, r#"{"gift":" "}"#, r#"{"gift":1}"#, r#"{"gift":null}"#] {
-        let reply = store.send(Call::post("/cart/getGift").bytes(body)).await;
+        let reply =
+            store.send(Call::post("/cart/getGift").header("content-type", "application/json").bytes(body)).await;
         assert_eq!((reply.status.as_u16(), &reply.json()["status"]), (400, &false.into()), "{body}");
         assert!(reply.json()["message"].as_str().unwrap().contains("gift"), "{}", reply.text);
     }
     let long = store.send(call(&"x".repeat(41))).await;
     assert_eq!(long.status, 400, "{}", long.text);
     assert_eq!((store.calls.writes(), tries(&store).await), (0, None));
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_cannot_use_up_the_tries_of_its_visitor() {
+    let store = TestStore::open().await;
+    let body = r#"{"gift":"no-such-card"}"#;
+    // What a browser sends to another site without a preflight.
+    let simple = ["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data"];
+    let mut calls: Vec<Call> =
+        simple.map(|sent| Call::post("/cart/getGift").header("content-type", sent).bytes(body)).into();
+    calls.push(Call::post("/cart/getGift").bytes(body));
+    for call in calls {
+        let reply = store.send(call).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["status"]), (400, &false.into()), "{}", reply.text);
+        assert!(reply.json()["message"].as_str().unwrap().contains("application/json"), "{}", reply.text);
+    }
+    assert_eq!((store.calls.operations(), tries(&store).await), (Vec::new(), None));
+    for sent in ["application/json", "Application/JSON; charset=utf-8"] {
+        let reply = store.send(Call::post("/cart/getGift").header("content-type", sent).bytes(body)).await;
+        assert_eq!(reply.status, 200, "{sent}: {}", reply.text);
+    }
+    assert_eq!(tries(&store).await.as_deref(), Some("2"));
 }
 
 #[track_caller]

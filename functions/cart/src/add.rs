@@ -17,7 +17,6 @@ use shared::token::Claim;
 use shared::usecases::carts::{Attempt, add_line};
 use std::collections::BTreeMap;
 
-/// POST /cart/add/{id}.
 pub struct Add;
 
 #[derive(Deserialize)]
@@ -58,7 +57,7 @@ pub struct Added {
     cid: LineId,
 }
 
-/// Why an item is not added.
+/// The reason why an item is not added.
 #[derive(Debug, thiserror::Error)]
 pub enum AddRefusal {
     #[error("This item does not exist.")]
@@ -107,7 +106,6 @@ impl Endpoint for Add {
     const NAME: &'static str = "cart/add/{id}";
     const ROUTES: &'static [&'static str] = &["POST /cart/add/{id}"];
     const SUMMARY: &'static str = "adds an item to the cart";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

@@ -19,7 +19,6 @@ use shared::usecases::carts::LoadedCart;
 use std::borrow::Cow;
 use std::convert::Infallible;
 
-/// POST /cart/get.
 pub struct GetCart;
 
 /// The cart, also an empty one.

@@ -1,11 +1,11 @@
-//! POST /cart/getGift: the balance of a gift card (api.md, "POST /cart/getGift"). Whoever has the code may ask: no token is
-//! needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
+//! POST /cart/getGift: the balance of a gift card (api.md, "POST /cart/getGift"). Whoever has the code may ask: no
+//! token is needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
 
 use crate::State;
 use crate::support::unknown_codes::{self, TooMany, Tries};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, SentAsJson, WithAddress};
 use shared::http::body;
 use shared::model::{Code, CodeText};
 use shared::money::{CurrencyFormat, Decimal};
@@ -13,7 +13,6 @@ use shared::rules::code::{CodeRefusal, usable};
 use shared::store::{codes, keys};
 use shared::telemetry;
 
-/// POST /cart/getGift.
 pub struct GetGift;
 
 #[derive(Deserialize)]
@@ -73,28 +72,27 @@ impl Refusal for GiftRefusal {
 impl Endpoint for GetGift {
     type State = State;
     type Caller = ();
-    type Input = WithAddress<JsonBody<GiftRequest>>;
+    type Input = WithAddress<SentAsJson<JsonBody<GiftRequest>>>;
     type Reply = Json<GiftReply>;
     type Refusal = GiftRefusal;
 
     const NAME: &'static str = "cart/getGift";
     const ROUTES: &'static [&'static str] = &["POST /cart/getGift"];
     const SUMMARY: &'static str = "returns the balance of a gift card";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::StatusFlag;
 
     async fn handle(
         state: &State,
         (): (),
-        WithAddress(JsonBody(body), address): Self::Input,
+        WithAddress(SentAsJson(JsonBody(body)), address): Self::Input,
     ) -> Result<Self::Reply, Error<GiftRefusal>> {
         let keys = vec![keys::code(&body.gift), unknown_codes::key(&address)];
         let (active, rows) = tokio::join!(state.base.published.active_version(), state.base.db.batch_get(keys));
         let (active, mut rows) = (active?, rows?);
         let refused = |too_many| Error::Refused(GiftRefusal(too_many));
         let tries = Tries::take(state, &mut rows, &address)?.map_err(refused)?;
-        // A coupon is no gift card: its code is as unknown as any other.
+        // A coupon is not a gift card: its code is as unknown as any other.
         let code = codes::take(&mut rows, &body.gift)?.filter(|code| matches!(code, Code::Gift(_)));
         let reply = match usable(code.as_ref(), 0, state.base.clock.seconds()) {
             Ok(Code::Gift(card)) => {

@@ -14,7 +14,6 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// POST /cart/getPromoted.
 pub struct GetPromoted;
 
 /// A promoted item.

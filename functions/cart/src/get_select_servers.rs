@@ -10,7 +10,6 @@ use shared::token::Claim;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-/// POST /cart/getSelectServers.
 pub struct GetSelectServers;
 
 /// The servers of each item, by the item's id.

@@ -2,8 +2,6 @@
 //!
 //! May read the catalog, users, ledgers, codes and referrals; may only write carts and the counters of unknown codes.
 
-#![warn(missing_docs)]
-
 mod accept_coupon;
 mod add;
 mod capture_referral;
@@ -31,7 +29,6 @@ use shared::store::items::ItemCache;
 use shared::store::versioned_cache::VersionedCache;
 use shared::usecases::carts::CartSources;
 
-/// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_cart::GetCart>(),
     Route::to::<accept_coupon::AcceptCoupon>(),
@@ -67,14 +64,12 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);
         Self { base, items: ItemCache::default(), counters, promotions: VersionedCache::new() }
     }
 
-    /// What carts are read from.
     fn sources(&self) -> CartSources<'_> {
         let Self { base, items, counters, .. } = self;
         CartSources { db: &base.db, items, counters, clock: base.clock.as_ref() }

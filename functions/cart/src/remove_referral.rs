@@ -8,7 +8,6 @@ use shared::http::reply::Outcome;
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, drop_unpublished};
 
-/// POST /cart/removeReferral.
 pub struct RemoveReferral;
 
 impl Endpoint for RemoveReferral {

@@ -9,7 +9,6 @@ use shared::model::{LineId, LineVariable};
 use shared::rules::add_line::Change;
 use shared::token::Claim;
 
-/// POST /cart/setVariable/{cid}.
 pub struct SetVariable;
 
 #[derive(Deserialize)]
@@ -31,7 +30,6 @@ impl Endpoint for SetVariable {
     const NAME: &'static str = "cart/setVariable/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/setVariable/{cid}"];
     const SUMMARY: &'static str = "sets a variable of a line";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

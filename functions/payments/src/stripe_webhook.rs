@@ -1,5 +1,5 @@
-//! POST /payments/webhook/stripe: webhook events of Stripe (api.md, "POST /payments/webhook/stripe"). A webhook event says only where to
-//! look.
+//! POST /payments/webhook/stripe: webhook events of Stripe (api.md, "POST /payments/webhook/stripe"). A webhook event
+//! says only where to look.
 
 use crate::{DEADLINE, State};
 use lambda_http::http::StatusCode;
@@ -10,7 +10,6 @@ use shared::telemetry;
 use shared::usecases::checkouts::{ProviderError, SettleError, act};
 use std::time::Duration;
 
-/// POST /payments/webhook/stripe.
 pub struct StripeWebhook;
 
 /// The notice was acted on, or concerns no order.
@@ -21,7 +20,6 @@ pub struct Receipt {
     received: bool,
 }
 
-/// Why a webhook event is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookRefusal {
     #[error("The signature is missing or not valid.")]
@@ -48,7 +46,6 @@ impl Endpoint for StripeWebhook {
     const NAME: &'static str = "payments/webhook/stripe";
     const ROUTES: &'static [&'static str] = &["POST /payments/webhook/stripe"];
     const SUMMARY: &'static str = "receives the notices of Stripe";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
     const BODY_LIMIT: usize = 256 * 1024;
     const DEADLINE: Duration = DEADLINE;
@@ -74,8 +71,8 @@ impl Endpoint for StripeWebhook {
     }
 }
 
-/// Decides whether Stripe sends the webhook event again. A permanent refusal, such as of an object of another account, would
-/// be repeated; a refused key is an operator's to correct.
+/// Decides whether Stripe sends the webhook event again. A permanent refusal, such as of an object of another account,
+/// would be repeated; a refused key is an operator's to correct.
 fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
     Err(match error {
         SettleError::Store(error) => error.into(),

@@ -9,9 +9,7 @@ use serde::Serialize;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// An ordinary response of an endpoint.
 pub trait Reply: Send {
-    /// The response to `request`.
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body>;
 
     /// The body, for the documentation.
@@ -19,13 +17,11 @@ pub trait Reply: Send {
     fn content(generator: &mut schemars::SchemaGenerator) -> Content;
 }
 
-/// The body of a response.
 #[cfg(feature = "schema")]
 #[derive(Debug)]
 pub struct Content {
     /// `application/json`, for example.
     pub media_type: &'static str,
-    /// The schema of the body.
     pub schema: schemars::Schema,
 }
 
@@ -34,7 +30,6 @@ pub struct Content {
 pub struct WithCookie<R> {
     /// The response without the cookie.
     pub reply: R,
-    /// The value of `Set-Cookie`.
     pub cookie: Option<HeaderValue>,
 }
 
@@ -68,7 +63,6 @@ enum Rendering {
 }
 
 impl<T> Json<T> {
-    /// Renders a body.
     #[must_use]
     pub fn of(body: &impl Serialize) -> Self {
         Self { body: Rendering::Once(reply::render(body)), shape: PhantomData }

@@ -23,22 +23,21 @@ pub struct AppliedGiftCard {
     pub code: CodeText,
     /// The card's id when it was applied. A code that was issued again under the same text has another id.
     pub id: CodeId,
-    /// The login that entered it, whose it is (rules.md, "Logins"). A card that was stored without one is of no login by
-    /// name.
+    /// The login that entered it, whose it is (rules.md, "Logins"). A card that was stored without one is of no login
+    /// by name.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub login: Login,
 }
 
 impl AppliedGiftCard {
-    /// A card that a login has entered.
     #[must_use]
     pub fn entered_by(login: Login, card: &GiftCard) -> Self {
         Self { code: card.code.clone(), id: card.id, login }
     }
 }
 
-/// The only code of a cart, as it was stored when a cart had a coupon or a gift card, but not both. It is still written, for
-/// functions of that time which run on the same table.
+/// The only code of a cart, as it was stored when a cart had a coupon or a gift card, but not both. It is still
+/// written, for functions of that time which run on the same table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SingleCode {
     code: CodeText,
@@ -47,7 +46,7 @@ struct SingleCode {
 }
 
 impl SingleCode {
-    /// What such functions see of a cart: its coupon, or its gift card if it has none.
+    /// The code that such functions see on a cart: its coupon, or its gift card if it has none.
     fn of(coupon: Option<&AppliedCoupon>, gift_card: Option<&AppliedGiftCard>) -> Option<Self> {
         let coupon = coupon.map(|on| Self { code: on.code.clone(), id: on.id, kind: CodeKind::Coupon });
         coupon.or_else(|| gift_card.map(|on| Self { code: on.code.clone(), id: on.id, kind: CodeKind::Gift }))
@@ -62,7 +61,6 @@ pub struct Cart {
     pub user: UserId,
     /// The number of writes. Every write is conditional on it (rules.md, "Writing a cart").
     pub version: u64,
-    /// The id of the next line.
     pub next_line: u64,
     /// Its lines, at most [`Cart::MAX_LINES`].
     pub lines: Vec<Line>,
@@ -95,7 +93,6 @@ impl Cart {
     }
 }
 
-/// A cart as it is stored.
 #[derive(Serialize, Deserialize)]
 struct StoredCart {
     user: UserId,

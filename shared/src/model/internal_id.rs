@@ -29,7 +29,6 @@ impl InternalId {
         Self(text.to_owned())
     }
 
-    /// The id's text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -36,7 +36,6 @@ impl PaymentType {
     }
 }
 
-/// What the buyer chose for a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineVariable {
     /// The variable, see [`super::Variable`].
@@ -51,7 +50,6 @@ pub struct Line {
     pub item: ItemId,
     /// Units.
     pub count: u32,
-    /// Chosen variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<LineVariable>,
     /// Selected server, if any.
@@ -60,7 +58,6 @@ pub struct Line {
     /// The buyer's price for one unit of an any-price item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Money>,
-    /// How it is bought.
     #[serde(default)]
     pub payment_type: PaymentType,
     /// Whether it was added from a promotion (rules.md, "Promotions").

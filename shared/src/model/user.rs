@@ -8,20 +8,15 @@ use serde::{Deserialize, Serialize};
 pub struct User {
     /// The id, `sub` of the user's tokens.
     pub id: UserId,
-    /// Name in the game.
     pub username: String,
-    /// Image URL.
     pub avatar: String,
-    /// The game system the account belongs to.
     pub system: String,
-    /// The account's identifier in that system.
     pub identificator: String,
     pub uuid: String,
     /// When the account was created, seconds since 1970 UTC.
     pub created_at: i64,
     /// When it last changed, seconds since 1970 UTC.
     pub updated_at: i64,
-    /// Balance in virtual currency.
     #[serde(default)]
     pub virtual_currency: Money,
     /// Tokens issued at or before this second, since 1970 UTC, are refused (rules.md, "Tokens").
@@ -74,8 +69,8 @@ impl User {
     }
 }
 
-/// The second (since 1970 UTC) at which a token that is made at `now` is issued: the first that the revocation of tokens
-/// until `valid_after` does not refuse (rules.md, "Tokens").
+/// The second (since 1970 UTC) at which a token that is made at `now` is issued: the first that the revocation of
+/// tokens until `valid_after` does not refuse (rules.md, "Tokens").
 #[must_use]
 pub fn next_issue(valid_after: Option<i64>, now: i64) -> i64 {
     valid_after.map_or(now, |after| now.max(after.saturating_add(1)))

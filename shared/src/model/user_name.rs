@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserName(String);
 
-/// Why a text is not a user name.
+/// The reason why a text is not a user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UserNameError {
     /// It is empty after trimming.

@@ -21,7 +21,8 @@ use stripe::{
     NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, RefusalKind, SessionStatus, WebhookSecret,
 };
 
-/// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some, too.
+/// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some,
+/// too.
 const CALLS: u32 = 20;
 /// How often a call is repeated that Stripe refused because there were too many. The pause doubles, from [`PAUSE`] on.
 const REPEATS: u32 = 3;
@@ -44,7 +45,6 @@ impl Stripe {
         Some(Self::new(keys, config.stripe_base.clone().unwrap_or_default()))
     }
 
-    /// Stripe with keys, at `base`.
     #[must_use]
     pub fn new(keys: StripeKeys, base: ApiBase) -> Self {
         let account = keys.provider_account();
@@ -52,8 +52,8 @@ impl Stripe {
         Self { client: Client::new(client, base, keys.key), webhooks: keys.webhook, pace: None, account }
     }
 
-    /// The same account for many calls: over connections that are kept as long as this value is, and at a pace that leaves
-    /// room for buyers. All calls pause when Stripe says that there are too many.
+    /// The same account for many calls: over connections that are kept as long as this value is, and at a pace that
+    /// leaves room for buyers. All calls pause when Stripe says that there are too many.
     #[must_use]
     pub fn for_many_calls(&self) -> Self {
         let pace = Some(Arc::new(Pace::per_second(CALLS)));
@@ -61,7 +61,7 @@ impl Stripe {
         Self { client, webhooks: self.webhooks.clone(), pace, account }
     }
 
-    /// What a webhook is about; `None` if it is about nothing that concerns orders. `header` is `Stripe-Signature`, `now` in
+    /// The subject of a webhook; `None` if it is nothing that concerns orders. `header` is `Stripe-Signature`, `now` in
     /// seconds since 1970 UTC. Of the body only ids are used: what happened is asked for.
     ///
     /// # Errors
@@ -80,7 +80,6 @@ impl Stripe {
         self.send_or(call, failed).await
     }
 
-    /// Sends a call about a checkout.
     async fn send_about(&self, call: Call<stripe::Session>) -> Result<stripe::Session, ProviderError> {
         let failed = |error: &stripe::Error| match error.refusal() {
             Some(refusal) if refusal.kind == RefusalKind::NotFound => ProviderError::NoCheckout(error.to_string()),
@@ -112,7 +111,8 @@ impl Stripe {
         self.client.send(call).await
     }
 
-    /// Every refund of a payment, those that failed among them. Most payments have none, and a session brings the newest ones.
+    /// Every refund of a payment, those that failed among them. Most payments have none, and a session brings the
+    /// newest ones.
     async fn refunds(&self, intent: Option<&PaymentIntent>) -> Result<Vec<Refund>, ProviderError> {
         let Some((intent, charge)) = intent.and_then(|intent| Some((intent, charge(intent)?))) else {
             return Ok(Vec::new());
@@ -131,8 +131,8 @@ impl Stripe {
         self.client.key().is_live()
     }
 
-    /// What Stripe says of a session. The order is the one in its metadata, which only the account's owner can set: the
-    /// buyer's browser can set the reference of a payment link.
+    /// The state of a session at Stripe. The order is the one in its metadata, which only the account's owner can set:
+    /// the buyer's browser can set the reference of a payment link.
     fn state(&self, session: &stripe::Session, refunds: &[Refund]) -> PaymentState {
         let intent = session.payment_intent.as_ref();
         let object = intent.and_then(Expandable::object);
@@ -279,7 +279,7 @@ fn charge(intent: &PaymentIntent) -> Option<&Charge> {
     intent.latest_charge.as_ref().and_then(Expandable::object)
 }
 
-/// The number of our attempt that a refund was made by, and how it stands.
+/// The number of our attempt that a refund was made by, and its state.
 fn attempt_of(refund: &Refund) -> Option<(u32, RefundOutcome)> {
     let number = refund.metadata.attempt.as_deref()?.parse().ok()?;
     Some((number, if refund.has_failed() { RefundOutcome::Failed } else { RefundOutcome::Refunded }))

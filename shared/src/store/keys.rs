@@ -49,16 +49,13 @@ pub const PK: &str = "pk";
 pub const SK: &str = "sk";
 /// Attribute name of the time to live, seconds since 1970 UTC.
 pub const TTL: &str = "expires_at";
-/// Attribute name of the mark of a restore that is not finished. It is in the item of the active version, which everything
-/// that works on a store reads or names in a condition.
+/// Attribute name of the mark of a restore that is not finished. It is in the item of the active version, which
+/// everything that works on a store reads or names in a condition.
 pub const RESTORING: &str = "restoring";
 
-/// The key of one item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Partition key.
     pub pk: String,
-    /// Sort key.
     pub sk: String,
 }
 
@@ -78,13 +75,13 @@ pub fn active_version() -> Key {
     key("STORE".to_owned(), "POINTER")
 }
 
-/// The mark that versions before the first schema number left while a restore ran, in a table without an active version.
+/// The mark that versions before the first schema number left while a restore ran, in a table without an active
+/// version.
 #[must_use]
 pub fn earlier_restore() -> Key {
     key("RESTORE".to_owned(), "RESTORE")
 }
 
-/// The list of what was published when.
 #[must_use]
 pub fn history() -> Key {
     key("STORE".to_owned(), "HISTORY")
@@ -96,7 +93,6 @@ pub fn version(version: &str) -> Key {
     key(versions(), version)
 }
 
-/// Partition of the versions' records.
 #[must_use]
 pub fn versions() -> String {
     "VERSIONS".to_owned()
@@ -112,7 +108,6 @@ pub fn staff(version: &str) -> Key {
     key(format!("CONTENT#{version}#STAFF"), "DATA")
 }
 
-/// A version's settings for patrons.
 #[must_use]
 pub fn patronage(version: &str) -> Key {
     key(format!("CONTENT#{version}#PATRONAGE"), "DATA")
@@ -123,13 +118,11 @@ pub fn page(version: &str, url: &PageUrl) -> Key {
     key(format!("PAGE#{version}#{url}"), "DATA")
 }
 
-/// A version's category list.
 #[must_use]
 pub fn tree(version: &str) -> Key {
     key(format!("CATALOG#{version}#TREE"), "DATA")
 }
 
-/// A version's featured deals.
 #[must_use]
 pub fn deals(version: &str) -> Key {
     key(format!("CATALOG#{version}#DEALS"), "DATA")
@@ -166,7 +159,6 @@ pub fn user(id: UserId) -> Key {
     key(format!("USER#{id}"), "USER")
 }
 
-/// The mark that a name is banned.
 #[must_use]
 pub fn ban(name: &UserName) -> Key {
     key(format!("BAN#{name}"), "BAN")
@@ -190,13 +182,11 @@ pub fn credit(user: UserId, credit_key: &str) -> Key {
     key(credits(user), credit_key)
 }
 
-/// A chat account that completed the login.
 #[must_use]
 pub fn chat(id: &ChatId) -> Key {
     key(format!("CHAT#{id}"), "CHAT")
 }
 
-/// What a user has bought.
 #[must_use]
 pub fn ledger(user: UserId) -> Key {
     key(format!("LEDGER#{user}"), "LEDGER")
@@ -207,7 +197,6 @@ pub fn cart(user: UserId) -> Key {
     key(format!("CART#{user}"), "CART")
 }
 
-/// A coupon or a gift card.
 #[must_use]
 pub fn code(code: &CodeText) -> Key {
     key(format!("CODE#{code}"), "CODE")
@@ -255,13 +244,11 @@ pub fn top_patrons() -> Key {
     key("STATS".to_owned(), "PATRONS")
 }
 
-/// Partition of the patrons' all-time sums.
 #[must_use]
 pub fn patrons() -> String {
     "PATRONS".to_owned()
 }
 
-/// A user's all-time sum.
 #[must_use]
 pub fn patron(user: UserId) -> Key {
     key(patrons(), &format!("USER#{user}"))
@@ -273,7 +260,6 @@ pub fn month(month: &str) -> String {
     format!("MONTH#{month}")
 }
 
-/// A user's sum of a month.
 #[must_use]
 pub fn month_sum(month: &str, user: UserId) -> Key {
     key(self::month(month), &format!("USER#{user}"))
@@ -309,7 +295,6 @@ pub fn unfinished_reservation(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
 }
 
-/// Whether a key is one of [`unfinished_reservation`].
 #[must_use]
 pub fn is_unfinished_reservation(key: &Key) -> bool {
     key.pk == unfinished() && key.sk.ends_with("#TAKE")
@@ -338,7 +323,6 @@ pub fn webhook_events() -> Key {
     key(unfinished(), "NOTICES")
 }
 
-/// The order of a provider's payment.
 #[must_use]
 pub fn payment(intent: &str) -> Key {
     key(format!("PROVIDER#{intent}"), "PROVIDER")
@@ -363,7 +347,7 @@ pub mod prefix {
     pub const CODE: &str = "CODE#";
     /// Referral codes.
     pub const REFERRAL: &str = "REFERRAL#";
-    /// What users have bought.
+    /// The items that users have bought.
     pub const LEDGER: &str = "LEDGER#";
     pub const CART: &str = "CART#";
     pub const ORDER: &str = "ORDER#";

@@ -1,5 +1,5 @@
-//! What is in the table: keys, encodings, caches, one file for each kind of item. How the table is reached is the crate
-//! `dynamodb`. Knows nothing of HTTP and decides nothing.
+//! The content of the table: keys, encodings, caches, one file for each kind of item. How the table is reached is the
+//! crate `dynamodb`. Knows nothing of HTTP and decides nothing.
 
 pub mod carts;
 pub mod categories;
@@ -44,17 +44,11 @@ use std::collections::BTreeSet;
 pub const RETRIES: u32 = 3;
 
 /// Reads a live item, strongly consistent; `None` if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn read_live<T: DeserializeOwned>(db: &Db, key: &Key) -> Result<Option<T>, StoreError> {
     db.get(key, true).await?.map(|item| decode_live(key, item)).transpose()
 }
 
 /// Reads live items together, strongly consistent. Those that do not exist are missing.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn read_all_live<T: DeserializeOwned>(
     db: &Db,
     keys: impl Iterator<Item = Key>,
@@ -68,9 +62,6 @@ pub async fn read_all_live<T: DeserializeOwned>(
 }
 
 /// Reads a published item, strongly consistent and without a cache; `None` if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn read_published<T: DeserializeOwned>(db: &Db, key: &Key) -> Result<Option<T>, StoreError> {
     let read = db.get(key, true).await?.map(|item| decode_published(key, &item)).transpose()?;
     Ok(read.map(|(thing, _)| thing))

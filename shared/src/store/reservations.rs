@@ -1,9 +1,9 @@
 //! Reservations: units that are counted for a checkout before its order is written.
 //!
-//! Many buyers may want one item at the same second. Transactions on one counter cancel each other, so that a counter is
-//! changed by an update of its own before the transaction that writes the order. The update adds the order's id to a set
-//! in the counter, so that it is made once and can be taken back once; a row that is written before says that there may
-//! be something to take back.
+//! Many buyers may want one item at the same second. Transactions on one counter cancel each other, so that a counter
+//! is changed by an update of its own before the transaction that writes the order. The update adds the order's id to a
+//! set in the counter, so that it is made once and can be taken back once; a row that is written before says that there
+//! may be something to take back.
 
 use super::backoff;
 use super::client::Db;
@@ -18,7 +18,8 @@ use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput}
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use serde::{Deserialize, Serialize};
 
-/// The attribute of a counter with the orders that have a reservation: their units are counted, and they may never be written.
+/// The attribute of a counter with the orders that have a reservation: their units are counted, and they may never be
+/// written.
 const RESERVING: &str = "taking";
 
 /// How often an update is tried if a transaction is on the same counter, or others have reserved its last units.
@@ -53,9 +54,6 @@ impl Reservation {
     }
 
     /// Reads a row of [`keys::unfinished_reservation`].
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it does not decode.
     pub fn decode(key: Key, row: Row) -> Result<Self, StoreError> {
         let StoredRow { order, units } = row.live(&key)?;
         Ok(Self::found(key, order, units))
@@ -66,9 +64,6 @@ impl Reservation {
     }
 
     /// The write of the row, before anything is reserved.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn put(&self) -> Result<Write, StoreError> {
         let row = NewRow { order: &self.order, units: &self.units };
         Ok(Write::put(self.key.clone(), encode_live(&self.key, &row)?).only_if_absent())
@@ -107,8 +102,8 @@ pub enum Reserved {
     Conflict,
 }
 
-/// Adds units of an order to an item's counter, on the condition that at most `limit` are sold then. Repeating it has no
-/// second effect.
+/// Adds units of an order to an item's counter, on the condition that at most `limit` are sold then. Repeating it has
+/// no second effect.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the units may then be counted or not.
@@ -143,11 +138,9 @@ pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u3
     Ok(if limit.is_some() { Reserved::SoldOut } else { Reserved::Conflict })
 }
 
-/// Releases a reservation of an order that was not written: subtracts its units from an item's counter, on the condition
-/// that the order is marked in it. Repeating it has no second effect. A counter that has fewer units, because it was set by hand, becomes zero.
-///
-/// # Errors
-/// [`StoreError`] if the database does not confirm it.
+/// Releases a reservation of an order that was not written: subtracts its units from an item's counter, on the
+/// condition that the order is marked in it. Repeating it has no second effect. A counter that has fewer units, because
+/// it was set by hand, becomes zero.
 pub async fn release(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
     let write = |expression: &str, enough: &str| {
         request(db, units.item, order)
@@ -176,9 +169,6 @@ pub async fn release(db: &Db, order: &InternalId, units: Units) -> Result<(), St
 }
 
 /// Confirms a reservation: the order is written and has its units, so that its mark in the counter is removed.
-///
-/// # Errors
-/// [`StoreError`] if the database does not confirm it.
 pub async fn confirm(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
     let request = request(db, units.item, order)
         .update_expression(format!("DELETE #{RESERVING} :orders"))
@@ -223,7 +213,6 @@ fn is_reserved(row: &Item, order: &InternalId) -> bool {
     orders.is_some_and(|orders| orders.iter().any(|other| other == order.as_str()))
 }
 
-/// Outcome of an update.
 enum Updated {
     Written,
     /// Its condition failed on this row.

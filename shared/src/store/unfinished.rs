@@ -1,4 +1,4 @@
-//! What the sweep finds: orders and units with something left to do.
+//! Rows for the sweep: orders and units with something left to do.
 
 use super::StoreError;
 use super::client::Db;
@@ -16,10 +16,6 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// The write of an order's row.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn put(order: &Order, due: i64) -> Result<Write, StoreError> {
         let key = keys::unfinished_order(due, order.id);
         let row = Self { order: order.internal_id.clone() };
@@ -27,7 +23,6 @@ impl Unfinished {
     }
 }
 
-/// Something that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
     Order(InternalId),
@@ -39,9 +34,8 @@ pub enum Due {
 #[derive(Debug)]
 pub struct DueRow {
     pub key: Key,
-    /// What is due; an error if the row cannot be decoded.
+    /// The order or reservation that is due; an error if the row cannot be decoded.
     pub due: Result<Due, StoreError>,
-    /// How often it failed.
     pub failed: u32,
     /// When it is tried again after it failed, seconds since 1970 UTC.
     pub again_at: Option<i64>,
@@ -106,11 +100,8 @@ struct Attributes {
     reason: Option<String>,
 }
 
-/// What is due at `now` (seconds since 1970 UTC), the longest overdue first. A row that cannot be decoded does not make the
-/// others unreadable.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
+/// The rows that are due at `now` (seconds since 1970 UTC), the longest overdue first. A row that cannot be decoded
+/// does not make the others unreadable.
 pub async fn due(db: &Db, now: i64) -> Result<Vec<DueRow>, StoreError> {
     let rows = db.query_until(&keys::unfinished(), &keys::due_until(now)).await?;
     rows.into_iter().map(DueRow::decode).collect()

@@ -1,4 +1,5 @@
-//! How far the provider's webhook events were asked for, and which of them failed. One row, which only the sweep writes.
+//! How far the provider's webhook events were asked for, and which of them failed. One row, which only the sweep
+//! writes.
 
 use super::client::Db;
 use super::codec::encode_live;
@@ -28,20 +29,17 @@ pub struct EventCursor {
 pub struct Window {
     /// Its last second.
     pub until: i64,
-    /// Where the provider's next page begins; `None` at the first page.
+    /// The position of the provider's next page; `None` at the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedEvent {
-    /// What it is about.
     pub kind: String,
-    /// The provider's id of that.
     pub id: String,
     /// When it failed first.
     pub since: i64,
-    /// How often it failed.
     pub failed: u32,
     /// When it is acted on again.
     pub again_at: i64,
@@ -55,17 +53,11 @@ impl EventCursor {
     }
 
     /// Reads the row, strongly consistent; `None` before the first time.
-    ///
-    /// # Errors
-    /// [`StoreError`] if it can be neither read nor decoded.
     pub async fn read(db: &Db) -> Result<Option<Self>, StoreError> {
         read_live(db, &keys::webhook_events()).await
     }
 
     /// The write of the row, on the condition that no other sweep has written it since it was read.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn put(&mut self) -> Result<Write, StoreError> {
         const VERSION: &str = "version";
         let (key, read) = (keys::webhook_events(), self.version);

@@ -1,9 +1,8 @@
-//! Events of payments that an operator must notice. Each is a metric only in the requests in which it happened, so that the
-//! functions that never see a payment do not pay for it.
+//! Events of payments that an operator must notice. Each is a metric only in the requests in which it happened, so that
+//! the functions that never see a payment do not pay for it.
 
 use std::cell::Cell;
 
-/// An event that an alarm waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaymentEvent {
     /// A webhook's signature is stale or wrong.
@@ -27,7 +26,6 @@ pub enum PaymentEvent {
 }
 
 impl PaymentEvent {
-    /// Every event.
     pub const ALL: [Self; 9] = [
         Self::BadSignature,
         Self::GoodSignature,
@@ -57,12 +55,10 @@ impl PaymentEvent {
     }
 }
 
-/// The events of one request.
 #[derive(Debug, Default)]
 pub(super) struct Noted([Cell<Option<u32>>; PaymentEvent::ALL.len()]);
 
 impl Noted {
-    /// Adds to the count of an event.
     pub(super) fn add(&self, event: PaymentEvent, count: u32) {
         if let (Some(noted), 1..) = (self.place(event), count) {
             noted.set(Some(noted.get().unwrap_or_default().saturating_add(count)));

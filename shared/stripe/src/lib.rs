@@ -1,8 +1,8 @@
 //! Stripe's API, as far as a checkout needs it.
 //!
-//! A [`Call`] is a request as a plain value: [`Session::create`], [`PaymentIntent::retrieve`] and so on. [`Client::send`]
-//! sends it and reads the reply. Replies have only the fields that are used; values that are unknown today are kept as
-//! `Other`. [`webhook::verify`] checks what Stripe sends to us.
+//! A [`Call`] is a request as a plain value: [`Session::create`], [`PaymentIntent::retrieve`] and so on.
+//! [`Client::send`] sends it and reads the reply. Replies have only the fields that are used; values that are unknown
+//! today are kept as `Other`. [`webhook::verify`] checks what Stripe sends to us.
 //!
 //! This crate does not know orders, the table or the clock, and decides nothing: what a paid session means is the
 //! checkout's matter.

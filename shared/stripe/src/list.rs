@@ -1,12 +1,11 @@
-//! What several objects have in common.
+//! Parts that several objects have in common.
 
 use serde::Deserialize;
 
-/// What was sent with an object, for us.
+/// The metadata of an object, for us.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Metadata {
     pub order: Option<String>,
-    /// The number of a refund's attempt.
     pub attempt: Option<String>,
 }
 

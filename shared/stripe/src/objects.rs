@@ -90,14 +90,12 @@ pub struct PaymentIntent {
     pub status: IntentStatus,
     /// The amount in minor units.
     pub amount: i64,
-    /// The amount that was paid.
     #[serde(default)]
     pub amount_received: i64,
     /// The currency's code in lower case.
     pub currency: String,
     /// Whether the money is real.
     pub livemode: bool,
-    /// What was sent with it.
     #[serde(default)]
     pub metadata: Metadata,
     /// The last attempt to charge: whole after [`PaymentIntent::retrieve`], an id within a session.
@@ -120,9 +118,7 @@ pub struct Charge {
     /// The amount in minor units.
     pub amount: i64,
     pub amount_refunded: i64,
-    /// Whether all of it was refunded.
     pub refunded: bool,
-    /// Whether there is or was a dispute.
     pub disputed: bool,
     /// The currency's code in lower case.
     pub currency: String,
@@ -134,7 +130,6 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Fetches a charge.
     #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("charges", id), Form::default())
@@ -174,7 +169,6 @@ pub struct Dispute {
 }
 
 impl Dispute {
-    /// Fetches a dispute.
     #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("disputes", id), Form::default())

@@ -20,7 +20,7 @@ pub struct Done {
     pub success: bool,
 }
 
-/// Why a line is not changed.
+/// The reason why a line is not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeRefusal {
     #[error("This line does not exist.")]

@@ -1,9 +1,10 @@
-//! What several endpoints of this function use.
+//! Helpers of several endpoints of this function.
 
 pub mod captured;
 pub mod change;
 pub mod context;
 pub mod count;
+pub mod referral;
 pub mod remove_code;
 pub mod servers;
 pub mod unknown_codes;

@@ -1,4 +1,4 @@
-//! What holds for every line of a cart, whether it is added or changed.
+//! The checks of every line of a cart, whether it is added or changed.
 
 use super::inputs::CartInputs;
 use super::refusal::LineRefusal;
@@ -116,7 +116,6 @@ fn counts_for(line: &Line) -> (bool, Option<&UserName>) {
     (line.payment_type == PaymentType::Gift, line.gift_to.as_ref().map(PlayerName::key))
 }
 
-/// How many players receive gifts.
 pub(super) fn recipients<'a>(lines: impl Iterator<Item = &'a Line>) -> usize {
     lines.filter_map(|line| Some(line.gift_to.as_ref()?.key())).collect::<BTreeSet<_>>().len()
 }

@@ -1,4 +1,4 @@
-//! What decides about a line of a cart.
+//! The inputs of a decision about a line of a cart.
 
 use crate::model::{Cart, ItemId, Items, Ledger, Line, PlayerName, Sold, UserName};
 
@@ -10,10 +10,8 @@ pub struct CartInputs<'a> {
     pub items: &'a Items,
     /// Units sold of these items.
     pub sold: &'a Sold,
-    /// What the buyer bought.
     pub ledger: &'a Ledger,
     pub buyer: &'a str,
-    /// Whether the store uses virtual currency.
     pub has_virtual_currency: bool,
 }
 

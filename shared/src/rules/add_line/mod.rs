@@ -21,19 +21,14 @@ pub struct LineToAdd {
     /// Chosen variables, in any order.
     pub variables: Vec<LineVariable>,
     pub server: Option<ServerId>,
-    /// The buyer's price for one unit.
     pub price: Option<Money>,
-    /// How it is bought.
     pub payment_type: PaymentType,
     /// Whether it is added from a promotion; ignored if the item is not promoted, and for gifts.
     pub promoted: bool,
-    /// The recipient of a gift.
     pub gift_to: Option<PlayerName>,
-    /// Whether the recipient's name is banned.
     pub is_recipient_banned: bool,
 }
 
-/// A cart with the line in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     pub cart: Cart,
@@ -68,7 +63,6 @@ pub fn place(inputs: &CartInputs<'_>, wanted: &LineToAdd) -> Result<Placed, Line
     with(inputs, placed)
 }
 
-/// What is changed of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The units.
@@ -82,9 +76,6 @@ pub enum Change {
 
 /// The line that is to be changed; `None` if it has that many units already. Nothing needs to be read for that:
 /// storefronts send the count of every line when the cart is opened.
-///
-/// # Errors
-/// [`LineRefusal::NoSuchLine`].
 pub fn to_change<'a>(cart: &'a Cart, id: LineId, change: &Change) -> Result<Option<&'a Line>, LineRefusal> {
     let line = cart.lines.iter().find(|line| line.id == id).ok_or(LineRefusal::NoSuchLine)?;
     Ok((*change != Change::Count(line.count)).then_some(line))

@@ -144,7 +144,7 @@ prop_compose! {
     }
 }
 
-/// What holds for every cart that was filled by the rules. The surroundings have not changed since.
+/// The invariants of every cart that was filled by the rules. The surroundings have not changed since.
 fn assert_sound(inputs: &CartInputs<'_>) -> Result<(), TestCaseError> {
     let cart = inputs.cart;
     let priced = price_lines(&cart.lines, inputs.items, inputs.sold, inputs.ledger);

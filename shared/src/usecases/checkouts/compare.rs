@@ -19,28 +19,19 @@ pub enum Difference {
     /// A paid checkout whose order is neither paid nor refunded.
     NotPaid { payment: PaymentState, order: Box<StoredOrder> },
     /// A paid order without a payment at the provider.
-    WithoutPayment {
-        order: Box<StoredOrder>,
-        /// What the provider says of its checkout.
-        reason: String,
-    },
+    WithoutPayment { order: Box<StoredOrder>, reason: String },
 }
 
-/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Compared {
     /// How many paid checkouts of ours were compared.
     pub payments: usize,
-    /// How many paid orders were compared.
     pub orders: usize,
     pub differences: Vec<Difference>,
 }
 
 /// Compares the payments of checkouts that were opened since a second (since 1970 UTC) with the orders. `made` are the
 /// orders that were made since then; others are read.
-///
-/// # Errors
-/// [`SettleError`] if the provider or the database does not respond.
 pub async fn compare<P: Provider>(
     db: &Db,
     provider: &P,
@@ -89,7 +80,7 @@ fn is_paid_there(stored: &StoredOrder) -> bool {
 
 fn of_payment(payment: PaymentState, stored: Option<StoredOrder>) -> Option<Difference> {
     let Some(stored) = stored else {
-        // What was refunded in full is settled, whatever it was for.
+        // What was refunded in full is settled, for any reason.
         let is_kept = payment.refunded < payment.amount;
         return is_kept.then_some(Difference::WithoutOrder { payment, order: None });
     };

@@ -26,19 +26,19 @@ use std::collections::BTreeMap;
 /// How often a cart that keeps changing is read again.
 const ROUNDS: u32 = 8;
 
-/// Why there is no checkout. `E` is why the buyer could not be read.
+/// The reason why there is no checkout. `E` is why the buyer could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError<E> {
     /// The buyer could not be read.
     #[error("the buyer could not be read")]
     Load(E),
-    /// The cart cannot be paid as it is.
+    /// The cart cannot be paid.
     #[error(transparent)]
     Refused(#[from] CheckoutRefusal),
     /// A code on the cart no longer applies. It has been removed.
     #[error("The code on your cart no longer applies and was removed.")]
     CodeRemoved {
-        /// What the cart costs without it.
+        /// The price of the cart without it.
         total: Money,
     },
     /// The gift card on the cart was entered by another login.

@@ -21,10 +21,8 @@ const LEAST_MINUTES: i64 = 30;
 /// How many seconds after its end the sweep looks at a checkout.
 pub(super) const GRACE: i64 = 60;
 
-/// What a buyer asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The name of the payment method.
     pub gateway: &'a str,
     /// The login that asks (rules.md, "Logins").
     pub login: Login,
@@ -82,8 +80,8 @@ pub(super) fn order(
     Ok(StoredOrder { order, effects })
 }
 
-/// The effects with the checkout at the provider. Methods that confirm a payment days later would hold limited units for as
-/// long.
+/// The effects with the checkout at the provider. Methods that confirm a payment days later would hold limited units
+/// for as long.
 pub(super) fn with_checkout(
     effects: OrderEffects,
     loaded: &LoadedCart,
@@ -108,7 +106,7 @@ pub(super) fn with_checkout(
     OrderEffects { provider: Some(provider), due: Some(expires_at.saturating_add(GRACE)), ..effects }
 }
 
-/// What the order's effects depend on. It has all been read for the cart.
+/// The inputs of the order's effects. It has all been read for the cart.
 pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: &Recipients) -> OrderInputs {
     let accounts = recipients.values().filter_map(|recipient| recipient.user);
     OrderInputs {

@@ -12,7 +12,6 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, carts};
 use crate::usecases::carts::CartSources;
 
-/// State of the cart's open checkout.
 pub(super) enum Existing {
     /// It sells the same cart and can be paid.
     Open(Checkout),

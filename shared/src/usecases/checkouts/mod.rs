@@ -1,9 +1,9 @@
 //! Checkouts: from a cart to an order that is paid once (rules.md, "Checkout").
 //!
-//! [`create`] holds what a cart sells, in the transaction that writes the pending order, and opens a checkout at the payment
-//! provider. [`settle`] asks the provider what became of it and writes that, conditional on the order's status. What
-//! follows from a payment is marked on the order: the cart is cleared at once, the statistics are left to [`sweep`], which
-//! also finishes what was interrupted.
+//! [`create`] holds what a cart sells, in the transaction that writes the pending order, and opens a checkout at the
+//! payment provider. [`settle`] asks the provider what became of it and writes that, conditional on the order's status.
+//! The steps that follow from a payment are marked on the order: the cart is cleared at once, the statistics are left to
+//! [`sweep`], which also finishes what was interrupted.
 
 mod attempt;
 mod batch;

@@ -8,7 +8,6 @@ use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send_patiently};
 use crate::usecases::carts::CartSources;
 
-/// A checkout that the buyer can pay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
     pub order: InternalId,
@@ -37,8 +36,8 @@ pub(super) async fn open<P: Provider>(
             stored.effects.provider.as_ref().is_some_and(|provider| provider.session.as_ref() == Some(&session.id))
         };
         if !now.as_ref().is_some_and(is_stored) {
-            // The session of an order that waits is opened again by the next request or the sweep, with the same key: the
-            // provider then returns this one, and it must not be expired.
+            // The session of an order that waits is opened again by the next request or the sweep, with the same key:
+            // the provider then returns this one, and it must not be expired.
             if !now.is_some_and(|stored| stored.order.status == OrderStatus::Pending) {
                 provider.expire(&session.id).await?;
             }

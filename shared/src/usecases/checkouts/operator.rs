@@ -1,4 +1,4 @@
-//! What an operator does about an order at its payment provider. Each step ends with what the provider says then.
+//! The steps of an operator about an order at its payment provider. Each step ends with what the provider says then.
 
 use super::attempt::{send_attempt, write_step};
 use super::gone::{EndsGone, or_gone};
@@ -20,7 +20,7 @@ const ROUNDS: u32 = 12;
 /// How many responses of the provider may be lost before a refund is left to the next command.
 const LOST: u32 = 2;
 
-/// Why an operator's step was not done.
+/// The reason why an operator's step was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
     /// There is no such order.
@@ -35,7 +35,8 @@ pub enum OperatorError {
     /// The total of a refund cannot be reached.
     #[error(transparent)]
     Refund(#[from] RefundRefusal),
-    /// The payment is of another amount or currency than the order, so that a part of the one is not a part of the other.
+    /// The payment is of another amount or currency than the order, so that a part of the one is not a part of the
+    /// other.
     #[error("the payment does not agree with the order, and can only be refunded in full")]
     OnlyInFull,
     /// The payment was made for another order.
@@ -73,10 +74,8 @@ impl From<ProviderError> for OperatorError {
     }
 }
 
-/// Outcome of a command to refund.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundKind {
-    /// It made a refund.
     Made,
     /// It finished a refund that an earlier command had begun.
     Finished,
@@ -84,15 +83,12 @@ pub enum RefundKind {
     Already,
 }
 
-/// The result of a refund.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refunded {
     pub stored: StoredOrder,
-    /// Outcome of the command.
     pub kind: RefundKind,
     /// The sum that it refunded, in the payment's minor units.
     pub amount: Money,
-    /// The sum refunded in all.
     pub total: Money,
     pub currency: String,
 }
@@ -116,8 +112,8 @@ pub async fn settle_now<P: Provider>(
     Ok((read_counted(db, id).await?, settled))
 }
 
-/// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. What was refunded before
-/// counts, also by other means. A payment that needed an operator is refunded in full, which ends that.
+/// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. The amount refunded
+/// before counts, also by other means. A payment that needed an operator is refunded in full, which ends that.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated at any time, and refunds the same amount once.
@@ -194,8 +190,8 @@ fn refunded(
     Refunded { kind, amount, total: state.refunded, currency: state.currency.to_uppercase(), stored }
 }
 
-/// Makes an order that needs an operator PAID as it is, although its payment does not agree with it, under the conditions of
-/// any payment. Returns the stored order, and whether it was accepted now.
+/// Makes an order that needs an operator PAID although its payment does not agree with it, under the
+/// conditions of any payment. Returns the stored order, and whether it was accepted now.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated.
@@ -242,8 +238,8 @@ pub async fn accept<P: Provider>(
     Err(SettleError::Conflict.into())
 }
 
-/// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was before
-/// the provider was asked, so that no refund was begun in between which the provider's words do not have.
+/// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was
+/// before the provider was asked, so that no refund was begun in between which the provider's words do not have.
 async fn settle_and_fetch<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -269,9 +265,9 @@ async fn settle_and_fetch<P: Provider>(
     Err(SettleError::Conflict.into())
 }
 
-/// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the meantime, the
-/// order is paid. An order of our account whose checkout the provider does not have is ended if `ends_gone`. Returns the
-/// stored order.
+/// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the
+/// meantime, the order is paid. An order of our account whose checkout the provider does not have is ended if
+/// `ends_gone`. Returns the stored order.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated.

@@ -1,8 +1,8 @@
 //! Acting on the provider's webhook events again: one may have been lost.
 //!
-//! Every hour the webhook events since the last time are asked for, newest first. The row [`EventCursor`] has the window of time and the
-//! place in it, so that a sweep continues where the one before had to stop. What the provider refuses to show, and
-//! what is not ours, counts as done. What fails is kept in the row and acted on again later.
+//! Every hour the webhook events since the last time are asked for, newest first. The row [`EventCursor`] has the
+//! window of time and the place in it, so that a sweep continues where the one before had to stop. What the provider
+//! refuses to show, and what is not ours, counts as done. What fails is kept in the row and acted on again later.
 
 use super::batch::work_until;
 use super::provider::{Provider, ProviderError, WebhookEvent, WebhookEventPage};
@@ -21,13 +21,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const EVERY: i64 = 3_600;
 /// How many seconds before the last time are asked for again: the provider's clock is not ours.
 const OVERLAP: i64 = 300;
-/// The most webhook events that failed and are kept. If more fail, the provider has a problem, and the place stays as it is.
+/// The most webhook events that failed and are kept. If more fail, the provider has a problem, and the place is not
+/// changed.
 const MOST_FAILED: usize = 200;
 
-/// Outcome of a reconciliation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reconciled {
-    /// How many failed in this sweep.
     pub(super) failed: usize,
     /// How many failed first so long ago that they are overdue.
     pub(super) overdue: usize,

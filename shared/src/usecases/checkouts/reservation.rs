@@ -1,5 +1,5 @@
-//! Reserving the units that a checkout holds, before its order is written. Every step can be repeated, and [`settle_reservation`]
-//! finishes what was interrupted.
+//! Reserving the units that a checkout holds, before its order is written. Every step can be repeated, and
+//! [`settle_reservation`] finishes what was interrupted.
 
 use crate::model::{ItemId, Units};
 use crate::rules::order::by_item;
@@ -103,8 +103,8 @@ async fn delete(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Finishes a checkout that was interrupted while it reserved its units. After the row is closed the order can no longer be
-/// written, so that it is known whether the units are its own.
+/// Finishes a checkout that was interrupted while it reserved its units. After the row is closed the order can no
+/// longer be written, so that it is known whether the units are its own.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the same call may be repeated.

@@ -18,9 +18,6 @@ use crate::usecases::orders::pause_before;
 use crate::usecases::orders::transition::Step;
 
 /// Asks the provider what became of an order's checkout, and writes it. An order whose checkout was never opened waits.
-///
-/// # Errors
-/// [`SettleError`].
 pub async fn settle<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -38,9 +35,6 @@ pub async fn settle<P: Provider>(
 }
 
 /// [`settle`], or [`end`] if the time of a pending order's checkout is up.
-///
-/// # Errors
-/// [`SettleError`].
 pub(super) async fn settle_or_end<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -71,9 +65,6 @@ async fn end_or_ended<P: Provider>(
 }
 
 /// [`settle`], unless the provider was asked about the same order less than `every` seconds ago; then `None`.
-///
-/// # Errors
-/// [`SettleError`].
 pub async fn ask<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -89,11 +80,8 @@ pub async fn ask<P: Provider>(
     }
 }
 
-/// Ends an order's checkout at the provider, and writes what came of it. A session whose URL was never stored is asked for
-/// again by the same key, so that nothing stays open that could be paid.
-///
-/// # Errors
-/// [`SettleError`].
+/// Ends an order's checkout at the provider, and writes what came of it. A session whose URL was never stored is asked
+/// for again by the same key, so that nothing stays open that could be paid.
 pub(super) async fn end<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -123,9 +111,6 @@ pub(super) async fn end<P: Provider>(
 
 /// Writes what the provider says of an order, conditional on the order's status, and clears the cart of a paid one. A
 /// checkout that is not the order's own changes nothing.
-///
-/// # Errors
-/// [`SettleError`].
 pub async fn settle_with<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -138,9 +123,6 @@ pub async fn settle_with<P: Provider>(
 }
 
 /// [`settle_with`]; `None` if there is no such order.
-///
-/// # Errors
-/// [`SettleError`].
 pub(super) async fn settle_known<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -223,7 +205,6 @@ async fn note_payment(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Re
     Ok(())
 }
 
-/// Pays an order that costs nothing.
 pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), SettleError> {
     let id = &stored.order.internal_id;
     for round in 0..=RETRIES {

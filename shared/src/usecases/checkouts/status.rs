@@ -12,7 +12,6 @@ use crate::usecases::orders::recipients::with_accounts;
 use crate::usecases::orders::transition::{Planned, Step, plan};
 use crate::usecases::orders::{SetStatusError, pause_before};
 
-/// Outcome of settling an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     /// The payment has not ended; the order waits.
@@ -25,7 +24,7 @@ pub enum Settled {
     Unchanged,
 }
 
-/// Why an order was not settled. The same call may be repeated.
+/// The reason why an order was not settled. The same call may be repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
     #[error(transparent)]
@@ -53,8 +52,8 @@ impl ChangeOutcome {
     }
 }
 
-/// Writes that an order is paid. Recipients without an account get one. What is held cannot be refused: if a gift came in
-/// between, the limit is exceeded, and the order says so.
+/// Writes that an order is paid. Recipients without an account get one. What is held cannot be refused: if a gift came
+/// in between, the limit is exceeded, and the order says so.
 pub(super) async fn write_paid(
     db: &Db,
     clock: &dyn Clock,
@@ -71,7 +70,6 @@ pub(super) async fn write_paid(
     }
 }
 
-/// Changes an order's status.
 pub(super) async fn change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Result<ChangeOutcome, SettleError> {
     let Planned { writes, .. } = match plan(db, stored, step).await {
         Ok(planned) => planned,

@@ -1,8 +1,9 @@
-//! The scheduled sweep: finishes what was interrupted, and lets the statistics follow the orders that are paid or refunded.
+//! The scheduled sweep: finishes what was interrupted, and lets the statistics follow the orders that are paid or
+//! refunded.
 //!
-//! Its time is limited, and more may be due than it can do. It does several things at once, what failed waits for a later
-//! sweep. The orders that are due have half of the time at first, the statistics half of the rest, and then the provider's
-//! webhook events ([`reconcile`](super::reconcile)); if these leave time, orders and statistics go on.
+//! Its time is limited, and more may be due than it can do. It does several things at once, what failed waits for a
+//! later sweep. The orders that are due have half of the time at first, the statistics half of the rest, and then the
+//! provider's webhook events ([`reconcile`](super::reconcile)); if these leave time, orders and statistics go on.
 
 use super::batch::work_until;
 use super::bought::clear_cart;
@@ -36,7 +37,7 @@ const LAST: Duration = Duration::from_secs(2);
 /// When an order that waits for the provider is settled again, in seconds: at the earliest, and at the latest.
 const LATER: (i64, i64) = (900, 21_600);
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Swept {
@@ -56,11 +57,8 @@ fn later_in(order: &Order, now: i64) -> i64 {
     (now.saturating_sub(order.created_at) / 4).clamp(LATER.0, LATER.1)
 }
 
-/// Settles every order that is due, and reconciles the provider's webhook events. What fails keeps nothing else waiting. Without a
-/// deadline it takes 18 seconds at most.
-///
-/// # Errors
-/// [`StoreError`] if the due orders cannot be read.
+/// Settles every order that is due, and reconciles the provider's webhook events. What fails keeps nothing else
+/// waiting. Without a deadline it takes 18 seconds at most.
 pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>) -> Result<Swept, StoreError> {
     let now = clock.seconds();
     let time = deadline::left().unwrap_or(WHOLE).saturating_sub(METRIC);
@@ -115,7 +113,6 @@ async fn in_time<P: Provider>(
     (tally.swept, overdue)
 }
 
-/// Outcome of finishing a row.
 #[derive(Debug)]
 enum Outcome {
     Done,
@@ -126,7 +123,7 @@ enum Outcome {
     Uncounted(DueRow),
 }
 
-/// What was done so far, and the orders that the statistics have still to follow.
+/// The work done so far, and the orders that the statistics have still to follow.
 struct Tally {
     swept: Swept,
     uncounted: VecDeque<DueRow>,
@@ -144,8 +141,8 @@ impl Tally {
         }
     }
 
-    /// Lets the statistics follow, many orders in one transaction. If that fails, each of them is tried by itself: one must
-    /// not keep the others waiting.
+    /// Lets the statistics follow, many orders in one transaction. If that fails, each of them is tried by itself: one
+    /// must not keep the others waiting.
     async fn count(&mut self, db: &Db, clock: &dyn Clock, stop: Stop) {
         while !self.uncounted.is_empty() && !stop.has_come() {
             let part: Vec<DueRow> = self.uncounted.drain(..self.uncounted.len().min(AT_ONCE)).collect();

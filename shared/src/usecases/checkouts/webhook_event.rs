@@ -11,8 +11,9 @@ use crate::store::orders;
 use crate::store::transaction::{Sent, Write, send};
 use crate::telemetry::{PaymentEvent, payment_event};
 
-/// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about something that is not ours
-/// changes nothing; one of a payment whose order is missing is logged and counted. Order and number of webhook events do not matter.
+/// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about
+/// something that is not ours changes nothing; one of a payment whose order is missing is logged and counted. Order and
+/// number of webhook events do not matter.
 ///
 /// # Errors
 /// [`SettleError`]; the same webhook event may be acted on again.
@@ -52,7 +53,8 @@ pub async fn act<P: Provider>(
     Ok(())
 }
 
-/// Notes that a buyer has paid for an order that the table does not have: it was restored to an earlier time, for example.
+/// Notes that a buyer has paid for an order that the table does not have: it was restored to an earlier time, for
+/// example.
 fn without_order(order: &InternalId, state: &PaymentState) {
     if state.progress == Progress::Paid && state.refunded < state.amount {
         tracing::error!(order = %order, session = state.session, "a paid checkout has no order");

@@ -1,5 +1,5 @@
-//! Writing the order of a checkout: its units are reserved and its place among the open checkouts of its address is counted
-//! first, and both are given back if the order is not written.
+//! Writing the order of a checkout: its units are reserved and its place among the open checkouts of its address is
+//! counted first, and both are given back if the order is not written.
 
 use super::hold::HoldError;
 use super::reservation::{ReserveOutcome, left_to_sweep, release, reserve_units, settle_reservation};
@@ -13,7 +13,6 @@ use crate::store::{Db, StoreError, keys, read_live};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Guarded, OrderRefusal};
 
-/// Outcome of beginning a checkout.
 pub(super) enum Begun {
     /// It is written, with these units.
     Written(Option<Reservation>),
@@ -36,7 +35,8 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The place that an order needs: one that can be paid later and holds units of a limited item. An operator's needs none.
+    /// The place that an order needs: one that can be paid later and holds units of a limited item. An operator's needs
+    /// none.
     pub(super) fn of(order: &StoredOrder, lines: &[PricedLine<'_>], address: Option<&'a str>) -> Option<Self> {
         let checkout = order.effects.provider.as_ref()?;
         let holds = order.effects.held && order.order.price > Money::ZERO && has_limited(lines);

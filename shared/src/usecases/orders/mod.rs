@@ -2,7 +2,8 @@
 //!
 //! An order and everything it takes (counters, ledger, uses, balance) is one transaction. The statistics follow in a
 //! second one, guarded by a mark on the order, so that each order is counted once and a busy statistics item never
-//! blocks an order. Tools write it at once ([`catch_up`]); for the orders of functions the sweep does ([`catch_up_all`]).
+//! blocks an order. Tools write it at once ([`catch_up`]); for the orders of functions the sweep does
+//! ([`catch_up_all`]).
 //!
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 

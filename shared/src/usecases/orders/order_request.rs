@@ -1,4 +1,4 @@
-//! An order that is to be recorded, as it is asked for.
+//! An order that is to be recorded, as requested.
 
 use crate::model::{
     Chosen, CodeText, GiftCardPayment, ItemId, Line, LineVariable, Money, OrderLine, PlayerName, ServerId, UserId,
@@ -8,7 +8,6 @@ use crate::rules::checkout::CheckoutRefusal;
 use crate::rules::code;
 use crate::store::StoreError;
 
-/// A line to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineRequest {
     pub item: ItemId,
@@ -53,11 +52,8 @@ impl LineRequest {
 pub struct OrderRequest<'a> {
     /// The user whose order it is; `None` without one.
     pub owner: Option<UserId>,
-    /// What was bought.
     pub lines: &'a [LineRequest],
-    /// The coupon that was used.
     pub coupon: Option<&'a CodeText>,
-    /// The payment with a gift card.
     pub gift_card: Option<&'a GiftCardPayment>,
     /// The second (since 1970 UTC) for which the codes are checked.
     pub at: i64,
@@ -65,7 +61,7 @@ pub struct OrderRequest<'a> {
     pub is_past: bool,
 }
 
-/// Why a line has no total, or cannot be sold.
+/// The reason why a line has no total, or cannot be sold.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// The item is not published, so that it has no price.
@@ -74,7 +70,6 @@ pub enum PriceError {
     /// The buyer chooses the price.
     #[error("the buyer names the price of item {0}")]
     AnyPrice(ItemId),
-    /// A cart would show the line unavailable.
     #[error(
         "this buyer cannot buy item {0} now: it is not on sale, or they own it or a higher step, or the order has one"
     )]
@@ -93,11 +88,7 @@ pub enum PriceError {
     GiftCard(code::CodeRefusal),
     /// A cart would not take the line.
     #[error("item {item}: {refusal}")]
-    Line {
-        item: ItemId,
-        /// Why.
-        refusal: LineRefusal,
-    },
+    Line { item: ItemId, refusal: LineRefusal },
     /// A checkout would refuse it.
     #[error(transparent)]
     Checkout(#[from] CheckoutRefusal),

@@ -1,4 +1,4 @@
-//! What the lines of an order cost if their totals are not given: what the owner's cart would charge for them.
+//! The prices of an order's lines if their totals are not given: what the owner's cart would charge for them.
 
 use super::order_request::{LineRequest, OrderRequest, PriceError};
 use super::{active_version, as_checkout};
@@ -69,7 +69,6 @@ fn as_recorded(lines: &[LineRequest], cart: &[Line], recorded: &[OrderLine]) -> 
     lines.iter().zip(cart).enumerate().map(total).collect()
 }
 
-/// The total of one line in money.
 fn total_of(line: &PricedLine<'_>, off: Money) -> Result<Money, PriceError> {
     let item = line.item();
     if item.any_price {
@@ -84,7 +83,6 @@ fn total_of(line: &PricedLine<'_>, off: Money) -> Result<Money, PriceError> {
     Ok(if item.virtual_only { Money::ZERO } else { line.total().less(off) })
 }
 
-/// Everything that the prices depend on.
 struct PriceInputs {
     items: Items,
     ledger: Ledger,
@@ -123,7 +121,6 @@ impl PriceInputs {
         })
     }
 
-    /// What the coupon takes off each line.
     fn taken_off(&self, lines: &[PricedLine<'_>], at: i64) -> Result<Vec<Money>, PriceError> {
         let inputs = CodeInputs { lines, coupon_sum: Money::ZERO, least: Money::ZERO };
         let applied = judge(self.code.as_ref(), self.uses, inputs, at).map_err(PriceError::Coupon)?;

@@ -9,7 +9,6 @@ use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, RETRIES};
 
-/// The result of [`set_status`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     pub stored: StoredOrder,
@@ -17,7 +16,6 @@ pub struct Changed {
     pub from: OrderStatus,
     /// Items that are no longer published: counted, but not guarded by a limit.
     pub unguarded: Vec<ItemId>,
-    /// Whether the statistics show it.
     pub statistics: Statistics,
 }
 
