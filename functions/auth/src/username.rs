@@ -15,7 +15,7 @@ const TOKEN_SECONDS: i64 = 6 * 3_600;
 
 pub struct Login;
 
-/// The player who logs in.
+/// Who logs in.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Credentials {
