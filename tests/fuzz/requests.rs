@@ -156,7 +156,7 @@ fn refused(fault: &BodyFault, any: Option<&Value>) -> Outcome {
     match fault {
         BodyFault::NotAnObject => prop_assert!(any.is_none_or(|any| !any.is_object()), "it is an object"),
         BodyFault::Field { field, .. } => prop_assert!(!field.is_empty(), "no field is named: {text}"),
-        BodyFault::NotJson | BodyFault::TooLarge { .. } => {}
+        BodyFault::NotJson | BodyFault::NotSentAsJson | BodyFault::TooLarge { .. } => {}
     }
     Ok(false)
 }
