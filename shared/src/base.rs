@@ -12,7 +12,6 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Base {
     pub db: Db,
-    /// The configuration from the environment.
     pub config: Config,
     pub clock: Arc<dyn Clock>,
     pub published: Published,
@@ -30,7 +29,6 @@ impl AsRef<Self> for Base {
 }
 
 impl Base {
-    /// A base on a connected table.
     #[must_use]
     pub fn new(db: Db, config: Config, clock: Arc<dyn Clock>) -> Self {
         let published = Published::new(db.clone(), Arc::clone(&clock), config.cache);

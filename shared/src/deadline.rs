@@ -16,8 +16,8 @@ pub fn scope<T>(time: Duration, work: impl Future<Output = T>) -> impl Future<Ou
     DEADLINE.scope(Instant::now() + time, work)
 }
 
-/// [`scope`] of a request. An outer scope with more time applies instead: that of a server whose database is slower than
-/// production's.
+/// [`scope`] of a request. An outer scope with more time applies instead: that of a server whose database is slower
+/// than production's.
 pub fn of_request<T>(time: Duration, work: impl Future<Output = T>) -> impl Future<Output = T> {
     scope(left().map_or(time, |left| left.max(time)), work)
 }
@@ -43,13 +43,11 @@ pub async fn within<T>(call: impl Future<Output = T>) -> Option<T> {
 pub struct Stop(Instant);
 
 impl Stop {
-    /// The moment in `time` from now.
     #[must_use]
     pub fn after(time: Duration) -> Self {
         Self(Instant::now() + time)
     }
 
-    /// Whether it has come.
     #[must_use]
     pub fn has_come(self) -> bool {
         Instant::now() >= self.0

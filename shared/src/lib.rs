@@ -1,7 +1,7 @@
 //! Code that more than one function of the storefront needs.
 //!
-//! Dependencies go one way: functions and tools → [`usecases`] → [`store`] and [`rules`] → [`model`]. `rules` depends on
-//! neither the table nor HTTP nor the clock.
+//! Dependencies go one way: functions and tools → [`usecases`] → [`store`] and [`rules`] → [`model`]. `rules` depends
+//! on neither the table nor HTTP nor the clock.
 
 pub mod base;
 pub mod clock;

@@ -1,5 +1,5 @@
-//! Numbers and times in responses. This is the only place that uses binary floating point: an integer of up to 15 significant
-//! digits divided by a power of ten prints exactly (rules.md, "Money and rounding").
+//! Numbers and times in responses. This is the only place that uses binary floating point: an integer of up to 15
+//! significant digits divided by a power of ten prints exactly (rules.md, "Money and rounding").
 
 #![expect(clippy::disallowed_types, reason = "JSON numbers are floating point; nothing is calculated with them here")]
 

@@ -1,4 +1,4 @@
-//! What a checkout sells and what becomes of it: the rules by themselves, for any cart, code and order.
+//! The sale of a checkout and what becomes of it: the rules by themselves, for any cart, code and order.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
@@ -71,7 +71,7 @@ fn arb_codes() -> impl Strategy<Value = [Option<Code>; 2]> {
     (option::of(coupon), option::of((1_i64..30_000).prop_map(card))).prop_map(|(coupon, card)| [coupon, card])
 }
 
-/// What the codes take off, as a cart applies them.
+/// The amounts that the codes take off, as a cart applies them.
 fn apply<'a>([coupon, card]: &'a [Option<Code>; 2], lines: &[PricedLine<'_>], least: Money) -> AppliedCodes<'a> {
     let one = |code: &'a Option<Code>, coupon_sum| {
         judge(Some(code.as_ref()?), 0, CodeInputs { lines, coupon_sum, least }, NOW).ok()

@@ -1,4 +1,4 @@
-//! What is done about an order when its provider was asked: every state of a payment and of an order.
+//! The decision about an order when its provider was asked: every state of a payment and of an order.
 
 use shared::model::{
     Drained, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, ProviderAccount, ProviderCheckout,
@@ -36,7 +36,7 @@ enum Agrees {
     NotAtAll,
 }
 
-/// What is expected of every payment, order and hold.
+/// The expected decision for every payment, order and hold.
 #[expect(clippy::match_same_arms, reason = "a table, in the order of the rules")]
 fn expected(progress: Progress, status: OrderStatus, is_held: bool, agrees: Agrees, refunded: i64) -> &'static str {
     use OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};

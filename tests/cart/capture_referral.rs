@@ -1,8 +1,8 @@
 //! POST /capture-referral, and the cookie that it sets (rules.md, "Referral codes").
 
-use super::support::{NEW, RICH, WORN, stored, text, view};
+use super::support::{NEW, RICH, WORN, put_cart, stored, text, user, view};
 use serde_json::json;
-use shared::model::UserId;
+use shared::model::{Cart, UserId};
 use tests::{Call, Reply, TestStore};
 
 fn capture(code: &str) -> Call {
@@ -116,6 +116,18 @@ async fn the_first_write_of_the_browser_applies_the_code_once() {
     assert_eq!(view(&store, NEW).await["cart"]["referral_code"], "lantern");
     // The browser no longer has it.
     assert_eq!(store.send(add(&store, NEW)).await.header("set-cookie"), "");
+}
+
+#[tokio::test]
+async fn a_code_on_the_cart_that_is_not_in_force_does_not_block_the_captured_one() {
+    for (on_cart, expected) in [("oldroad", "lantern"), ("no-such-code", "lantern"), ("toadmail", "toadmail")] {
+        let store = TestStore::open().await;
+        let empty = Cart::empty(user(NEW));
+        put_cart(&store, &Cart { version: 1, referral: Some(text(on_cart)), ..empty }).await;
+        let reply = store.send(add(&store, NEW).header("cookie", "captured_referral=lantern")).await;
+        cleared(&reply);
+        assert_eq!(stored(&store, NEW).await.unwrap().referral, Some(text(expected)), "{on_cart}");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,10 @@ use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::model::{Donor, Money, Patron, UserId};
 use shared::rules::patrons::largest;
+use shared::store::statistics::VersionedDonations;
+use shared::store::transaction::{Sent, Write, send};
 use shared::store::{codec, keys};
+use shared::usecases::orders::rename_in_statistics;
 use tests::{Call, TestStore};
 
 async fn patrons(store: &TestStore) -> Value {
@@ -29,6 +32,18 @@ async fn list(store: &TestStore, patrons: impl Iterator<Item = (u64, String, i64
 
 fn thresholds(texts: &[&str]) -> Vec<Decimal> {
     texts.iter().map(|text| Decimal((*text).to_owned().into())).collect()
+}
+
+#[tokio::test]
+async fn a_sweep_that_has_read_the_former_name_of_a_user_cannot_write_it_after_the_rename() {
+    let store = TestStore::open().await;
+    let sample = TestStore::sample();
+    let is_shown = |user: UserId| sample.live.derived.patrons.iter().any(|patron| patron.user == user);
+    let user = sample.live.users.iter().find(|user| !is_shown(user.id)).unwrap();
+    let read_by_the_sweep = VersionedDonations::read(&store.db).await.unwrap();
+    rename_in_statistics(&store.db, user).await.unwrap();
+    let write: Write = read_by_the_sweep.write().unwrap();
+    assert_eq!(send(&store.db, vec![write]).await.unwrap(), Sent::Conflict);
 }
 
 #[tokio::test]

@@ -17,7 +17,6 @@ pub(crate) const NONCE_COOKIE: &str = "chat_login";
 /// The reason if the owner's authorize endpoint cannot be parsed.
 const NO_URL: &str = "the authorize endpoint is not a valid URL";
 
-/// GET /auth/chat.
 pub struct Chat;
 
 #[derive(Serialize)]
@@ -87,7 +86,6 @@ impl Endpoint for Chat {
     }
 }
 
-/// A login that begins here.
 struct BegunLogin {
     nonce: String,
     state: String,
@@ -123,7 +121,6 @@ fn nonce_cookie(nonce: &str, callback: &str) -> Result<HeaderValue, String> {
     HeaderValue::try_from(cookie).map_err(|_| "the path of the redirect URL cannot be in a cookie".to_owned())
 }
 
-/// The authorization-code URL of the store's client.
 fn authorization_url(chat: &ChatLogin, redirect: RedirectUrl, login: BegunLogin) -> Result<String, String> {
     let authorize = AuthUrl::new(chat.authorize_url.clone()).map_err(|_| NO_URL)?;
     let client =

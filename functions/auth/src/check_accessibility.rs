@@ -7,7 +7,6 @@ use shared::model::User;
 use shared::store::keys;
 use std::convert::Infallible;
 
-/// GET /checkAccessibility.
 pub struct CheckAccessibility;
 
 /// Whether the storefront may be shown to the visitor. Always 200: the storefront reads every response as JSON.
@@ -36,7 +35,6 @@ impl Endpoint for CheckAccessibility {
     const NAME: &'static str = "checkAccessibility";
     const ROUTES: &'static [&'static str] = &["GET /checkAccessibility"];
     const SUMMARY: &'static str = "returns whether the storefront may be shown to the visitor";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
 
     async fn handle(state: &State, (): (), TokenCookie(token): TokenCookie) -> Result<Self::Reply, Error> {
@@ -52,7 +50,6 @@ impl Endpoint for CheckAccessibility {
     }
 }
 
-/// Who opens the storefront.
 enum Visitor {
     /// A visitor without a token, or with a valid one.
     Welcome,

@@ -10,7 +10,6 @@ use shared::token::Claim;
 use std::borrow::Cow;
 use std::convert::Infallible;
 
-/// POST /user.
 pub struct GetUser;
 
 /// The account.

@@ -3,8 +3,6 @@
 //! May read users, names, bans and the store's configuration; writes accounts with their names and chat accounts, and
 //! counts logins. Calls the chat platform.
 
-#![warn(missing_docs)]
-
 mod chat;
 mod chat_callback;
 mod check_accessibility;
@@ -21,7 +19,6 @@ use shared::endpoint::{self, Route};
 use shared::store::connector;
 use std::sync::OnceLock;
 
-/// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<chat::Chat>(),
     Route::to::<chat_callback::ChatCallback>(),
@@ -46,7 +43,6 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base, chat: ChatSettings) -> Self {
         Self { base, chat, outgoing: OnceLock::new() }

@@ -1,5 +1,5 @@
-//! What the chat login needs from the environment (template.yaml, `Environment` of the auth function). Without it the
-//! function starts, and the callback says what is missing.
+//! The settings of the chat login from the environment (template.yaml, `Environment` of the auth function). Without it
+//! the function starts, and the callback says what is missing.
 
 use oauth2::ClientSecret;
 use serde::Deserialize;
@@ -9,7 +9,6 @@ const SECRET: &str = "CHAT_SECRET";
 /// The variable with the origins whose pages may call the API.
 const ORIGINS: &str = "ALLOWED_ORIGINS";
 
-/// The settings of the chat login.
 #[derive(Debug, Clone, Default)]
 pub struct ChatSettings {
     /// The secret of the store's client at the chat platform (`CHAT_SECRET`); `None` until it is set.
@@ -27,7 +26,6 @@ struct Stored {
 }
 
 impl ChatSettings {
-    /// Reads the process's environment.
     #[must_use]
     pub fn from_env() -> Self {
         Self::from_vars(|name| std::env::var(name).ok())

@@ -13,7 +13,6 @@ use shared::usecases::accounts;
 /// How long a token is valid, in seconds: as long as the storefront keeps its cookie.
 const TOKEN_SECONDS: i64 = 6 * 3_600;
 
-/// POST /auth/username.
 pub struct Login;
 
 /// Who logs in.
@@ -26,7 +25,7 @@ pub struct Credentials {
     username: String,
 }
 
-/// Why a player is not logged in.
+/// The reason why a player is not logged in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LoginRefusal {
     #[error("Incorrect username!")]
@@ -64,7 +63,6 @@ impl Endpoint for Login {
     type State = State;
     type Caller = ();
     type Input = JsonBody<Credentials>;
-    /// The token.
     type Reply = Json<String>;
     type Refusal = LoginRefusal;
 
@@ -72,7 +70,6 @@ impl Endpoint for Login {
     const ROUTES: &'static [&'static str] = &["POST /auth/username"];
     const SUMMARY: &'static str =
         "returns a token for the player with a name, at most 20 attempts a minute per address";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 5, cold: 5 };
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "login", requests: 20, seconds: 60 });
 

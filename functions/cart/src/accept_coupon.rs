@@ -2,9 +2,9 @@
 //! nothing: uses and balance are taken when the order is paid.
 
 use crate::State;
-use crate::context;
-use crate::unknown_codes::{self, TooMany, Tries};
-use crate::write::{self, Contention};
+use crate::support::context;
+use crate::support::unknown_codes::{self, TooMany, Tries};
+use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};
@@ -17,7 +17,6 @@ use shared::telemetry;
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, LoadedCart, drop_unpublished};
 
-/// POST /cart/acceptCoupon.
 pub struct AcceptCoupon;
 
 #[derive(Deserialize)]
@@ -58,7 +57,7 @@ pub enum AcceptCouponReply {
     },
 }
 
-/// Why the code was not looked up, or the cart not written.
+/// The reason why the code was not looked up, or the cart not written.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptCouponRefusal {
     #[error(transparent)]
@@ -177,8 +176,8 @@ fn put_coupon(cart: &mut Cart, coupon: &Coupon) -> Option<&'static str> {
     }
 }
 
-/// The message to the buyer; `None` if this login's card is on the cart already. A card that another login entered becomes
-/// this login's own.
+/// The message to the buyer; `None` if this login's card is on the cart already. A card that another login entered
+/// becomes this login's own.
 fn put_gift_card(cart: &mut Cart, entered: &AppliedGiftCard) -> Option<&'static str> {
     match cart.gift_card.replace(entered.clone()) {
         Some(old) if old == *entered => None,

@@ -1,10 +1,10 @@
 //! POST /cart/add/{id}: adds an item to the cart (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::change::{money, refused};
-use crate::context;
-use crate::count::Count;
-use crate::write::{self, Contention};
+use crate::support::change::{money, refused};
+use crate::support::context;
+use crate::support::count::Count;
+use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::de;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -17,7 +17,6 @@ use shared::token::Claim;
 use shared::usecases::carts::{Attempt, add_line};
 use std::collections::BTreeMap;
 
-/// POST /cart/add/{id}.
 pub struct Add;
 
 #[derive(Deserialize)]
@@ -58,7 +57,7 @@ pub struct Added {
     cid: LineId,
 }
 
-/// Why an item is not added.
+/// The reason why an item is not added.
 #[derive(Debug, thiserror::Error)]
 pub enum AddRefusal {
     #[error("This item does not exist.")]
@@ -107,7 +106,6 @@ impl Endpoint for Add {
     const NAME: &'static str = "cart/add/{id}";
     const ROUTES: &'static [&'static str] = &["POST /cart/add/{id}"];
     const SUMMARY: &'static str = "adds an item to the cart";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

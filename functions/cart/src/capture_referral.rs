@@ -1,10 +1,10 @@
-//! POST /capture-referral: attributes a visit to a referral code (api.md, "POST /capture-referral"). With a token the code is
-//! applied to the cart; without one the browser keeps it for its first write to a cart, see [`captured`].
+//! POST /capture-referral: attributes a visit to a referral code (api.md, "POST /capture-referral"). With a token the
+//! code is applied to the cart; without one the browser keeps it for its first write to a cart, see [`captured`].
 
 use crate::State;
-use crate::captured;
 use crate::set_referral::{outcome, set};
-use crate::write::{Contention, Failure};
+use crate::support::captured;
+use crate::support::write::{Contention, Failure};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithCookie};
 use shared::http::body;
@@ -13,7 +13,6 @@ use shared::rules::referral::{SetReferral as Decision, in_force};
 use shared::store::{StoreError, codes, keys};
 use shared::token::Claim;
 
-/// POST /capture-referral.
 pub struct CaptureReferral;
 
 #[derive(Deserialize)]
@@ -46,7 +45,6 @@ impl Endpoint for CaptureReferral {
     const NAME: &'static str = "capture-referral";
     const ROUTES: &'static [&'static str] = &["POST /capture-referral"];
     const SUMMARY: &'static str = "applies a referral code to the cart, or keeps it until there is one";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

@@ -1,7 +1,8 @@
-//! POST /cart/changePrice/{cid}: sets the price that the buyer pays for one unit (rules.md, "Adding and changing lines").
+//! POST /cart/changePrice/{cid}: sets the price that the buyer pays for one unit (rules.md,
+//! "Adding and changing lines").
 
 use crate::State;
-use crate::change::{ChangeRefusal, Done, change, money};
+use crate::support::change::{ChangeRefusal, Done, change, money};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
 use shared::http::body::Written;
@@ -9,7 +10,6 @@ use shared::model::LineId;
 use shared::rules::add_line::Change;
 use shared::token::Claim;
 
-/// POST /cart/changePrice/{cid}.
 pub struct ChangePrice;
 
 #[derive(Deserialize)]
@@ -29,7 +29,6 @@ impl Endpoint for ChangePrice {
     const NAME: &'static str = "cart/changePrice/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/changePrice/{cid}"];
     const SUMMARY: &'static str = "sets the price of an any-price line";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

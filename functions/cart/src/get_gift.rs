@@ -1,8 +1,8 @@
-//! POST /cart/getGift: the balance of a gift card (api.md, "POST /cart/getGift"). Whoever has the code may ask: no token is
-//! needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
+//! POST /cart/getGift: the balance of a gift card (api.md, "POST /cart/getGift"). Whoever has the code may ask: no
+//! token is needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
 
 use crate::State;
-use crate::unknown_codes::{self, TooMany, Tries};
+use crate::support::unknown_codes::{self, TooMany, Tries};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};
@@ -13,7 +13,6 @@ use shared::rules::code::{CodeRefusal, usable};
 use shared::store::{codes, keys};
 use shared::telemetry;
 
-/// POST /cart/getGift.
 pub struct GetGift;
 
 #[derive(Deserialize)]
@@ -80,7 +79,6 @@ impl Endpoint for GetGift {
     const NAME: &'static str = "cart/getGift";
     const ROUTES: &'static [&'static str] = &["POST /cart/getGift"];
     const SUMMARY: &'static str = "returns the balance of a gift card";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::StatusFlag;
 
@@ -94,7 +92,7 @@ impl Endpoint for GetGift {
         let (active, mut rows) = (active?, rows?);
         let refused = |too_many| Error::Refused(GiftRefusal(too_many));
         let tries = Tries::take(state, &mut rows, &address)?.map_err(refused)?;
-        // A coupon is no gift card: its code is as unknown as any other.
+        // A coupon is not a gift card: its code is as unknown as any other.
         let code = codes::take(&mut rows, &body.gift)?.filter(|code| matches!(code, Code::Gift(_)));
         let reply = match usable(code.as_ref(), 0, state.base.clock.seconds()) {
             Ok(Code::Gift(card)) => {

@@ -2,32 +2,23 @@
 //!
 //! May read the catalog, users, ledgers, codes and referrals; may only write carts and the counters of unknown codes.
 
-#![warn(missing_docs)]
-
 mod accept_coupon;
 mod add;
 mod capture_referral;
-mod captured;
-mod change;
 mod change_price;
-mod context;
-mod count;
 mod get_cart;
 mod get_gift;
 mod get_promoted;
 mod get_select_servers;
 mod reload;
 mod remove;
-mod remove_code;
 mod remove_coupon;
 mod remove_giftcard;
 mod remove_referral;
-mod servers;
 mod set_referral;
 mod set_selected_server;
 mod set_variable;
-mod unknown_codes;
-mod write;
+mod support;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
@@ -38,7 +29,6 @@ use shared::store::items::ItemCache;
 use shared::store::versioned_cache::VersionedCache;
 use shared::usecases::carts::CartSources;
 
-/// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_cart::GetCart>(),
     Route::to::<accept_coupon::AcceptCoupon>(),
@@ -74,14 +64,12 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);
         Self { base, items: ItemCache::default(), counters, promotions: VersionedCache::new() }
     }
 
-    /// What carts are read from.
     fn sources(&self) -> CartSources<'_> {
         let Self { base, items, counters, .. } = self;
         CartSources { db: &base.db, items, counters, clock: base.clock.as_ref() }
@@ -97,5 +85,5 @@ pub async fn warm_up(state: &State) {
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
     let headers = request.headers().clone();
     // Boxed, because it is moved through several futures, each of which would have room for it.
-    captured::in_request(&headers, Box::pin(endpoint::handle(ENDPOINTS, state, request))).await
+    support::captured::in_request(&headers, Box::pin(endpoint::handle(ENDPOINTS, state, request))).await
 }

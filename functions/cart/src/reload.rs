@@ -1,8 +1,8 @@
 //! POST /cart/reload/{cid}: sets the number of units (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::change::{ChangeRefusal, Done, change};
-use crate::count::Count;
+use crate::support::change::{ChangeRefusal, Done, change};
+use crate::support::count::Count;
 use lambda_http::http::StatusCode;
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, Refusal, RoundTrips};
@@ -10,7 +10,6 @@ use shared::model::LineId;
 use shared::rules::add_line::Change;
 use shared::token::Claim;
 
-/// POST /cart/reload/{cid}.
 pub struct Reload;
 
 #[derive(Deserialize)]
@@ -20,7 +19,7 @@ pub struct CountRequest {
     count: Count,
 }
 
-/// Why a line does not get that many units.
+/// The reason why a line does not get that many units.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ReloadRefusal(ChangeRefusal);
@@ -53,7 +52,6 @@ impl Endpoint for Reload {
     const NAME: &'static str = "cart/reload/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/reload/{cid}"];
     const SUMMARY: &'static str = "sets the number of units of a line";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

@@ -1,8 +1,8 @@
 //! POST /cart/remove/{cid}: removes a line from the cart (api.md, "POST /cart/remove/{cid}").
 
 use crate::State;
-use crate::context;
-use crate::write::{self, Contention};
+use crate::support::context;
+use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use shared::endpoint::{Endpoint, Error, Json, PathId, Refusal, RoundTrips};
 use shared::http::reply::Outcome;
@@ -10,10 +10,9 @@ use shared::model::LineId;
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, drop_unpublished};
 
-/// POST /cart/remove/{cid}.
 pub struct Remove;
 
-/// Why a line is not removed.
+/// The reason why a line is not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveRefusal {
     #[error("This line does not exist.")]
@@ -51,7 +50,6 @@ impl Endpoint for Remove {
     const NAME: &'static str = "cart/remove/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/remove/{cid}"];
     const SUMMARY: &'static str = "removes a line from the cart";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
 
     async fn handle(state: &State, claim: Claim, PathId(line): PathId<LineId>) -> Result<Self::Reply, Failure> {

@@ -1,14 +1,13 @@
 //! POST /cart/removeCoupon: removes the coupon from the cart (api.md, "POST /cart/removeCoupon").
 
 use crate::State;
-use crate::remove_code::remove_code;
-use crate::write::{Contention, Failure};
+use crate::support::remove_code::remove_code;
+use crate::support::write::{Contention, Failure};
 use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
 use shared::http::reply::Outcome;
 use shared::model::CodeKind;
 use shared::token::Claim;
 
-/// POST /cart/removeCoupon.
 pub struct RemoveCoupon;
 
 impl Endpoint for RemoveCoupon {
@@ -21,7 +20,6 @@ impl Endpoint for RemoveCoupon {
     const NAME: &'static str = "cart/removeCoupon";
     const ROUTES: &'static [&'static str] = &["POST /cart/removeCoupon"];
     const SUMMARY: &'static str = "removes the coupon from the cart";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

@@ -1,14 +1,13 @@
 //! POST /cart/removeGiftcard: removes the gift card from the cart (api.md, "POST /cart/removeGiftcard").
 
 use crate::State;
-use crate::remove_code::remove_code;
-use crate::write::{Contention, Failure};
+use crate::support::remove_code::remove_code;
+use crate::support::write::{Contention, Failure};
 use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
 use shared::http::reply::Outcome;
 use shared::model::CodeKind;
 use shared::token::Claim;
 
-/// POST /cart/removeGiftcard.
 pub struct RemoveGiftcard;
 
 impl Endpoint for RemoveGiftcard {
@@ -21,7 +20,6 @@ impl Endpoint for RemoveGiftcard {
     const NAME: &'static str = "cart/removeGiftcard";
     const ROUTES: &'static [&'static str] = &["POST /cart/removeGiftcard"];
     const SUMMARY: &'static str = "removes the gift card from the cart";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

@@ -1,19 +1,18 @@
 //! POST /cart/setReferral: applies a referral code to the cart (rules.md, "Referral codes").
 
 use crate::State;
-use crate::context;
-use crate::write::{self, Contention, Failure};
+use crate::support::write::{self, Contention, Failure};
+use crate::support::{context, referral};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::http::reply::Outcome;
 use shared::model::CodeText;
-use shared::rules::referral::{self, SetReferral as Decision};
+use shared::rules::referral::SetReferral as Decision;
 use shared::store::{codes, keys};
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, drop_unpublished};
 
-/// POST /cart/setReferral.
 pub struct SetReferral;
 
 #[derive(Deserialize)]
@@ -64,15 +63,7 @@ pub const fn outcome(decision: Decision) -> (bool, &'static str) {
 async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Decision>, Failure> {
     let mut context = context::load(state, claim, &[keys::referral(text)]).await?.ok_or(Error::Unauthorized)?;
     let found = codes::take_referral(&mut context.rows, text)?;
-    let switched_on = context.active.config.is_ref;
-    let decide = |on_cart| referral::set(found.as_ref(), on_cart, context.user, switched_on);
-    let mut decision = decide(context.cart.referral.as_ref());
-    if let (Decision::AnotherIsSet, Some(on_cart)) = (decision, &context.cart.referral) {
-        // A code that is disabled or no longer exists does not block another one (rules.md, "Referral codes").
-        let mut rows = state.base.db.batch_get(vec![keys::referral(on_cart)]).await?;
-        let other = codes::take_referral(&mut rows, on_cart)?;
-        decision = decide(referral::in_force(other.as_ref(), switched_on).map(|_| on_cart));
-    }
+    let decision = referral::decide(state, found.as_ref(), &context.cart, context.active.config.is_ref).await?;
     if decision != Decision::Apply {
         return Ok(Attempt::Done(decision));
     }

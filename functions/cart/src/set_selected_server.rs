@@ -1,14 +1,13 @@
 //! POST /cart/setSelectedServer/{cid}: selects the server to deliver to (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::change::{ChangeRefusal, Done, change};
+use crate::support::change::{ChangeRefusal, Done, change};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
 use shared::model::{LineId, ServerId};
 use shared::rules::add_line::Change;
 use shared::token::Claim;
 
-/// POST /cart/setSelectedServer/{cid}.
 pub struct SetSelectedServer;
 
 #[derive(Deserialize)]
@@ -28,7 +27,6 @@ impl Endpoint for SetSelectedServer {
     const NAME: &'static str = "cart/setSelectedServer/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/setSelectedServer/{cid}"];
     const SUMMARY: &'static str = "selects the server of a line";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

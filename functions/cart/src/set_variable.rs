@@ -1,7 +1,7 @@
 //! POST /cart/setVariable/{cid}: sets the value of a variable (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::change::{ChangeRefusal, Done, change};
+use crate::support::change::{ChangeRefusal, Done, change};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
 use shared::http::body::Written;
@@ -9,7 +9,6 @@ use shared::model::{LineId, LineVariable};
 use shared::rules::add_line::Change;
 use shared::token::Claim;
 
-/// POST /cart/setVariable/{cid}.
 pub struct SetVariable;
 
 #[derive(Deserialize)]
@@ -31,7 +30,6 @@ impl Endpoint for SetVariable {
     const NAME: &'static str = "cart/setVariable/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/setVariable/{cid}"];
     const SUMMARY: &'static str = "sets a variable of a line";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 

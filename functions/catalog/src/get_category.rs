@@ -19,7 +19,6 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// POST /categories/get/{url}.
 pub struct GetCategory;
 
 /// The category's url, such as `/ranks/vip`, with or without outer slashes; or its id in decimal.
@@ -258,7 +257,6 @@ fn section_body<'a>(
     }
 }
 
-/// An item at the caller's price.
 pub fn item_body<'a>(item: &'a Item, availability: Availability, config: &StoreConfig) -> CatalogItemBody<'a> {
     let wire = CurrencyFormat::new(config.digits);
     CatalogItemBody {

@@ -14,7 +14,6 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// POST /items/getFeaturedDeals.
 pub struct GetFeaturedDeals;
 
 /// A featured deal.

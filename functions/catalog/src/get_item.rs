@@ -10,7 +10,6 @@ use shared::rules::pricing::availability;
 use shared::store::{StoreError, keys};
 use std::sync::Arc;
 
-/// POST /items/get/{id}.
 pub struct GetItem;
 
 /// A catalog item with what its page needs.
@@ -27,7 +26,6 @@ pub struct Reply<'a> {
     in_cart: bool,
 }
 
-/// No item has the id.
 #[derive(Debug, thiserror::Error)]
 #[error("This item does not exist.")]
 pub struct UnknownItem;
@@ -52,7 +50,6 @@ impl Endpoint for GetItem {
     const NAME: &'static str = "items/get/{id}";
     const ROUTES: &'static [&'static str] = &["POST /items/get/{id}"];
     const SUMMARY: &'static str = "returns an item at the caller's price";
-    const NUMBER: Option<u8> = None;
     const UNAUTHORIZED: Option<&'static str> =
         Some("A token that is not valid; no token, unless guest mode is on or the item is a featured deal");
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };

@@ -1,4 +1,5 @@
-//! GET /profile/{name}: a player's public profile (api.md, "GET /profile/{name}"): what their ledger and the statistics say.
+//! GET /profile/{name}: a player's public profile (api.md, "GET /profile/{name}"): what their ledger and the statistics
+//! say.
 
 use crate::State;
 use crate::get_category::{CatalogItemBody, item_body};
@@ -19,7 +20,6 @@ use std::sync::Arc;
 /// How many items a profile lists.
 const MOST_ITEMS: usize = 20;
 
-/// GET /profile/{name}.
 pub struct GetProfile;
 
 /// The player's name. Case is ignored.
@@ -90,7 +90,6 @@ impl Endpoint for GetProfile {
     const NAME: &'static str = "profile/{name}";
     const ROUTES: &'static [&'static str] = &["GET /profile/{name}"];
     const SUMMARY: &'static str = "returns a player's public profile";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const CACHE: Cache = Cache::Public;
 

@@ -2,8 +2,6 @@
 //!
 //! May read the catalog, counters, settings, staff, users, their names, ledgers, carts and sums; writes nothing.
 
-#![warn(missing_docs)]
-
 mod buyer;
 mod get_category;
 mod get_featured_deals;
@@ -21,7 +19,6 @@ use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::versioned_cache::VersionedCache;
 
-/// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_categories::ListCategories>(),
     Route::to::<get_category::GetCategory>(),
@@ -52,7 +49,6 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);

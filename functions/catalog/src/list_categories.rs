@@ -64,7 +64,6 @@ impl Endpoint for ListCategories {
     }
 }
 
-/// The published categories.
 pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Option<Arc<Tree>>), StoreError> {
     let load = |version: Arc<ActiveVersion>| async move {
         state.trees.get(&state.base.db, &keys::tree(&version.version)).await

@@ -8,7 +8,6 @@ use shared::model::Announcement;
 use shared::money;
 use std::convert::Infallible;
 
-/// GET /announcement/get.
 pub struct GetAnnouncement;
 
 /// The announcement. Without one, `is_index` is 0 and every other field is 0 or empty.
@@ -44,7 +43,6 @@ impl Endpoint for GetAnnouncement {
     const NAME: &'static str = "announcement/get";
     const ROUTES: &'static [&'static str] = &["GET /announcement/get"];
     const SUMMARY: &'static str = "returns the store's announcement";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
     const CACHE: Cache = Cache::Public;
 

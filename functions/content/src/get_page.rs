@@ -10,7 +10,6 @@ use shared::store::{StoreError, keys};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// POST /pages/get.
 pub struct GetPage;
 
 #[derive(Deserialize)]

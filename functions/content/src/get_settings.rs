@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// GET /settings/get.
 pub struct GetSettings;
 
 /// The settings record; `is_patrons_enabled` and `guest_mode_enabled` are additions (api.md, "Added fields").
@@ -149,7 +148,6 @@ impl Endpoint for GetSettings {
     }
 }
 
-/// The published settings and the donations.
 pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Arc<Settings>, Arc<Donations>), StoreError> {
     let published = state.base.published.at_current(|active| load(state, active));
     let donations = state.donations.get(state.base.clock.millis(), statistics::donations(&state.base.db));
@@ -158,7 +156,6 @@ pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Arc<Settings>, A
     Ok((active, settings, donations?))
 }
 
-/// The settings of a version.
 pub async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Settings>, StoreError> {
     let settings = state.settings.get(&state.base.db, &keys::settings(&active.version)).await?;
     Ok(settings.unwrap_or_default())

@@ -2,8 +2,6 @@
 //!
 //! May read published content and statistics of donations; writes nothing.
 
-#![warn(missing_docs)]
-
 mod get_announcement;
 mod get_page;
 mod get_settings;
@@ -19,7 +17,6 @@ use shared::store::timed::Timed;
 use shared::store::versioned_cache::VersionedCache;
 use std::sync::Arc;
 
-/// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_page::GetPage>(),
     Route::to::<list_staff::ListStaff>(),
@@ -51,7 +48,6 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    /// A state with empty caches.
     #[must_use]
     pub fn new(base: Base) -> Self {
         let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));

@@ -14,7 +14,6 @@ use std::sync::Arc;
 /// How many patrons `top_patrons` lists (rules.md, "Patrons").
 const TOP: usize = 10;
 
-/// GET /patrons/get.
 pub struct ListPatrons;
 
 #[derive(Serialize)]

@@ -19,7 +19,6 @@ use std::time::Duration;
 /// How often the provider is asked about an order, in seconds.
 const EVERY_SECONDS: i64 = 10;
 
-/// POST /payments/checkStatus.
 pub struct CheckStatus;
 
 #[derive(Deserialize)]
@@ -156,8 +155,8 @@ fn may_ask(stored: &StoredOrder, checkout: Option<&str>) -> bool {
     stored.order.status == OrderStatus::Pending && session.is_some() && session == checkout
 }
 
-/// Asks the provider what became of the order's checkout, unless it was asked a moment ago, and writes it. Whether the order
-/// may have changed. If the provider does not respond, the stored order is shown.
+/// Asks the provider what became of the order's checkout, unless it was asked a moment ago, and writes it. Whether the
+/// order may have changed. If the provider does not respond, the stored order is shown.
 async fn ask(state: &State, stored: &StoredOrder) -> bool {
     let (base, Some(stripe)) = (&state.base, &state.stripe) else { return false };
     let clock = base.clock.as_ref();

@@ -24,14 +24,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many requests an address may send, refused ones included. What begins a checkout counts toward [`CHECKOUTS`] too.
+/// How many requests an address may send, refused ones included. What begins a checkout counts toward [`CHECKOUTS`]
+/// too.
 const REQUESTS: RateLimit = RateLimit { kind: "pay", requests: 60, seconds: 600 };
 /// The most entries of `details`.
 const MAX_DETAILS: usize = 8;
 /// The most characters of an entry of `details`.
 const LONGEST_DETAIL: usize = 255;
 
-/// POST /payments/create.
 pub struct Create;
 
 #[derive(Deserialize)]
@@ -69,7 +69,6 @@ impl CreateRequest {
     }
 }
 
-/// Checks the buyer's details and drops them.
 fn details<'de, D: Deserializer<'de>>(field: D) -> Result<(), D::Error> {
     let details: Option<BTreeMap<String, Option<String>>> = Deserialize::deserialize(field)?;
     let details = details.unwrap_or_default();
@@ -108,7 +107,7 @@ struct Destination {
     url: String,
 }
 
-/// Why no checkout begins.
+/// The reason why no checkout begins.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateRefusal {
     #[error("{}", too_many_attempts(*retry_seconds))]
@@ -190,7 +189,6 @@ impl Endpoint for Create {
     const NAME: &'static str = "payments/create";
     const ROUTES: &'static [&'static str] = &["POST /payments/create"];
     const SUMMARY: &'static str = "begins a checkout of the cart at the payment provider";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 9 };
     const ERRORS: ErrorBody = ErrorBody::Success;
     const DEADLINE: Duration = DEADLINE;
@@ -249,8 +247,8 @@ struct Buyer {
     has_chat: bool,
 }
 
-/// Reads the buyer with cart and ledger, and how many checkouts the address has begun; `None` if the account does not accept
-/// the token.
+/// Reads the buyer with cart and ledger, and how many checkouts the address has begun; `None` if the account does not
+/// accept the token.
 async fn load(state: &State, claim: Claim, address: &str, chat: Option<&ChatId>) -> Result<Option<Buyer>, StoreError> {
     let mut wanted = vec![keys::user(claim.user), keys::rate(CHECKOUTS.kind, address)];
     wanted.extend(CartContext::keys(claim.user));

@@ -1,9 +1,7 @@
 //! The payments function: which methods there are, checkouts, webhooks, the state of orders, and the scheduled sweep.
 //!
-//! Reads what a cart's price depends on. Writes orders, ledgers, users, codes, carts and stock inside transactions only;
-//! counters of rate limits and sequences by single updates.
-
-#![warn(missing_docs)]
+//! Reads what a cart's price depends on. Writes orders, ledgers, users, codes, carts and stock inside transactions
+//! only; counters of rate limits and sequences by single updates.
 
 mod check_status;
 mod create;
@@ -20,7 +18,6 @@ use shared::store::items::ItemCache;
 use shared::usecases::carts::CartSources;
 use std::time::Duration;
 
-/// The endpoints of this function.
 pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<check_status::CheckStatus>(),
     Route::to::<create::Create>(),
@@ -56,7 +53,6 @@ impl State {
         Self { base, items: ItemCache::default(), counters, stripe }
     }
 
-    /// What carts are read from.
     fn sources(&self) -> CartSources<'_> {
         let Self { base, items, counters, .. } = self;
         CartSources { db: &base.db, items, counters, clock: base.clock.as_ref() }

@@ -11,7 +11,6 @@ use shared::token::Claim;
 use shared::usecases::checkouts::Provider as _;
 use std::convert::Infallible;
 
-/// POST /payments/get.
 pub struct ListMethods;
 
 /// A payment method.
@@ -32,7 +31,6 @@ impl Endpoint for ListMethods {
     const NAME: &'static str = "payments/get";
     const ROUTES: &'static [&'static str] = &["POST /payments/get"];
     const SUMMARY: &'static str = "lists the payment methods";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
 
     async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {

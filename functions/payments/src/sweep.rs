@@ -7,7 +7,6 @@ use shared::usecases::checkouts::{Swept, sweep};
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// SCHEDULE payments/sweep.
 pub struct Sweep;
 
 impl Endpoint for Sweep {
@@ -20,7 +19,6 @@ impl Endpoint for Sweep {
     const NAME: &'static str = "payments/sweep";
     const ROUTES: &'static [&'static str] = &["SCHEDULE payments/sweep"];
     const SUMMARY: &'static str = "finishes what is left to do about orders, and their statistics, every minute";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
     const DEADLINE: Duration = DEADLINE;
 

@@ -26,16 +26,13 @@ const SUFFIXES: [(&str, &str); 7] = [
 #[error("the environment variable {0} is not set")]
 pub struct MissingVariable(pub &'static str);
 
-/// How a table is reached.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// The region that requests are signed for.
     pub region: Region,
     pub endpoint: String,
     /// The source of credentials, asked again when they expire; without it, no request leaves the process.
     pub credentials: Option<SharedCredentialsProvider>,
     pub http_client: SharedHttpClient,
-    /// How often a failed attempt is retried.
     pub retries: RetryConfig,
     /// How long connecting, an attempt, and all attempts together may take.
     pub timeouts: TimeoutConfig,
@@ -108,7 +105,6 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// DynamoDB's URL in a region.
 fn regional(region: &str) -> String {
     let suffix = SUFFIXES.iter().find(|(prefix, _)| region.starts_with(prefix)).map_or("", |(_, suffix)| suffix);
     format!("https://dynamodb.{region}.{suffix}")

@@ -72,7 +72,6 @@ fn pooled(roots: RootCertStore, first_bytes: Option<Duration>) -> SharedHttpClie
     SharedHttpClient::new(PooledClient(Arc::new(pool)))
 }
 
-/// One pool for all operations.
 #[derive(Debug)]
 struct PooledClient(Arc<Pool>);
 
@@ -141,7 +140,6 @@ async fn send(
 #[derive(Debug)]
 struct Pool {
     connector: Connector,
-    /// See [`FIRST_BYTES`].
     first_bytes: Option<Duration>,
     kept: Mutex<Vec<PooledConnection>>,
 }
@@ -200,7 +198,6 @@ impl PooledConnection {
         !self.sender.is_closed() && !self.poisoned.load(Ordering::Relaxed) && self.used.age(Moment::now()) < IDLE
     }
 
-    /// What the SDK poisons the connection by.
     fn handle(&self) -> impl Fn() -> Option<ConnectionMetadata> + Send + Sync + 'static {
         let poisoned = Arc::clone(&self.poisoned);
         move || {

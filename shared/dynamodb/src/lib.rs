@@ -6,8 +6,8 @@
 //!
 //! Requests are serialised, signed and retried by the SDK's own parts, and errors are the SDK's types. Left out is what
 //! `aws_sdk_dynamodb::Client` adds to them: endpoint rules, endpoints by account or FIPS, SDK metadata in the headers,
-//! recursion detection. Left out of its HTTP client are HTTP/2 and proxies, and of its configuration all sources but the
-//! environment. For everything else there is [`Table::client`].
+//! recursion detection. Left out of its HTTP client are HTTP/2 and proxies, and of its configuration all sources but
+//! the environment. For everything else there is [`Table::client`].
 //!
 //! The gain: a call to `cart/get` takes two thirds of the processor time that it takes with the SDK's client (see
 //! "Operations without the client" in `infra/docs/performance-notes.md`). The price: this crate depends on interfaces
@@ -26,6 +26,7 @@ mod unreadable;
 
 pub use access::{Access, MissingVariable};
 pub use backoff::backoff;
-pub use row::{Item, Row, from_item, from_json, to_item};
+pub use raw_item::Item;
+pub use row::{Row, from_item, from_json, to_item};
 pub use table::{BatchGetError, Middleware, Table};
 pub use unreadable::Unreadable;

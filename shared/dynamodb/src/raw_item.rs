@@ -1,11 +1,10 @@
 //! Items as DynamoDB's JSON has them, read into structs: `{"id":{"N":"7"},"lines":{"L":[…]}}`.
 //!
-//! Two steps: serde_json parses a response into [`RawItem`]s, and a struct reads one of those by serde. The SDK builds a
-//! map of its own values instead, which a second library then reads: five times the work for a row of a cart (see "Rows
-//! straight into structs" in `infra/docs/performance-notes.md`). An item that the SDK has read becomes a [`RawItem`] too, so
-//! that every struct has one reader.
+//! Two steps: serde_json parses a response into [`RawItem`]s, and a struct reads one of those by serde. The SDK builds
+//! a map of its own values instead, which a second library then reads: five times the work for a row of a cart (see
+//! "Rows straight into structs" in `infra/docs/performance-notes.md`). An item that the SDK has read becomes a
+//! [`RawItem`] too, so that every struct has one reader.
 
-use crate::row::Item;
 use crate::unreadable::Unreadable;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
@@ -14,14 +13,16 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 use serde_json::Error;
+use std::collections::HashMap;
 use std::fmt;
 use std::slice;
+
+pub type Item = HashMap<String, AttributeValue>;
 
 /// An item: its attributes by name, in the order of the response.
 #[derive(Debug, Clone)]
 pub struct RawItem(Vec<(String, Attribute)>);
 
-/// An attribute by its type.
 #[derive(Debug, Clone, serde::Deserialize)]
 pub enum Attribute {
     /// Text.
@@ -56,7 +57,6 @@ impl RawItem {
         })
     }
 
-    /// The attributes by name.
     pub fn into_attributes(self) -> impl Iterator<Item = (String, Attribute)> {
         self.0.into_iter()
     }

@@ -1,31 +1,26 @@
 //! The responses that are read without the SDK's maps: those with rows.
 
-use crate::raw_item::{Attribute, RawItem};
-use crate::row::{Item, Row};
+use crate::raw_item::{Attribute, Item, RawItem};
+use crate::row::Row;
 use crate::unreadable::Unreadable;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// What a batch of reads found.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// The rows that exist.
     pub rows: Vec<Row>,
     /// The keys that must be requested again.
     pub unprocessed: Vec<Item>,
 }
 
-/// A page of a query.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Its rows in order.
     pub rows: Vec<Row>,
     /// The key after which the next page begins; `None` on the last page.
     pub next: Option<Item>,
 }
 
-/// The body of a response to BatchGetItem.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct BatchJson {
@@ -41,7 +36,6 @@ struct KeysJson {
     keys: Vec<RawItem>,
 }
 
-/// The body of a response to Query.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct PageJson {
@@ -51,7 +45,6 @@ struct PageJson {
 }
 
 impl Batch {
-    /// Reads the body of a response.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Unreadable> {
         let BatchJson { responses, unprocessed_keys } = parse(body)?;
         let unprocessed = unprocessed_keys.into_values().flat_map(|rest| rest.keys).map(key);
@@ -63,7 +56,6 @@ impl Batch {
 }
 
 impl Page {
-    /// Reads the body of a response.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Unreadable> {
         let PageJson { items, last_evaluated_key } = parse(body)?;
         Ok(Self { rows: items.into_iter().map(Row::from).collect(), next: last_evaluated_key.map(key).transpose()? })

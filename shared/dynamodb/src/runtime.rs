@@ -1,8 +1,8 @@
-//! What the SDK's orchestrator needs to run an operation, and no more.
+//! The parts that the SDK's orchestrator needs to run an operation, and no more.
 //!
 //! Requests are serialised, signed, retried and read by the SDK's own parts. Its client adds parts that every service
-//! and every operation might need: the rules that an endpoint's name is resolved by, and a dozen interceptors that report
-//! the features in use. They are left out here.
+//! and every operation might need: the rules that an endpoint's name is resolved by, and a dozen interceptors that
+//! report the features in use. They are left out here.
 
 use crate::access::Access;
 use crate::unreadable::Unreadable;
@@ -37,7 +37,7 @@ use std::marker::PhantomData;
 
 pub(crate) const SERVICE: &str = "DynamoDB";
 
-/// What all operations on a table have in common.
+/// The settings that all operations on a table have in common.
 pub(crate) fn common(access: &Access) -> RuntimePlugins {
     let plugin = StaticRuntimePlugin::new().with_config(config(access)).with_runtime_components(components(access));
     RuntimePlugins::new().with_client_plugin(plugin)
@@ -112,7 +112,6 @@ where
     }
 }
 
-/// The settings of every operation.
 fn config(access: &Access) -> FrozenLayer {
     let mut layer = Layer::new(SERVICE);
     layer.store_put(SigningRegion::from(access.region.clone()));
@@ -126,7 +125,6 @@ fn config(access: &Access) -> FrozenLayer {
     layer.freeze()
 }
 
-/// The parts that run every operation.
 fn components(access: &Access) -> RuntimeComponentsBuilder {
     let mut components = RuntimeComponentsBuilder::new(SERVICE);
     components.set_http_client(Some(access.http_client.clone()));
@@ -141,7 +139,8 @@ fn components(access: &Access) -> RuntimeComponentsBuilder {
     components.set_retry_strategy(Some(SharedRetryStrategy::new(StandardRetryStrategy::new())));
     components.push_retry_classifier(HttpStatusCodeClassifier::default());
     components.push_interceptor(SharedInterceptor::permanent(ConnectionPoisoningInterceptor::new()));
-    // Signs by the database's clock if this one is wrong; an operation's own classifiers then retry the refused request.
+    // Signs by the database's clock if this one is wrong; an operation's own classifiers then retry the refused
+    // request.
     components.push_interceptor(SharedInterceptor::permanent(ServiceClockSkewInterceptor::new()));
     access.interceptors.iter().for_each(|interceptor| {
         components.push_interceptor(interceptor.clone());

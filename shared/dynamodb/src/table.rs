@@ -2,8 +2,9 @@
 
 use crate::access::Access;
 use crate::backoff::backoff;
+use crate::raw_item::Item;
 use crate::responses::{Batch, Page};
-use crate::row::{Item, Row};
+use crate::row::Row;
 use crate::runtime::{SERVICE, common, for_operation, for_operation_read_by, typed};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
@@ -31,20 +32,18 @@ const BATCH: usize = 100;
 /// How often a batch's unprocessed keys are requested before the caller gets an error.
 const ROUNDS: u32 = 4;
 
-/// What runs around every call to the database, such as a deadline or a measurement.
+/// The code that runs around every call to the database, such as a deadline or a measurement.
 pub trait Middleware: Send + Sync {
     /// Runs a call; `None` if its time was up before it ended.
     fn run<T: Send>(&self, call: impl Future<Output = T> + Send) -> impl Future<Output = Option<T>> + Send;
 }
 
-/// Nothing runs around the calls.
 impl Middleware for () {
     async fn run<T: Send>(&self, call: impl Future<Output = T> + Send) -> Option<T> {
         Some(call.await)
     }
 }
 
-/// A table. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Table<M = ()> {
     name: Arc<str>,
@@ -66,7 +65,6 @@ struct Operations {
     client: OnceLock<Client>,
 }
 
-/// Why a batch of reads failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchGetError {
     #[error(transparent)]
@@ -110,9 +108,6 @@ impl<M: Middleware> Table<M> {
     }
 
     /// Reads an item; `None` if the table does not have it.
-    ///
-    /// # Errors
-    /// As the SDK's client returns them.
     pub async fn get(&self, key: Item, consistent: bool) -> Result<Option<Item>, SdkError<GetItemError>> {
         let Operations { common, get_item, .. } = &*self.operations;
         let plugins = get_item.get_or_init(|| for_operation(common, &GetItem::new()));
@@ -122,7 +117,8 @@ impl<M: Middleware> Table<M> {
     }
 
     /// Reads items by key, strongly consistent, in no order. A batch has at most 100 keys; several batches are
-    /// requested concurrently. Unprocessed keys are requested again. The result leaves out what the table does not have.
+    /// requested concurrently. Unprocessed keys are requested again. The result leaves out what the table does not
+    /// have.
     ///
     /// # Errors
     /// [`BatchGetError`] if a call fails, or if keys stay unprocessed after four rounds.
@@ -155,9 +151,6 @@ impl<M: Middleware> Table<M> {
     }
 
     /// Reads all pages of a query, in order.
-    ///
-    /// # Errors
-    /// As the SDK's client returns them.
     pub async fn query(&self, request: QueryInputBuilder) -> Result<Vec<Row>, SdkError<QueryError>> {
         let mut found = Vec::new();
         let mut start = None;
@@ -172,9 +165,6 @@ impl<M: Middleware> Table<M> {
     }
 
     /// Reads one page of a query, and the key after which the next page begins; `None` on the last page.
-    ///
-    /// # Errors
-    /// As the SDK's client returns them.
     pub async fn query_page(
         &self,
         request: QueryInputBuilder,
@@ -185,10 +175,6 @@ impl<M: Middleware> Table<M> {
         Ok((rows, next))
     }
 
-    /// Writes to an item.
-    ///
-    /// # Errors
-    /// As the SDK's client returns them.
     pub async fn update(&self, request: UpdateItemInputBuilder) -> Result<UpdateItemOutput, SdkError<UpdateItemError>> {
         let Operations { common, update_item, .. } = &*self.operations;
         let plugins = update_item.get_or_init(|| for_operation(common, &UpdateItem::new()));
@@ -196,9 +182,6 @@ impl<M: Middleware> Table<M> {
     }
 
     /// Writes all items or none. A call has an idempotency token, which its retries repeat: `token`, or a random one.
-    ///
-    /// # Errors
-    /// As the SDK's client returns them.
     pub async fn transact_write(
         &self,
         items: Vec<TransactWriteItem>,
@@ -215,8 +198,8 @@ impl<M: Middleware> Table<M> {
         Ok(())
     }
 
-    /// Runs an operation. The SDK's future is large, and so is what comes of it: both are boxed here, so that those that wait
-    /// stay small.
+    /// Runs an operation. The SDK's future is large, and so is what comes of it: both are boxed here, so that those
+    /// that wait stay small.
     fn call<'a, I, O, E>(
         &'a self,
         operation: &'static str,

@@ -1,11 +1,11 @@
-//! What is wrong with an item, in words that quote no value: a value may be a buyer's, and errors are logged.
+//! A fault of an item, in words that quote no value: a value may be a buyer's, and errors are logged.
 
 use std::error::Error;
 
 /// Used if an error's own words are only a value.
 pub(crate) const UNREADABLE: &str = "it does not have the expected form";
 
-/// Why an item or an attribute cannot be read.
+/// The reason why an item or an attribute cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unreadable(String);

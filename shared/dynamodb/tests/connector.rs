@@ -21,10 +21,9 @@ use std::time::{Duration, Instant};
 
 type Outcome = Result<Option<Item>, SdkError<GetItemError>>;
 
-/// What the server does with a request, by the connection's number and the request's number on it, both from 0.
+/// The behaviour of the server for a request, by the connection's number and the request's number on it, both from 0.
 type Script = fn(usize, usize) -> Action;
 
-/// What a server can do.
 enum Action {
     /// Responds with a status and an item, and waits for the next request.
     Reply(u16),
@@ -88,7 +87,6 @@ impl Server {
         table(&url, self.roots.clone(), attempts)
     }
 
-    /// How many requests came on each connection.
     fn requests(&self) -> Vec<usize> {
         self.heads.lock().unwrap().iter().map(Vec::len).collect()
     }
@@ -152,7 +150,7 @@ async fn get(table: &Table) -> Outcome {
     Box::pin(table.get(key, false)).await
 }
 
-/// Why a request got no response.
+/// The reason why a request got no response.
 fn failure(outcome: Outcome) -> DispatchFailure {
     let failure = match outcome.unwrap_err() {
         SdkError::DispatchFailure(failure) => Some(failure),

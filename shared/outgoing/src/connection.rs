@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tower_service::Service as _;
 
-/// An error of any of the libraries.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The body of a request. It is one type for all callers, so that a program contains the code of a connection once.
@@ -27,7 +26,6 @@ pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 /// An open connection, or why there is none.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<SendRequest<Body>, BoxError>> + Send + 'a>>;
 
-/// The scheme and host of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     scheme: Scheme,
@@ -73,8 +71,8 @@ impl Connector {
         Self(tls(roots).map(|tls| HttpsConnector::from((tcp, tls))))
     }
 
-    /// Opens a connection. It is closed when its sender is dropped. The future is boxed, so that its code is compiled here
-    /// and not again in every crate that waits for it.
+    /// Opens a connection. It is closed when its sender is dropped. The future is boxed, so that its code is compiled
+    /// here and not again in every crate that waits for it.
     #[must_use]
     pub fn open<'a>(&'a self, origin: &'a Origin) -> Opening<'a> {
         Box::pin(async move {

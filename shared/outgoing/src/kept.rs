@@ -38,7 +38,6 @@ impl Kept {
         Some(kept.swap_remove(place).sender)
     }
 
-    /// Keeps a connection whose response was read.
     pub(crate) fn keep(&self, origin: Origin, sender: SendRequest<Body>) {
         let connection = Connection { origin, sender, used: Instant::now() };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(connection);

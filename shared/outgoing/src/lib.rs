@@ -1,8 +1,8 @@
 //! Requests to other services: the chat platform and the payment provider.
 //!
-//! [`Client`] sends HTTP/1.1 requests over TLS, each on a connection of its own: they are rare, and a connection that is
-//! kept while the sandbox is frozen may be dead without notice. [`Client::keeping`] keeps connections, for many requests
-//! in a row. Nothing is sent twice; whether a request may be repeated is known only to its caller.
+//! [`Client`] sends HTTP/1.1 requests over TLS, each on a connection of its own: they are rare, and a connection that
+//! is kept while the sandbox is frozen may be dead without notice. [`Client::keeping`] keeps connections, for many
+//! requests in a row. Nothing is sent twice; whether a request may be repeated is known only to its caller.
 
 pub mod connection;
 mod kept;
@@ -28,7 +28,7 @@ pub const TOTAL: Duration = Duration::from_secs(6);
 /// The largest body of a response, in bytes.
 pub const MAX_BODY: usize = 256 * 1024;
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum OutgoingError {
     /// The URL is neither https nor of this machine. Nothing was sent.
@@ -56,7 +56,6 @@ impl OutgoingError {
     }
 }
 
-/// What requests are sent by.
 #[derive(Debug, Clone)]
 pub struct Client {
     connector: Connector,
@@ -65,14 +64,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that trusts `roots`.
     #[must_use]
     pub fn new(roots: RootCertStore) -> Self {
         Self { connector: Connector::new(roots, Some(CONNECT)), total: TOTAL, kept: None }
     }
 
-    /// The same client, which keeps its connections for the requests that follow. They are closed when the last clone of
-    /// this client is dropped: it is for one piece of work, and must not outlive a request of a function.
+    /// The same client, which keeps its connections for the requests that follow. They are closed when the last clone
+    /// of this client is dropped: it is for one piece of work, and must not outlive a request of a function.
     #[must_use]
     pub fn keeping(&self) -> Self {
         Self { kept: Some(Arc::default()), ..self.clone() }
@@ -118,7 +116,8 @@ impl Client {
                     }
                     return Ok(response);
                 }
-                // The other side closed a kept connection just now: nothing of the request was sent, so it takes another one.
+                // The other side closed a kept connection just now: nothing of the request was sent, so it takes
+                // another one.
                 Err(mut failure) => match failure.take_message() {
                     Some(unsent) if is_kept => request = unsent,
                     _ => return Err(OutgoingError::Broken(failure.into_error().into())),
@@ -133,7 +132,6 @@ impl Client {
     }
 }
 
-/// A response with its whole body.
 async fn whole(response: Response<Incoming>) -> Result<Response<Bytes>, OutgoingError> {
     let (head, body) = response.into_parts();
     let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What the server has received, one text per connection.
+/// The requests that the server has received, one text per connection.
 type Received = Arc<Mutex<Vec<String>>>;
 
 /// A server that sends `response` on every connection once the request's head and body `ping` have arrived. An empty
@@ -93,8 +93,8 @@ async fn each_request_has_a_connection_of_its_own() {
     }
 }
 
-/// A server that responds to every request on every connection, and closes a connection after `most` of them. Counts the
-/// connections.
+/// A server that responds to every request on every connection, and closes a connection after `most` of them. Counts
+/// the connections.
 async fn keeping_server(most: usize) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());

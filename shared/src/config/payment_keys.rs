@@ -64,13 +64,13 @@ pub enum PaymentKeysError {
     Secret {
         /// Its place in the list, from 0.
         place: usize,
-        /// The rule that it breaks.
         reason: &'static str,
     },
 }
 
 impl PaymentKeys {
-    /// Reads `{"stripe":{"key":"rk_…","webhook":["new","old"],"account":"acct_…"}}`; `account` may be missing. An empty object has no keys.
+    /// Reads `{"stripe":{"key":"rk_…","webhook":["new","old"],"account":"acct_…"}}`; `account` may be missing. An empty
+    /// object has no keys.
     ///
     /// # Errors
     /// [`PaymentKeysError`] for the first problem.

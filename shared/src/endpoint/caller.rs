@@ -6,7 +6,7 @@ use crate::store::{StoreError, users};
 use crate::token::Claim;
 use std::future::Future;
 
-/// Who may call an endpoint.
+/// The access to an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Anyone. A token is ignored.
@@ -23,7 +23,7 @@ pub enum Access {
 /// The handler reads the account together with its other data, and [`users::admit`] checks whether the account still
 /// accepts the token.
 pub trait Caller: Sized + Send {
-    /// Who may call.
+    /// The kind of caller.
     const ACCESS: Access;
 
     /// The caller of a request; `None` if they may not call. `bearer` reads and verifies the token.

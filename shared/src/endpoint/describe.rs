@@ -2,13 +2,15 @@
 //! Everything follows from the endpoint's types, so that the documentation cannot say something else. Compiled with the
 //! feature `schema` only, which no deployed function has.
 
+use super::reply::Content;
 use super::{Access, Cache, Endpoint, Error, Input, Received, Refusal, Reply, RequestSchemas};
 use crate::http::body::BodyFault;
 use crate::http::reply;
 use crate::http::route::parameter_name;
+use lambda_http::http::HeaderValue;
 use lambda_http::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use lambda_http::{Body, Request, Response};
-use schemars::{Schema, SchemaGenerator};
+use schemars::SchemaGenerator;
 
 /// Stands for the request id in example bodies.
 const REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
@@ -18,16 +20,13 @@ const RETRY_SECONDS: u64 = 60;
 /// The generators of an endpoint's schemas. They collect the types that schemas refer to.
 #[derive(Debug)]
 pub struct Schemas {
-    /// For what is read.
     pub requests: SchemaGenerator,
-    /// For what is written.
     pub replies: SchemaGenerator,
 }
 
 /// The documentation of an endpoint, beyond its [`super::Declaration`].
 #[derive(Debug)]
 pub struct Description {
-    /// The schemas of what the endpoint reads.
     pub request: RequestSchemas,
     /// Whether a request without a body is refused.
     pub needs_body: bool,
@@ -38,15 +37,6 @@ pub struct Description {
     pub others: Vec<OtherResponse>,
 }
 
-/// The body of a response.
-#[derive(Debug)]
-pub struct Content {
-    /// `application/json`, for example.
-    pub media_type: &'static str,
-    /// The schema of the body.
-    pub schema: Schema,
-}
-
 /// A response other than the ordinary one.
 #[derive(Debug)]
 pub struct OtherResponse {
@@ -55,9 +45,7 @@ pub struct OtherResponse {
     pub when: &'static str,
     /// An example of the body, as JSON; empty if it has none. Of a page, the text that it shows.
     pub body: String,
-    /// Whether the body is a page.
     pub is_page: bool,
-    /// Whether the response has `Retry-After`.
     pub retry_after: bool,
     /// Whether other endpoints respond the same for the same reason.
     pub common: bool,
@@ -128,19 +116,19 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
     others
 }
 
-/// What the endpoint says of a body without fields, or of a body that is not an object if every field is optional.
+/// The fault of a body without fields, or of a body that is not an object if every field is optional.
 fn example_fault<E: Endpoint>() -> BodyFault {
     let fault = |body: &str| fault_of::<E>(Body::from(body));
     fault("{}").or_else(|| fault("[]")).unwrap_or(BodyFault::NotAnObject)
 }
 
-/// What the endpoint says of a body; `None` if it accepts it.
+/// The fault of a body; `None` if it accepts it.
 fn fault_of<E: Endpoint>(body: Body) -> Option<BodyFault> {
-    let request = Request::new(body);
+    let mut request = Request::new(body);
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     E::Input::read(Received { request: &request, routes: E::ROUTES, trusted_proxies: &[] }).err()
 }
 
-/// The condition for 401.
 fn unauthorized<E: Endpoint>() -> Option<&'static str> {
     E::UNAUTHORIZED.or(match <E::Caller as super::Caller>::ACCESS {
         Access::Ignored | Access::Optional => None,

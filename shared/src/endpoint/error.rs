@@ -84,7 +84,6 @@ impl<R> From<StoreError> for Error<R> {
 /// The shape of an endpoint's error bodies. `message` or `error` is the text that a person reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorBody {
-    /// `{message}`
     Message,
     /// `{success: false, message}`
     Success,
@@ -96,7 +95,6 @@ pub enum ErrorBody {
     StatusFlag,
 }
 
-/// A body with an outcome label.
 #[derive(Debug, Serialize)]
 struct Label<'a> {
     status: &'a str,
@@ -111,7 +109,6 @@ struct Failure<'a> {
 }
 
 impl ErrorBody {
-    /// The response to an endpoint's own refusal.
     pub(super) fn refusal<R: Refusal>(self, refusal: &R) -> Response<Body> {
         if let Some(response) = refusal.response() {
             return response;
@@ -123,7 +120,6 @@ impl ErrorBody {
         response
     }
 
-    /// A response with this shape.
     fn response(self, status: StatusCode, message: &str) -> Response<Body> {
         match self {
             Self::Message => reply::message(status, message),

@@ -17,7 +17,6 @@ pub enum InputKind {
     PathParameter,
     /// The path parameter, and a JSON object.
     PathParameterAndJsonBody,
-    /// The cookie `token`.
     TokenCookie,
     /// The bytes of the body, with their signature.
     Signed,
@@ -39,7 +38,6 @@ pub struct Received<'a> {
     pub request: &'a Request,
     /// The endpoint's route keys; the request came in by one of them.
     pub routes: &'static [&'static str],
-    /// The networks whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: &'a [IpNet],
 }
 
@@ -51,7 +49,6 @@ impl Received<'_> {
     }
 }
 
-/// The input of a handler.
 pub trait Input: Sized + Send {
     /// The part of the request that is read.
     const KIND: InputKind;
@@ -62,7 +59,6 @@ pub trait Input: Sized + Send {
     /// [`BodyFault`], which names the field that is wrong.
     fn read(received: Received<'_>) -> Result<Self, BodyFault>;
 
-    /// The schemas of what is read.
     #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas;
 }
@@ -72,7 +68,6 @@ pub trait Input: Sized + Send {
 #[derive(Debug, Default)]
 pub struct RequestSchemas {
     pub path_parameter: Option<schemars::Schema>,
-    /// That of the parameters of the query.
     pub query: Option<schemars::Schema>,
     /// That of the JSON body.
     pub body: Option<schemars::Schema>,
@@ -131,7 +126,6 @@ impl<I: Input> Input for WithAddress<I> {
 pub struct Signed {
     /// The header `Stripe-Signature`; several are joined by commas.
     pub signature: Option<String>,
-    /// The body as it was sent.
     pub body: Vec<u8>,
 }
 
@@ -171,8 +165,8 @@ impl Input for TokenCookie {
     }
 }
 
-/// The path parameter as a decimal id, with or without spaces around it, as storefronts send it; `None` if it is something
-/// else.
+/// The path parameter as a decimal id, with or without spaces around it, as storefronts send it; `None` if it is
+/// something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathId<T>(pub Option<T>);
 

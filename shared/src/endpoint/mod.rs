@@ -15,13 +15,16 @@ mod run;
 
 pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
-pub use describe::{Content, Description, OtherResponse, Schemas};
+pub use describe::{Description, OtherResponse, Schemas};
 pub use error::{Error, ErrorBody, Refusal, failed, too_many_attempts};
 #[cfg(feature = "schema")]
 pub use input::RequestSchemas;
 pub use input::{
-    Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie, WithAddress,
+    Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie,
+    WithAddress,
 };
+#[cfg(feature = "schema")]
+pub use reply::Content;
 pub use reply::{Json, Reply, WithCookie};
 pub use run::handle;
 
@@ -52,9 +55,7 @@ pub trait Endpoint: Sized + 'static {
     type State: AsRef<Base> + Sync + 'static;
     /// The caller, as the handler receives it; this also declares who may call.
     type Caller: Caller;
-    /// The input of the handler.
     type Input: Input;
-    /// The ordinary response.
     type Reply: Reply;
     /// The endpoint's own refusals; [`std::convert::Infallible`] if it has none.
     type Refusal: Refusal;
@@ -66,8 +67,8 @@ pub trait Endpoint: Sized + 'static {
     const ROUTES: &'static [&'static str];
     /// A short description for the documentation: a phrase that begins with a verb.
     const SUMMARY: &'static str;
-    /// Its number among the sixteen documented endpoints; `None` if it is not one of them.
-    const NUMBER: Option<u8>;
+    /// Its number, if it is among the sixteen documented endpoints.
+    const NUMBER: Option<u8> = None;
     /// The most sequential round trips to the database that a request makes, in its rarest case. The usual numbers are
     /// in rules.md, "Round trips".
     const ROUND_TRIPS: RoundTrips;
@@ -97,7 +98,6 @@ pub trait Endpoint: Sized + 'static {
 /// The most sequential round trips to the database of a request. Concurrent calls count once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrips {
-    /// With every cache filled.
     pub warm: usize,
     /// With only the active version cached.
     pub cold: usize,
@@ -123,7 +123,7 @@ pub struct Declaration {
     pub summary: &'static str,
     /// [`Endpoint::NUMBER`].
     pub number: Option<u8>,
-    /// Who may call.
+    /// The kind of caller.
     pub access: Access,
     /// [`Endpoint::CHECKS_ACCOUNT`].
     pub checks_account: bool,
@@ -170,15 +170,12 @@ impl Declaration {
 
 type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<lambda_http::Body>, Error>> + Send + 'a>>;
 
-/// An endpoint in its function's list.
 pub struct Route<S: 'static> {
-    /// The endpoint's declaration.
     pub declaration: Declaration,
     run: for<'a> fn(&'a S, &'a Request) -> CallFuture<'a>,
 }
 
 impl<S: AsRef<Base> + Sync> Route<S> {
-    /// The route of the endpoint `E`.
     #[must_use]
     pub const fn to<E: Endpoint<State = S>>() -> Self {
         let declaration = Declaration::of::<E>();

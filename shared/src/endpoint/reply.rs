@@ -9,14 +9,20 @@ use serde::Serialize;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// An ordinary response of an endpoint.
 pub trait Reply: Send {
-    /// The response to `request`.
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body>;
 
     /// The body, for the documentation.
     #[cfg(feature = "schema")]
-    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content;
+    fn content(generator: &mut schemars::SchemaGenerator) -> Content;
+}
+
+#[cfg(feature = "schema")]
+#[derive(Debug)]
+pub struct Content {
+    /// `application/json`, for example.
+    pub media_type: &'static str,
+    pub schema: schemars::Schema,
 }
 
 /// A response that also sets a cookie, if there is one to set.
@@ -24,7 +30,6 @@ pub trait Reply: Send {
 pub struct WithCookie<R> {
     /// The response without the cookie.
     pub reply: R,
-    /// The value of `Set-Cookie`.
     pub cookie: Option<HeaderValue>,
 }
 
@@ -36,7 +41,7 @@ impl<R: Reply> Reply for WithCookie<R> {
     }
 
     #[cfg(feature = "schema")]
-    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content {
+    fn content(generator: &mut schemars::SchemaGenerator) -> Content {
         R::content(generator)
     }
 }
@@ -58,7 +63,6 @@ enum Rendering {
 }
 
 impl<T> Json<T> {
-    /// Renders a body.
     #[must_use]
     pub fn of(body: &impl Serialize) -> Self {
         Self { body: Rendering::Once(reply::render(body)), shape: PhantomData }
@@ -83,7 +87,7 @@ impl<T: Described> Reply for Json<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content {
-        super::Content { media_type: "application/json", schema: generator.subschema_for::<T>() }
+    fn content(generator: &mut schemars::SchemaGenerator) -> Content {
+        Content { media_type: "application/json", schema: generator.subschema_for::<T>() }
     }
 }

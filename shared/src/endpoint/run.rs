@@ -29,7 +29,8 @@ pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Req
     observed(&route.declaration, state.as_ref(), &request, call).await
 }
 
-/// What all endpoints have in common, so that it is compiled once: the deadline, the rate limit, panics and the log line.
+/// The part that all endpoints have in common, so that it is compiled once: the deadline, the rate limit, panics and
+/// the log line.
 async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: CallFuture<'_>) -> Response<Body> {
     let (name, request_id) = (endpoint.name, route::request_id(request));
     let respond = async {

@@ -43,8 +43,8 @@ impl Bearer {
     }
 }
 
-/// The text of the token that the header holds, valid or not; `None` if it holds none. What is never a valid token is an
-/// empty text.
+/// The text of the token that the header holds, valid or not; `None` if it holds none. What is never a valid token is
+/// an empty text.
 #[must_use]
 pub fn sent(headers: &HeaderMap) -> Option<String> {
     let mut values = headers.get_all(AUTHORIZATION).iter();

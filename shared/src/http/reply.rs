@@ -20,16 +20,13 @@ const RETRY_SECONDS: u64 = 1;
 /// A body with a text only.
 #[derive(Debug, Serialize)]
 pub struct Message<'a> {
-    /// The text.
     pub message: &'a str,
 }
 
 /// A refusal with a flag in `status`, such as that of a token (rules.md, "Statuses and error bodies").
 #[derive(Debug, Serialize)]
 pub struct Refused<'a> {
-    /// Always false.
     pub status: bool,
-    /// The text.
     pub message: &'a str,
 }
 
@@ -67,7 +64,6 @@ pub fn text(body: String) -> Response<Body> {
     response
 }
 
-/// `{message}` with a status.
 #[must_use]
 pub fn message(status: StatusCode, message: &str) -> Response<Body> {
     json(status, &Message { message })
@@ -86,7 +82,6 @@ pub fn unauthorized() -> Response<Body> {
     challenge(json(StatusCode::UNAUTHORIZED, &body))
 }
 
-/// Adds the challenge of a 401.
 #[must_use]
 pub fn challenge(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -109,7 +104,6 @@ pub fn internal(request_id: &str) -> Response<Body> {
     message(StatusCode::INTERNAL_SERVER_ERROR, &text)
 }
 
-/// Sets a header whose value is a number.
 pub fn set_number(response: &mut Response<Body>, name: HeaderName, value: u64) {
     response.headers_mut().insert(name, HeaderValue::from(value));
 }
@@ -123,13 +117,11 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// Renders a body.
     #[must_use]
     pub fn new(body: &impl Serialize) -> Self {
         Self { body: render(body), tag: OnceLock::new() }
     }
 
-    /// The body.
     #[must_use]
     pub fn body(&self) -> &str {
         &self.body

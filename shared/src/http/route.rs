@@ -71,7 +71,6 @@ pub fn source_ip(request: &Request) -> &str {
     }
 }
 
-/// The gateway's id of the request.
 #[must_use]
 pub fn request_id(request: &Request) -> String {
     let of_gateway = match request.request_context_ref() {

@@ -14,7 +14,6 @@ pub struct StoreConfig {
     pub guest_mode_enabled: bool,
     /// Whether referrals are switched on (`is_ref`).
     pub is_ref: bool,
-    /// Whether virtual currency is used.
     pub is_virtual_currency: bool,
     /// Whether buyers log in through the chat platform (`chat_sync` = 1).
     pub chat_sync: bool,
@@ -24,7 +23,6 @@ pub struct StoreConfig {
     /// The chat platform's client; any part may be missing.
     #[serde(default)]
     pub chat: ChatLogin,
-    /// How buyers log in.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub auth_type: AuthType,
     /// URL of a player's picture, in which `{player}` is the name; empty if there are none.
@@ -40,7 +38,6 @@ pub struct StoreConfig {
     /// Whether the store is closed for maintenance, unless the active version says otherwise.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub maintenance: Maintenance,
-    /// How buyers pay.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub payments: Payments,
 }
@@ -82,9 +79,8 @@ impl Default for Payments {
 /// Whether the store is closed for maintenance, and what its visitors read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Maintenance {
-    /// Whether it is closed.
     pub enabled: bool,
-    /// What visitors read; a text of ours if it is empty.
+    /// The text for visitors; one of ours if it is empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -152,10 +148,8 @@ pub struct ChatLogin {
     /// The URL that the platform sends the buyer back to.
     #[serde(default)]
     pub redirect_url: String,
-    /// Scopes to ask for.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// The platform's authorize endpoint.
     #[serde(default)]
     pub authorize_url: String,
     /// The platform's token endpoint, which exchanges a code for an access token.
@@ -177,8 +171,8 @@ impl ChatLogin {
     }
 }
 
-/// The number of the format in which this code stores data. Every change of what is stored raises it, and gets a step in
-/// `storectl upgrade` and a backup to test it with (CONTRIBUTING.md, "Change what is stored").
+/// The number of the format in which this code stores data. Every change of what is stored raises it, and gets a step
+/// in `storectl upgrade` and a backup to test it with (CONTRIBUTING.md, "Change what is stored").
 pub const SCHEMA: u32 = 2;
 
 /// The number of data from before there were numbers.
@@ -191,7 +185,6 @@ const fn unnumbered() -> u32 {
 pub struct ActiveVersion {
     /// Hash of the compiled store; empty if nothing was published yet.
     pub version: String,
-    /// The settings every function needs.
     pub config: StoreConfig,
     /// Whether the store is closed for maintenance; overrides the published store unless `None`.
     /// `storectl maintenance` sets it, and a publish keeps it.
@@ -235,7 +228,7 @@ impl ActiveVersion {
         self.schema >= SCHEMA
     }
 
-    /// What visitors read while the store is closed for maintenance; `None` while it is open.
+    /// The text for visitors while the store is closed for maintenance; `None` while it is open.
     #[must_use]
     pub fn closed(&self) -> Option<&str> {
         let maintenance = &self.config.maintenance;
@@ -245,7 +238,6 @@ impl ActiveVersion {
             .then(|| message.unwrap_or("The store is closed for maintenance. Please come back a little later."))
     }
 
-    /// Whether nothing was published yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.version.is_empty()

@@ -20,14 +20,10 @@ pub struct Comparison {
     pub sorting: i64,
 }
 
-/// A category's name and appearance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CategoryHead {
-    /// Its id.
     pub id: CategoryId,
-    /// Its full path.
     pub slug: Slug,
-    /// Its name.
     pub name: String,
     /// Its description, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +36,6 @@ pub struct CategoryHead {
 /// A category with its own items: the unit in which the catalog is stored and read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CategoryWithItems {
-    /// Its head.
     pub head: CategoryHead,
     /// The rows of its comparison table, by sorting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +64,6 @@ impl CategoryWithItems {
 /// An entry of the category list. Every entry is enabled, and so is its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeNode {
-    /// The category.
     pub head: CategoryHead,
     /// Its subcategories in order; a subcategory has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -21,16 +21,12 @@ pub struct NotAChatId;
 
 impl ChatId {
     /// Checks an id. Nothing is trimmed.
-    ///
-    /// # Errors
-    /// [`NotAChatId`].
     pub fn parse(text: &str) -> Result<Self, NotAChatId> {
         let is_id = (1..=LONGEST_ID).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
         if is_id { Ok(Self(text.to_owned())) } else { Err(NotAChatId) }
     }
 
-    /// The id as the platform writes it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -69,9 +65,6 @@ pub struct NotAChatName;
 
 impl ChatName {
     /// Checks a name; spaces around it are removed.
-    ///
-    /// # Errors
-    /// [`NotAChatName`].
     pub fn parse(text: &str) -> Result<Self, NotAChatName> {
         let text = text.trim();
         let is_name = (1..=LONGEST_NAME).contains(&text.chars().count()) && !text.chars().any(char::is_control);
@@ -98,14 +91,14 @@ impl From<ChatName> for String {
     }
 }
 
-/// What the table has of a chat account that completed the login.
+/// The row of a chat account that completed the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatAccount {
-    /// The name at the platform.
     pub name: ChatName,
     /// The time of the login, in seconds since 1970 UTC.
     pub logged_in_at: i64,
-    /// The first second (since 1970 UTC) at which the login no longer counts. The table's time to live removes the row later.
+    /// The first second (since 1970 UTC) at which the login no longer counts. The table's time to live removes the row
+    /// later.
     pub expires_at: i64,
     /// The account of the store that uses it; `None` before its first use.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Units {
     pub item: ItemId,
-    /// How many.
     pub count: u64,
 }
 
-/// What a checkout holds until it is paid or ends.
+/// The items, uses and amounts that a checkout holds until it is paid or ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Held {
     /// Units of items, each item once.
@@ -36,7 +35,7 @@ pub struct OpenCheckout {
     pub version: u64,
     /// When the provider ends it, seconds since 1970 UTC.
     pub until: i64,
-    /// What it holds; nothing if the store holds nothing.
+    /// The items, uses and amounts that it holds; none if the store holds nothing.
     #[serde(default)]
     pub held: Held,
 }

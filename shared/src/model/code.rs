@@ -29,7 +29,6 @@ impl CodeText {
         if text.is_empty() { Err(BlankCode) } else { Ok(Self(text.to_lowercase())) }
     }
 
-    /// The normalised text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -62,7 +61,6 @@ pub enum CodeKind {
     Gift,
 }
 
-/// What a coupon takes off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discount {
@@ -72,31 +70,25 @@ pub enum Discount {
     Amount(Money),
 }
 
-/// What a coupon applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Scope {
     /// Categories, each with its subcategories.
     #[serde(default)]
     pub categories: Vec<CategoryId>,
-    /// Single items.
     #[serde(default)]
     pub items: Vec<ItemId>,
 }
 
 impl Scope {
-    /// Whether the coupon applies to everything.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.categories.is_empty() && self.items.is_empty()
     }
 }
 
-/// A coupon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coupon {
-    /// Its id.
     pub id: CodeId,
-    /// Its text.
     pub code: CodeText,
     /// Whether it may be used.
     pub active: bool,
@@ -106,15 +98,11 @@ pub struct Coupon {
     /// The first second at which it may no longer be used, since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<i64>,
-    /// What it takes off.
     pub discount: Discount,
-    /// What it applies to.
     #[serde(default)]
     pub scope: Scope,
-    /// The minimum `clear_price` of a cart.
     #[serde(default)]
     pub minimum: Money,
-    /// The number of uses allowed in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_uses: Option<u32>,
     /// The number of uses allowed for one user.
@@ -125,12 +113,9 @@ pub struct Coupon {
     pub uses: u32,
 }
 
-/// A gift card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GiftCard {
-    /// Its id.
     pub id: CodeId,
-    /// Its text.
     pub code: CodeText,
     /// Whether it may be used.
     pub active: bool,
@@ -151,14 +136,11 @@ pub struct GiftCard {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Code {
-    /// A coupon.
     Coupon(Coupon),
-    /// A gift card.
     Gift(GiftCard),
 }
 
 impl Code {
-    /// Its id.
     #[must_use]
     pub const fn id(&self) -> CodeId {
         match self {
@@ -167,7 +149,6 @@ impl Code {
         }
     }
 
-    /// Its text.
     #[must_use]
     pub const fn text(&self) -> &CodeText {
         match self {
@@ -176,7 +157,6 @@ impl Code {
         }
     }
 
-    /// Its kind.
     #[must_use]
     pub const fn kind(&self) -> CodeKind {
         match self {
@@ -186,12 +166,9 @@ impl Code {
     }
 }
 
-/// A referral code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Referral {
-    /// Its text.
     pub code: CodeText,
-    /// The user whose code it is.
     pub owner: UserId,
     /// The owner's name, shown in carts.
     pub owner_name: String,

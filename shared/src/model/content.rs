@@ -74,12 +74,9 @@ pub struct Staff(pub BTreeMap<String, Vec<StaffMember>>);
 /// The owner's settings for patrons. The patrons themselves are live data, see [`super::Donor`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Patronage {
-    /// Whether patrons are shown at all.
     pub enabled: bool,
-    /// Currency of the amounts.
     #[serde(default)]
     pub currency_code: String,
-    /// The text above the list.
     #[serde(default)]
     pub description: String,
     /// All-time sums for which patrons are listed, ascending, in minor units.

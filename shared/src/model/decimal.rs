@@ -2,7 +2,8 @@
 
 use super::{Money, Percent, Rate};
 
-/// Why a text is not a decimal of the wanted kind. The text continues a sentence that begins with the field's name.
+/// The reason why a text is not a decimal of the wanted kind. The text continues a sentence that begins with the
+/// field's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
     /// Not a number.
@@ -28,8 +29,8 @@ pub enum DecimalError {
 }
 
 impl Money {
-    /// Reads an amount in a currency of `digits` digits: `9.99` is 999 minor units if there are 2. Blanks around it do not
-    /// matter.
+    /// Reads an amount in a currency of `digits` digits: `9.99` is 999 minor units if there are 2. Blanks around it do
+    /// not matter.
     ///
     /// # Errors
     /// If the text is not such an amount, or above [`Money::LARGEST`].

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How an item is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ItemType {
@@ -39,7 +38,8 @@ pub enum VariableKind {
     Number,
 }
 
-/// A value that the buyer enters or chooses for an item, such as a colour. Variables do not change the price (rules.md, "Carts").
+/// A value that the buyer enters or chooses for an item, such as a colour. Variables do not change the price (rules.md,
+/// "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its id, unique inside the item.
@@ -67,18 +67,15 @@ pub struct ComparisonValue {
 /// An offer made inside the cart (rules.md, "Promotions").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promotion {
-    /// What one unit costs when it is added from the promotion.
+    /// The price of one unit when it is added from the promotion.
     pub price: Money,
-    /// Order among the promotions.
     pub sorting: i64,
 }
 
 /// A published catalog item. It is the same for every caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// Its id.
     pub id: ItemId,
-    /// Its name.
     pub name: String,
     /// Its description, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,18 +85,15 @@ pub struct Item {
     pub image: String,
     /// Regular price of one unit, before any discount.
     pub price: Money,
-    /// Amount taken off the regular price.
     #[serde(default)]
     pub discount: Money,
-    /// Whether it is on sale. Inactive items stay published: carts show them, and what was paid for them counts towards an upgrade.
+    /// Whether it is on sale. Inactive items stay published: carts show them, and what was paid for them counts towards
+    /// an upgrade.
     pub active: bool,
-    /// What is delivered.
     #[serde(default)]
     pub kind: ItemType,
-    /// Whether it is a subscription.
     #[serde(default)]
     pub is_subscription: bool,
-    /// Whether the buyer chooses the price.
     #[serde(default)]
     pub any_price: bool,
     /// The minimum price a buyer may choose; 0 if the price is fixed.
@@ -111,19 +105,15 @@ pub struct Item {
     /// Units that one user may buy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_limit: Option<u32>,
-    /// Whether the buyer selects a server.
     #[serde(default)]
     pub allow_select_server: bool,
-    /// The servers to select from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<Server>,
-    /// Price of one unit in virtual currency.
     #[serde(default)]
     pub virtual_price: Money,
     /// Whether it is sold for virtual currency only.
     #[serde(default)]
     pub virtual_only: bool,
-    /// Whether it is a featured deal.
     #[serde(default)]
     pub featured: bool,
     /// Whether it can be bought as a gift for another player.
@@ -132,10 +122,8 @@ pub struct Item {
     /// Whether the buyer needs a linked account of the chat platform.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub needs_chat: bool,
-    /// Its cells in the category's comparison table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparison: Vec<ComparisonValue>,
-    /// Values that the buyer enters or chooses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
     /// The offer made for it inside the cart, if any.
@@ -146,18 +134,14 @@ pub struct Item {
 /// One step of a cumulative category: an item and its regular price (rules.md, "Cumulative categories").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceTier {
-    /// The item.
     pub item: ItemId,
-    /// Its regular price.
     pub price: Money,
 }
 
 /// An item with what is needed of its category, so that reading a cart does not read categories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublishedItem {
-    /// The item.
     pub item: Item,
-    /// The category it is in.
     pub category: CategoryId,
     /// That category's parent, if any. A coupon for the parent covers the subcategory.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,8 @@
-//! What a user has bought so far.
+//! The items that a user has bought so far.
 
 use super::{ItemId, Money};
 use std::collections::BTreeMap;
 
-/// What a user bought of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Holding {
     /// Units bought, less units refunded.

@@ -6,13 +6,9 @@ use super::StoreConfig;
 /// functions have none. An empty address replaces nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalAddresses {
-    /// The URL of the chat platform's stand-in.
     pub chat_platform: String,
-    /// The URL of the chat login's callback.
     pub chat_callback: String,
-    /// The URL of the storefront.
     pub storefront: String,
-    /// The URL below which pictures are served.
     pub assets: String,
 }
 

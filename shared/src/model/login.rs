@@ -1,4 +1,4 @@
-//! Who of those who act on an account: its logins.
+//! The logins of an account.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,10 +14,6 @@ pub struct LoginId(u64);
 pub struct NotALoginId;
 
 impl LoginId {
-    /// Reads an id.
-    ///
-    /// # Errors
-    /// [`NotALoginId`].
     pub fn parse(text: &str) -> Result<Self, NotALoginId> {
         let is_hex = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let bits = is_hex.then(|| u64::from_str_radix(text, 16).ok()).flatten();

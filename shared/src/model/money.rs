@@ -86,7 +86,6 @@ impl Sum for Money {
 pub struct Percent(u32);
 
 impl Percent {
-    /// 100 %.
     pub const WHOLE: Self = Self(10_000);
 
     /// A percentage of `hundredths` hundredths of a percent; more than 100 % counts as 100 %.
@@ -108,13 +107,11 @@ impl Percent {
 pub struct Rate(i64);
 
 impl Rate {
-    /// A rate of `millionths` millionths.
     #[must_use]
     pub const fn from_millionths(millionths: i64) -> Self {
         Self(millionths)
     }
 
-    /// The rate in millionths.
     #[must_use]
     pub const fn millionths(self) -> i64 {
         self.0

@@ -1,56 +1,10 @@
 //! Orders.
 
 use super::{
-    ChatId, CodeText, ItemId, LineId, LineVariable, Login, Money, OrderNumber, PaymentType, PlayerName, RefundAttempt,
-    Reviewed, ServerId, UserId,
+    ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderNumber, PaymentType, PlayerName,
+    RefundAttempt, Reviewed, ServerId, UserId,
 };
 use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// The id that buyers and gateways use for an order; matched exactly (rules.md, "Who may see an order").
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct InternalId(String);
-
-impl InternalId {
-    /// The longest id in characters (rules.md, "Request bodies").
-    pub const LONGEST: usize = 255;
-
-    /// Base32 in lower case (RFC 4648's alphabet).
-    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-
-    /// The id of 80 random bits: 16 characters of base32 (rules.md, "Who may see an order").
-    #[must_use]
-    pub fn from_bits(bits: [u8; 10]) -> Self {
-        let number = bits.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
-        let digit = |place: u32| usize::try_from(number >> (place * 5) & 31).unwrap_or_default();
-        Self((0..16).rev().map(|place| char::from(Self::ALPHABET[digit(place)])).collect())
-    }
-
-    /// An id, unchanged.
-    #[must_use]
-    pub fn new(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
-    /// The id's text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for InternalId {
-    fn from(text: &str) -> Self {
-        Self::new(text)
-    }
-}
-
-impl fmt::Display for InternalId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The state of an order (rules.md, "Who may see an order").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,37 +40,30 @@ impl OrderStatus {
     }
 }
 
-/// A line of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderLine {
-    /// The item.
     pub item: ItemId,
     /// Units.
     pub count: u32,
     /// The line's total after coupon, in the store's currency.
     pub total: Money,
-    /// How it was bought.
     #[serde(default, skip_serializing_if = "PaymentType::is_one_off")]
     pub payment_type: PaymentType,
     /// The user a gift is for; `None` on every other line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipient: Option<UserId>,
-    /// What was chosen; `None` on a line that was recorded without choices by an older version.
+    /// The buyer's choices; `None` on a line that was recorded without choices by an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Chosen>,
 }
 
-/// A buyer's choices for a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
     /// The cart's line; of a recorded order the line's place, from 1.
     pub line: LineId,
-    /// The item's name then.
     pub name: String,
-    /// The chosen variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<LineVariable>,
-    /// The selected server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerId>,
     /// The name of the player that a gift is for, as it was typed. The player may have no account before the order is
@@ -146,38 +93,31 @@ impl OrderLine {
     }
 }
 
-/// An order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Its running number.
     pub id: OrderNumber,
-    /// The id buyers use.
     pub internal_id: InternalId,
     /// The amount that the gateway charged, in minor units of `currency`.
     pub price: Money,
-    /// Currency code.
     pub currency: String,
     /// Digits of every amount in the order, as the store had them when it was recorded. Orders that were recorded
     /// before this was stored have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digits: Option<u8>,
-    /// Its state.
     pub status: OrderStatus,
-    /// Name of the payment gateway.
     pub gateway: String,
     /// When it was created, seconds since 1970 UTC.
     pub created_at: i64,
     /// The user whose order it is; `None` after a guest checkout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<UserId>,
-    /// What was bought.
     #[serde(default)]
     pub lines: Vec<OrderLine>,
 }
 
 impl Order {
     /// The most lines of an order: those of a full cart.
-    pub const MAX_LINES: usize = super::Cart::MAX_LINES;
+    pub const MAX_LINES: usize = super::line::MAX_LINES;
 
     /// The sum of the lines, in the store's currency.
     #[must_use]
@@ -186,10 +126,8 @@ impl Order {
     }
 }
 
-/// A payment with a gift card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GiftCardPayment {
-    /// The gift card.
     pub code: CodeText,
     /// The amount that is taken from it when the order is paid.
     pub amount: Money,
@@ -198,7 +136,6 @@ pub struct GiftCardPayment {
 /// The referral code with which an order was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderReferral {
-    /// The code.
     pub code: CodeText,
     /// The user whose code it was then, who is credited.
     pub owner: UserId,
@@ -221,7 +158,6 @@ pub struct ProviderCheckout {
     /// Its id at the provider; `None` until the provider has responded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The URL of its page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The id of the payment, once there is one.
@@ -268,17 +204,14 @@ pub struct ProviderAccount {
     pub live: bool,
 }
 
-/// What an order takes, stored with the order so that a refund gives back exactly that. An order that was loaded
+/// The effects of an order, stored with the order so that a refund gives back exactly that. An order that was loaded
 /// together with its counters and statistics has none of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OrderEffects {
-    /// The status with which it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_as: Option<OrderStatus>,
-    /// The coupon that it uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coupon: Option<CodeText>,
-    /// The payment with a gift card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gift_card: Option<GiftCardPayment>,
     /// The goals to which its sum was added.
@@ -299,7 +232,6 @@ pub struct OrderEffects {
     /// The chat account of the buyer, if an item needed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat: Option<ChatId>,
-    /// The amount paid in virtual currency.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub virtual_currency: Money,
     /// Whether units, uses and balances are taken although the order is not paid. Never set on a paid order, which has
@@ -309,7 +241,6 @@ pub struct OrderEffects {
     /// The login that began the checkout (rules.md, "Logins"); `None` if it was recorded, or stored without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<Login>,
-    /// The checkout at the payment provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderCheckout>,
     /// The second (since 1970 UTC) at which the scheduled sweep looks at the order; `None` if nothing is left to do.
@@ -318,7 +249,7 @@ pub struct OrderEffects {
     /// Whether the bought lines have been removed from the buyer's cart; only of an order that is a checkout's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cart_cleared: Option<bool>,
-    /// What the provider has refunded of a paid order.
+    /// The amount that the provider has refunded of a paid order.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub refunded: Money,
     /// The part of `refunded` that the statistics have taken off, if they count the order.
@@ -336,7 +267,7 @@ pub struct OrderEffects {
     /// Whether a recipient was over a limit when the gift was paid: another gift came in between.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub over_limit: bool,
-    /// Why an operator has to look at the order.
+    /// The reason why an operator has to look at the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
     /// How the last such look ended.
@@ -345,17 +276,4 @@ pub struct OrderEffects {
     /// The state of a dispute, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn eighty_bits_are_sixteen_characters() {
-        let text = |bits: [u8; 10]| InternalId::from_bits(bits).to_string();
-        assert_eq!(text([0; 10]), "aaaaaaaaaaaaaaaa");
-        assert_eq!(text([0xff; 10]), "7777777777777777");
-        assert_eq!(text(*b"0123456789"), "gaytemzugu3doobz");
-    }
 }

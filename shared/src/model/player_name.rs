@@ -11,8 +11,8 @@ const SHORTEST: usize = 3;
 /// The most characters of a name, and of what may follow it after a `-`.
 const LONGEST: usize = 24;
 
-/// A player's name (api.md, "POST /auth/username"): a prefix of `*_BP.` that may be missing, then 3 to 24 letters, digits
-/// or `_`, then possibly `-` and 1 to 24 of the same. All are ASCII, so that no two names look alike.
+/// A player's name (api.md, "POST /auth/username"): a prefix of `*_BP.` that may be missing, then 3 to 24 letters,
+/// digits or `_`, then possibly `-` and 1 to 24 of the same. All are ASCII, so that no two names look alike.
 ///
 /// It is stored as it was written. Two names that differ in case only are the same player, see [`PlayerName::key`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +56,6 @@ impl PlayerName {
         format!("[{prefixes}]?[A-Za-z0-9_]{{{SHORTEST},{LONGEST}}}(-[A-Za-z0-9_]{{1,{LONGEST}}})?")
     }
 
-    /// The name as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

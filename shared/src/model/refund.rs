@@ -3,14 +3,14 @@
 use super::{InternalId, Money};
 use serde::{Deserialize, Serialize};
 
-/// An attempt to refund an order's payment, in full or in part. It is written before the provider is called, with the totals
-/// before and after, so that a call whose response was lost is recognized and never made as another one.
+/// An attempt to refund an order's payment, in full or in part. It is written before the provider is called, with the
+/// totals before and after, so that a call whose response was lost is recognized and never made as another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefundAttempt {
     /// Its number, from 1. The provider stores it with the refund.
     #[serde(rename = "attempt")]
     pub number: u32,
-    /// What was refunded before, in the payment's minor units.
+    /// The amount refunded before, in the payment's minor units.
     pub before: Money,
     pub after: Money,
     /// When it was last about to be sent, seconds since 1970 UTC.
@@ -43,7 +43,6 @@ impl RefundAttempt {
     }
 }
 
-/// How an attempt to refund ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RefundOutcome {
@@ -58,7 +57,7 @@ pub enum RefundOutcome {
 }
 
 impl RefundOutcome {
-    /// The outcome as it is stored.
+    /// The outcome as stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,9 +72,7 @@ impl RefundOutcome {
 /// How an operator's look at an order ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reviewed {
-    /// The reason.
     pub reason: String,
-    /// The decision.
     pub outcome: ReviewOutcome,
     /// Seconds since 1970 UTC.
     pub at: i64,
@@ -91,11 +88,10 @@ pub enum ReviewOutcome {
     Refunded,
 }
 
-/// What is refunded of an order, in the order's currency.
+/// The refunds of an order, in the order's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refunds {
     pub refunded: Money,
-    /// The sum of the refunds that failed.
     pub failed: Money,
     /// The part of them that was not refunded again.
     pub unreturned: Money,

@@ -48,7 +48,6 @@ impl Slug {
         Ok(Self(path))
     }
 
-    /// The full path with its leading slash.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -74,7 +73,6 @@ impl fmt::Display for Slug {
     }
 }
 
-/// A category as a caller names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CategoryPath {
     Slug(Slug),

@@ -6,13 +6,11 @@ use jiff::tz::Offset;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A user and a sum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Donor {
     pub user: UserId,
     /// The user's name when the sum last changed.
     pub username: String,
-    /// The user's image URL then.
     #[serde(default)]
     pub avatar: String,
     /// The sum in the store's currency, less refunds.
@@ -20,7 +18,6 @@ pub struct Donor {
 }
 
 impl Donor {
-    /// A user with a sum.
     #[must_use]
     pub fn new(user: &User, amount: Money) -> Self {
         Self { user: user.id, username: user.username.clone(), avatar: user.avatar.clone(), amount }
@@ -56,16 +53,13 @@ pub struct TopPatrons {
     pub has_more: bool,
 }
 
-/// A recent paid order with an owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecentDonation {
     pub order: InternalId,
     pub user: UserId,
     pub username: String,
-    /// The owner's image URL.
     pub avatar: String,
     pub amount: Money,
-    /// Currency code of the amount.
     pub currency: String,
     /// When the order was created, seconds since 1970 UTC.
     pub at: i64,
@@ -87,13 +81,13 @@ impl RecentDonation {
     }
 }
 
-/// A paid order with an owner and an amount above zero, sorted by time. It has no name, because it is kept when the account is erased.
+/// A paid order with an owner and an amount above zero, sorted by time. It has no name, because it is kept when the
+/// account is erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidOrder {
     pub order: InternalId,
     pub user: UserId,
     pub amount: Money,
-    /// Currency code of the amount.
     pub currency: String,
     /// When the order was created, seconds since 1970 UTC.
     pub at: i64,
@@ -120,7 +114,6 @@ pub struct MonthSum {
     pub amount: Money,
 }
 
-/// The item of statistics that settings/get shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Donations {
     /// Goal id as text to the sum given so far.

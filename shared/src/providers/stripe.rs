@@ -9,7 +9,9 @@ use crate::rules::payment::{PaymentState, Progress};
 use crate::store::connector;
 use crate::store::orders::StoredOrder;
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::checkouts::{DisputeState, Notice, NoticePage, PaymentPage, Provider, ProviderError, Session};
+use crate::usecases::checkouts::{
+    DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
+};
 use outgoing::OutgoingError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +21,8 @@ use stripe::{
     NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, RefusalKind, SessionStatus, WebhookSecret,
 };
 
-/// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some, too.
+/// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some,
+/// too.
 const CALLS: u32 = 20;
 /// How often a call is repeated that Stripe refused because there were too many. The pause doubles, from [`PAUSE`] on.
 const REPEATS: u32 = 3;
@@ -42,7 +45,6 @@ impl Stripe {
         Some(Self::new(keys, config.stripe_base.clone().unwrap_or_default()))
     }
 
-    /// Stripe with keys, at `base`.
     #[must_use]
     pub fn new(keys: StripeKeys, base: ApiBase) -> Self {
         let account = keys.provider_account();
@@ -50,8 +52,8 @@ impl Stripe {
         Self { client: Client::new(client, base, keys.key), webhooks: keys.webhook, pace: None, account }
     }
 
-    /// The same account for many calls: over connections that are kept as long as this value is, and at a pace that leaves
-    /// room for buyers. All calls pause when Stripe says that there are too many.
+    /// The same account for many calls: over connections that are kept as long as this value is, and at a pace that
+    /// leaves room for buyers. All calls pause when Stripe says that there are too many.
     #[must_use]
     pub fn for_many_calls(&self) -> Self {
         let pace = Some(Arc::new(Pace::per_second(CALLS)));
@@ -59,21 +61,25 @@ impl Stripe {
         Self { client, webhooks: self.webhooks.clone(), pace, account }
     }
 
-    /// What a webhook is about; `None` if it is about nothing that concerns orders. `header` is `Stripe-Signature`, `now` in
+    /// The subject of a webhook; `None` if it is nothing that concerns orders. `header` is `Stripe-Signature`, `now` in
     /// seconds since 1970 UTC. Of the body only ids are used: what happened is asked for.
     ///
     /// # Errors
     /// [`SignatureError`] if it is not from Stripe.
-    pub fn notice(&self, header: Option<&str>, body: &[u8], now: i64) -> Result<Option<Notice>, SignatureError> {
+    pub fn webhook_event(
+        &self,
+        header: Option<&str>,
+        body: &[u8],
+        now: i64,
+    ) -> Result<Option<WebhookEvent>, SignatureError> {
         verify(header, body, &self.webhooks, now)?;
-        Ok(serde_json::from_slice(body).ok().and_then(|event: Event| notice_of(&event)))
+        Ok(serde_json::from_slice(body).ok().and_then(|event: Event| webhook_event_of(&event)))
     }
 
     async fn send<T: serde::de::DeserializeOwned>(&self, call: Call<T>) -> Result<T, ProviderError> {
         self.send_or(call, failed).await
     }
 
-    /// Sends a call about a checkout.
     async fn send_about(&self, call: Call<stripe::Session>) -> Result<stripe::Session, ProviderError> {
         let failed = |error: &stripe::Error| match error.refusal() {
             Some(refusal) if refusal.kind == RefusalKind::NotFound => ProviderError::NoCheckout(error.to_string()),
@@ -105,7 +111,8 @@ impl Stripe {
         self.client.send(call).await
     }
 
-    /// Every refund of a payment, those that failed among them. Most payments have none, and a session brings the newest ones.
+    /// Every refund of a payment, those that failed among them. Most payments have none, and a session brings the
+    /// newest ones.
     async fn refunds(&self, intent: Option<&PaymentIntent>) -> Result<Vec<Refund>, ProviderError> {
         let Some((intent, charge)) = intent.and_then(|intent| Some((intent, charge(intent)?))) else {
             return Ok(Vec::new());
@@ -124,8 +131,8 @@ impl Stripe {
         self.client.key().is_live()
     }
 
-    /// What Stripe says of a session. The order is the one in its metadata, which only the account's owner can set: the
-    /// buyer's browser can set the reference of a payment link.
+    /// The state of a session at Stripe. The order is the one in its metadata, which only the account's owner can set:
+    /// the buyer's browser can set the reference of a payment link.
     fn state(&self, session: &stripe::Session, refunds: &[Refund]) -> PaymentState {
         let intent = session.payment_intent.as_ref();
         let object = intent.and_then(Expandable::object);
@@ -174,7 +181,7 @@ impl Provider for Stripe {
         Ok(Session { id: session.id.to_string(), url: session.url.ok_or_else(ended)? })
     }
 
-    async fn look(&self, session: &str) -> Result<PaymentState, ProviderError> {
+    async fn fetch(&self, session: &str) -> Result<PaymentState, ProviderError> {
         let session = self.send_about(stripe::Session::retrieve(&id(session)?)).await?;
         let refunds = self.refunds(session.payment_intent.as_ref().and_then(Expandable::object)).await?;
         Ok(self.state(&session, &refunds))
@@ -204,14 +211,14 @@ impl Provider for Stripe {
         Ok(DisputeState { intent, state: dispute.status.as_str().to_owned() })
     }
 
-    async fn notices(&self, times: (i64, i64), after: Option<&str>) -> Result<NoticePage, ProviderError> {
+    async fn webhook_events(&self, times: (i64, i64), after: Option<&str>) -> Result<WebhookEventPage, ProviderError> {
         let after = after.map(id).transpose()?;
         let page = self.send(Event::list(&EventKind::ALL, times, after.as_ref())).await?;
         if page.unreadable > 0 {
             tracing::error!(events = page.unreadable, "events of Stripe cannot be read and are skipped");
         }
-        let notices = page.events.iter().filter_map(notice_of).collect();
-        Ok(NoticePage { notices, next: page.last.map(|last| last.to_string()) })
+        let events = page.events.iter().filter_map(webhook_event_of).collect();
+        Ok(WebhookEventPage { events, next: page.last.map(|last| last.to_string()) })
     }
 
     async fn payments(&self, since: i64, after: Option<&str>) -> Result<PaymentPage, ProviderError> {
@@ -240,18 +247,18 @@ pub fn return_url(storefront: &str, order: &InternalId, checkout: &str) -> Strin
     format!("{storefront}/payment/flow?order_id={order}&checkout_id={checkout}")
 }
 
-fn notice_of(event: &Event) -> Option<Notice> {
+fn webhook_event_of(event: &Event) -> Option<WebhookEvent> {
     let object = || event.object.as_ref().map(ObjectId::to_string);
     match event.kind {
         EventKind::SessionCompleted
         | EventKind::SessionPaymentSucceeded
         | EventKind::SessionPaymentFailed
-        | EventKind::SessionExpired => object().map(Notice::Checkout),
+        | EventKind::SessionExpired => object().map(WebhookEvent::Checkout),
         // Each names the payment that it belongs to.
         EventKind::ChargeRefunded | EventKind::RefundUpdated | EventKind::RefundFailed => {
-            event.payment_intent.as_ref().map(|intent| Notice::Payment(intent.to_string()))
+            event.payment_intent.as_ref().map(|intent| WebhookEvent::Payment(intent.to_string()))
         }
-        EventKind::DisputeCreated | EventKind::DisputeClosed => object().map(Notice::Dispute),
+        EventKind::DisputeCreated | EventKind::DisputeClosed => object().map(WebhookEvent::Dispute),
         EventKind::Other(_) => None,
     }
 }
@@ -272,7 +279,7 @@ fn charge(intent: &PaymentIntent) -> Option<&Charge> {
     intent.latest_charge.as_ref().and_then(Expandable::object)
 }
 
-/// The number of our attempt that a refund was made by, and how it stands.
+/// The number of our attempt that a refund was made by, and its state.
 fn attempt_of(refund: &Refund) -> Option<(u32, RefundOutcome)> {
     let number = refund.metadata.attempt.as_deref()?.parse().ok()?;
     Some((number, if refund.has_failed() { RefundOutcome::Failed } else { RefundOutcome::Refunded }))

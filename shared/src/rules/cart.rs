@@ -1,4 +1,4 @@
-//! What a cart costs: its lines as they are now, and the sums over them (rules.md, "Carts").
+//! The price of a cart: its present lines, and the sums over them (rules.md, "Carts").
 
 use super::pricing::{Availability, Quote, availability, is_cumulative};
 use crate::model::{CategoryId, Item, Items, Ledger, Line, LineId, Money, PaymentType, PublishedItem, Sold};
@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 pub struct PricedLine<'a> {
     pub line: &'a Line,
     pub published: &'a PublishedItem,
-    /// The item's availability for the cart's owner.
     pub availability: Availability,
     /// Units; at most one if the item is cumulative (rules.md, "Cumulative categories").
     pub count: u32,
@@ -18,7 +17,6 @@ pub struct PricedLine<'a> {
 }
 
 impl PricedLine<'_> {
-    /// The item of the line.
     #[must_use]
     pub const fn item(&self) -> &Item {
         &self.published.item
@@ -117,7 +115,6 @@ pub struct Sums {
     pub virtual_price: Money,
 }
 
-/// Adds up a cart.
 #[must_use]
 pub fn sums(lines: &[PricedLine<'_>]) -> Sums {
     let available = || lines.iter().filter(|line| !line.availability.unavailable);

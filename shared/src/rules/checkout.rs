@@ -1,4 +1,4 @@
-//! What a checkout sells: the lines, their totals and the bill (rules.md, "Checkout").
+//! The sale of a checkout: the lines, their totals and the bill (rules.md, "Checkout").
 
 use super::cart::PricedLine;
 use super::code::{Applied, AppliedCodes, taken_off};
@@ -14,34 +14,29 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The largest amount of a line and of a checkout: what payment providers take.
 pub const LARGEST_CHARGE: Money = Money::from_minor(99_999_999);
 
-/// What a checkout sells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sale {
     /// The lines, with their totals after coupon.
     pub lines: Vec<OrderLine>,
-    /// The coupon that is used.
     pub coupon: Option<CodeText>,
-    /// The payment with a gift card.
     pub gift_card: Option<GiftCardPayment>,
     /// The amount to be paid in virtual currency.
     pub virtual_currency: Money,
-    /// The amount to be paid in money.
     pub price: Money,
 }
 
-/// Who pays, as far as it decides what can be bought.
+/// The payer, as far as that decides what can be bought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payer {
     /// Whether the login proves more than a name (rules.md, "Tokens").
     pub is_proven: bool,
     /// Whether the buyer has completed the chat login.
     pub has_chat: bool,
-    /// The balance in virtual currency.
     pub virtual_currency: Money,
 }
 
-/// Why a cart cannot be paid. First each line is checked by itself, then units, then amounts, in this order. The text is a
-/// sentence for the buyer.
+/// The reason why a cart cannot be paid. First each line is checked by itself, then units, then amounts, in this order.
+/// The text is a sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckoutRefusal {
     /// The cart has no lines.
@@ -53,7 +48,7 @@ pub enum CheckoutRefusal {
     #[error("\"{name}\" is not complete: {missing}")]
     Incomplete {
         name: String,
-        /// What is missing, as a sentence.
+        /// The missing part, as a sentence.
         missing: String,
     },
     /// No units are left: before the cart was read, or taken by others since.
@@ -102,8 +97,8 @@ pub enum CheckoutRefusal {
     },
 }
 
-/// What a checkout of a cart sells. `lines` are the cart's priced lines, `codes` those on it that apply; what the buyer's
-/// own checkout holds does not count in their availability.
+/// The sale of a checkout of a cart. `lines` are the cart's priced lines, `codes` those on it that apply; what the
+/// buyer's own checkout holds does not count in their availability.
 ///
 /// # Errors
 /// The first [`CheckoutRefusal`].
@@ -232,7 +227,6 @@ fn order_line(line: &PricedLine<'_>, off: Money) -> OrderLine {
     }
 }
 
-/// Whom a line is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Beneficiary {
     Buyer,
@@ -241,7 +235,6 @@ pub enum Beneficiary {
 }
 
 impl Beneficiary {
-    /// The player that a gift is for.
     #[must_use]
     pub fn player(name: &PlayerName) -> Self {
         Self::Player(name.key().to_string())
@@ -251,7 +244,6 @@ impl Beneficiary {
 /// The most units of an item that a player may own before a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MayOwn {
-    /// The item that is counted.
     pub item: ItemId,
     /// The most units.
     pub most: u64,
@@ -305,8 +297,8 @@ pub struct BillLine {
     pub amount: Money,
 }
 
-/// The bill of an order. The payment with a gift card is taken off from the last line up, and lines without an amount are
-/// left out, so that the amounts add up to the order's price.
+/// The bill of an order. The payment with a gift card is taken off from the last line up, and lines without an amount
+/// are left out, so that the amounts add up to the order's price.
 #[must_use]
 pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<BillLine> {
     let mut paid = gift_card.map_or(Money::ZERO, |payment| payment.amount);

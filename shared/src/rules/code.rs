@@ -3,7 +3,7 @@
 use super::cart::{PricedLine, sums};
 use crate::model::{Code, Coupon, Discount, GiftCard, Money, PublishedItem, Scope};
 
-/// Why a code does not apply, in the order in which the reasons are checked.
+/// The reason why a code does not apply, in the order in which the reasons are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CodeRefusal {
     /// No such code.
@@ -65,13 +65,11 @@ pub struct AppliedCodes<'a> {
 }
 
 impl AppliedCodes<'_> {
-    /// The sum that the coupon takes off.
     #[must_use]
     pub fn coupon_sum(&self) -> Money {
         self.coupon.as_ref().map_or(Money::ZERO, |applied| applied.sum)
     }
 
-    /// The sum that the gift card pays.
     #[must_use]
     pub fn gift_sum(&self) -> Money {
         self.gift_card.as_ref().map_or(Money::ZERO, |applied| applied.sum)
@@ -88,7 +86,7 @@ impl AppliedCodes<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct CodeInputs<'a> {
     pub lines: &'a [PricedLine<'a>],
-    /// What the coupon on the cart takes off; a gift card pays from what it leaves.
+    /// The amount that the coupon on the cart takes off; a gift card pays from what it leaves.
     pub coupon_sum: Money,
     /// The least amount that can be paid. A gift card pays less if otherwise less than that would be left.
     pub least: Money,
@@ -154,8 +152,8 @@ fn is_eligible(coupon: &Coupon, line: &PricedLine<'_>) -> bool {
     line.is_payable() && covers(&coupon.scope, line.published)
 }
 
-/// What a coupon takes off each line, in the order of the lines. An amount is shared in proportion to what the lines
-/// cost; the parts add up to it exactly, and none exceeds its line.
+/// The amount that a coupon takes off each line, in the order of the lines. An amount is shared in proportion to what
+/// the lines cost; the parts add up to it exactly, and none exceeds its line.
 #[must_use]
 pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     let total = |line: &PricedLine<'_>| if is_eligible(coupon, line) { line.total() } else { Money::ZERO };

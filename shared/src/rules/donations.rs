@@ -4,7 +4,6 @@ use crate::model::{Donations, Donor, Money, MonthSum, User, UserId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// How the statistics follow an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adjustment {
     /// It is counted from now on.

@@ -1,12 +1,13 @@
-//! A player's traces that are removed from carts and orders when their account is erased (operations.md, "A buyer asks").
+//! A player's traces that are removed from carts and orders when their account is erased (operations.md,
+//! "A buyer asks").
 
 use crate::model::{Cart, Line, Order, OrderEffects, OrderLine, OrderStatus, PlayerName, UserId, UserName};
 
-/// A player whose account is erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasedPlayer {
     pub user: UserId,
-    /// The account's name, unless an earlier attempt has removed the account, and the former names that are held for it.
+    /// The account's name, unless an earlier attempt has removed the account, and the former names that are held for
+    /// it.
     pub names: Vec<UserName>,
 }
 
@@ -27,8 +28,8 @@ impl ErasedPlayer {
         concerns && order.status == OrderStatus::Pending
     }
 
-    /// The lines of an order without what the player typed and without the player's name; `None` if neither is in it, nor
-    /// the player's chat account or login.
+    /// The lines of an order without what the player typed and without the player's name; `None` if neither is in it,
+    /// nor the player's chat account or login.
     #[must_use]
     pub fn without_in_order(&self, order: &Order, effects: &OrderEffects) -> Option<Vec<OrderLine>> {
         let is_own = order.owner == Some(self.user);

@@ -1,4 +1,4 @@
-//! What an order holds, and what of it does not count against its own buyer (rules.md, "Checkout").
+//! The holds of an order, and which of them do does not count against its own buyer (rules.md, "Checkout").
 
 use crate::model::{Code, Coupon, GiftCard, Held, ItemId, Money, OrderEffects, OrderLine, Sold, Units};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a line of a cart lacks before it can be paid (rules.md, "Incomplete lines").
+//! The choices that a line of a cart lacks before it can be paid (rules.md, "Incomplete lines").
 
 use super::variable;
 use crate::model::{Item, Line, LineVariable, PaymentType, ServerId, Variable};

@@ -31,7 +31,6 @@ pub fn merged<K: Ord>(lines: &[OrderLine], key: impl Fn(&OrderLine) -> Option<K>
     merged
 }
 
-/// The owner and the recipients of gifts.
 #[must_use]
 pub fn users(order: &Order) -> BTreeSet<UserId> {
     order.lines.iter().filter_map(|line| line.recipient).chain(order.owner).collect()

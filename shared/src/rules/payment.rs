@@ -1,12 +1,12 @@
-//! What is done about an order when its payment provider was asked (rules.md, "Checkout"). One rule for webhooks, the
-//! sweep, buyers and operators: it depends on what the provider says now and on the order, never on what a message said.
+//! The decision about an order when its payment provider was asked (rules.md, "Checkout"). One rule for webhooks, the
+//! sweep, buyers and operators: it depends on what the provider says now and on the order, never on what a message
+//! said.
 
 use crate::model::{
     Drained, InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundOutcome,
     Refunds, ReviewOutcome,
 };
 
-/// How far a payment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// The buyer can still pay.
@@ -19,10 +19,8 @@ pub enum Progress {
     Paid,
 }
 
-/// What the provider says of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentState {
-    /// The provider's id of the checkout.
     pub session: String,
     /// The order that it names. `None` if it is not one of ours.
     pub order: Option<InternalId>,
@@ -32,27 +30,22 @@ pub struct PaymentState {
     pub currency: String,
     /// Whether it is of the mode of our key: test or live.
     pub same_mode: bool,
-    /// How far it is.
     pub progress: Progress,
-    /// The provider's id of the payment.
     pub intent: Option<String>,
-    /// What is refunded of it, without the refunds that failed.
+    /// The amount refunded of it, without the refunds that failed.
     pub refunded: Money,
-    /// The sum of the refunds that failed.
     pub failed_refunds: Money,
-    /// The attempts of ours that it has refunds of, by number, and how each stands now.
+    /// The attempts of ours that it has refunds of, by number, with the present state of each.
     pub attempts: Vec<(u32, RefundOutcome)>,
 }
 
 impl PaymentState {
-    /// Whether all of it is refunded.
     #[must_use]
     pub fn is_refunded(&self) -> bool {
         self.refunded >= self.amount && self.refunded > Money::ZERO
     }
 }
 
-/// What is done about an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     Nothing,
@@ -98,7 +91,6 @@ pub enum Origin {
     Unknown,
 }
 
-/// Account and mode of a checkout.
 #[must_use]
 pub fn origin(checkout: &ProviderCheckout, ours: &ProviderAccount) -> Origin {
     let live = checkout.is_live();
@@ -119,7 +111,6 @@ pub fn is_drained(drained: Option<&Drained>, ours: &ProviderAccount) -> bool {
     })
 }
 
-/// Decides what is done about an order.
 #[must_use]
 pub fn decide(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision {
     match state.progress {
@@ -166,7 +157,7 @@ fn paid(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision
     }
 }
 
-/// What is done about an order that is not paid, and whose payment agrees with it.
+/// The decision about an order that is not paid, and whose payment agrees with it.
 fn unpaid(order: &Order, effects: &OrderEffects) -> Decision {
     let Some(attempt) = &effects.refund else {
         return if effects.held { Decision::Pay } else { Decision::PayOrRefund };
@@ -186,9 +177,9 @@ fn review(order: &Order, effects: &OrderEffects, reason: &'static str) -> Decisi
     if is_known { Decision::Nothing } else { Decision::Review(reason) }
 }
 
-/// What is refunded by now; `None` if that is noted already, or older than what is noted: reads of the provider may overtake
-/// each other. A refund that failed never succeeds, so that of two reads the one with more failures is the newer one, and
-/// among equal failures the one with more refunds.
+/// The amount refunded by now; `None` if that is noted already, or older than what is noted: reads of the provider may
+/// overtake each other. A refund that failed never succeeds, so that of two reads the one with more failures is the
+/// newer one, and among equal failures the one with more refunds.
 fn news(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<Refunds> {
     let in_order = |amount: Money| {
         if state.amount == order.price { amount } else { amount.portion(order.price, state.amount) }
@@ -210,7 +201,7 @@ fn news(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<R
     ((failed, refunded) > (effects.failed_refunds, noted)).then_some(Refunds { refunded, failed, unreturned })
 }
 
-/// Why a payment is not the order's own.
+/// The reason why a payment is not the order's own.
 fn foreign(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<&'static str> {
     if state.order.as_ref() != Some(&order.internal_id) {
         Some("the payment names another order")

@@ -1,5 +1,5 @@
-//! What an item costs a caller, and whether the caller can buy it: the same in the catalog, the deals, the promotions
-//! and the cart (rules.md, "Limits and availability").
+//! The price of an item for a caller, and whether the caller can buy it: the same in the catalog, the deals, the
+//! promotions and the cart (rules.md, "Limits and availability").
 
 use crate::model::{Item, Ledger, Money, PriceTier, Sold};
 use serde::Serialize;
@@ -7,9 +7,7 @@ use serde::Serialize;
 /// The price of one unit of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quote {
-    /// What the buyer pays now.
     pub price: Money,
-    /// The amount taken off.
     pub discount: Money,
 }
 
@@ -20,7 +18,7 @@ impl Quote {
         self.price + self.discount
     }
 
-    /// What an item costs a caller who owns nothing.
+    /// The price of an item for a caller who owns nothing.
     pub(super) fn of_sale(item: &Item) -> Self {
         let sale = item.price.less(item.discount);
         // The buyer chooses the price; this one holds until then, and could be chosen.
@@ -66,7 +64,6 @@ impl Limits {
         }
     }
 
-    /// Whether either limit is reached.
     #[must_use]
     pub fn reached(self) -> bool {
         let full = |limit: Option<u32>, current: Option<u64>| {
@@ -76,19 +73,18 @@ impl Limits {
     }
 }
 
-/// What an item costs a caller, and whether the caller can buy it.
+/// The price of an item for a caller, and whether the caller can buy it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Availability {
-    /// The price of one unit.
     pub quote: Quote,
     /// Its limits and how much of each is used.
     pub limits: Limits,
-    /// Whether the caller cannot buy it: it is inactive, a limit is reached, or the caller owns it or a higher price tier
-    /// (rules.md, "Limits and availability").
+    /// Whether the caller cannot buy it: it is inactive, a limit is reached, or the caller owns it or a higher price
+    /// tier (rules.md, "Limits and availability").
     pub unavailable: bool,
 }
 
-/// What a buyer paid for and owns in a cumulative category. It is the same for each of the category's items.
+/// The items that a buyer paid for and owns in a cumulative category. It is the same for each of the category's items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UpgradeCredit {
     /// The sum paid for the category's items, less refunds.

@@ -3,11 +3,9 @@
 use super::pricing::{Availability, availability};
 use crate::model::{Cart, Ledger, Promotion, Promotions, PublishedItem, Sold};
 
-/// A promotion offered to a caller.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer<'a> {
     pub published: &'a PublishedItem,
-    /// The offer made for it.
     pub promotion: &'a Promotion,
     /// The item's availability for the caller, at its catalog price.
     pub availability: Availability,

@@ -1,10 +1,9 @@
-//! What happens to the referral code on a cart (rules.md, "Referral codes").
+//! The referral code on a cart (rules.md, "Referral codes").
 
 use crate::model::{CodeText, Money, Order, OrderEffects, OrderStatus, Referral, UserId};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What setReferral does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetReferral {
     /// Unknown or disabled code, or referrals are switched off.
@@ -40,16 +39,15 @@ pub fn in_force(referral: Option<&Referral>, switched_on: bool) -> Option<&Refer
     referral.filter(|referral| switched_on && referral.active)
 }
 
-/// What paid orders with one referral code add up to.
+/// The sum of paid orders with one referral code.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Credit {
-    /// The number of orders.
     pub orders: u64,
-    /// What was paid in money, less refunds, by currency and the digits of its amounts.
+    /// The amount paid in money, less refunds, by currency and the digits of its amounts.
     pub sums: BTreeMap<(String, Option<u8>), Money>,
 }
 
-/// What paid orders add up to, by referral code and by the user who is credited.
+/// The sums of paid orders, by referral code and by the user who is credited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Credits(pub BTreeMap<(CodeText, UserId), Credit>);
 

@@ -1,16 +1,15 @@
-//! How a payment is refunded up to a total, so that a repeated command is the same refund and never another one (rules.md,
-//! "Refunds and reviews").
+//! How a payment is refunded up to a total, so that a repeated command is the same refund and never another one
+//! (rules.md, "Refunds and reviews").
 
 use super::payment::PaymentState;
 use crate::model::{Money, OrderEffects, RefundAttempt};
 
-/// For how many seconds an attempt may be sent after it was written. A process that was suspended in between does not send
-/// it any more.
+/// For how many seconds an attempt may be sent after it was written. A process that was suspended in between does not
+/// send it any more.
 pub const SENDABLE: i64 = 60;
-/// After how many seconds no process can still be sending an attempt, whatever its clock says.
+/// After how many seconds no process can still be sending an attempt, also by a clock that is wrong.
 pub const SETTLED: i64 = 600;
 
-/// The next step towards a total.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
     /// The total is reached.
@@ -35,7 +34,8 @@ pub enum RefundRefusal {
     /// A refund to another total was begun, and it is not known how it ended.
     #[error("a refund to another total was begun")]
     Unfinished { total: Money },
-    /// A refund was begun a short while ago, and another one was made meanwhile. It is not known yet whether both count.
+    /// A refund was begun a short while ago, and another one was made meanwhile. It is not known yet whether both
+    /// count.
     #[error("two refunds were begun at the same time")]
     Unclear {
         /// In how many seconds it is known.
@@ -45,9 +45,6 @@ pub enum RefundRefusal {
 
 /// The next step towards `total` of a payment, in the payment's minor units, by what the provider says now. `now` is in
 /// seconds since 1970 UTC.
-///
-/// # Errors
-/// [`RefundRefusal`].
 pub fn next_step(
     effects: &OrderEffects,
     state: &PaymentState,

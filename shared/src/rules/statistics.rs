@@ -1,4 +1,4 @@
-//! What orders add up to. Only paid orders count; a refunded order does not.
+//! The sums of orders. Only paid orders count; a refunded order does not.
 
 use crate::model::{
     Donations, Donor, Goal, Holding, ItemId, Ledger, Money, Order, OrderStatus, RecentDonation, User, UserId,
@@ -6,10 +6,9 @@ use crate::model::{
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Everything that the orders add up to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Derived {
-    /// What every user owns: what they bought for themselves, and what others gave them.
+    /// The items that every user owns: what they bought for themselves, and what others gave them.
     pub ledgers: BTreeMap<UserId, Ledger>,
     /// Units of every item sold in all, guests' and gifts included.
     pub sold: BTreeMap<ItemId, u64>,
@@ -81,8 +80,8 @@ fn donors<'a>(orders: impl Iterator<Item = &'a Order>, users: &BTreeMap<UserId, 
     given.map(donor).collect()
 }
 
-/// The last paid orders with an owner and an amount above zero, newest first; of two in the same second the one with the
-/// larger number.
+/// The last paid orders with an owner and an amount above zero, newest first; of two in the same second the one with
+/// the larger number.
 fn recent(paid: &[&Order], users: &BTreeMap<UserId, &User>) -> Vec<RecentDonation> {
     let shown = paid.iter().filter(|order| order.price > Money::ZERO);
     let mut owned: Vec<(&Order, UserId)> = shown.filter_map(|order| Some((*order, order.owner?))).collect();

@@ -1,4 +1,4 @@
-//! What orders add up to, by example and by property.
+//! The sums of orders, by example and by property.
 
 use super::*;
 use crate::model::{InternalId, OrderLine, OrderNumber};

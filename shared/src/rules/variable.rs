@@ -7,7 +7,8 @@ const LONGEST_WORD: usize = 32;
 /// The most characters of a text.
 const LONGEST_TEXT: usize = 64;
 
-/// Why a value is not right for a variable. The text continues a sentence that begins with the variable's name.
+/// The reason why a value is not right for a variable. The text continues a sentence that begins with the variable's
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongValue {
     /// Not one of the options.
@@ -23,9 +24,6 @@ pub enum WrongValue {
 
 /// Checks a value. Options are the owner's own text; what a buyer enters ends in the consoles of game servers, so that
 /// it is limited to ASCII. Nothing is trimmed.
-///
-/// # Errors
-/// [`WrongValue`].
 pub fn check(variable: &Variable, value: &str) -> Result<(), WrongValue> {
     if !variable.options.is_empty() {
         let known = variable.options.iter().any(|option| option == value);

@@ -1,8 +1,8 @@
-//! Who may see an order (rules.md, "Who may see an order").
+//! Access to an order (rules.md, "Who may see an order").
 
 use crate::model::{Order, UserId};
 
-/// What a caller is shown of an order.
+/// The part that a caller is shown of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderVisibility<'a> {
     Shown(&'a Order),

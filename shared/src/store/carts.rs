@@ -1,5 +1,5 @@
-//! Carts: read together with other items, written whole on the condition that no other request wrote in between (rules.md,
-//! "Writing a cart"). Attributes that a cart does not have stay.
+//! Carts: read together with other items, written whole on the condition that no other request wrote in between
+//! (rules.md, "Writing a cart"). Attributes that a cart does not have stay.
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -12,7 +12,6 @@ use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput}
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use std::collections::HashMap;
 
-/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Saved {
@@ -23,9 +22,6 @@ pub enum Saved {
 }
 
 /// Takes a user's cart out of the rows; before its first write it is empty.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
     let key = keys::cart(user);
     rows.take(&key).map_or_else(|| Ok(Cart::empty(user)), |row| row.live(&key))
@@ -33,9 +29,9 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
 
 /// Writes a cart as the version after the one that was read, which is still in it.
 ///
-/// If the response to the first attempt is lost, the SDK retries, and the condition fails on what the first attempt wrote,
-/// or a transaction is on the cart by then. The write's id in the cart distinguishes this from a conflict, also if other
-/// requests have written since.
+/// If the response to the first attempt is lost, the SDK retries, and the condition fails on what the first attempt
+/// wrote, or a transaction is on the cart by then. The write's id in the cart distinguishes this from a conflict, also
+/// if other requests have written since.
 ///
 /// # Errors
 /// [`StoreError`] if the database confirms neither the write nor a failed condition.
@@ -74,9 +70,6 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
 }
 
 /// The write of a cart as the version after the one that was read, as part of a transaction.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn write(cart: &Cart) -> Result<Write, StoreError> {
     let key = keys::cart(cart.user);
     let update = Update::of(cart, None, &key)?;
@@ -107,8 +100,8 @@ fn has_write(cart: Option<&Item>, write: Option<&str>) -> bool {
     LAST_WRITES.iter().filter_map(|name| cart.get(*name)?.as_s().ok()).any(|id| id == write)
 }
 
-/// The attributes with the ids of the cart's last writes, the newest first: other requests may write while the SDK waits
-/// before it retries.
+/// The attributes with the ids of the cart's last writes, the newest first: other requests may write while the SDK
+/// waits before it retries.
 const LAST_WRITES: [&str; 6] = ["last_write", "write_2", "write_3", "write_4", "write_5", "write_6"];
 
 /// The attributes of a cart that are missing if they are not set.

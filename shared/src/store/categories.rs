@@ -11,19 +11,15 @@ use std::sync::Arc;
 pub struct CategoryPage<D> {
     /// The category itself, then its subcategories.
     pub categories: Vec<CategoryWithItems>,
-    /// What a function derives from the page and keeps as long as the page.
+    /// The value that a function derives from the page and keeps as long as the page.
     pub derived: D,
 }
 
-/// Category pages by version and path.
 #[derive(Debug, Default)]
 pub struct CategoryPages<D>(VersionedCache<CategoryPage<D>>);
 
 impl<D: Default> CategoryPages<D> {
     /// The page of the category at `path`; `None` if the version has none there.
-    ///
-    /// # Errors
-    /// [`StoreError`] if it can be neither read nor found absent.
     pub async fn get(
         &self,
         db: &Db,

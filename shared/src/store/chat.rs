@@ -9,8 +9,9 @@ use crate::model::{ChatAccount, ChatId, ChatName, UserId};
 /// How long the row of an account is kept, in seconds.
 pub const KEPT_SECONDS: i64 = 6 * 3_600;
 
-/// Writes that an account completed the login at `now`, in seconds since 1970 UTC. No account of the store uses it then. It
-/// is a transaction of one write: the auth function has transactions already, and PutItem would make it larger.
+/// Writes that an account completed the login at `now`, in seconds since 1970 UTC. No account of the store uses it
+/// then. It is a transaction of one write: the auth function has transactions already, and PutItem would make it
+/// larger.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the row may then have been written or not.
@@ -28,8 +29,8 @@ pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result
     Err(StoreError::unavailable("TransactWriteItems"))
 }
 
-/// The write that makes a login the user's, on the condition that at `now` (seconds since 1970 UTC) it has not ended and no
-/// other user has it.
+/// The write that makes a login the user's, on the condition that at `now` (seconds since 1970 UTC) it has not ended
+/// and no other user has it.
 #[must_use]
 pub fn claim(id: &ChatId, user: UserId, now: i64) -> Write {
     Write::update(keys::chat(id), "SET #user = :user")

@@ -15,7 +15,6 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use dynamodb::{Access, BatchGetError, Middleware, Table};
 use std::collections::HashMap;
 
-/// The table. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Db(Table<RequestLimits>);
 
@@ -46,8 +45,8 @@ impl Db {
         item.map_err(|error| StoreError::from_sdk("GetItem", error))
     }
 
-    /// Reads items by key, strongly consistent, in as many concurrent batches as they need. [`Rows`] leaves out what the
-    /// table does not have.
+    /// Reads items by key, strongly consistent, in as many concurrent batches as they need. [`Rows`] leaves out what
+    /// the table does not have.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if keys stay unprocessed after some rounds.
@@ -63,17 +62,11 @@ impl Db {
     }
 
     /// Reads a whole partition in the order of its sort keys, strongly consistent.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database does not return every page.
     pub async fn query(&self, partition: &str) -> Result<Vec<Row>, StoreError> {
         self.query_all(partition_request(partition)).await
     }
 
     /// Reads the items of a partition whose sort key is not above `last`, strongly consistent and in order.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database does not return every page.
     pub async fn query_until(&self, partition: &str, last: &str) -> Result<Vec<Row>, StoreError> {
         let request = partition_request(partition).key_condition_expression("#pk = :pk AND #sk <= :last");
         let request = request.expression_attribute_names("#sk", SK);
@@ -86,8 +79,8 @@ impl Db {
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
-    /// Reads one page of a partition in descending order of its sort keys, strongly consistent. `start` is the key after
-    /// which the page begins; the result has that of the next page.
+    /// Reads one page of a partition in descending order of its sort keys, strongly consistent. `start` is the key
+    /// after which the page begins; the result has that of the next page.
     ///
     /// # Errors
     /// [`StoreError`] if the database does not return the page.
@@ -104,9 +97,6 @@ impl Db {
     }
 
     /// Writes to an item. What a failed condition means is for the caller to decide.
-    ///
-    /// # Errors
-    /// As the SDK's client returns them.
     pub async fn update_item(
         &self,
         request: UpdateItemInputBuilder,
@@ -114,11 +104,8 @@ impl Db {
         self.0.update(request).await
     }
 
-    /// Writes all items or none. What a cancelled transaction means is for the caller to decide. Without a token it has a
-    /// random one.
-    ///
-    /// # Errors
-    /// As the SDK's client returns them.
+    /// Writes all items or none. What a cancelled transaction means is for the caller to decide. Without a token it has
+    /// a random one.
     pub async fn transact_write(
         &self,
         items: Vec<TransactWriteItem>,
@@ -135,7 +122,7 @@ fn partition_request(partition: &str) -> QueryInputBuilder {
     request.expression_attribute_values(":pk", AttributeValue::S(partition.to_owned()))
 }
 
-/// What a request's calls to the database have in common: its deadline, and the measurement in its log line.
+/// The context of a request's calls to the database have in common: its deadline, and the measurement in its log line.
 #[derive(Debug, Clone, Copy)]
 struct RequestLimits;
 

@@ -1,8 +1,8 @@
 //! How things are written into items and read back.
 //!
 //! *Published* things are opaque to the database and read far more often than written: they are one JSON text in
-//! [`DATA`], which is parsed directly into structs. *Live* things have native attributes, because conditions and updates
-//! name them and because owners look at them in the console.
+//! [`DATA`], which is parsed directly into structs. *Live* things have native attributes, because conditions and
+//! updates name them and because owners look at them in the console.
 
 use super::error::StoreError;
 use super::keys::{Key, PK, SK};
@@ -15,7 +15,6 @@ pub use dynamodb::Item;
 /// The attribute that contains a published thing.
 pub const DATA: &str = "data";
 
-/// A row that was read.
 #[derive(Debug, Clone)]
 pub struct Row(dynamodb::Row);
 
@@ -66,7 +65,6 @@ impl Row {
     }
 }
 
-/// A key as the SDK takes it.
 #[must_use]
 pub fn key_attributes(key: &Key) -> Item {
     Item::from([(PK.to_owned(), AttributeValue::S(key.pk.clone())), (SK.to_owned(), AttributeValue::S(key.sk.clone()))])
@@ -91,10 +89,6 @@ fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     item.get(name)?.as_s().ok().map(String::as_str)
 }
 
-/// Writes a published thing.
-///
-/// # Errors
-/// If it cannot be serialised, which does not happen with a type of [`crate::model`].
 pub fn encode_published<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreError> {
     let json = serde_json::to_string(thing).map_err(|error| StoreError::Unreadable {
         kind: key.to_string(),
@@ -120,10 +114,6 @@ fn parse<T: DeserializeOwned>(key: &Key, json: Option<&str>) -> Result<(T, usize
     Ok((thing, json.len()))
 }
 
-/// Writes a live thing with native attributes.
-///
-/// # Errors
-/// If it cannot be serialised, which does not happen with a type of [`crate::model`].
 pub fn encode_live<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreError> {
     let item = dynamodb::to_item(thing);
     let mut item = item.map_err(|error| StoreError::unreadable(key, &error.to_string()))?;

@@ -1,5 +1,5 @@
-//! Coupons, gift cards, uses and referral codes. Uses and balances are taken in the transaction in which an order is paid
-//! (rules.md, "Coupons and gift cards").
+//! Coupons, gift cards, uses and referral codes. Uses and balances are taken in the transaction in which an order is
+//! paid (rules.md, "Coupons and gift cards").
 
 use super::StoreError;
 use super::client::Rows;
@@ -27,9 +27,6 @@ pub fn set_referral_owner_name(code: &CodeText, owner: UserId, name: &str) -> Wr
 }
 
 /// Takes a coupon or gift card out of the rows.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError> {
     let key = keys::code(code);
     rows.take(&key).map(|row| row.live(&key)).transpose()
@@ -47,9 +44,6 @@ pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, 
 }
 
 /// Takes a referral code out of the rows.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take_referral(rows: &mut Rows, code: &CodeText) -> Result<Option<Referral>, StoreError> {
     let key = keys::referral(code);
     rows.take(&key).map(|row| row.live(&key)).transpose()

@@ -1,6 +1,6 @@
-//! Units sold in total, by item. They are shown, and used to accept a code, for up to a few seconds after they were read
-//! (rules.md, "Caches in a function"). A write that records an order checks the limit in its own condition and does not
-//! use these counters.
+//! Units sold in total, by item. They are shown, and used to accept a code, for up to a few seconds after they were
+//! read (rules.md, "Caches in a function"). A write that records an order checks the limit in its own condition and
+//! does not use these counters.
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -34,7 +34,6 @@ pub struct CounterPlan {
 }
 
 impl Counters {
-    /// Counters that are trusted for `lifetime`.
     #[must_use]
     pub fn new(lifetime: Duration) -> Self {
         let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
@@ -74,9 +73,6 @@ impl Counters {
     }
 
     /// The counters of `ids`, read again if they are stale.
-    ///
-    /// # Errors
-    /// [`StoreError`] if they cannot be read.
     pub async fn read(&self, db: &Db, ids: impl Iterator<Item = ItemId>, now: u64) -> Result<Sold, StoreError> {
         let plan = self.plan(ids, now);
         let mut rows =
@@ -133,7 +129,6 @@ pub fn take(rows: &mut Rows, item: ItemId) -> Result<Option<i64>, StoreError> {
 }
 
 impl CounterPlan {
-    /// The keys to read.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         self.stale.iter().map(|(_, key)| key.clone())
     }

@@ -1,5 +1,5 @@
-//! Credits of virtual currency that the store's owner gives. Each has a key, and an account gets one credit per key: the
-//! same transaction writes the credit and adds to the balance.
+//! Credits of virtual currency that the store's owner gives. Each has a key, and an account gets one credit per key:
+//! the same transaction writes the credit and adds to the balance.
 
 use super::client::Db;
 use super::codec::{Item, Row, encode_live};
@@ -8,20 +8,15 @@ use super::{RETRIES, StoreError, backoff, keys, read_live, users};
 use crate::model::{Money, UserId};
 use serde::{Deserialize, Serialize};
 
-/// A credit that was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credit {
-    /// Unique among the account's credits.
     pub key: String,
-    /// The amount in virtual currency.
     pub amount: Money,
-    /// The owner's note.
     pub note: String,
     /// When it was given, seconds since 1970 UTC.
     pub at: i64,
 }
 
-/// The result of giving a credit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credited {
     /// It is added to the balance.
@@ -63,9 +58,6 @@ pub async fn give(db: &Db, user: UserId, credit: &Credit) -> Result<Credited, St
 }
 
 /// The credits of an account, oldest first.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn of(db: &Db, user: UserId) -> Result<Vec<Credit>, StoreError> {
     let rows = db.query(&keys::credits(user)).await?;
     let mut credits: Vec<Credit> = rows.into_iter().map(Row::live_found).collect::<Result<_, _>>()?;

@@ -15,9 +15,6 @@ struct Lines<'a> {
 impl StoredOrder {
     /// The write that replaces the lines, and that removes chat account and login if the order is the erased player's.
     /// Its condition is that the status is as it was read: lines change with the status only.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if the lines cannot be encoded.
     pub fn erase_player(&self, lines: &[OrderLine], is_own: bool) -> Result<Write, StoreError> {
         let lines = encode_live(&self.key(), &Lines { lines })?.remove("lines");
         let write = Write::update(

@@ -5,13 +5,11 @@ use std::error::Error;
 
 type Source = Box<dyn Error + Send + Sync + 'static>;
 
-/// A failed read or write.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Throttled, timed out or not reachable: the same request may succeed in a moment.
     #[error("the database is unavailable ({operation})")]
     Unavailable {
-        /// The operation that failed.
         operation: &'static str,
         #[source]
         source: Option<Source>,
@@ -19,7 +17,6 @@ pub enum StoreError {
     /// The database understood the request and refused it: a bug, a missing table or a missing permission.
     #[error("the database refused {operation}")]
     Refused {
-        /// The operation that was refused.
         operation: &'static str,
         #[source]
         source: Source,
@@ -27,19 +24,13 @@ pub enum StoreError {
     /// The database does not accept the process's credentials: they have expired, or were replaced.
     #[error("the database does not accept the credentials ({operation})")]
     Credentials {
-        /// The operation that was refused.
         operation: &'static str,
         #[source]
         source: Source,
     },
     /// The data in the table are of an earlier format than this code works on.
     #[error("the data in the table have the schema number {found}, but {needed} is needed: run `storectl upgrade`")]
-    Outdated {
-        /// The number of the data.
-        found: u32,
-        /// The number that this code needs.
-        needed: u32,
-    },
+    Outdated { found: u32, needed: u32 },
     /// An item exists, but does not decode.
     #[error("the {kind} item is unreadable at {attribute}")]
     Unreadable {
@@ -85,8 +76,8 @@ impl StoreError {
     }
 }
 
-/// Whether an error code means that other credentials are needed. A wrong clock causes the last one too, but is corrected
-/// by then.
+/// Whether an error code means that other credentials are needed. A wrong clock causes the last one too, but is
+/// corrected by then.
 fn is_about_credentials(code: &str) -> bool {
     matches!(code, "ExpiredTokenException" | "UnrecognizedClientException" | "InvalidSignatureException")
 }

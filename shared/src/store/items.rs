@@ -20,7 +20,6 @@ pub struct ItemPlan {
 }
 
 impl ItemCache {
-    /// Looks up `ids` at `version`.
     #[must_use]
     pub fn plan(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> ItemPlan {
         let mut plan = ItemPlan { known: Items::new(), missing: Vec::new() };
@@ -42,8 +41,8 @@ impl ItemCache {
         ids.filter(missing).collect()
     }
 
-    /// The items of a plan, after its keys were read into `rows`. It leaves out items that are not published; their absence
-    /// is remembered if `is_kept` says so, so that requests for what does not exist evict nothing.
+    /// The items of a plan, after its keys were read into `rows`. It leaves out items that are not published; their
+    /// absence is remembered if `is_kept` says so, so that requests for what does not exist evict nothing.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] for the first item that does not decode.
@@ -72,7 +71,6 @@ impl ItemPlan {
         self.known.get(&id).map(Arc::as_ref)
     }
 
-    /// The keys to read.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         self.missing.iter().map(|(_, key)| key.clone())
     }

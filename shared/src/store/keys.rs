@@ -37,7 +37,7 @@
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner and an amount above zero, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
-//! | how far the provider's notices were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
+//! | how far the provider's webhook events were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
@@ -50,16 +50,13 @@ pub const PK: &str = "pk";
 pub const SK: &str = "sk";
 /// Attribute name of the time to live, seconds since 1970 UTC.
 pub const TTL: &str = "expires_at";
-/// Attribute name of the mark of a restore that is not finished. It is in the item of the active version, which everything
-/// that works on a store reads or names in a condition.
+/// Attribute name of the mark of a restore that is not finished. It is in the item of the active version, which
+/// everything that works on a store reads or names in a condition.
 pub const RESTORING: &str = "restoring";
 
-/// The key of one item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Partition key.
     pub pk: String,
-    /// Sort key.
     pub sk: String,
 }
 
@@ -79,13 +76,13 @@ pub fn active_version() -> Key {
     key("STORE".to_owned(), "POINTER")
 }
 
-/// The mark that versions before the first schema number left while a restore ran, in a table without an active version.
+/// The mark that versions before the first schema number left while a restore ran, in a table without an active
+/// version.
 #[must_use]
 pub fn earlier_restore() -> Key {
     key("RESTORE".to_owned(), "RESTORE")
 }
 
-/// The list of what was published when.
 #[must_use]
 pub fn history() -> Key {
     key("STORE".to_owned(), "HISTORY")
@@ -97,7 +94,6 @@ pub fn version(version: &str) -> Key {
     key(versions(), version)
 }
 
-/// Partition of the versions' records.
 #[must_use]
 pub fn versions() -> String {
     "VERSIONS".to_owned()
@@ -113,7 +109,6 @@ pub fn staff(version: &str) -> Key {
     key(format!("CONTENT#{version}#STAFF"), "DATA")
 }
 
-/// A version's settings for patrons.
 #[must_use]
 pub fn patronage(version: &str) -> Key {
     key(format!("CONTENT#{version}#PATRONAGE"), "DATA")
@@ -124,13 +119,11 @@ pub fn page(version: &str, url: &PageUrl) -> Key {
     key(format!("PAGE#{version}#{url}"), "DATA")
 }
 
-/// A version's category list.
 #[must_use]
 pub fn tree(version: &str) -> Key {
     key(format!("CATALOG#{version}#TREE"), "DATA")
 }
 
-/// A version's featured deals.
 #[must_use]
 pub fn deals(version: &str) -> Key {
     key(format!("CATALOG#{version}#DEALS"), "DATA")
@@ -167,7 +160,6 @@ pub fn user(id: UserId) -> Key {
     key(format!("USER#{id}"), "USER")
 }
 
-/// The mark that a name is banned.
 #[must_use]
 pub fn ban(name: &UserName) -> Key {
     key(format!("BAN#{name}"), "BAN")
@@ -209,7 +201,6 @@ pub fn chat(id: &ChatId) -> Key {
     key(format!("CHAT#{id}"), "CHAT")
 }
 
-/// What a user has bought.
 #[must_use]
 pub fn ledger(user: UserId) -> Key {
     key(format!("LEDGER#{user}"), "LEDGER")
@@ -220,7 +211,6 @@ pub fn cart(user: UserId) -> Key {
     key(format!("CART#{user}"), "CART")
 }
 
-/// A coupon or a gift card.
 #[must_use]
 pub fn code(code: &CodeText) -> Key {
     key(format!("CODE#{code}"), "CODE")
@@ -268,13 +258,11 @@ pub fn top_patrons() -> Key {
     key("STATS".to_owned(), "PATRONS")
 }
 
-/// Partition of the patrons' all-time sums.
 #[must_use]
 pub fn patrons() -> String {
     "PATRONS".to_owned()
 }
 
-/// A user's all-time sum.
 #[must_use]
 pub fn patron(user: UserId) -> Key {
     key(patrons(), &format!("USER#{user}"))
@@ -286,7 +274,6 @@ pub fn month(month: &str) -> String {
     format!("MONTH#{month}")
 }
 
-/// A user's sum of a month.
 #[must_use]
 pub fn month_sum(month: &str, user: UserId) -> Key {
     key(self::month(month), &format!("USER#{user}"))
@@ -316,15 +303,14 @@ pub fn unfinished_order(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}", second_text(due), number.get()))
 }
 
-/// Units on their way into an order, sorted as [`unfinished_order`]: the order may be due at the same second.
+/// A reservation of units for an order, sorted as [`unfinished_order`]: the order may be due at the same second.
 #[must_use]
-pub fn unfinished_take(due: i64, number: OrderNumber) -> Key {
+pub fn unfinished_reservation(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
 }
 
-/// Whether a key is one of [`unfinished_take`].
 #[must_use]
-pub fn is_unfinished_take(key: &Key) -> bool {
+pub fn is_unfinished_reservation(key: &Key) -> bool {
     key.pk == unfinished() && key.sk.ends_with("#TAKE")
 }
 
@@ -345,13 +331,12 @@ fn second_text(second: i64) -> String {
     format!("{:012}", second.max(0))
 }
 
-/// How far the provider's notices were asked for. It sorts behind every due order.
+/// How far the provider's webhook events were asked for. It sorts behind every due order.
 #[must_use]
-pub fn notices() -> Key {
+pub fn webhook_events() -> Key {
     key(unfinished(), "NOTICES")
 }
 
-/// The order of a provider's payment.
 #[must_use]
 pub fn payment(intent: &str) -> Key {
     key(format!("PROVIDER#{intent}"), "PROVIDER")
@@ -376,7 +361,7 @@ pub mod prefix {
     pub const CODE: &str = "CODE#";
     /// Referral codes.
     pub const REFERRAL: &str = "REFERRAL#";
-    /// What users have bought.
+    /// The items that users have bought.
     pub const LEDGER: &str = "LEDGER#";
     pub const CART: &str = "CART#";
     pub const ORDER: &str = "ORDER#";

@@ -1,6 +1,6 @@
 //! A user's ledger. Each item has two flat attributes, `u<id>` (units) and `p<id>` (minor units paid), so that
-//! recording an order can add to both and guard the user's limit in one expression without reading first. Every write adds
-//! 1 to its [`VERSION`], so that one number in a condition says that nothing has changed since it was read.
+//! recording an order can add to both and guard the user's limit in one expression without reading first. Every write
+//! adds 1 to its [`VERSION`], so that one number in a condition says that nothing has changed since it was read.
 
 use super::StoreError;
 use super::client::Rows;
@@ -20,7 +20,7 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
     rows.take(&key).map_or_else(|| Ok(Ledger::default()), |row| row.live(&key).map(|Flat(ledger)| ledger))
 }
 
-/// What is added to one item of a ledger.
+/// The amounts added to one item of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerChange {
     pub item: ItemId,
@@ -63,8 +63,8 @@ pub const AT_ONCE: usize = 100;
 
 /// The condition that a user's ledger has at most so many units of some items, and that it is at the version that was
 /// `read`, if it was; changes nothing. Of more than [`AT_ONCE`] items only the first are compared: the ledger must have
-/// been read then. The items are compared although the version is too, because functions of a version from before it was
-/// stored write ledgers without counting it.
+/// been read then. The items are compared although the version is too, because functions of a version from before it
+/// was stored write ledgers without counting it.
 #[must_use]
 pub fn check(user: UserId, most: &[AtMost], read: Option<u64>) -> Write {
     let most = most.get(..AT_ONCE).unwrap_or(most);

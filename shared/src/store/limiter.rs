@@ -1,6 +1,6 @@
-//! Limits on the requests of an address: a number of requests in a window, which begins with the address's first request.
-//! It holds over all instances together. The limit is in the write's condition. So is a random number of the request: a
-//! write that the SDK retries because its response was lost is not counted twice.
+//! Limits on the requests of an address: a number of requests in a window, which begins with the address's first
+//! request. It holds over all instances together. The limit is in the write's condition. So is a random number of the
+//! request: a write that the SDK retries because its response was lost is not counted twice.
 
 use super::StoreError;
 use super::client::{Db, Rows};
@@ -16,10 +16,9 @@ use serde::Deserialize;
 /// A limit on the requests of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
-    /// What is counted, as the part of the key after `RATE#`; empty for payments/checkStatus. Limits of different kinds
-    /// do not share a window.
+    /// The kind that is counted, as the part of the key after `RATE#`; empty for payments/checkStatus. Limits of
+    /// different kinds do not share a window.
     pub kind: &'static str,
-    /// Requests that are allowed in a window.
     pub requests: u32,
     /// Length of a window in seconds.
     pub seconds: u64,
@@ -30,12 +29,9 @@ const ROUNDS: u32 = 3;
 /// How long an item is kept after its window, in seconds. Time to live only cleans up.
 const KEPT_SECONDS: u64 = 3_600;
 
-/// The outcome of a counted request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Whether the request is allowed.
     pub allowed: bool,
-    /// Requests left in the window.
     pub remaining: u32,
     /// Seconds until the window ends, at least 1.
     pub reset_seconds: u64,
@@ -62,9 +58,6 @@ pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64) -> Result<H
 
 /// Counts a request of an address whose window was read before: as [`hit`], but in one round trip, unless another
 /// request opened a window in the meantime.
-///
-/// # Errors
-/// As [`hit`].
 pub async fn hit_after(
     db: &Db,
     limit: RateLimit,
@@ -81,8 +74,8 @@ pub async fn hit_after(
     request.hit(db).await
 }
 
-/// The write of a transaction that counts a request of an address together with what it begins. `read` is the address's window
-/// as it was read: the condition also fails if another request has opened one since, or if it has ended.
+/// The write of a transaction that counts a request of an address together with what it begins. `read` is the address's
+/// window as it was read: the condition also fails if another request has opened one since, or if it has ended.
 #[must_use]
 pub fn count_in(limit: RateLimit, address: &str, now: u64, read: Option<Window>) -> Write {
     let key = keys::rate(limit.kind, address);
@@ -103,9 +96,6 @@ pub fn full_in(old: Option<&Item>, limit: RateLimit, now: u64) -> Option<u64> {
 }
 
 /// Takes the window of an address out of the rows, which were read by [`keys::rate`].
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take(rows: &mut Rows, limit: RateLimit, address: &str) -> Result<Option<Window>, StoreError> {
     let key = keys::rate(limit.kind, address);
     rows.take(&key).map(|row| row.live(&key)).transpose()
@@ -138,7 +128,6 @@ enum Counted {
     NoWindow,
 }
 
-/// A request to count.
 struct Request<'a> {
     limit: RateLimit,
     address: &'a str,
@@ -188,7 +177,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Why the request was not added to the item: it was counted already, or the window is full, or it has ended.
+    /// The reason why the request was not added to the item: it was counted already, or the window is full, or it has
+    /// ended.
     fn not_counted(&self, old: Option<&Item>) -> Result<Counted, StoreError> {
         let Some(item) = old else { return Ok(Counted::NoWindow) };
         let window = window(old, &self.key())?;

@@ -1,5 +1,5 @@
-//! What is in the table: keys, encodings, caches, one file for each kind of item. How the table is reached is the crate
-//! `dynamodb`. Knows nothing of HTTP and decides nothing.
+//! The content of the table: keys, encodings, caches, one file for each kind of item. How the table is reached is the
+//! crate `dynamodb`. Knows nothing of HTTP and decides nothing.
 
 pub mod bulk;
 pub mod carts;
@@ -19,22 +19,22 @@ pub mod keys;
 pub mod ledgers;
 pub mod limiter;
 pub mod names;
-pub mod notices;
 pub mod open_limited;
 pub mod orders;
 pub mod published;
 mod refunds;
 pub mod restoring;
+pub mod reservations;
 pub mod sequences;
 pub mod single;
 pub mod statistics;
-pub mod takes;
 pub mod timed;
 pub mod transaction;
 pub mod unfinished;
 pub mod users;
 pub mod versioned_cache;
 pub mod versions;
+pub mod webhook_events;
 
 pub use client::{Db, Rows};
 pub use codec::Row;
@@ -50,17 +50,11 @@ use std::collections::BTreeSet;
 pub const RETRIES: u32 = 3;
 
 /// Reads a live item, strongly consistent; `None` if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn read_live<T: DeserializeOwned>(db: &Db, key: &Key) -> Result<Option<T>, StoreError> {
     db.get(key, true).await?.map(|item| decode_live(key, item)).transpose()
 }
 
 /// Reads live items together, strongly consistent. Those that do not exist are missing.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn read_all_live<T: DeserializeOwned>(
     db: &Db,
     keys: impl Iterator<Item = Key>,
@@ -74,9 +68,6 @@ pub async fn read_all_live<T: DeserializeOwned>(
 }
 
 /// Reads a published item, strongly consistent and without a cache; `None` if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn read_published<T: DeserializeOwned>(db: &Db, key: &Key) -> Result<Option<T>, StoreError> {
     let read = db.get(key, true).await?.map(|item| decode_published(key, &item)).transpose()?;
     Ok(read.map(|(thing, _)| thing))

@@ -15,10 +15,9 @@ pub const USER: &str = "user";
 /// How long the former name of an account is held for it, in seconds: 30 days.
 pub const HELD_SECONDS: i64 = 30 * 86_400;
 
-/// What the index row of a name holds; the field is called [`USER`].
+/// The content of the index row of a name; the field is called [`USER`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameRow {
-    /// The user who has the name.
     pub user: UserId,
     /// The account's `tokens_valid_after`, so that a login need not read the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,24 +51,18 @@ impl NameRow {
 pub struct Ban {
     /// Since when it is banned, seconds since 1970 UTC.
     pub since: i64,
-    /// The owner's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What a login by name reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Login {
     /// The name's index row; `None` if no account has the name.
     pub name: Option<NameRow>,
-    /// Whether the name is banned.
     pub is_banned: bool,
 }
 
 /// Reads what a login by name needs, strongly consistent, in one round trip.
-///
-/// # Errors
-/// [`StoreError`] if the rows can be neither read nor decoded.
 pub async fn login(db: &Db, name: &UserName) -> Result<Login, StoreError> {
     let (key, ban) = (keys::name(name), keys::ban(name));
     let mut rows = db.batch_get(vec![key.clone(), ban.clone()]).await?;
@@ -78,9 +71,6 @@ pub async fn login(db: &Db, name: &UserName) -> Result<Login, StoreError> {
 }
 
 /// Gives a name to a user, if it still belongs to `found` (`None`: to no user). Returns whether it was written.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId>) -> Result<bool, StoreError> {
     let key = keys::name(name);
     let write = Write::put(key.clone(), encode_live(&key, row)?);
@@ -91,7 +81,6 @@ pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId
     Ok(send(db, vec![write]).await? == Sent::Written)
 }
 
-/// The result of creating an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Created {
@@ -121,17 +110,11 @@ pub fn must_be_unowned(name: &UserName) -> Write {
 }
 
 /// The user who has a name, strongly consistent.
-///
-/// # Errors
-/// [`StoreError`] if the row can be neither read nor decoded.
 pub async fn owner(db: &Db, name: &UserName) -> Result<Option<UserId>, StoreError> {
     Ok(find(db, name).await?.and_then(|row| row.owner()))
 }
 
 /// The index row of a name, strongly consistent; also that of a former name.
-///
-/// # Errors
-/// [`StoreError`] if the row can be neither read nor decoded.
 pub async fn find(db: &Db, name: &UserName) -> Result<Option<NameRow>, StoreError> {
     read_live(db, &keys::name(name)).await
 }
@@ -174,7 +157,6 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
 /// The condition that no account has a name, and that it is not held for one at `:now`.
 const FREE: &str = "attribute_not_exists(#pk) OR held_until <= :now";
 
-/// The result of renaming an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Renamed {
@@ -247,12 +229,10 @@ pub fn release(name: keys::Key, user: UserId) -> Write {
     Write::delete(name).only_if_equal(USER, user)
 }
 
-/// Why an account is not written.
+/// The reason why an account is not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
-    /// The name is taken.
     Name,
-    /// The id is taken.
     Id,
     Banned,
 }

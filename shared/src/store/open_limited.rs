@@ -1,5 +1,6 @@
-//! Open checkouts of an address that hold units of items with a global limit. Each has an entry in a set, which is added on
-//! the condition that the set is not full. An entry whose checkout has ended is removed when its place is needed.
+//! Open checkouts of an address that hold units of items with a global limit. Each has an entry in a set, which is
+//! added on the condition that the set is not full. An entry whose checkout has ended is removed when its place is
+//! needed.
 
 use super::client::{Db, Rows};
 use super::codec::{Item, key_attributes};
@@ -34,7 +35,6 @@ pub struct Entry {
     pub until: i64,
 }
 
-/// The outcome of [`add`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Added {
@@ -47,8 +47,8 @@ pub enum Added {
     },
 }
 
-/// Adds an entry of an address, on the condition that it has fewer than [`MOST`] others whose checkouts are open. Repeating it
-/// has no second effect.
+/// Adds an entry of an address, on the condition that it has fewer than [`MOST`] others whose checkouts are open.
+/// Repeating it has no second effect.
 ///
 /// # Errors
 /// [`StoreError`] if the database is not available; the entry may then be added or not.
@@ -73,9 +73,6 @@ pub async fn add(db: &Db, address: &str, entry: &Entry) -> Result<Added, StoreEr
 }
 
 /// Removes entries. Repeating it has no second effect.
-///
-/// # Errors
-/// [`StoreError`] if the database is not available.
 pub async fn remove(db: &Db, address: &str, entries: &[Entry]) -> Result<(), StoreError> {
     let request = update(db, address)
         .update_expression(format!("DELETE #{OPEN} :entries"))

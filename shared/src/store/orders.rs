@@ -18,7 +18,6 @@ pub const COUNTED: &str = "counted";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredOrder {
     pub order: Order,
-    /// What it took.
     pub effects: OrderEffects,
 }
 
@@ -30,30 +29,20 @@ impl StoredOrder {
         counted.is_some_and(|counted| counted != self.should_count() || (counted && refunded != counted_refunded))
     }
 
-    /// Whether the statistics should count the order.
     #[must_use]
     pub fn should_count(&self) -> bool {
         self.order.status == OrderStatus::Paid
     }
 
-    /// The key of its item.
     #[must_use]
     pub fn key(&self) -> Key {
         keys::order(&self.order.internal_id)
     }
 
-    /// Reads an order's item.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it does not decode.
     pub fn decode(key: &Key, row: Row) -> Result<Self, StoreError> {
         Ok(Self { effects: row.clone().live(key)?, order: row.live(key)? })
     }
 
-    /// Takes an order out of the rows.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it does not decode.
     pub fn take(rows: &mut Rows, id: &InternalId) -> Result<Option<Self>, StoreError> {
         let key = keys::order(id);
         rows.take(&key).map(|row| Self::decode(&key, row)).transpose()
@@ -67,18 +56,12 @@ impl StoredOrder {
     }
 
     /// The write of a new order, on the condition that its internal id is not used.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn put_new(&self) -> Result<Write, StoreError> {
         Ok(Write::put(self.key(), self.encode()?).only_if_absent())
     }
 
-    /// The write that changes the status, on the condition that status, hold and refunds are as they were read. It adds the
-    /// mark of the statistics to an order that has none.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if the lines cannot be encoded.
+    /// The write that changes the status, on the condition that status, hold and refunds are as they were read. It adds
+    /// the mark of the statistics to an order that has none.
     pub fn change(&self, change: &StatusChange<'_>) -> Result<Write, StoreError> {
         let mut set = vec!["#status = :to", "counted = if_not_exists(counted, :counted)"];
         let mut removed = vec!["held"];
@@ -167,8 +150,7 @@ impl StoredOrder {
             .text(":url", url)
     }
 
-    /// The write that notes when the provider is asked, unless it was asked since `before`; seconds since
-    /// 1970 UTC.
+    /// The write that notes when the provider is asked, unless it was asked since `before`; seconds since 1970 UTC.
     #[must_use]
     pub fn set_asked(&self, now: i64, before: i64) -> Write {
         Write::update(self.key(), "SET provider.asked_at = :now")
@@ -195,9 +177,6 @@ impl StoredOrder {
     }
 
     /// The writes that let the sweep look at the order at `due` (seconds since 1970 UTC), and not before.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if the row cannot be encoded.
     pub fn postpone(&self, due: i64) -> Result<Vec<Write>, StoreError> {
         let Some((before, row)) = self.effects.due.zip(self.unfinished()).filter(|(before, _)| *before != due) else {
             return Ok(Vec::new());
@@ -207,8 +186,8 @@ impl StoredOrder {
         Ok(vec![own, Write::delete(row), Unfinished::put(&self.order, due)?])
     }
 
-    /// The writes that finish the order, on the condition that status and refunds are as they were read: nothing looks at it
-    /// again.
+    /// The writes that finish the order, on the condition that status and refunds are as they were read: nothing looks
+    /// at it again.
     #[must_use]
     pub fn finish(&self) -> Vec<Write> {
         let Some((due, row)) = self.effects.due.zip(self.unfinished()) else { return Vec::new() };
@@ -279,7 +258,6 @@ impl StoredOrder {
     }
 }
 
-/// What changes together with an order's status.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusChange<'a> {
     pub to: OrderStatus,
@@ -288,7 +266,6 @@ pub struct StatusChange<'a> {
     /// When the sweep looks at the order next, seconds since 1970 UTC.
     pub due: Option<i64>,
     pub intent: Option<&'a str>,
-    /// Whether a limit per user was exceeded.
     pub over_limit: bool,
     /// How an operator's look at the order ends with it.
     pub reviewed: Option<&'a Reviewed>,
@@ -299,17 +276,12 @@ struct Lines<'a> {
     lines: &'a [OrderLine],
 }
 
-/// The row of a provider's payment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payment {
     pub order: InternalId,
 }
 
 impl Payment {
-    /// The write of a payment's row.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn put(order: &Order, intent: &str) -> Result<Write, StoreError> {
         let key = keys::payment(intent);
         let row = Self { order: order.internal_id.clone() };
@@ -318,18 +290,12 @@ impl Payment {
 }
 
 /// The order of a provider's payment, strongly consistent.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn of_payment(db: &Db, intent: &str) -> Result<Option<InternalId>, StoreError> {
     let row: Option<Payment> = read_live(db, &keys::payment(intent)).await?;
     Ok(row.map(|row| row.order))
 }
 
 /// Reads an order with its effects, strongly consistent; `None` if there is no order with this id.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn get(db: &Db, id: &InternalId) -> Result<Option<StoredOrder>, StoreError> {
     let key = keys::order(id);
     db.get(&key, true).await?.map(|item| StoredOrder::decode(&key, Row::from(item))).transpose()

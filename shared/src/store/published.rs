@@ -41,11 +41,8 @@ pub const fn must_be_current(active: &ActiveVersion) -> Result<(), StoreError> {
     if active.is_current() { Ok(()) } else { Err(StoreError::Outdated { found: active.schema, needed: SCHEMA }) }
 }
 
-/// Raises the schema number of the data to [`SCHEMA`], unless it is as high already or nothing is published. Returns whether
-/// it was written.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
+/// Raises the schema number of the data to [`SCHEMA`], unless it is as high already or nothing is published. Returns
+/// whether it was written.
 pub async fn raise_schema(db: &Db) -> Result<bool, StoreError> {
     let write = Write::update(keys::active_version(), "SET #schema = :schema")
         .only_if("attribute_exists(#version) AND (attribute_not_exists(#schema) OR #schema < :schema)")
@@ -104,18 +101,12 @@ impl Published {
 
     /// Reads the active version again if the data were outdated when it was last read: such a table is refused before
     /// anything else is done.
-    ///
-    /// # Errors
-    /// As [`Self::active_version`].
     pub async fn refuse_outdated(&self) -> Result<(), StoreError> {
         if self.is_outdated.load(Ordering::Relaxed) { self.active_version().await.map(drop) } else { Ok(()) }
     }
 
     /// Refuses outdated data on behalf of a caller who writes and does not need the active version. It is read only if
     /// this process has not read it yet.
-    ///
-    /// # Errors
-    /// As [`Self::active_version`].
     pub async fn may_write(&self) -> Result<(), StoreError> {
         if self.last_known().is_some() { Ok(()) } else { self.active_version().await.map(drop) }
     }
@@ -143,12 +134,9 @@ impl Published {
         self.active.last_known()
     }
 
-    /// What `load` reads of the published version. If the active version is stale, it is read again while `load` runs at
-    /// the version last known; `load` runs once more only if the version has changed. A request sees one version
-    /// throughout.
-    ///
-    /// # Errors
-    /// As reading the active version, or as `load`.
+    /// The result of `load` for the published version. If the active version is stale, it is read again while `load`
+    /// runs at the version last known; `load` runs once more only if the version has changed. A request sees one
+    /// version throughout.
     pub async fn at_current<T, F>(
         &self,
         load: impl Fn(Arc<ActiveVersion>) -> F,
@@ -170,12 +158,9 @@ impl Published {
         Ok((active, thing))
     }
 
-    /// [`Self::at_current`] for a caller without a token: `None` if the store has no guest mode (rules.md, "Guest mode").
-    /// If it had none when it was last read, `load` does not run until the active version is read again, so that a
-    /// refused caller does not cause a read of a page.
-    ///
-    /// # Errors
-    /// As reading the active version, or as `load`.
+    /// [`Self::at_current`] for a caller without a token: `None` if the store has no guest mode (rules.md,
+    /// "Guest mode"). If it had none when it was last read, `load` does not run until the active version is read again, so
+    /// that a refused caller does not cause a read of a page.
     pub async fn at_current_for_guest<T, F>(
         &self,
         load: impl Fn(Arc<ActiveVersion>) -> F,

@@ -29,11 +29,8 @@ fn with_values(write: Write, values: Item) -> Write {
 }
 
 impl StoredOrder {
-    /// The writes that begin an attempt to refund the payment, on the condition that status and last attempt are as they
-    /// were read. The row of the payment comes with it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if they cannot be encoded.
+    /// The writes that begin an attempt to refund the payment, on the condition that status and last attempt are as
+    /// they were read. The row of the payment comes with it.
     pub fn begin_refund(&self, attempt: &RefundAttempt, intent: &str) -> Result<Vec<Write>, StoreError> {
         let mut values = Item::from([(":refund".to_owned(), encode(&self.key(), attempt)?)]);
         let as_read = self.attempt_as_read(&mut values);
@@ -45,7 +42,8 @@ impl StoredOrder {
         Ok(vec![with_values(write, values), Payment::put(&self.order, intent)?])
     }
 
-    /// The write that notes that the open attempt is about to be sent at `attempt.at`, on the condition that it is open.
+    /// The write that notes that the open attempt is about to be sent at `attempt.at`, on the condition that it is
+    /// open.
     #[must_use]
     pub fn resume_refund(&self, attempt: &RefundAttempt) -> Write {
         Write::update(self.key(), "SET refund.sent_at = :at")
@@ -54,7 +52,7 @@ impl StoredOrder {
             .number(":attempt", attempt.number)
     }
 
-    /// The write that closes an attempt that the provider has a refund of, or notes how it stands now.
+    /// The write that closes an attempt that the provider has a refund of, or notes its present state.
     #[must_use]
     pub fn close_refund(&self, attempt: u32, outcome: RefundOutcome) -> Write {
         Write::update(self.key(), "SET refund.outcome = :outcome REMOVE refund.reason")
@@ -75,11 +73,8 @@ impl StoredOrder {
             .number(":attempt", attempt.number)
     }
 
-    /// The writes that note how much of a paid order is refunded by now, on the condition that no other request noted more
-    /// meanwhile. The sweep looks at `due` (seconds since 1970 UTC) whether the statistics show it.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if the row cannot be encoded.
+    /// The writes that note how much of a paid order is refunded by now, on the condition that no other request noted
+    /// more meanwhile. The sweep looks at `due` (seconds since 1970 UTC) whether the statistics show it.
     pub fn set_refunded(&self, refunds: &Refunds, due: i64) -> Result<Vec<Write>, StoreError> {
         let write = self.note_refunds(refunds, Some(due));
         let earlier = self.unfinished().filter(|_| self.effects.due != Some(due)).map(Write::delete);
@@ -120,8 +115,8 @@ impl StoredOrder {
         with_values(write, values)
     }
 
-    /// The write that notes why an operator has to look at the order, if nothing is noted yet, and the provider's payment,
-    /// so that it is known before an operator has decided.
+    /// The write that notes why an operator has to look at the order, if nothing is noted yet, and the provider's
+    /// payment, so that it is known before an operator has decided.
     #[must_use]
     pub fn set_review(&self, reason: &str, intent: Option<&str>) -> Write {
         let mut expression = "SET review = if_not_exists(review, :reason)".to_owned();
@@ -145,9 +140,6 @@ impl StoredOrder {
     }
 
     /// The write that notes what an operator decided, on the condition that status and refunds are as they were read.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn end_review(&self, reviewed: &Reviewed) -> Result<Write, StoreError> {
         let mut values = Item::from([(":reviewed".to_owned(), self.encode_reviewed(reviewed)?)]);
         let mut condition = vec!["#status = :status".to_owned(), "attribute_exists(review)".to_owned()];

@@ -19,9 +19,6 @@ const ROWS: i32 = 25;
 const KEPT_SECONDS: i64 = 100 * 86_400;
 
 /// Reads goals, top and recent donators; a store without paid orders has none.
-///
-/// # Errors
-/// [`StoreError`] if they cannot be read or decoded.
 pub async fn donations(db: &Db) -> Result<Donations, StoreError> {
     let key = keys::donations();
     let item = db.get(&key, false).await?;
@@ -29,9 +26,6 @@ pub async fn donations(db: &Db) -> Result<Donations, StoreError> {
 }
 
 /// Reads the largest patrons; a store without paid orders has none.
-///
-/// # Errors
-/// [`StoreError`] if they cannot be read or decoded.
 pub async fn top_patrons(db: &Db) -> Result<TopPatrons, StoreError> {
     let key = keys::top_patrons();
     let item = db.get(&key, false).await?;
@@ -40,9 +34,6 @@ pub async fn top_patrons(db: &Db) -> Result<TopPatrons, StoreError> {
 
 /// Takes a user's all-time sum, in the store's currency, less refunds, out of the rows, which were read by
 /// [`keys::patron`]; zero for a user without a paid order.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take_sum(rows: &mut Rows, user: UserId) -> Result<Money, StoreError> {
     let key = keys::patron(user);
     let donor: Option<Donor> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
@@ -50,15 +41,12 @@ pub fn take_sum(rows: &mut Rows, user: UserId) -> Result<Money, StoreError> {
 }
 
 /// Reads the row of every patron, in no order. Not for requests: the cost grows with the number of patrons.
-///
-/// # Errors
-/// [`StoreError`] if they cannot be read or decoded.
 pub async fn patrons(db: &Db) -> Result<Vec<Donor>, StoreError> {
     db.query(&keys::patrons()).await?.into_iter().map(Row::live_found).collect()
 }
 
-/// The donations item as it was read. Every transaction that writes statistics writes its next version too, so that such
-/// transactions run one after another.
+/// The donations item as it was read. Every transaction that writes statistics writes its next version too, so that
+/// such transactions run one after another.
 #[derive(Debug)]
 pub struct VersionedDonations {
     pub donations: Donations,
@@ -68,9 +56,6 @@ pub struct VersionedDonations {
 impl VersionedDonations {
     /// Reads it, strongly consistent. Read everything else that a change depends on after it: then the version guards
     /// that as well.
-    ///
-    /// # Errors
-    /// [`StoreError`] if it can be neither read nor decoded.
     pub async fn read(db: &Db) -> Result<Self, StoreError> {
         let key = keys::donations();
         let Some(item) = db.get(&key, true).await? else {
@@ -80,10 +65,6 @@ impl VersionedDonations {
         Ok(Self { donations: decode_live(&key, item)?, version })
     }
 
-    /// The write of its next version.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn write(&self) -> Result<Write, StoreError> {
         let key = keys::donations();
         let mut item = encode_live(&key, &self.donations)?;
@@ -114,18 +95,11 @@ pub async fn top_donors(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, Sto
     Ok(top)
 }
 
-/// The sums of a month.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn month_sums(db: &Db, month: &str) -> Result<Vec<MonthSum>, StoreError> {
     db.query(&keys::month(month)).await?.into_iter().map(Row::live_found).collect()
 }
 
 /// The write of a user's sum of a month, kept for a while after `at`. A sum of zero has no row.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn write_month_sum(month: &str, sum: &MonthSum, at: i64) -> Result<Write, StoreError> {
     let key = keys::month_sum(month, sum.user);
     if sum.amount == Money::ZERO {
@@ -137,12 +111,8 @@ pub fn write_month_sum(month: &str, sum: &MonthSum, at: i64) -> Result<Write, St
     Ok(Write::put(key, item))
 }
 
-/// The newest paid orders with an amount above zero whose owners still have an account, newest first, without those that
-/// `skip` selects. `known`
-/// are the donations shown so far; their names are kept.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
+/// The newest paid orders with an amount above zero whose owners still have an account, newest first, without those
+/// that `skip` selects. `known` are the donations shown so far; their names are kept.
 pub async fn newest(
     db: &Db,
     known: &[RecentDonation],

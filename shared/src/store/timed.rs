@@ -12,7 +12,6 @@ pub struct Timed<T> {
 }
 
 impl<T> Timed<T> {
-    /// A value that is trusted for `lifetime`.
     #[must_use]
     pub fn new(lifetime: std::time::Duration) -> Self {
         let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);

@@ -28,7 +28,6 @@ const CONTENTION_ROUNDS: u32 = 8;
 
 /// A limit in the condition of a write. If the condition fails, the guard says which refusal that is.
 pub trait Guard {
-    /// Why the transaction is refused.
     type Refusal;
 
     /// The refusal, decided from the item as it was. `None` if the limit is not exceeded, so that something else has
@@ -48,7 +47,6 @@ impl Guard for Unguarded {
     }
 }
 
-/// What a write does to its item.
 #[derive(Debug, Clone)]
 enum Change {
     Put(Item),
@@ -78,7 +76,6 @@ impl Write {
         Self::new(key, Change::Put(item))
     }
 
-    /// Changes attributes by an update expression.
     #[must_use]
     pub fn update(key: Key, expression: impl Into<String>) -> Self {
         Self::new(key, Change::Update(expression.into()))
@@ -100,8 +97,8 @@ impl Write {
         Self::update(key, "ADD #added :added").name("#added", attribute).number(":added", number)
     }
 
-    /// Sets numbers of the item and counts the write, on the condition that each number is still what was found and that
-    /// the item's [`VERSION`] is `version`.
+    /// Sets numbers of the item and counts the write, on the condition that each number is still what was found and
+    /// that the item's [`VERSION`] is `version`.
     #[must_use]
     pub fn set_numbers(key: Key, numbers: &[NumberChange], version: u64) -> Self {
         let (mut sets, mut conditions) = (Vec::new(), Vec::new());
@@ -136,7 +133,6 @@ impl Write {
         if read == 0 { write } else { write.number(":version", read) }
     }
 
-    /// Removes the item.
     #[must_use]
     pub fn delete(key: Key) -> Self {
         Self::new(key, Change::Delete)
@@ -148,20 +144,17 @@ impl Write {
         Self::new(key, Change::Check)
     }
 
-    /// The limit that the condition guards.
     #[must_use]
     pub fn guarded_by<G>(self, guard: G) -> Guarded<G> {
         Guarded { write: self, guard: Some(guard) }
     }
 
-    /// Sets the condition.
     #[must_use]
     pub fn only_if(mut self, condition: impl Into<String>) -> Self {
         self.condition = Some(condition.into());
         self
     }
 
-    /// On the condition that the item exists.
     #[must_use]
     pub fn only_if_present(self) -> Self {
         self.only_if("attribute_exists(#pk)").name("#pk", PK)
@@ -179,27 +172,23 @@ impl Write {
         self.only_if("#read = :read").name("#read", attribute).number(":read", number)
     }
 
-    /// Names an attribute in the expressions.
     #[must_use]
     pub fn name(mut self, placeholder: impl Into<String>, name: impl Into<String>) -> Self {
         self.names.insert(placeholder.into(), name.into());
         self
     }
 
-    /// Adds a value to the expressions.
     #[must_use]
     pub fn value(mut self, placeholder: impl Into<String>, value: AttributeValue) -> Self {
         self.values.insert(placeholder.into(), value);
         self
     }
 
-    /// Adds a number to the expressions.
     #[must_use]
     pub fn number(self, placeholder: impl Into<String>, number: impl Display) -> Self {
         self.value(placeholder, AttributeValue::N(number.to_string()))
     }
 
-    /// Adds a text to the expressions.
     #[must_use]
     pub fn text(self, placeholder: impl Into<String>, text: &str) -> Self {
         self.value(placeholder, AttributeValue::S(text.to_owned()))
@@ -254,7 +243,6 @@ impl<G> From<Write> for Guarded<G> {
 
 /// A part of a transaction: a write with a limit, or one in a transaction that has no limits.
 pub trait Part: Into<Guarded<Self::Guard>> {
-    /// The limits of the transaction.
     type Guard: Guard;
 }
 
@@ -266,7 +254,7 @@ impl<G: Guard> Part for Guarded<G> {
     type Guard = G;
 }
 
-/// Why a transaction of these parts is refused.
+/// The reason why a transaction of these parts is refused.
 type RefusalOf<P> = <<P as Part>::Guard as Guard>::Refusal;
 
 /// The writes of a transaction, and their guards.
@@ -280,11 +268,9 @@ pub struct NumberChange {
     pub attribute: String,
     /// The number that was read; `None` if the attribute is missing.
     pub found: Option<i64>,
-    /// The number to be written.
     pub expected: i64,
 }
 
-/// The result of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Sent<R> {
@@ -307,12 +293,9 @@ pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>,
     Ok(attempt(db, writes, &guards, None).await?.0)
 }
 
-/// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items prevents it. The
-/// token is made of the writes, so that every repetition is the same transaction: one that was carried out after all, by an
-/// attempt whose response was lost, is not refused by what it has written itself.
-///
-/// # Errors
-/// As [`send`].
+/// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items prevents it.
+/// The token is made of the writes, so that every repetition is the same transaction: one that was carried out after
+/// all, by an attempt whose response was lost, is not refused by what it has written itself.
 pub async fn send_patiently<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
     let (writes, guards) = split(parts);
     let token = token::of(&writes);
@@ -351,10 +334,9 @@ async fn attempt<G: Guard>(
     }
 }
 
-/// Why a transaction was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled<R> {
-    /// What was read has changed, or another transaction is on the same items: read again and try again.
+    /// A row that was read has changed, or another transaction is on the same items: read again and try again.
     Conflict,
     /// A limit does not allow it.
     Refused(R),
@@ -366,7 +348,7 @@ pub enum Cancelled<R> {
 
 /// Reads a cancelled transaction whose writes had these guards. The order is:
 ///
-/// 1. What was read has changed. This comes first because no other reason can be trusted then: the very same order may
+/// 1. A row that was read has changed. This comes first because no other reason can be trusted then: the very same order may
 ///    have taken the last unit when it was recorded a moment ago.
 /// 2. A refusal, the first by position.
 /// 3. Contention.

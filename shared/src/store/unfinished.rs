@@ -1,10 +1,10 @@
-//! What the sweep finds: orders and units with something left to do.
+//! Rows for the sweep: orders and units with something left to do.
 
 use super::StoreError;
 use super::client::Db;
 use super::codec::{Row, encode_live};
 use super::keys::{self, Key};
-use super::takes::Take;
+use super::reservations::Reservation;
 use super::transaction::Write;
 use crate::model::{InternalId, Order, Units};
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,6 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// The write of an order's row.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn put(order: &Order, due: i64) -> Result<Write, StoreError> {
         let key = keys::unfinished_order(due, order.id);
         let row = Self { order: order.internal_id.clone() };
@@ -27,21 +23,19 @@ impl Unfinished {
     }
 }
 
-/// Something that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
     Order(InternalId),
-    /// Units that were on their way into an order.
-    Take(Take),
+    /// Units that were reserved for an order.
+    Reservation(Reservation),
 }
 
 /// A row that is due. Its key has the second since when, however often it failed.
 #[derive(Debug)]
 pub struct DueRow {
     pub key: Key,
-    /// What is due; an error if the row cannot be decoded.
+    /// The order or reservation that is due; an error if the row cannot be decoded.
     pub due: Result<Due, StoreError>,
-    /// How often it failed.
     pub failed: u32,
     /// When it is tried again after it failed, seconds since 1970 UTC.
     pub again_at: Option<i64>,
@@ -55,7 +49,7 @@ impl DueRow {
         Ok(match row.live(&key) {
             Ok(Attributes { order, units, failed, again_at, reason }) => {
                 let due = match units {
-                    Some(units) => Due::Take(Take::found(key.clone(), order, units)),
+                    Some(units) => Due::Reservation(Reservation::found(key.clone(), order, units)),
                     None => Due::Order(order),
                 };
                 Self { key, due: Ok(due), failed, again_at, reason }
@@ -68,7 +62,7 @@ impl DueRow {
     #[must_use]
     pub fn order(&self) -> Option<&InternalId> {
         match self.due.as_ref().ok()? {
-            Due::Order(order) | Due::Take(Take { order, .. }) => Some(order),
+            Due::Order(order) | Due::Reservation(Reservation { order, .. }) => Some(order),
         }
     }
 
@@ -106,11 +100,8 @@ struct Attributes {
     reason: Option<String>,
 }
 
-/// What is due at `now` (seconds since 1970 UTC), the longest overdue first. A row that cannot be decoded does not make the
-/// others unreadable.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
+/// The rows that are due at `now` (seconds since 1970 UTC), the longest overdue first. A row that cannot be decoded
+/// does not make the others unreadable.
 pub async fn due(db: &Db, now: i64) -> Result<Vec<DueRow>, StoreError> {
     let rows = db.query_until(&keys::unfinished(), &keys::due_until(now)).await?;
     rows.into_iter().map(DueRow::decode).collect()

@@ -21,20 +21,14 @@ pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> 
     Ok(user.filter(|user| user.admits(claim.issued_at)))
 }
 
-/// Reads whether a token is still valid for its user, if nothing else has to be read: a refused body is reported only to
-/// a caller whose token was checked first (rules.md, "Order of refusals").
-///
-/// # Errors
-/// [`StoreError`] if the user cannot be read or decoded.
+/// Reads whether a token is still valid for its user, if nothing else has to be read: a refused body is reported only
+/// to a caller whose token was checked first (rules.md, "Order of refusals").
 pub async fn is_admitted(db: &Db, claim: Claim) -> Result<bool, StoreError> {
     let mut rows = db.batch_get(vec![keys::user(claim.user)]).await?;
     Ok(admit(&mut rows, claim)?.is_some())
 }
 
 /// Reads users by id, strongly consistent. Users who do not exist are missing.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn read(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<BTreeMap<UserId, User>, StoreError> {
     let users: Vec<User> = read_all_live(db, ids.map(keys::user)).await?;
     Ok(users.into_iter().map(|user| (user.id, user)).collect())

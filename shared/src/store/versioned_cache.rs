@@ -10,8 +10,8 @@ use quick_cache::{DefaultHashBuilder, Options, OptionsBuilder, Weighter};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// The most that one cache keeps, in bytes of stored JSON. The structs take about twice that: a function with three full
-/// caches is well below the smallest memory size.
+/// The most that one cache keeps, in bytes of stored JSON. The structs take about twice that: a function with three
+/// full caches is well below the smallest memory size.
 const CAPACITY: u64 = 4 * 1024 * 1024;
 /// The number of things of average size in a full cache.
 const ESTIMATED_THINGS: usize = 1_000;
@@ -49,12 +49,12 @@ pub(super) fn options(estimated_items: usize, weight: u64) -> Options {
     options.expect("the options are complete")
 }
 
-/// Published things of one type by key. Concurrent misses share one read. Absence is not kept, so that requests for what
-/// does not exist evict nothing.
+/// Published things of one type by key. Concurrent misses share one read. Absence is not kept, so that requests for
+/// what does not exist evict nothing.
 #[derive(Debug)]
 pub struct VersionedCache<T>(Cache<Key, Cached<T>, Bytes>);
 
-/// Why a thing is not cached.
+/// The reason why a thing is not cached.
 enum Miss {
     Absent,
     Failed(StoreError),
@@ -110,11 +110,8 @@ impl<T> Default for VersionedCache<T> {
 }
 
 impl<T: DeserializeOwned> VersionedCache<T> {
-    /// The published thing under `key`. A miss is a strongly consistent read: right after a publish, a replica that lags
-    /// must not make a page look missing.
-    ///
-    /// # Errors
-    /// [`StoreError`] if it can be neither read nor found absent.
+    /// The published thing under `key`. A miss is a strongly consistent read: right after a publish, a replica that
+    /// lags must not make a page look missing.
     pub async fn get(&self, db: &Db, key: &Key) -> Result<Option<Arc<T>>, StoreError> {
         let load = async {
             let item = db.get(key, true).await?;

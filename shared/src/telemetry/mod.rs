@@ -3,7 +3,7 @@
 
 mod payments;
 
-pub use payments::{PaymentEvent, overdue_orders, payment_event, signature};
+pub use payments::PaymentEvent;
 
 use crate::money::{self, Decimal};
 use payments::Noted;
@@ -36,7 +36,6 @@ pub struct Metric {
     pub name: &'static str,
     /// Its unit, as CloudWatch spells it.
     pub unit: &'static str,
-    /// The names of its dimensions.
     #[serde(skip)]
     pub dimensions: &'static [&'static str],
 }
@@ -72,8 +71,8 @@ pub const METRICS: &[Metric] = &[
     Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
 ];
 
-/// The stack and function of the metrics, set once by [`init`]. Without it, as in tests and the local server, nothing is
-/// emitted.
+/// The stack and function of the metrics, set once by [`init`]. Without it, as in tests and the local server, nothing
+/// is emitted.
 static EMITTER: OnceLock<Emitter> = OnceLock::new();
 /// Whether this process has responded to a request yet.
 static WARM: AtomicBool = AtomicBool::new(false);
@@ -88,7 +87,6 @@ tokio::task_local! {
     static METER: Meter;
 }
 
-/// The measurements of one request so far.
 #[derive(Debug, Default)]
 struct Meter {
     conflicts: Cell<u32>,
@@ -121,7 +119,6 @@ pub fn conflict() {
     let _ = METER.try_with(|meter| meter.conflicts.set(meter.conflicts.get() + 1));
 }
 
-/// Notes that the limiter refused the request.
 pub fn rate_limited() {
     let _ = METER.try_with(|meter| meter.rate_limited.set(true));
 }
@@ -144,10 +141,9 @@ fn micros_since(started: Instant) -> i64 {
     i64::try_from(started.elapsed().as_micros()).unwrap_or(i64::MAX)
 }
 
-/// What a request's line says of the request itself.
+/// The fields of a request's line about the request itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The gateway's id of the request.
     pub id: &'a str,
     pub endpoint: &'static str,
 }
@@ -175,7 +171,24 @@ pub async fn observed<T>(
     answer
 }
 
-/// Runs work as if it were a request, and returns the events of payments that it noted, by their metrics. Nothing is emitted.
+/// Notes that an event happened `count` times in this request.
+pub fn payment_event(event: PaymentEvent, count: u32) {
+    let _ = METER.try_with(|meter| meter.payments.add(event, count));
+}
+
+/// Notes how many orders are overdue. Zero is written too, so that its absence shows that the sweep has stopped.
+pub fn overdue_orders(count: u32) {
+    let _ = METER.try_with(|meter| meter.payments.set(PaymentEvent::Overdue, count));
+}
+
+/// Notes whether a webhook's signature is valid. Both counts are written, zero included, because an alarm compares
+/// them.
+pub fn signature(is_valid: bool) {
+    let _ = METER.try_with(|meter| meter.payments.set_signature(is_valid));
+}
+
+/// Runs work as if it were a request, and returns the events of payments that it noted, by their metrics. Nothing is
+/// emitted.
 pub async fn payment_events<T>(work: impl Future<Output = T>) -> (T, Vec<(&'static str, u32)>) {
     let measured = async {
         let result = work.await;

@@ -1,10 +1,8 @@
-//! Events of payments that an operator must notice. Each is a metric only in the requests in which it happened, so that the
-//! functions that never see a payment do not pay for it.
+//! Events of payments that an operator must notice. Each is a metric only in the requests in which it happened, so that
+//! the functions that never see a payment do not pay for it.
 
-use super::METER;
 use std::cell::Cell;
 
-/// An event that an alarm waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaymentEvent {
     /// A webhook's signature is stale or wrong.
@@ -28,7 +26,6 @@ pub enum PaymentEvent {
 }
 
 impl PaymentEvent {
-    /// Every event.
     pub const ALL: [Self; 9] = [
         Self::BadSignature,
         Self::GoodSignature,
@@ -58,34 +55,17 @@ impl PaymentEvent {
     }
 }
 
-/// Notes that an event happened `count` times in this request.
-pub fn payment_event(event: PaymentEvent, count: u32) {
-    let _ = METER.try_with(|meter| meter.payments.add(event, count));
-}
-
-/// Notes how many orders are overdue. Zero is written too, so that its absence shows that the sweep has stopped.
-pub fn overdue_orders(count: u32) {
-    let _ = METER.try_with(|meter| meter.payments.set(PaymentEvent::Overdue, count));
-}
-
-/// Notes whether a webhook's signature is valid. Both counts are written, zero included, because an alarm compares them.
-pub fn signature(is_valid: bool) {
-    let _ = METER.try_with(|meter| meter.payments.set_signature(is_valid));
-}
-
-/// The events of one request.
 #[derive(Debug, Default)]
 pub(super) struct Noted([Cell<Option<u32>>; PaymentEvent::ALL.len()]);
 
 impl Noted {
-    /// Adds to the count of an event.
     pub(super) fn add(&self, event: PaymentEvent, count: u32) {
         if let (Some(noted), 1..) = (self.place(event), count) {
             noted.set(Some(noted.get().unwrap_or_default().saturating_add(count)));
         }
     }
 
-    fn set_signature(&self, is_valid: bool) {
+    pub(super) fn set_signature(&self, is_valid: bool) {
         self.set(PaymentEvent::BadSignature, u32::from(!is_valid));
         self.set(PaymentEvent::GoodSignature, u32::from(is_valid));
     }

@@ -75,7 +75,6 @@ async fn what_happens_inside_a_request_is_noted_and_outside_it_is_not() {
     assert_eq!(seen, (1, true, 1));
 }
 
-/// Keeps what would be written.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 

@@ -86,7 +86,6 @@ impl TokenKey {
         &self.secret
     }
 
-    /// The key that signs chat states.
     pub(super) fn state_secret(&self) -> &[u8] {
         &self.state_secret
     }

@@ -47,7 +47,6 @@ pub enum Via {
     Name,
 }
 
-/// The claims of a chat state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StateClaims {
     nonce: String,
@@ -69,8 +68,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The caller's login; `None` for a login by name without an id, which must be repeated before it enters a gift card or
-    /// pays (rules.md, "Logins").
+    /// The caller's login; `None` for a login by name without an id, which must be repeated before it enters a gift
+    /// card or pays (rules.md, "Logins").
     #[must_use]
     pub fn login(&self) -> Option<Login> {
         match self.via {
@@ -80,7 +79,6 @@ impl Claim {
     }
 }
 
-/// A verified chat state.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ChatState {
     /// The nonce, which the browser that began the login has in a cookie.
@@ -115,15 +113,13 @@ impl TokenKeys {
     /// Signs an access token with the first key; it is valid for `ttl` seconds from `now`, and a login of its own.
     ///
     /// # Errors
-    /// [`SignError`] if the system gives no random numbers, or the JWT library refuses, which no key of a valid length causes.
+    /// [`SignError`] if the system gives no random numbers, or the JWT library refuses, which no key of a valid length
+    /// causes.
     pub fn sign(&self, user: UserId, now: i64, ttl: i64) -> Result<String, SignError> {
         self.sign_via(user, now, ttl, None)
     }
 
     /// Signs an access token that says how the caller logged in.
-    ///
-    /// # Errors
-    /// As [`TokenKeys::sign`].
     pub fn sign_via(&self, user: UserId, now: i64, ttl: i64, via: Option<Via>) -> Result<String, SignError> {
         let exp = now.saturating_add(ttl);
         let sid = random::id().and_then(|id| LoginId::parse(&id).ok()).ok_or(SignError::NoEntropy)?;

@@ -53,7 +53,6 @@ impl JwtSigner for Hs256 {
 }
 
 impl Verifier<Vec<u8>> for Hs256 {
-    /// Compares in constant time.
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> std::result::Result<(), SignatureError> {
         self.0.clone().chain_update(message).verify_slice(signature).map_err(|_| SignatureError::new())
     }

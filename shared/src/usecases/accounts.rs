@@ -9,8 +9,8 @@ use crate::usecases::orders;
 /// How many ids are tried, if accounts have them already.
 const ROUNDS: u32 = 3;
 
-/// Makes the account of a player at `now` (seconds since 1970 UTC). If another request made it in the meantime, that one
-/// is used; so is the account that a former name is held for. `None` if the name is banned.
+/// Makes the account of a player at `now` (seconds since 1970 UTC). If another request made it in the meantime, that
+/// one is used; so is the account that a former name is held for. `None` if the name is banned.
 ///
 /// # Errors
 /// [`StoreError`]; nothing is written then, unless the database did not respond.
@@ -58,9 +58,9 @@ pub enum RenameError {
     Store(#[from] StoreError),
 }
 
-/// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics. Its former name is held for it
-/// for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the same name, it finishes what an attempt that was
-/// interrupted has begun. Returns the account, and the name that it had.
+/// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics. Its former name is held for
+/// it for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the same name, it finishes what an attempt
+/// that was interrupted has begun. Returns the account, and the name that it had.
 ///
 /// # Errors
 /// [`RenameError`]; if the database did not respond, it may be renamed.

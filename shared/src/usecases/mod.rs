@@ -1,5 +1,5 @@
-//! What an owner's tool and the functions do with a store: record an order, change its status, add a line to a cart.
-//! A use case reads what it needs, asks [`crate::rules`], and writes through [`crate::store`].
+//! The operations on a store that an owner's tool and the functions share: record an order, change its status, add a
+//! line to a cart. A use case reads what it needs, asks [`crate::rules`], and writes through [`crate::store`].
 //!
 //! Knows nothing of HTTP, of endpoints or of a command line. The time is an argument.
 

@@ -10,7 +10,6 @@ use serde::de::DeserializeOwned;
 /// The longest message of Stripe that is kept, in characters.
 const MESSAGE: usize = 300;
 
-/// The API with a key.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: outgoing::Client,
@@ -48,7 +47,6 @@ impl Client {
     }
 }
 
-/// The reply in a response.
 fn read<T: DeserializeOwned>(response: &Response<Bytes>, key: &SecretKey) -> Result<T, Error> {
     let status = response.status();
     if status.is_success() {

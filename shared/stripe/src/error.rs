@@ -5,7 +5,7 @@ use outgoing::OutgoingError;
 use serde::Deserialize;
 use std::fmt;
 
-/// Why a call has no reply.
+/// The reason why a call has no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value that cannot be sent. Nothing was sent.
@@ -46,8 +46,8 @@ impl Error {
         }
     }
 
-    /// Whether the request with this idempotency key has ended without an object and always will: a refusal, or a server
-    /// error that Stripe repeats from its memory.
+    /// Whether the request with this idempotency key has ended without an object and always will: a refusal, or a
+    /// server error that Stripe repeats from its memory.
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
@@ -74,14 +74,12 @@ impl Error {
     }
 }
 
-/// A refusal in Stripe's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub status: u16,
     pub kind: RefusalKind,
     /// Stripe's code, such as `resource_missing`.
     pub code: Option<String>,
-    /// The parameter that it is about.
     pub param: Option<String>,
     /// Stripe's message to developers. It may repeat what was sent, but not the key.
     pub message: String,

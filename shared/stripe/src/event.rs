@@ -2,8 +2,8 @@
 
 use crate::call::Call;
 use crate::form::Form;
+use crate::list::List;
 use crate::names::names;
-use crate::objects::List;
 use crate::values::ObjectId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 const PAGE: usize = 20;
 
 names! {
-    /// What an event is about.
+    /// The subject of an event.
     EventKind {
         /// The buyer has finished; with a delayed method the money is not there yet.
         SessionCompleted = "checkout.session.completed",
@@ -56,7 +56,6 @@ impl EventKind {
 pub struct Event {
     /// Its id, `evt_…`. A repeated event has the same.
     pub id: ObjectId,
-    /// What it is about.
     pub kind: EventKind,
     /// When it happened, in seconds since 1970 UTC.
     pub created: i64,
@@ -85,9 +84,7 @@ impl Event {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "List<Listed>")]
 pub struct EventPage {
-    /// The events that can be read.
     pub events: Vec<Event>,
-    /// How many cannot.
     pub unreadable: usize,
     /// The last event, if more follow after it.
     pub last: Option<ObjectId>,

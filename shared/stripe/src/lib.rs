@@ -1,8 +1,8 @@
 //! Stripe's API, as far as a checkout needs it.
 //!
-//! A [`Call`] is a request as a plain value: [`Session::create`], [`PaymentIntent::retrieve`] and so on. [`Client::send`]
-//! sends it and reads the reply. Replies have only the fields that are used; values that are unknown today are kept as
-//! `Other`. [`webhook::verify`] checks what Stripe sends to us.
+//! A [`Call`] is a request as a plain value: [`Session::create`], [`PaymentIntent::retrieve`] and so on.
+//! [`Client::send`] sends it and reads the reply. Replies have only the fields that are used; values that are unknown
+//! today are kept as `Other`. [`webhook::verify`] checks what Stripe sends to us.
 //!
 //! This crate does not know orders, the table or the clock, and decides nothing: what a paid session means is the
 //! checkout's matter.
@@ -12,6 +12,7 @@ mod client;
 mod error;
 mod event;
 mod form;
+mod list;
 mod names;
 mod objects;
 mod refund;
@@ -24,7 +25,8 @@ pub use call::Call;
 pub use client::Client;
 pub use error::{Error, Failure, Refusal, RefusalKind};
 pub use event::{Event, EventKind, EventPage};
-pub use objects::{Charge, Dispute, DisputeStatus, Expandable, IntentStatus, List, Metadata, PaymentIntent};
+pub use list::{List, Metadata};
+pub use objects::{Charge, Dispute, DisputeStatus, Expandable, IntentStatus, PaymentIntent};
 pub use refund::{NewRefund, Refund, RefundStatus};
 pub use session::{Line, NewSession, PaymentStatus, Session, SessionStatus};
 pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, WebhookEndpoint};

@@ -13,7 +13,6 @@ macro_rules! names {
         }
 
         impl $type {
-            /// The word in the API.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {

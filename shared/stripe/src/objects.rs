@@ -2,6 +2,7 @@
 
 use crate::call::{Call, path};
 use crate::form::Form;
+use crate::list::{List, Metadata};
 use crate::names::names;
 use crate::refund::Refund;
 use crate::values::ObjectId;
@@ -63,22 +64,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Expandable<T> {
     }
 }
 
-/// What was sent with an object, for us.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct Metadata {
-    pub order: Option<String>,
-    /// The number of a refund's attempt.
-    pub attempt: Option<String>,
-}
-
-/// A page of a list, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct List<T> {
-    pub data: Vec<T>,
-    /// Whether more follow after the last one.
-    pub has_more: bool,
-}
-
 names! {
     IntentStatus {
         /// The money is there.
@@ -105,14 +90,12 @@ pub struct PaymentIntent {
     pub status: IntentStatus,
     /// The amount in minor units.
     pub amount: i64,
-    /// The amount that was paid.
     #[serde(default)]
     pub amount_received: i64,
     /// The currency's code in lower case.
     pub currency: String,
     /// Whether the money is real.
     pub livemode: bool,
-    /// What was sent with it.
     #[serde(default)]
     pub metadata: Metadata,
     /// The last attempt to charge: whole after [`PaymentIntent::retrieve`], an id within a session.
@@ -135,9 +118,7 @@ pub struct Charge {
     /// The amount in minor units.
     pub amount: i64,
     pub amount_refunded: i64,
-    /// Whether all of it was refunded.
     pub refunded: bool,
-    /// Whether there is or was a dispute.
     pub disputed: bool,
     /// The currency's code in lower case.
     pub currency: String,
@@ -149,7 +130,6 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Fetches a charge.
     #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("charges", id), Form::default())
@@ -189,7 +169,6 @@ pub struct Dispute {
 }
 
 impl Dispute {
-    /// Fetches a dispute.
     #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("disputes", id), Form::default())

@@ -2,8 +2,8 @@
 
 use crate::call::Call;
 use crate::form::Form;
+use crate::list::{List, Metadata};
 use crate::names::names;
-use crate::objects::{List, Metadata};
 use crate::values::{IdempotencyKey, ObjectId};
 use serde::Deserialize;
 
@@ -11,7 +11,6 @@ const REFUNDS: &str = "/v1/refunds";
 /// The most refunds on a page.
 const PAGE: usize = 100;
 
-/// A refund to create.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRefund<'a> {
     pub payment_intent: &'a ObjectId,
@@ -49,7 +48,7 @@ pub struct Refund {
     pub currency: String,
     pub payment_intent: Option<ObjectId>,
     pub charge: Option<ObjectId>,
-    /// What was sent with it; empty for a refund that was made in the dashboard.
+    /// Its metadata; empty for a refund that was made in the dashboard.
     #[serde(default)]
     pub metadata: Metadata,
 }

@@ -2,8 +2,9 @@
 
 use crate::call::{Call, path};
 use crate::form::Form;
+use crate::list::{List, Metadata};
 use crate::names::names;
-use crate::objects::{Expandable, List, Metadata, PaymentIntent};
+use crate::objects::{Expandable, PaymentIntent};
 use crate::values::{IdempotencyKey, ObjectId};
 use serde::Deserialize;
 
@@ -17,7 +18,6 @@ pub struct NewSession<'a> {
     /// The order's id. It becomes the session's reference, and the metadata of session and payment.
     pub order: &'a str,
     pub currency: &'a str,
-    /// What is paid for.
     pub lines: &'a [Line<'a>],
     /// The address that the buyer returns to. Stripe replaces `{CHECKOUT_SESSION_ID}` in it.
     pub success_url: &'a str,
@@ -31,7 +31,6 @@ pub struct NewSession<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// The text that the buyer sees.
     pub name: &'a str,
     /// The line's total in minor units.
     pub amount: i64,
@@ -72,7 +71,6 @@ pub struct Session {
     pub currency: Option<String>,
     /// The order's id, if this crate created the session. Anybody can set it on a payment link.
     pub client_reference_id: Option<String>,
-    /// What was sent with it.
     #[serde(default)]
     pub metadata: Metadata,
     /// Whether the money is real.
@@ -121,8 +119,8 @@ impl Session {
         )
     }
 
-    /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments and
-    /// the payments' charges; the next page begins after the last session of this one.
+    /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments
+    /// and the payments' charges; the next page begins after the last session of this one.
     #[must_use]
     pub fn list_complete(since: i64, after: Option<&ObjectId>) -> Call<List<Self>> {
         let form = Form::default().with("created[gte]", &since).with("status", "complete").with("limit", &PAGE);

@@ -1,25 +1,22 @@
-//! What connects a store with an account: its key, and the endpoint of its webhooks.
+//! The connection of a store with an account: its key, and the endpoint of its webhooks.
 
 use crate::API_VERSION;
 use crate::call::{Call, path};
 use crate::event::EventKind;
 use crate::form::Form;
+use crate::list::List;
 use crate::names::names;
-use crate::objects::List;
 use crate::values::{IdempotencyKey, ObjectId, WebhookSecret};
 use serde::Deserialize;
 
 const ENDPOINTS: &str = "/v1/webhook_endpoints";
 
-/// The account that a key belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Account {
     /// Its id, `acct_…`.
     pub id: ObjectId,
-    /// Whether it can take payments.
     #[serde(default)]
     pub charges_enabled: bool,
-    /// The code of its country.
     pub country: Option<String>,
     /// The code of its currency in lower case.
     pub default_currency: Option<String>,
@@ -52,9 +49,7 @@ impl Balance {
 #[derive(Debug, Clone, Copy)]
 pub struct NewWebhookEndpoint<'a> {
     pub url: &'a str,
-    /// The events that it is sent.
     pub kinds: &'a [EventKind],
-    /// The text that the dashboard shows.
     pub description: &'a str,
 }
 
@@ -67,14 +62,12 @@ names! {
     }
 }
 
-/// An endpoint that webhooks are sent to.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct WebhookEndpoint {
     /// Its id, `we_…`.
     pub id: ObjectId,
     pub url: String,
     pub status: EndpointStatus,
-    /// The events that it is sent.
     pub enabled_events: Vec<EventKind>,
     /// The version of the events; `None` for the account's.
     pub api_version: Option<String>,
@@ -106,19 +99,15 @@ impl WebhookEndpoint {
         Call::get(ENDPOINTS, Form::default().with("limit", &100))
     }
 
-    /// Deletes an endpoint.
     #[must_use]
     pub fn delete(id: &ObjectId) -> Call<Deleted> {
         Call::delete(path("webhook_endpoints", id))
     }
 }
 
-/// The reply to a deletion.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Deleted {
-    /// The id that was deleted.
     pub id: ObjectId,
-    /// Whether it was.
     pub deleted: bool,
 }
 

@@ -11,9 +11,7 @@ const LONGEST: usize = 255;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {reason}")]
 pub struct Invalid {
-    /// The name of the value.
     pub what: &'static str,
-    /// The rule that it breaks.
     pub reason: &'static str,
 }
 
@@ -31,7 +29,6 @@ impl ObjectId {
         Self::try_from(text.to_owned())
     }
 
-    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

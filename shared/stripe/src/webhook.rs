@@ -11,7 +11,7 @@ pub const TOLERANCE: u64 = 300;
 /// The largest number of signatures that is read. Stripe sends one for each secret that is valid.
 const SIGNATURES: usize = 16;
 
-/// Why a request is not Stripe's.
+/// The reason why a request is not Stripe's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// No header.
@@ -28,8 +28,8 @@ pub enum SignatureError {
     Mismatch,
 }
 
-/// Checks the `Stripe-Signature` header of a request: one time within [`TOLERANCE`] of `now` (seconds since 1970 UTC), and a
-/// `v1` signature over time and body by any of the secrets, compared in constant time.
+/// Checks the `Stripe-Signature` header of a request: one time within [`TOLERANCE`] of `now` (seconds since 1970 UTC),
+/// and a `v1` signature over time and body by any of the secrets, compared in constant time.
 ///
 /// # Errors
 /// [`SignatureError`] for the first rule that is broken.
@@ -50,7 +50,6 @@ pub fn verify(header: Option<&str>, body: &[u8], secrets: &[WebhookSecret], now:
 }
 
 struct Header<'a> {
-    /// The time as it was signed.
     time: &'a str,
     seconds: i64,
     signatures: Vec<Vec<u8>>,
@@ -95,7 +94,6 @@ mod tests {
         hex::encode(mac.finalize().into_bytes())
     }
 
-    /// A header as Stripe sends it.
     fn signed(secret: &str, at: i64) -> String {
         format!("t={at},v1={},v0=legacy", signature(secret, &at.to_string(), BODY))
     }

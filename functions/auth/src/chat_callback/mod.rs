@@ -22,7 +22,6 @@ use shared::store::chat;
 /// The longest code in bytes.
 const LONGEST_CODE: usize = 2_048;
 
-/// GET /auth/chat/callback.
 pub struct ChatCallback;
 
 /// The platform's response, as the browser carries it here.
@@ -62,7 +61,7 @@ impl Input for Callback {
     }
 }
 
-/// Why a login is not completed. The first five are for the store's owner.
+/// The reason why a login is not completed. The first five are for the store's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     #[error("The chat integration is disabled or not configured.")]
@@ -158,7 +157,6 @@ impl Endpoint for ChatCallback {
     const NAME: &'static str = "auth/chat/callback";
     const ROUTES: &'static [&'static str] = &["GET /auth/chat/callback"];
     const SUMMARY: &'static str = "completes a login through the chat platform, and tells the storefront's page";
-    const NUMBER: Option<u8> = None;
     /// The settings decide where the code is sent, so that a stale version is read before that.
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 2 };
 

@@ -40,17 +40,15 @@ struct LoggedIn<'a> {
     chat_id: &'a str,
 }
 
-/// What a page posts if the login is not complete.
+/// The message that a page posts if the login is not complete.
 #[derive(Debug, Serialize)]
 struct Failed<'a> {
     error: bool,
     message: &'a str,
 }
 
-/// The data of a page's script.
 #[derive(Debug, Serialize)]
 struct Data<'a, M> {
-    /// The origin to post to.
     storefront: Option<&'a str>,
     message: &'a M,
 }

@@ -18,14 +18,13 @@ use std::pin::Pin;
 /// The name of this client. Some platforms refuse requests without one.
 const AGENT: HeaderValue = HeaderValue::from_static("storefront");
 
-/// What is exchanged for an access token.
 pub(super) struct Grant<'a> {
     pub(super) code: String,
     pub(super) pkce_verifier: String,
     pub(super) secret: &'a ClientSecret,
 }
 
-/// Why there is no account.
+/// The reason why there is no account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlatformError {
     /// The platform does not accept the code, the client or the access token.
@@ -36,7 +35,7 @@ pub(super) enum PlatformError {
     Unreadable,
 }
 
-/// Why a request has no usable response.
+/// The reason why a request has no usable response.
 #[derive(Debug, thiserror::Error)]
 enum SendError {
     #[error(transparent)]
@@ -47,7 +46,6 @@ enum SendError {
     Status(StatusCode),
 }
 
-/// Sends the requests of the `oauth2` crate.
 struct Sender<'a>(&'a Client);
 
 impl<'c> AsyncHttpClient<'c> for Sender<'_> {

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the server does with a request.
 #[derive(Debug, Clone, Copy)]
 pub enum Reply {
     /// Responds with a status and a body.
@@ -40,7 +39,6 @@ impl Server {
         Self { endpoint, requests }
     }
 
-    /// A URL whose port refuses connections.
     pub async fn refusing() -> String {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())

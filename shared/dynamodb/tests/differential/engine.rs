@@ -31,7 +31,7 @@ impl Engines {
         Self(sides)
     }
 
-    /// What came of an operation, which is the same each way.
+    /// The outcome of an operation, which is the same each way.
     pub async fn run(&self, operation: &Operation) -> Outcome {
         let mut outcomes = Vec::new();
         for side in &self.0 {

@@ -19,7 +19,7 @@ macro_rules! refusal {
     };
 }
 
-/// What came of an operation against a script, which is the same each way, as are its requests.
+/// The outcome of an operation against a script, which is the same each way, as are its requests.
 async fn run(operation: Operation, script: &'static [Reply]) -> Outcome {
     let outcomes = WAYS.map(|way| {
         let operation = operation.clone();
@@ -44,7 +44,7 @@ fn timeout(script: &[Reply]) -> Duration {
     Duration::from_secs(if matches!(script, [Reply::Hang, ..]) { 2 } else { 30 })
 }
 
-/// What comes of every operation against a script.
+/// The outcome of every operation against a script.
 async fn every_operation(script: &'static [Reply], check: impl Fn(&str, Outcome)) {
     let outcomes = one_of_each().map(|operation| async move {
         let name = format!("{operation:?} {script:?}");

@@ -17,7 +17,6 @@ pub const TABLE: &str = "table";
 const BATCH: usize = 100;
 const ROUNDS: usize = 4;
 
-/// An operation with its input.
 #[derive(Debug, Clone)]
 pub enum Operation {
     Get(Item),
@@ -67,7 +66,6 @@ pub fn transaction(new: Item, changed: Item, n: i64) -> Operation {
     ])
 }
 
-/// One operation of each kind.
 pub fn one_of_each() -> [Operation; 5] {
     [
         Operation::Get(key("a", "1")),
@@ -79,7 +77,6 @@ pub fn one_of_each() -> [Operation; 5] {
 }
 
 impl Operation {
-    /// Runs the operation by this crate.
     pub async fn by_crate(self, table: &Table) -> Result<Value, Failure> {
         match self {
             Self::Get(key) => {
@@ -107,7 +104,6 @@ impl Operation {
         }
     }
 
-    /// Runs the operation by the SDK's client.
     pub async fn by_client(self, client: &Client) -> Result<Value, Failure> {
         match self {
             Self::Get(key) => {

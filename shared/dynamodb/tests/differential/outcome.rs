@@ -1,4 +1,4 @@
-//! What came of an operation, in a form that can be compared.
+//! The outcome of an operation, in a form that can be compared.
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::RequestId;
@@ -12,26 +12,22 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::error::Error;
 
-/// What came of an operation.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     pub result: Result<Value, Failure>,
     pub attempts: usize,
 }
 
-/// An error of the SDK.
 #[derive(Debug, PartialEq)]
 pub struct Failure {
     /// The variant of `SdkError`, and what the SDK says of a connector's error.
     pub kind: String,
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// The variant of the operation's error.
     pub variant: Option<String>,
     pub code: Option<String>,
     pub message: Option<String>,
     pub request_id: Option<String>,
-    /// The fields of the operation's error.
     pub fields: Value,
 }
 
@@ -60,7 +56,6 @@ impl Failure {
         }
     }
 
-    /// Keys were left unprocessed.
     pub fn unprocessed() -> Self {
         Self {
             kind: "unprocessed".to_owned(),
@@ -113,7 +108,7 @@ pub fn typed(item: &Item) -> Value {
     item.iter().map(|(name, attribute)| (name.clone(), value(attribute))).collect::<Map<_, _>>().into()
 }
 
-/// What a struct reads of a row. It ignores all other attributes, such as bytes, sets and fractions.
+/// The attributes that a struct reads of a row. It ignores all other attributes, such as bytes, sets and fractions.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Thing {
     pk: String,

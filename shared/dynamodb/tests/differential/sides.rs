@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How a side runs an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Client,
@@ -23,7 +22,6 @@ pub enum Way {
 
 pub const WAYS: [Way; 2] = [Way::Client, Way::Direct];
 
-/// One way to one database.
 #[derive(Debug)]
 pub struct Side {
     pub way: Way,
@@ -58,7 +56,6 @@ impl Side {
     }
 }
 
-/// Counts attempts.
 #[derive(Debug, Clone, Default)]
 struct Attempts(Arc<AtomicUsize>);
 

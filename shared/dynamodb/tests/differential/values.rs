@@ -9,7 +9,6 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use dynamodb::Item;
 use serde_json::{Value, json};
 
-/// An item with every type of attribute.
 fn rich() -> Item {
     let mut item = key("a", "1");
     let inner = Item::from([("deep".to_owned(), AttributeValue::L(vec![number(-1), AttributeValue::Null(true)]))]);

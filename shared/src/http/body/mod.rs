@@ -1,4 +1,4 @@
-//! Request bodies: JSON objects, with any Content-Type.
+//! Request bodies: JSON objects, with any Content-Type unless an endpoint requires that of JSON.
 //!
 //! A body is deserialised by serde, with three differences from serde_json: if a field occurs twice, the last one
 //! counts; a field that is not read can contain any JSON, also numbers and strings that cannot be represented; every
@@ -10,6 +10,8 @@ mod values;
 pub use values::Text;
 pub use values::{Flag, Written, code, text};
 
+use lambda_http::http::HeaderMap;
+use lambda_http::http::header::CONTENT_TYPE;
 use lambda_http::{Body, Request};
 use serde::de::value::{MapAccessDeserializer, SeqDeserializer};
 use serde::de::{
@@ -23,7 +25,7 @@ use std::fmt;
 /// The largest body in bytes, unless an endpoint declares another limit.
 pub const LARGEST: usize = 16 * 1024;
 
-/// Why a body cannot be read.
+/// The reason why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyFault {
     /// The body is larger than the endpoint's limit.
@@ -88,9 +90,6 @@ fn bytes(request: &Request) -> &[u8] {
 }
 
 /// Refuses a body of more than `limit` bytes.
-///
-/// # Errors
-/// [`BodyFault::TooLarge`].
 pub fn check_size(request: &Request, limit: usize) -> Result<(), BodyFault> {
     if bytes(request).len() > limit { Err(BodyFault::TooLarge { limit }) } else { Ok(()) }
 }

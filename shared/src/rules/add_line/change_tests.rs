@@ -1,8 +1,8 @@
-//! What is refused of a gift, a subscription and a changed line, by example.
+//! Refusals of a gift, a subscription and a changed line, by example.
 
 use super::place_tests::wanted;
 use super::*;
-use crate::model::{CategoryId, PublishedItem, UserId};
+use crate::model::{CategoryId, Items, Ledger, PublishedItem, Sold, UserId};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::variable::WrongValue;
 use serde_json::{Value, json};
@@ -67,7 +67,6 @@ impl Shop {
         Ok(placed.line)
     }
 
-    /// Whether the cart changed.
     fn change(&mut self, line: u64, change: &Change) -> Result<bool, LineRefusal> {
         let changed = super::change(&self.inputs(), LineId::new(line), change)?;
         let is_changed = changed.is_some();

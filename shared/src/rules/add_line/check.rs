@@ -1,6 +1,7 @@
-//! What holds for every line of a cart, whether it is added or changed.
+//! The checks of every line of a cart, whether it is added or changed.
 
-use super::{CartInputs, LineRefusal};
+use super::inputs::CartInputs;
+use super::refusal::LineRefusal;
 use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
 use crate::rules::missing::is_promoted;
 use crate::rules::pricing::{Limits, availability, is_cumulative};
@@ -115,7 +116,6 @@ fn counts_for(line: &Line) -> (bool, Option<&UserName>) {
     (line.payment_type == PaymentType::Gift, line.gift_to.as_ref().map(PlayerName::key))
 }
 
-/// How many players receive gifts.
 pub(super) fn recipients<'a>(lines: impl Iterator<Item = &'a Line>) -> usize {
     lines.filter_map(|line| Some(line.gift_to.as_ref()?.key())).collect::<BTreeSet<_>>().len()
 }

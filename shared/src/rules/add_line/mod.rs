@@ -1,45 +1,16 @@
 //! Whether a line can be added to a cart or changed, and the cart with it (rules.md, "Adding and changing lines").
 
 mod check;
+mod inputs;
 mod refusal;
 
+pub use inputs::CartInputs;
 pub use refusal::LineRefusal;
 
 use super::cart::is_own_step;
 use super::missing::with_valid_choices;
-use crate::model::{
-    Cart, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId, Sold,
-    UserName,
-};
+use crate::model::{Cart, Item, ItemId, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId};
 use check::{check, recipients};
-
-/// Everything besides the line itself that decides about it.
-#[derive(Debug, Clone, Copy)]
-pub struct CartInputs<'a> {
-    pub cart: &'a Cart,
-    /// The items of the cart's lines and of the line to add.
-    pub items: &'a Items,
-    /// Units sold of these items.
-    pub sold: &'a Sold,
-    /// What the buyer bought.
-    pub ledger: &'a Ledger,
-    pub buyer: &'a str,
-    /// Whether the store uses virtual currency.
-    pub has_virtual_currency: bool,
-}
-
-impl CartInputs<'_> {
-    /// Whether a recipient is the buyer, without regard to case.
-    fn is_buyer(&self, recipient: &PlayerName) -> bool {
-        UserName::parse(self.buyer).is_ok_and(|buyer| buyer == *recipient.key())
-    }
-
-    /// Units of an item in the lines that `counts` is true of.
-    fn units(&self, item: ItemId, counts: impl Fn(&Line) -> bool) -> u64 {
-        let lines = self.cart.lines.iter().filter(|line| line.item == item && counts(line));
-        lines.map(|line| u64::from(line.count)).sum()
-    }
-}
 
 /// A line that is to be added to a cart. It may lack choices, see [`missing`](super::missing::missing).
 #[derive(Debug, Clone)]
@@ -50,19 +21,14 @@ pub struct LineToAdd {
     /// Chosen variables, in any order.
     pub variables: Vec<LineVariable>,
     pub server: Option<ServerId>,
-    /// The buyer's price for one unit.
     pub price: Option<Money>,
-    /// How it is bought.
     pub payment_type: PaymentType,
     /// Whether it is added from a promotion; ignored if the item is not promoted, and for gifts.
     pub promoted: bool,
-    /// The recipient of a gift.
     pub gift_to: Option<PlayerName>,
-    /// Whether the recipient's name is banned.
     pub is_recipient_banned: bool,
 }
 
-/// A cart with the line in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     pub cart: Cart,
@@ -97,7 +63,6 @@ pub fn place(inputs: &CartInputs<'_>, wanted: &LineToAdd) -> Result<Placed, Line
     with(inputs, placed)
 }
 
-/// What is changed of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The units.
@@ -111,9 +76,6 @@ pub enum Change {
 
 /// The line that is to be changed; `None` if it has that many units already. Nothing needs to be read for that:
 /// storefronts send the count of every line when the cart is opened.
-///
-/// # Errors
-/// [`LineRefusal::NoSuchLine`].
 pub fn to_change<'a>(cart: &'a Cart, id: LineId, change: &Change) -> Result<Option<&'a Line>, LineRefusal> {
     let line = cart.lines.iter().find(|line| line.id == id).ok_or(LineRefusal::NoSuchLine)?;
     Ok((*change != Change::Count(line.count)).then_some(line))

@@ -1,7 +1,7 @@
 //! Adding and changing lines, by example and by property.
 
 use super::*;
-use crate::model::{CategoryId, PriceTier, PublishedItem};
+use crate::model::{CategoryId, Items, Ledger, PriceTier, PublishedItem, Sold};
 use crate::rules::cart::{PricedLine, price_lines, sums};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::pricing::Limits;
@@ -144,7 +144,7 @@ prop_compose! {
     }
 }
 
-/// What holds for every cart that was filled by the rules. The surroundings have not changed since.
+/// The invariants of every cart that was filled by the rules. The surroundings have not changed since.
 fn assert_sound(inputs: &CartInputs<'_>) -> Result<(), TestCaseError> {
     let cart = inputs.cart;
     let priced = price_lines(&cart.lines, inputs.items, inputs.sold, inputs.ledger);

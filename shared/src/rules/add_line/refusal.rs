@@ -1,10 +1,10 @@
-//! Why a line is not placed or changed.
+//! The reason why a line is not placed or changed.
 
 use crate::model::{Cart, Line, Money, ServerId};
 use crate::rules::variable::WrongValue;
 
-/// Why a line is not placed or changed, in the order in which the reasons are checked. The text is a sentence for the
-/// buyer.
+/// The reason why a line is not placed or changed, in the order in which the reasons are checked. The text is a
+/// sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineRefusal {
     /// The cart has no such line. Storefronts look for "does not exist".
@@ -53,7 +53,7 @@ pub enum LineRefusal {
     #[error("\"{name}\" {wrong}.")]
     WrongValue {
         name: String,
-        /// Why it is not right.
+        /// The reason why it is not right.
         wrong: WrongValue,
     },
     /// A server that the item is not delivered to.

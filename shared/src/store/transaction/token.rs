@@ -9,8 +9,8 @@ use std::collections::HashMap;
 /// How many characters a token has; DynamoDB takes up to 36.
 const LENGTH: usize = 32;
 
-/// The token of these writes: the first hexadecimal digits of SHA-256 over all of them. For an order that is its id, the
-/// step it takes, and what is written with it.
+/// The token of these writes: the first hexadecimal digits of SHA-256 over all of them. For an order that is its id,
+/// the step it takes, and what is written with it.
 pub(super) fn of(writes: &[Write]) -> String {
     let mut content = Content(Sha256::new());
     for Write { key, change, condition, names, values } in writes {

@@ -11,11 +11,9 @@ use crate::store::keys::{self, Key};
 use crate::store::{Db, Rows, StoreError, carts, ledgers, published};
 use std::sync::Arc;
 
-/// What carts are read from.
 #[derive(Debug, Clone, Copy)]
 pub struct CartSources<'a> {
     pub db: &'a Db,
-    /// Published items.
     pub items: &'a ItemCache,
     /// Units sold.
     pub counters: &'a Counters,
@@ -32,16 +30,13 @@ pub struct CartContext {
     pub virtual_currency: Money,
     pub active: Arc<ActiveVersion>,
     pub cart: Cart,
-    /// What the user bought.
     pub ledger: Ledger,
     /// The other rows that were read with them.
     pub rows: Rows,
 }
 
-/// The items of a cart's lines.
 #[derive(Debug)]
 pub struct CartItems {
-    /// The items that are published.
     pub items: Items,
     /// Units sold of those with a global limit.
     pub sold: Sold,
@@ -50,7 +45,6 @@ pub struct CartItems {
 }
 
 impl CartItems {
-    /// Prices the lines of a cart.
     #[must_use]
     pub fn price<'a>(&'a self, cart: &'a Cart, ledger: &Ledger) -> Vec<PricedLine<'a>> {
         price_lines(&cart.lines, &self.items, &self.sold, ledger)
@@ -86,9 +80,6 @@ impl CartContext {
 
     /// Reads the items of the cart and `also`, their counters and the items under `more`, all at once. Reads nothing if
     /// everything is cached and `more` is empty.
-    ///
-    /// # Errors
-    /// [`StoreError`] if they can be neither read nor decoded.
     pub async fn load_items(
         &self,
         sources: &CartSources<'_>,
@@ -127,11 +118,8 @@ impl CartContext {
 }
 
 /// Removes the lines whose item is no longer published from a cart that is about to be written (rules.md, "Carts").
-/// What is cached may be stale, and during a restore no version is published: a line is removed only if the active
+/// Cached items may be stale, and during a restore no version is published: a line is removed only if the active
 /// version and the absence of its item are read here. Reads nothing if no item is known to be missing.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn drop_unpublished(sources: &CartSources<'_>, version: &str, cart: &mut Cart) -> Result<(), StoreError> {
     let mut missing = sources.items.known_missing(version, cart.lines.iter().map(|line| line.item));
     if missing.is_empty() {

@@ -14,7 +14,7 @@ pub enum Attempt<R> {
     Write(Box<Cart>, R),
 }
 
-/// Why a cart was not changed.
+/// The reason why a cart was not changed.
 #[derive(Debug)]
 pub enum EditError<E> {
     /// The attempt failed or was refused; nothing was written.
@@ -27,9 +27,6 @@ pub enum EditError<E> {
 
 /// Runs `attempt` (read and decide) and writes its result, on the condition that the cart did not change in between. If
 /// it did, reads and decides again.
-///
-/// # Errors
-/// [`EditError`].
 pub async fn edit<R, E, F>(db: &Db, attempt: impl Fn() -> F) -> Result<R, EditError<E>>
 where
     F: Future<Output = Result<Attempt<R>, E>>,

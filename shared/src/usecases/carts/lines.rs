@@ -5,7 +5,7 @@ use crate::model::{ItemId, LineId};
 use crate::rules::add_line::{Change, LineRefusal, LineToAdd, change, place, to_change};
 use crate::store::StoreError;
 
-/// What was added to a cart that is still to be written.
+/// The result of adding a line to a cart that is still to be written.
 #[derive(Debug)]
 pub struct Added {
     /// The line that was added, or that has more units now.
@@ -14,7 +14,7 @@ pub struct Added {
     pub replaced: Vec<ItemId>,
 }
 
-/// Why a line was not added or changed.
+/// The reason why a line was not added or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
     /// The rules do not allow it.

@@ -11,13 +11,10 @@ use crate::store::{StoreError, codes};
 /// A cart with its items and the codes on it.
 #[derive(Debug)]
 pub struct LoadedCart {
-    /// The cart and the ledger.
     pub context: CartContext,
-    /// The items of its lines.
     pub items: CartItems,
     /// The coupon on the cart, if it is still the one that was applied.
     coupon: Option<Code>,
-    /// How often the user used the coupon.
     uses: u32,
     /// The gift card on the cart, if it is still the one that was applied.
     gift_card: Option<Code>,
@@ -33,7 +30,6 @@ pub struct CodesOnCart<'a> {
 }
 
 impl<'a> CodesOnCart<'a> {
-    /// Those that apply.
     #[must_use]
     pub fn applied(self) -> AppliedCodes<'a> {
         let applied = |code: Option<Result<Applied<'a>, CodeRefusal>>| code.and_then(Result::ok);
@@ -43,9 +39,6 @@ impl<'a> CodesOnCart<'a> {
 
 impl LoadedCart {
     /// Reads the items of a cart and `also`, and the codes on the cart, all at once.
-    ///
-    /// # Errors
-    /// [`StoreError`] if they can be neither read nor decoded.
     pub async fn load(
         sources: &CartSources<'_>,
         context: CartContext,
@@ -55,9 +48,6 @@ impl LoadedCart {
     }
 
     /// [`Self::load`], and the rows under `more` with it.
-    ///
-    /// # Errors
-    /// [`StoreError`] if they can be neither read nor decoded.
     pub async fn load_with(
         sources: &CartSources<'_>,
         context: CartContext,
@@ -90,9 +80,6 @@ impl LoadedCart {
     }
 
     /// Reads the items of a cart and none of the codes on it: none counts as applied.
-    ///
-    /// # Errors
-    /// [`StoreError`] if they can be neither read nor decoded.
     pub async fn load_without_codes(sources: &CartSources<'_>, context: CartContext) -> Result<Self, StoreError> {
         let items = context.load_items(sources, None, []).await?;
         Ok(Self { context, items, coupon: None, uses: 0, gift_card: None, referral: None })
@@ -116,13 +103,13 @@ impl LoadedCart {
         self.gift_card.as_ref()
     }
 
-    /// What a code's effect on the cart depends on, if its coupon takes off `coupon_sum`.
+    /// The inputs of a code's effect on the cart, if its coupon takes off `coupon_sum`.
     #[must_use]
     pub fn code_inputs<'a>(&self, lines: &'a [PricedLine<'a>], coupon_sum: Money) -> CodeInputs<'a> {
         CodeInputs { lines, coupon_sum, least: self.context.active.config.payments.least }
     }
 
-    /// What the codes on the cart take off at `now`.
+    /// The amounts that the codes on the cart take off at `now`.
     #[must_use]
     pub fn codes(&self, lines: &[PricedLine<'_>], now: i64) -> CodesOnCart<'_> {
         let cart = &self.context.cart;

@@ -1,9 +1,9 @@
-//! Attempts to refund a payment: written on the order before they are sent, so that a repeated command or webhook finishes the
-//! same refund and never makes another one.
+//! Attempts to refund a payment: written on the order before they are sent, so that a repeated command or webhook
+//! finishes the same refund and never makes another one.
 
 use super::provider::{Provider, ProviderError};
 use super::review::review;
-use super::settle::{SettleError, change, unknown_intent};
+use super::status::{SettleError, change, unknown_intent};
 use crate::clock::Clock;
 use crate::model::{OrderStatus, RefundAttempt, RefundOutcome};
 use crate::rules::payment::PaymentState;
@@ -14,7 +14,8 @@ use crate::store::{Db, StoreError};
 use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::orders::transition::Step;
 
-/// Notes how the last attempt stands at the provider. `false` if that has changed, so that the order has to be read again.
+/// Notes the state of the last attempt at the provider. `false` if that has changed, so that the order has to be read
+/// again.
 pub(super) async fn note_attempt(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Result<bool, StoreError> {
     let Some(last) = &stored.effects.refund else { return Ok(true) };
     let found = state.attempts.iter().find(|(number, _)| *number == last.number).map(|(_, outcome)| *outcome);
@@ -49,9 +50,6 @@ pub(super) async fn write_step(
 }
 
 /// Sends an attempt that was just written. One that the provider refuses for good is closed.
-///
-/// # Errors
-/// [`SettleError`].
 pub(super) async fn send_attempt<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -73,8 +71,8 @@ pub(super) async fn send_attempt<P: Provider>(
     Ok(sent?)
 }
 
-/// Refunds a payment that came when nothing was held any more, and that cannot buy what it paid for. If the provider refuses
-/// that for good, an operator has to look. `false` if something changed in between.
+/// Refunds a payment that came when nothing was held any more, and that cannot buy what it paid for. If the provider
+/// refuses that for good, an operator has to look. `false` if something changed in between.
 ///
 /// # Errors
 /// [`SettleError`]; the same call may be repeated.
@@ -87,7 +85,7 @@ pub(super) async fn refund_late<P: Provider>(
 ) -> Result<bool, SettleError> {
     let id = &stored.order.internal_id;
     let Some(intent) = state.intent.as_deref() else { return Ok(false) };
-    // It is not known yet how the open attempt ended: a later notice finds out.
+    // It is not known yet how the open attempt ended: a later webhook event finds out.
     let Ok(step) = next_step(&stored.effects, state, state.amount, clock.seconds()) else {
         return Err(SettleError::Conflict);
     };

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 /// How many pieces of work are done at once. A provider that responds within 300 ms then reaches 20 calls a second.
 const AT_ONCE: usize = 8;
 
-/// Does work on the first items of a queue, several at once, and begins none after `stop`. Returns the results; what was not
-/// begun stays in the queue.
+/// Does work on the first items of a queue, several at once, and begins none after `stop`. Returns the results; what
+/// was not begun stays in the queue.
 pub(super) async fn work_until<T: Send, F: Future<Output: Send> + Send>(
     queue: &mut VecDeque<T>,
     stop: Stop,

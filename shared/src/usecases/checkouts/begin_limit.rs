@@ -1,5 +1,5 @@
-//! Checkouts that an address has begun. Each is counted by the transaction that writes its order, so that only what begins a
-//! checkout counts, and the limit is in the write's condition.
+//! Checkouts that an address has begun. Each is counted by the transaction that writes its order, so that only what
+//! begins a checkout counts, and the limit is in the write's condition.
 
 use crate::clock::Clock;
 use crate::store::limiter::{self, RateLimit, Window};
@@ -28,7 +28,6 @@ impl<'a> BeginLimit<'a> {
         self.window.and_then(|window| window.full(CHECKOUTS, self.now))
     }
 
-    /// The write that counts a checkout.
     pub(super) fn count(&self) -> Guarded {
         let write = limiter::count_in(CHECKOUTS, self.address, self.now, self.window);
         write.guarded_by(Limit::Rate { limit: CHECKOUTS, now: self.now })

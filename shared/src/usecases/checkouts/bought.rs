@@ -8,15 +8,15 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
 use crate::usecases::orders::pause_before;
 
-/// The order as it is after its status became PAID, as far as [`clear_cart`] needs it.
-pub(super) fn paid(mut stored: StoredOrder) -> StoredOrder {
+/// The order after its status became PAID, as far as [`clear_cart`] needs it.
+pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
     stored.order.status = OrderStatus::Paid;
     stored.effects.cart_cleared = Some(false);
     stored
 }
 
-/// Removes what was bought from the buyer's cart, if that is not done yet. `false` if the buyer kept changing the cart: the
-/// sweep then does it.
+/// Removes what was bought from the buyer's cart, if that is not done yet. `false` if the buyer kept changing the cart:
+/// the sweep then does it.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the same call may be repeated.

@@ -1,7 +1,7 @@
 //! Comparing the provider's payments with the orders, for an operator. Nothing is changed.
 
 use super::provider::{Provider, ProviderError};
-use super::settle::SettleError;
+use super::status::SettleError;
 use crate::model::{InternalId, Money, OrderStatus};
 use crate::rules::payment::{PaymentState, Progress, is_own};
 use crate::store::Db;
@@ -19,28 +19,19 @@ pub enum Difference {
     /// A paid checkout whose order is neither paid nor refunded.
     NotPaid { payment: PaymentState, order: Box<StoredOrder> },
     /// A paid order without a payment at the provider.
-    WithoutPayment {
-        order: Box<StoredOrder>,
-        /// What the provider says of its checkout.
-        reason: String,
-    },
+    WithoutPayment { order: Box<StoredOrder>, reason: String },
 }
 
-/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Compared {
     /// How many paid checkouts of ours were compared.
     pub payments: usize,
-    /// How many paid orders were compared.
     pub orders: usize,
     pub differences: Vec<Difference>,
 }
 
 /// Compares the payments of checkouts that were opened since a second (since 1970 UTC) with the orders. `made` are the
 /// orders that were made since then; others are read.
-///
-/// # Errors
-/// [`SettleError`] if the provider or the database does not respond.
 pub async fn compare<P: Provider>(
     db: &Db,
     provider: &P,
@@ -89,7 +80,7 @@ fn is_paid_there(stored: &StoredOrder) -> bool {
 
 fn of_payment(payment: PaymentState, stored: Option<StoredOrder>) -> Option<Difference> {
     let Some(stored) = stored else {
-        // What was refunded in full is settled, whatever it was for.
+        // What was refunded in full is settled, for any reason.
         let is_kept = payment.refunded < payment.amount;
         return is_kept.then_some(Difference::WithoutOrder { payment, order: None });
     };
@@ -118,7 +109,7 @@ fn of_payment(payment: PaymentState, stored: Option<StoredOrder>) -> Option<Diff
 /// The reason for which a paid order's checkout is not paid; `None` if it is.
 async fn missing_payment<P: Provider>(provider: &P, session: Option<&str>) -> Result<Option<String>, SettleError> {
     let Some(session) = session else { return Ok(Some("its checkout is not known".to_owned())) };
-    match provider.look(session).await {
+    match provider.fetch(session).await {
         Ok(state) if state.progress == Progress::Paid => Ok(None),
         Ok(_) => Ok(Some("its checkout is not paid".to_owned())),
         Err(ProviderError::Refused(reason) | ProviderError::NoCheckout(reason)) => Ok(Some(reason)),
@@ -132,5 +123,5 @@ async fn missing_payment<P: Provider>(provider: &P, session: Option<&str>) -> Re
 /// [`SettleError`] if the provider refuses or does not respond; the same call may be repeated.
 pub async fn return_payment<P: Provider>(provider: &P, payment: &PaymentState) -> Result<PaymentState, SettleError> {
     provider.return_payment(payment).await?;
-    Ok(provider.look(&payment.session).await?)
+    Ok(provider.fetch(&payment.session).await?)
 }

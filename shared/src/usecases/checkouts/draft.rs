@@ -1,10 +1,9 @@
 //! The order of a checkout, before it is written.
 
-use super::create::Request;
 use super::hold::Recipients;
 use crate::model::{
-    LoginKind, Money, Order, OrderEffects, OrderNumber, OrderReferral, OrderStatus, Payments, ProviderAccount,
-    ProviderCheckout, UserId,
+    ChatId, Login, LoginKind, Money, Order, OrderEffects, OrderNumber, OrderReferral, OrderStatus, Payments,
+    ProviderAccount, ProviderCheckout, UserId,
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::Sale;
@@ -21,6 +20,19 @@ const MARGIN: i64 = 300;
 const LEAST_MINUTES: i64 = 30;
 /// How many seconds after its end the sweep looks at a checkout.
 pub(super) const GRACE: i64 = 60;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    pub gateway: &'a str,
+    /// The login that asks (rules.md, "Logins").
+    pub login: Login,
+    /// The chat account whose login was completed, if the buyer may use it (rules.md, "Chat login").
+    pub chat: Option<&'a ChatId>,
+    /// Whether the buyer has agreed to the terms and the privacy policy with this request.
+    pub has_consented: bool,
+    /// The client's address, whose checkouts are counted; `None` for an operator.
+    pub address: Option<&'a str>,
+}
 
 /// The order of a sale. Everything that the provider is sent is in it.
 pub(super) fn order(
@@ -68,8 +80,8 @@ pub(super) fn order(
     Ok(StoredOrder { order, effects })
 }
 
-/// The effects with the checkout at the provider. Methods that confirm a payment days later would hold limited units for as
-/// long.
+/// The effects with the checkout at the provider. Methods that confirm a payment days later would hold limited units
+/// for as long.
 pub(super) fn with_checkout(
     effects: OrderEffects,
     loaded: &LoadedCart,
@@ -94,7 +106,7 @@ pub(super) fn with_checkout(
     OrderEffects { provider: Some(provider), due: Some(expires_at.saturating_add(GRACE)), ..effects }
 }
 
-/// What the order's effects depend on. It has all been read for the cart.
+/// The inputs of the order's effects. It has all been read for the cart.
 pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: &Recipients) -> OrderInputs {
     let accounts = recipients.values().filter_map(|recipient| recipient.user);
     OrderInputs {

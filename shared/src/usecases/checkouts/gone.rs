@@ -4,7 +4,7 @@
 use super::draft::GRACE;
 use super::provider::{Provider, ProviderError};
 use super::review::review;
-use super::settle::{SettleError, Settled, give_up};
+use super::status::{SettleError, Settled, give_up};
 use crate::clock::Clock;
 use crate::model::OrderStatus;
 use crate::rules::payment::{Origin, origin};
@@ -23,9 +23,9 @@ pub(super) enum EndsGone {
     Later,
 }
 
-/// What is settled, or, if the provider has no such checkout, what becomes of the order then. An order of the keys' own
-/// account and mode is cancelled. One of another account or mode may still be paid there: it is marked for an operator, and
-/// what it holds is given back after its end.
+/// The outcome, or, if the provider has no such checkout, that of the order then. An order of the keys' own account and
+/// mode is cancelled. One of another account or mode may still be paid there: it is marked for an operator, and what it
+/// holds is given back after its end.
 ///
 /// # Errors
 /// As `settled`, or [`SettleError`] of the writes.

@@ -6,7 +6,7 @@ use crate::rules::checkout::{Beneficiary, MayOwn, may_own};
 use crate::rules::held::held;
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
-use crate::store::takes::Take;
+use crate::store::reservations::Reservation;
 use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, StoreError, carts, chat, ledgers};
@@ -26,7 +26,6 @@ pub(super) struct Recipient {
 }
 
 impl Recipient {
-    /// The key of the name's index row.
     pub(super) fn key(&self) -> Key {
         keys::name(self.name.key())
     }
@@ -35,7 +34,7 @@ impl Recipient {
 /// The players that gifts are for, by name in lower case.
 pub(super) type Recipients = BTreeMap<String, Recipient>;
 
-/// Why a transaction cannot be made.
+/// The reason why a transaction cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HoldError {
     /// No state of the table allows it.
@@ -47,9 +46,6 @@ pub(super) enum HoldError {
 }
 
 /// Reads what recipients own if there is more to compare than one condition can.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub(super) async fn read_ledgers(
     db: &Db,
     lines: &[PricedLine<'_>],
@@ -72,8 +68,8 @@ pub(super) async fn read_ledgers(
     Ok(())
 }
 
-/// The writes with which a checkout begins. `cart` and the buyer's `ledger` are as they were read, `take` the units that
-/// are counted already.
+/// The writes with which a checkout begins. `cart` and the buyer's `ledger` are as they were read, `reservation` its
+/// units that are reserved already.
 pub(super) fn writes(
     order: &StoredOrder,
     cart: &Cart,
@@ -81,14 +77,14 @@ pub(super) fn writes(
     lines: &[PricedLine<'_>],
     recipients: &Recipients,
     inputs: &OrderInputs,
-    take: Option<&Take>,
+    reservation: Option<&Reservation>,
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
     writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?.map(Guarded::from));
     writes.push(carts::write(&with_checkout(cart, order))?.into());
     let mut written = None;
     if order.effects.held {
-        writes.extend(take.map(|take| take.check().into()));
+        writes.extend(reservation.map(|reservation| reservation.check().into()));
         writes.extend(take_codes(order, inputs)?);
         written = order.order.owner.filter(|_| spent(order).is_some());
     }
@@ -103,8 +99,8 @@ pub(super) fn writes(
                 (recipient.and_then(|recipient| recipient.user), read, false)
             }
         };
-        // A gift for the buyer's own name, or for a player under a former and the present name: one transaction cannot check
-        // a ledger twice.
+        // A gift for the buyer's own name, or for a player under a former and the present name: one transaction cannot
+        // check a ledger twice.
         if let (Some(item), true) = (limits.first(), user.is_some_and(|user| !judged.insert(user))) {
             return Err(OrderRefusal::Recipient { item: item.sold }.into());
         }
@@ -126,8 +122,8 @@ fn with_checkout(cart: &Cart, order: &StoredOrder) -> Cart {
     Cart { checkout: Some(OpenCheckout { order, version, until, held }), ..cart.clone() }
 }
 
-/// The condition that a user does not own more than the checkout allows. A ledger that was read must allow it, and still
-/// be the same.
+/// The condition that a user does not own more than the checkout allows. A ledger that was read must allow it, and
+/// still be the same.
 fn ownership(user: UserId, limits: &[MayOwn], read: Option<&Ledger>, is_buyer: bool) -> Result<Guarded, OrderRefusal> {
     let most: Vec<ledgers::AtMost> = limits.iter().map(|limit| (limit.item, limit.most)).collect();
     let refusal = |limit: &MayOwn| match limit.limit {

@@ -1,9 +1,9 @@
 //! Checkouts: from a cart to an order that is paid once (rules.md, "Checkout").
 //!
-//! [`create`] holds what a cart sells, in the transaction that writes the pending order, and opens a checkout at the payment
-//! provider. [`settle`] asks the provider what became of it and writes that, conditional on the order's status. What
-//! follows from a payment is marked on the order: the cart is cleared at once, the statistics are left to [`sweep`], which
-//! also finishes what was interrupted.
+//! [`create`] holds what a cart sells, in the transaction that writes the pending order, and opens a checkout at the
+//! payment provider. [`settle`] asks the provider what became of it and writes that, conditional on the order's status.
+//! The steps that follow from a payment are marked on the order: the cart is cleared at once, the statistics are left to
+//! [`sweep`], which also finishes what was interrupted.
 
 mod attempt;
 mod batch;
@@ -15,25 +15,32 @@ mod draft;
 mod existing;
 mod gone;
 mod hold;
-mod notice;
+mod open;
 mod operator;
 mod paid_session;
 mod provider;
 mod reconcile;
 mod refund;
+mod reservation;
+mod retry;
 mod review;
 mod settle;
+mod status;
 mod sweep;
-mod take;
+mod webhook_event;
 mod write;
 
 pub use begin_limit::CHECKOUTS;
 pub use compare::{Compared, Difference, compare, return_payment};
-pub use create::{Checkout, CreateError, Request, create};
+pub use create::{CreateError, create};
+pub use draft::Request;
 pub use gone::STRANDED;
-pub use notice::act;
+pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, accept, cancel, refund, settle_now};
 pub use paid_session::{NotPaid, PaidCheckout, paid_checkout};
-pub use provider::{DisputeState, Notice, NoticePage, PaymentPage, Provider, ProviderError, Session};
-pub use settle::{SettleError, Settled, ask, settle, settle_with};
-pub use sweep::{OVERDUE, Swept, sweep};
+pub use provider::{DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage};
+pub use retry::OVERDUE;
+pub use settle::{ask, settle, settle_with};
+pub use status::{SettleError, Settled};
+pub use sweep::{Swept, sweep};
+pub use webhook_event::act;

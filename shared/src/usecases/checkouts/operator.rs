@@ -1,10 +1,11 @@
-//! What an operator does about an order at its payment provider. Each step ends with what the provider says then.
+//! The steps of an operator about an order at its payment provider. Each step ends with what the provider says then.
 
 use super::attempt::{send_attempt, write_step};
 use super::gone::{EndsGone, or_gone};
 use super::provider::{Provider, ProviderError};
 use super::review::end_review;
-use super::settle::{Paid, SettleError, Settled, end, pay_as, settle_or_end, settle_with, unknown_intent};
+use super::settle::{end, settle_or_end, settle_with};
+use super::status::{ChangeOutcome, SettleError, Settled, unknown_intent, write_paid};
 use crate::clock::Clock;
 use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
@@ -15,11 +16,11 @@ use crate::usecases::orders::transition::Step;
 use crate::usecases::orders::{follow, pause_before};
 
 /// How often an order is looked at while other processes change it.
-const LOOKS: u32 = 12;
+const ROUNDS: u32 = 12;
 /// How many responses of the provider may be lost before a refund is left to the next command.
 const LOST: u32 = 2;
 
-/// Why an operator's step was not done.
+/// The reason why an operator's step was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
     /// There is no such order.
@@ -34,7 +35,8 @@ pub enum OperatorError {
     /// The total of a refund cannot be reached.
     #[error(transparent)]
     Refund(#[from] RefundRefusal),
-    /// The payment is of another amount or currency than the order, so that a part of the one is not a part of the other.
+    /// The payment is of another amount or currency than the order, so that a part of the one is not a part of the
+    /// other.
     #[error("the payment does not agree with the order, and can only be refunded in full")]
     OnlyInFull,
     /// The payment was made for another order.
@@ -72,10 +74,8 @@ impl From<ProviderError> for OperatorError {
     }
 }
 
-/// Outcome of a command to refund.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundKind {
-    /// It made a refund.
     Made,
     /// It finished a refund that an earlier command had begun.
     Finished,
@@ -83,15 +83,12 @@ pub enum RefundKind {
     Already,
 }
 
-/// The result of a refund.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refunded {
     pub stored: StoredOrder,
-    /// Outcome of the command.
     pub kind: RefundKind,
     /// The sum that it refunded, in the payment's minor units.
     pub amount: Money,
-    /// The sum refunded in all.
     pub total: Money,
     pub currency: String,
 }
@@ -115,8 +112,8 @@ pub async fn settle_now<P: Provider>(
     Ok((read_counted(db, id).await?, settled))
 }
 
-/// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. What was refunded before
-/// counts, also by other means. A payment that needed an operator is refunded in full, which ends that.
+/// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. The amount refunded
+/// before counts, also by other means. A payment that needed an operator is refunded in full, which ends that.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated at any time, and refunds the same amount once.
@@ -129,9 +126,9 @@ pub async fn refund<P: Provider>(
 ) -> Result<Refunded, OperatorError> {
     let begun = read(db, id).await?.effects.refund.filter(RefundAttempt::is_open);
     let (mut sent, mut lost) = (None, 0);
-    for round in 0..LOOKS {
+    for round in 0..ROUNDS {
         pause_before(round.min(RETRIES)).await;
-        let (stored, state) = look(db, clock, provider, id).await?;
+        let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
         let (intent, total) = payment(&stored, &state, total)?;
         let step = next_step(&stored.effects, &state, total, clock.seconds())?;
         if step == NextStep::Done {
@@ -143,7 +140,7 @@ pub async fn refund<P: Provider>(
         }
         let (NextStep::Begin(attempt) | NextStep::Resume(attempt)) = step else { continue };
         match send_attempt(db, clock, provider, &stored, intent, &attempt).await {
-            // It may have been done: the next look says so, and otherwise it is sent again under the same key.
+            // It may have been done: the next round says so, and otherwise it is sent again under the same key.
             Err(SettleError::Provider(ProviderError::Unavailable(_))) if lost < LOST => lost += 1,
             Err(SettleError::Conflict) => {}
             done => done?,
@@ -193,8 +190,8 @@ fn refunded(
     Refunded { kind, amount, total: state.refunded, currency: state.currency.to_uppercase(), stored }
 }
 
-/// Makes an order that needs an operator PAID as it is, although its payment does not agree with it, under the conditions of
-/// any payment. Returns the stored order, and whether it was accepted now.
+/// Makes an order that needs an operator PAID although its payment does not agree with it, under the
+/// conditions of any payment. Returns the stored order, and whether it was accepted now.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated.
@@ -206,7 +203,7 @@ pub async fn accept<P: Provider>(
 ) -> Result<(StoredOrder, bool), OperatorError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let (stored, state) = look(db, clock, provider, id).await?;
+        let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
         let (order, effects) = (&stored.order, &stored.effects);
         let Some(reason) = effects.review.clone() else {
             let is_accepted =
@@ -227,8 +224,8 @@ pub async fn accept<P: Provider>(
         };
         let is_written = match order.status {
             OrderStatus::Paid => end_review(db, &stored, &reviewed).await?,
-            _ => match pay_as(db, clock, &stored, &step).await? {
-                Paid::Refused => return Err(OperatorError::SoldOut),
+            _ => match write_paid(db, clock, &stored, &step).await? {
+                ChangeOutcome::Refused => return Err(OperatorError::SoldOut),
                 paid => paid.is_written(),
             },
         };
@@ -241,19 +238,19 @@ pub async fn accept<P: Provider>(
     Err(SettleError::Conflict.into())
 }
 
-/// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was before
-/// the provider was asked, so that no refund was begun in between which the provider's words do not have.
-async fn look<P: Provider>(
+/// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was
+/// before the provider was asked, so that no refund was begun in between which the provider's words do not have.
+async fn settle_and_fetch<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
     id: &InternalId,
 ) -> Result<(StoredOrder, PaymentState), OperatorError> {
-    for round in 0..LOOKS {
+    for round in 0..ROUNDS {
         pause_before(round.min(RETRIES)).await;
         let before = read(db, id).await?;
         let session = before.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
-        let state = provider.look(session.ok_or(OperatorError::NoPayment)?).await?;
+        let state = provider.fetch(session.ok_or(OperatorError::NoPayment)?).await?;
         settle_with(db, clock, provider, id, &state).await?;
         let after = read(db, id).await?;
         let shown = |stored: &StoredOrder| {
@@ -268,9 +265,9 @@ async fn look<P: Provider>(
     Err(SettleError::Conflict.into())
 }
 
-/// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the meantime, the
-/// order is paid. An order of our account whose checkout the provider does not have is ended if `ends_gone`. Returns the
-/// stored order.
+/// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the
+/// meantime, the order is paid. An order of our account whose checkout the provider does not have is ended if
+/// `ends_gone`. Returns the stored order.
 ///
 /// # Errors
 /// [`OperatorError`]; the same call may be repeated.

@@ -4,7 +4,7 @@ use super::provider::{Provider, ProviderError};
 use crate::model::{InternalId, Money, ProviderAccount};
 use crate::rules::payment::Progress;
 
-/// What the provider says of a paid checkout.
+/// A paid checkout at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaidCheckout {
     /// The order that the checkout was made for.
@@ -13,7 +13,6 @@ pub struct PaidCheckout {
     pub amount: Money,
     /// Currency code, in capitals.
     pub currency: String,
-    /// The provider's id of the payment.
     pub intent: String,
     pub account: ProviderAccount,
 }
@@ -36,11 +35,8 @@ pub enum NotPaid {
 }
 
 /// Asks the provider about a checkout for which an order is to be recorded.
-///
-/// # Errors
-/// [`NotPaid`].
 pub async fn paid_checkout<P: Provider>(provider: &P, session: &str) -> Result<PaidCheckout, NotPaid> {
-    let state = provider.look(session).await?;
+    let state = provider.fetch(session).await?;
     let order = state.order.ok_or(NotPaid::NotOurs)?;
     if !state.same_mode {
         return Err(NotPaid::OtherMode);

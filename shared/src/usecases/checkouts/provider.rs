@@ -1,4 +1,4 @@
-//! What a checkout needs of a payment provider. It knows nothing of how a provider is called.
+//! The calls to a payment provider that checkouts need. It knows nothing of how a provider is called.
 
 use crate::model::{Order, ProviderAccount, RefundAttempt};
 use crate::rules::payment::PaymentState;
@@ -9,18 +9,19 @@ pub trait Provider: Debug + Sync {
     /// The account of the keys. What it has is unknown to every other account.
     fn account(&self) -> ProviderAccount;
 
-    /// Opens a checkout for an order. It is built only from the order, so that the same order opens the same checkout again.
+    /// Opens a checkout for an order. It is built only from the order, so that the same order opens the same checkout
+    /// again.
     fn open(&self, order: &StoredOrder) -> impl Future<Output = Result<Session, ProviderError>> + Send;
 
-    /// What became of a checkout; [`ProviderError::NoCheckout`] if it has none with this id.
-    fn look(&self, session: &str) -> impl Future<Output = Result<PaymentState, ProviderError>> + Send;
+    /// The state of a checkout; [`ProviderError::NoCheckout`] if it has none with this id.
+    fn fetch(&self, session: &str) -> impl Future<Output = Result<PaymentState, ProviderError>> + Send;
 
-    /// Ends a checkout. One that has ended or is paid already is not changed; [`Self::look`] says which. One that it does
-    /// not have is [`ProviderError::NoCheckout`].
+    /// Ends a checkout. One that has ended or is paid already is not changed; [`Self::fetch`] says which. One that it
+    /// does not have is [`ProviderError::NoCheckout`].
     fn expire(&self, session: &str) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
     /// Makes an attempt to refund a part of an order's payment. The same attempt refunds once for a day at least, and
-    /// [`Self::look`] returns it for ever.
+    /// [`Self::fetch`] returns it for ever.
     fn refund(
         &self,
         order: &Order,
@@ -28,16 +29,15 @@ pub trait Provider: Debug + Sync {
         attempt: &RefundAttempt,
     ) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
-    /// What became of a dispute.
     fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
 
-    /// A page of the notices that it has sent in a time, newest first: notices can be lost. `times` are the first and the
-    /// last second, since 1970 UTC; `after` is [`NoticePage::next`] of the page before.
-    fn notices(
+    /// A page of the webhook events that it has sent in a time, newest first: webhook events can be lost. `times` are
+    /// the first and the last second, since 1970 UTC; `after` is [`WebhookEventPage::next`] of the page before.
+    fn webhook_events(
         &self,
         times: (i64, i64),
         after: Option<&str>,
-    ) -> impl Future<Output = Result<NoticePage, ProviderError>> + Send;
+    ) -> impl Future<Output = Result<WebhookEventPage, ProviderError>> + Send;
 
     /// A page of the checkouts that buyers have completed and that were opened since a second (since 1970 UTC), newest
     /// first, with those that are not ours. `after` is [`PaymentPage::next`] of the page before.
@@ -52,24 +52,23 @@ pub trait Provider: Debug + Sync {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NoticePage {
-    /// The notices. One that cannot be read is left out.
-    pub notices: Vec<Notice>,
-    /// Where the next page begins; `None` after the last one.
+pub struct WebhookEventPage {
+    /// The webhook events. One that cannot be read is left out.
+    pub events: Vec<WebhookEvent>,
+    /// The position of the next page; `None` after the last one.
     pub next: Option<String>,
 }
 
-/// A page of completed checkouts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PaymentPage {
     pub payments: Vec<PaymentState>,
-    /// Where the next page begins; `None` after the last one.
+    /// The position of the next page; `None` after the last one.
     pub next: Option<String>,
 }
 
-/// What a provider's notice is about. It says only where to look.
+/// The subject of a provider's webhook event: the id of what to fetch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Notice {
+pub enum WebhookEvent {
     /// A checkout, by its id.
     Checkout(String),
     /// A payment, by its id.
@@ -78,7 +77,7 @@ pub enum Notice {
     Dispute(String),
 }
 
-impl Notice {
+impl WebhookEvent {
     /// Its kind, and the id of what it is about, as they are stored.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &str) {
@@ -89,7 +88,7 @@ impl Notice {
         }
     }
 
-    /// The notice with these [`parts`](Self::parts); `None` if the kind is unknown.
+    /// The webhook event with these [`parts`](Self::parts); `None` if the kind is unknown.
     #[must_use]
     pub fn of(kind: &str, id: &str) -> Option<Self> {
         let make = match kind {
@@ -102,7 +101,6 @@ impl Notice {
     }
 }
 
-/// A dispute about a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisputeState {
     pub intent: Option<String>,
@@ -110,15 +108,13 @@ pub struct DisputeState {
     pub state: String,
 }
 
-/// A checkout at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub id: String,
-    /// The URL of its page.
     pub url: String,
 }
 
-/// Why the provider did not do it.
+/// The reason why the provider did not do it.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// It did not respond, or wants the call again later. It is not known whether it was done; the same call may be

@@ -1,4 +1,4 @@
-//! What is refunded of a payment: noted on the order, and taken off what ledgers call paid, or added again.
+//! The refunds of a payment: noted on the order, and taken off what ledgers call paid, or added again.
 
 use crate::clock::Clock;
 use crate::model::{Money, Refunds, UserId};
@@ -10,12 +10,9 @@ use crate::store::{Db, StoreError, keys};
 use crate::telemetry::{PaymentEvent, payment_event};
 use std::collections::BTreeSet;
 
-/// Notes what of a paid order is refunded by now, and takes the increase off what the ledgers call paid; if a refund has
-/// failed, what it took off is added again. The statistics follow at the next sweep. `false` if the order has changed
-/// since it was read.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
+/// Notes what of a paid order is refunded by now, and takes the increase off what the ledgers call paid; if a refund
+/// has failed, what it took off is added again. The statistics follow at the next sweep. `false` if the order has
+/// changed since it was read.
 pub(super) async fn refund_in_part(
     db: &Db,
     clock: &dyn Clock,
@@ -42,11 +39,8 @@ pub(super) async fn refund_in_part(
     Ok(is_written)
 }
 
-/// Notes which refunds of an order that is not paid, or not any more, have failed. `false` if the order has changed since it
-/// was read.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
+/// Notes which refunds of an order that is not paid, or not any more, have failed. `false` if the order has changed
+/// since it was read.
 pub(super) async fn note_failed(db: &Db, stored: &StoredOrder, refunds: &Refunds) -> Result<bool, StoreError> {
     let write: Write = stored.set_failed_refunds(refunds);
     let is_written = send(db, vec![write]).await? == Sent::Written;

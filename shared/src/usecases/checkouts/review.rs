@@ -8,8 +8,8 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError};
 use crate::telemetry::{PaymentEvent, payment_event};
 
-/// Notes that an operator has to look at an order, and, if it is known only now, its payment. `false` if something changed in
-/// between.
+/// Notes that an operator has to look at an order, and, if it is known only now, its payment. `false` if something
+/// changed in between.
 pub(super) async fn review(
     db: &Db,
     stored: &StoredOrder,

@@ -1,8 +1,8 @@
-//! What a checkout would refuse of an order that is about to be recorded. What concerns only the payment at a provider
+//! The refusals by a checkout of an order that is about to be recorded. What concerns only the payment at a provider
 //! (the least amount, the most units at once) is left out: the order is paid elsewhere.
 
 use super::active_version;
-use super::price::{LineRequest, PriceError};
+use super::order_request::{LineRequest, PriceError};
 use crate::clock::Clock;
 use crate::model::{
     Cart, Code, GiftCardPayment, Ledger, Line, LineId, Money, OrderLine, PaymentType, Payments, User, UserId,
@@ -61,7 +61,6 @@ pub(super) async fn check_gift_card(db: &Db, payment: Option<&GiftCardPayment>, 
     usable(card.as_ref(), 0, at).map(|_| ()).map_err(PriceError::GiftCard)
 }
 
-/// The buyer with an empty cart.
 async fn context(db: &Db, owner: Option<UserId>) -> Result<CartContext, PriceError> {
     let active = Arc::new(active_version(db).await?);
     let user: Option<User> = match owner {

@@ -1,10 +1,10 @@
 //! Whether counters, ledgers and patrons' sums are what the orders add up to, and correcting those that are not.
 //!
-//! Reading the whole table is the caller's work, item by item. Orders may be recorded meanwhile, so that one pass can see
-//! an order without its effects. A difference therefore counts only if two passes, one after the other, find it alike;
-//! and it is corrected on the condition that its row was not written since the first pass read it.
+//! Reading the whole table is the caller's work, item by item. Orders may be recorded meanwhile, so that one pass can
+//! see an order without its effects. A difference therefore counts only if two passes, one after the other, find it
+//! alike; and it is corrected on the condition that its row was not written since the first pass read it.
 //!
-//! What a process that was killed left to the sweep is not a difference: units on their way into an order are in their
+//! The rows that a killed process left to the sweep are not a difference: units on their way into an order are in their
 //! counter, and statistics show the orders that are marked as counted. [`Waiting`] names both.
 
 use super::waiting::{Counter, Waiting};
@@ -15,8 +15,8 @@ use crate::store::codec::{Item, Row, encode_live, key_of};
 use crate::store::counters::SOLD;
 use crate::store::keys::{self, Key, prefix};
 use crate::store::orders::StoredOrder;
+use crate::store::reservations;
 use crate::store::statistics::VersionedDonations;
-use crate::store::takes;
 use crate::store::transaction::{NumberChange, Sent, VERSION, Write, send};
 use crate::store::{Db, StoreError, ledgers, users};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,12 +33,11 @@ pub struct Difference {
     pub attribute: String,
     /// The number in the table; `None` if it is missing.
     pub found: Option<i64>,
-    /// What the orders add up to.
     pub expected: i64,
     /// How often the row had been written when it was read; 0 of a row that does not count its writes.
     pub version: u64,
-    /// Orders whose units are marked in the counter as on their way, although neither the order nor the row for the sweep
-    /// exists: a backup that was made meanwhile may have lost them.
+    /// Orders whose units are marked in the counter as on their way, although neither the order nor the row for the
+    /// sweep exists: a backup that was made meanwhile may have lost them.
     pub stray: BTreeSet<InternalId>,
 }
 
@@ -57,9 +56,7 @@ pub struct Audit {
     pub differences: Vec<Difference>,
     /// Whether the item with goals and donators is missing although there are paid orders.
     pub no_donations: bool,
-    /// The digits that orders were recorded with.
     pub digits: BTreeSet<u8>,
-    /// What the sweep has still to finish.
     pub waiting: Waiting,
 }
 
@@ -70,8 +67,8 @@ impl Audit {
         self.differences.is_empty() && !self.no_donations
     }
 
-    /// Keeps what an earlier pass found as well, with the versions that it read: what happened since then was perhaps seen
-    /// by one of the passes only.
+    /// Keeps what an earlier pass found as well, with the versions that it read: what happened since then was perhaps
+    /// seen by one of the passes only.
     #[must_use]
     pub fn also_in(mut self, earlier: &Self) -> Self {
         let before =
@@ -107,12 +104,9 @@ pub async fn repair(db: &Db, audit: &Audit) -> Result<usize, StoreError> {
     Ok(left)
 }
 
-/// Writes the item with goals and donators again, from all orders that are marked as counted: the others are counted when
-/// they catch up. `goals` are those that every order then counts towards. `shown` was read before the orders. Returns
-/// whether it was written; if not, another write changed it in the meantime.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
+/// Writes the item with goals and donators again, from all orders that are marked as counted: the others are counted
+/// when they catch up. `goals` are those that every order then counts towards. `shown` was read before the orders.
+/// Returns whether it was written; if not, another write changed it in the meantime.
 pub async fn rewrite_donations(
     db: &Db,
     mut shown: VersionedDonations,
@@ -146,7 +140,6 @@ fn as_counted(stored: &StoredOrder) -> Option<Order> {
 pub struct TableSums {
     found: BTreeMap<(Key, String), i64>,
     expected: BTreeMap<(Key, String), i64>,
-    /// How often rows were written.
     versions: BTreeMap<Key, u64>,
     users: BTreeSet<UserId>,
     /// Rows of users who may have been erased.
@@ -175,8 +168,8 @@ impl TableSums {
             self.find(&key, &item, ledgers::is_entry);
         } else if key.pk == keys::patrons() {
             self.find(&key, &item, |name| name == AMOUNT);
-        } else if keys::is_unfinished_take(&key) {
-            self.waiting.add_take(key, item)?;
+        } else if keys::is_unfinished_reservation(&key) {
+            self.waiting.add_reservation(key, item)?;
         } else if key == keys::donations() {
             self.has_donations = true;
         } else if let Some(id) = key.pk.strip_prefix(prefix::USER) {
@@ -194,8 +187,8 @@ impl TableSums {
         self.versions.extend(version.map(|version| (key.clone(), version)));
     }
 
-    /// Adds what one order adds up to: the sums of single orders are the sums of all. What an open checkout holds counts as
-    /// sold and belongs to no user yet.
+    /// Adds what one order adds up to: the sums of single orders are the sums of all. What an open checkout holds
+    /// counts as sold and belongs to no user yet.
     fn add_order(&mut self, stored: &StoredOrder) {
         let order = &stored.order;
         self.orders.insert(order.internal_id.clone());
@@ -282,10 +275,11 @@ fn numbers(key: &Key, differences: &[&Difference], before: u64) -> Write {
     let version = differences.first().map_or(0, |difference| difference.version).saturating_add(before);
     let write = Write::set_numbers(key.clone(), &numbers, version);
     let stray: BTreeSet<&InternalId> = differences.iter().flat_map(|difference| &difference.stray).collect();
-    takes::also_forget(write, stray.into_iter())
+    reservations::also_confirm(write, stray.into_iter())
 }
 
-/// The writes that correct a patron's sum. The row has a name too, and a user with a sum of zero is not a patron.
+/// The writes that correct a patron's sum. The row has a name too, and a user with a sum of zero is not among the
+/// patrons.
 async fn patron(db: &Db, differences: &[&Difference]) -> Result<Vec<Write>, StoreError> {
     let [difference] = differences else { return Ok(Vec::new()) };
     // Statistics that are written meanwhile have read the sum before.

@@ -1,7 +1,8 @@
-//! What an order takes and gives back. Every limit is in the condition of the write that it limits.
+//! The effects of an order: the writes that take and give back. Every limit is in the condition of the write that it
+//! limits.
 //!
-//! It has two parts. The *stock* is what can run out: units, uses of a coupon, balances. A checkout holds it before it is
-//! paid. The *ledgers* say what users own; they change when an order is paid and when it is refunded.
+//! It has two parts. The *stock* is what can run out: units, uses of a coupon, balances. A checkout holds it before it
+//! is paid. The *ledgers* say what users own; they change when an order is paid and when it is refunded.
 
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
@@ -13,7 +14,7 @@ use crate::store::transaction::Write;
 use crate::store::{codes, counters, keys, users};
 use std::collections::BTreeMap;
 
-/// What an order takes when it is paid.
+/// The writes of an order that is paid.
 #[derive(Debug)]
 pub(in crate::usecases) struct Taken {
     pub(in crate::usecases) writes: Vec<Guarded>,
@@ -84,7 +85,7 @@ pub(in crate::usecases) fn take_codes(order: &StoredOrder, inputs: &OrderInputs)
     Ok(writes)
 }
 
-/// What `order` adds to the ledgers of its owner and its recipients, guarded by their limits.
+/// The writes that add `order` to the ledgers of its owner and its recipients, guarded by their limits.
 ///
 /// # Errors
 /// [`OrderRefusal::UserLimit`] if the order has more units than a limit allows at all.
@@ -130,8 +131,8 @@ pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderIn
     writes.into_iter().map(Guarded::from).collect()
 }
 
-/// What a refund of `order` takes out of the ledgers. A ledger that no longer exists prevents nothing. What was
-/// refunded in part before is out of them already.
+/// The writes that take a refund of `order` out of the ledgers. A ledger that no longer exists prevents nothing. What
+/// was refunded in part before is out of them already.
 pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
     let holdings = holdings(&without_refunded(&order.order, order.effects.refunded));
     let known = holdings.iter().filter(|(user, _)| inputs.ledgers.contains(user));

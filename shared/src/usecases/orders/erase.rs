@@ -1,4 +1,4 @@
-//! What erasing a user does to statistics, carts and orders. Orders keep their owner's id: no token matches it, and ids
+//! Erasing a user from statistics, carts and orders. Orders keep their owner's id: no token matches it, and ids
 //! are never used again.
 
 use super::{STATISTICS_ROUNDS, patrons, pause_before};
@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 pub struct Erased {
     /// Whether the user's name was among the top or recent donators.
     pub was_shown: bool,
-    /// Whether the user was a patron.
     pub was_patron: bool,
 }
 

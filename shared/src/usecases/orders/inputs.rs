@@ -7,29 +7,23 @@ use crate::store::orders::StoredOrder;
 use crate::store::{Db, StoreError, carts, codes, counters, keys};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything that decides about an order.
 #[derive(Debug)]
 pub(in crate::usecases) struct OrderInputs {
     pub(in crate::usecases) stored: Option<StoredOrder>,
     /// The order's users, owner and recipients, who have an account.
     pub(in crate::usecases) users: BTreeSet<UserId>,
-    /// The order's users who have a ledger.
     pub(in crate::usecases) ledgers: BTreeSet<UserId>,
-    /// The order's items that are published.
     pub(in crate::usecases) items: BTreeMap<ItemId, PublishedItem>,
     /// Units sold of the order's items that have a counter.
     pub(in crate::usecases) counted: BTreeMap<ItemId, i64>,
     pub(in crate::usecases) coupon: Option<Code>,
-    /// Whether the owner has used the coupon.
     pub(in crate::usecases) has_use: bool,
-    /// The code of the gift card.
     pub(in crate::usecases) gift_card: Option<Code>,
     /// The order that the owner's cart remembers as its checkout; read only for the order of a checkout.
     pub(in crate::usecases) checkout: Option<InternalId>,
 }
 
 impl OrderInputs {
-    /// Reads everything that decides about `order`.
     pub(in crate::usecases) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
         let version = active_version(db).await?.version;
         let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();

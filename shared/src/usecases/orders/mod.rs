@@ -2,7 +2,8 @@
 //!
 //! An order and everything it takes (counters, ledger, uses, balance) is one transaction. The statistics follow in a
 //! second one, guarded by a mark on the order, so that each order is counted once and a busy statistics item never
-//! blocks an order. Tools write it at once ([`catch_up`]); for the orders of functions the sweep does ([`catch_up_all`]).
+//! blocks an order. Tools write it at once ([`catch_up`]); for the orders of functions the sweep does
+//! ([`catch_up_all`]).
 //!
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 
@@ -11,6 +12,7 @@ mod audit;
 pub(in crate::usecases) mod effects;
 mod erase;
 pub(in crate::usecases) mod inputs;
+mod order_request;
 mod patrons;
 mod price;
 pub(in crate::usecases) mod recipients;
@@ -25,14 +27,16 @@ mod whole_table;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
 pub use erase::{Erased, erase_from_cart, erase_from_order, erase_names};
+pub use order_request::{LineRequest, OrderRequest, PriceError};
 pub use patrons::{differs as patrons_differ, repair as repair_patrons};
-pub use price::{LineRequest, OrderRequest, PriceError, price};
+pub use price::price;
 pub use record::{NewOrder, PaidSession, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
 pub use rename::rename_in_statistics;
-pub use set_status::{Changed, SetStatusError, set_status};
+pub use set_status::{Changed, set_status};
 pub(in crate::usecases) use statistics::follow;
 pub use statistics::{AT_ONCE, CatchUp, Statistics, catch_up, catch_up_all};
+pub use transition::SetStatusError;
 pub use waiting::Waiting;
 pub use whole_table::{Finished, audit, behind, credits, each_order, finish_statistics, repair_table};
 

@@ -12,7 +12,7 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, keys, read_all_live, read_live};
 use std::collections::BTreeMap;
 
-/// The writes that add amounts to users' sums or take them off. A user with a sum of zero is not a patron.
+/// The writes that change users' sums by amounts. A user with a sum of zero is not among the patrons.
 pub(super) async fn adjust(db: &Db, given: &[(&User, Adjustment, Money)]) -> Result<Vec<Write>, StoreError> {
     let before: Vec<Donor> = read_all_live(db, given.iter().map(|(user, ..)| keys::patron(user.id))).await?;
     let mut sums: BTreeMap<UserId, Donor> = before.into_iter().map(|donor| (donor.user, donor)).collect();
@@ -75,9 +75,6 @@ pub async fn repair(db: &Db) -> Result<bool, StoreError> {
 }
 
 /// Whether the item differs from the patrons' rows.
-///
-/// # Errors
-/// [`StoreError`] if they cannot be read or decoded.
 pub async fn differs(db: &Db) -> Result<bool, StoreError> {
     Ok(differing(db).await?.is_some())
 }

@@ -5,7 +5,8 @@ use crate::model::{Order, OrderLine, PlayerName, UserId};
 use crate::store::{Db, StoreError, names, published};
 use crate::usecases::accounts;
 
-/// The lines with the accounts of all recipients; `None` if they are all known. A recipient who is banned by now has none.
+/// The lines with the accounts of all recipients; `None` if they are all known. A recipient who is banned by now has
+/// none.
 pub(in crate::usecases) async fn with_accounts(
     db: &Db,
     clock: &dyn Clock,

@@ -26,9 +26,7 @@ const MAX_RECIPIENTS: usize = 20;
 /// A checkout that was paid at a provider and whose order is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaidSession {
-    /// The checkout's id at the provider.
     pub session: String,
-    /// The payment's id at the provider.
     pub intent: String,
     pub account: ProviderAccount,
 }
@@ -41,19 +39,14 @@ pub struct NewOrder {
     pub status: OrderStatus,
     /// The amount that the gateway charged, in minor units of `currency`.
     pub price: Money,
-    /// Currency code.
     pub currency: String,
     /// Digits of every amount in the order: the store's.
     pub digits: u8,
-    /// Name of the payment gateway.
     pub gateway: String,
     /// The user whose order it is; `None` after a guest checkout.
     pub owner: Option<UserId>,
-    /// What was bought.
     pub lines: Vec<OrderLine>,
-    /// The coupon that was used.
     pub coupon: Option<CodeText>,
-    /// The payment with a gift card.
     pub gift_card: Option<GiftCardPayment>,
     /// When it was created, seconds since 1970 UTC; `None` is now.
     pub created_at: Option<i64>,
@@ -61,7 +54,6 @@ pub struct NewOrder {
     pub payment: Option<PaidSession>,
 }
 
-/// The result of [`record`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     pub stored: StoredOrder,
@@ -69,21 +61,15 @@ pub struct Recorded {
     pub already: bool,
     /// Items that are no longer published: counted, but not guarded by a limit.
     pub unguarded: Vec<ItemId>,
-    /// Whether the statistics show it.
     pub statistics: Statistics,
 }
 
-/// Why an order is not recorded. Nothing of it is in the table then, unless the database did not respond.
+/// The reason why an order is not recorded. Nothing of it is in the table then, unless the database did not respond.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A field is not valid.
     #[error("{field} {problem}")]
-    Invalid {
-        /// The field that is wrong.
-        field: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
+    Invalid { field: &'static str, problem: String },
     /// An order with this id and other content exists.
     #[error("order {id} is recorded already, and differs in: {field}")]
     Differs {
@@ -108,9 +94,6 @@ pub enum RecordError {
 }
 
 /// Records an order. Recording the same internal id again has no second effect; with other content it is an error.
-///
-/// # Errors
-/// [`RecordError`].
 pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorded, RecordError> {
     check(&new, clock.seconds())?;
     let dated = new.created_at.is_some();

@@ -1,4 +1,4 @@
-//! Why an order is refused, and how that is read from the item that a failed condition returns.
+//! The reason why an order is refused, and how that is read from the item that a failed condition returns.
 
 use crate::model::{Code, ItemId, Money};
 use crate::store::codec::Item;
@@ -9,7 +9,7 @@ use crate::store::{codes, ledgers, users};
 /// A write of an order's transaction, and the limit that it guards.
 pub(in crate::usecases) type Guarded = transaction::Guarded<Limit>;
 
-/// Why an order cannot be paid: a limit, a code or a balance does not allow it.
+/// The reason why an order cannot be paid: a limit, a code or a balance does not allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OrderRefusal {
     /// More units than may be sold in all.
@@ -82,15 +82,13 @@ pub(in crate::usecases) enum Limit {
     UserUses,
     /// A gift card's balance.
     Balance {
-        /// The amount to be taken.
         amount: Money,
     },
     /// A user's balance in virtual currency.
     VirtualCurrency {
-        /// The amount to be taken.
         amount: Money,
     },
-    /// What a user may own before a checkout, in the user's ledger.
+    /// The most that a user may own before a checkout, in the user's ledger.
     Ownership(Vec<OwnedLimit>),
     /// The ban of a name.
     Ban,
@@ -105,10 +103,9 @@ pub(in crate::usecases) enum Limit {
     },
 }
 
-/// What a user may own of an item before a checkout.
+/// The most that a user may own of an item before a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::usecases) struct OwnedLimit {
-    /// The item that is counted.
     pub(in crate::usecases) item: ItemId,
     /// The most units.
     pub(in crate::usecases) most: u64,

@@ -1,4 +1,4 @@
-//! What renaming an account does to the statistics, which repeat its name.
+//! Renaming an account in the statistics, which repeat its name.
 
 use super::{STATISTICS_ROUNDS, patrons, pause_before};
 use crate::model::User;
@@ -7,7 +7,8 @@ use crate::store::statistics::VersionedDonations;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError};
 
-/// Shows a user's present name and image among the donators and patrons. Done again, it changes nothing.
+/// Shows a user's present name and image among the donators and patrons. Done again, it changes only the version of the
+/// statistics.
 ///
 /// # Errors
 /// [`StoreError`] if the database is unavailable or other writes kept conflicting. The names are never half changed.
@@ -16,9 +17,8 @@ pub async fn rename_in_statistics(db: &Db, user: &User) -> Result<(), StoreError
         pause_before(round).await;
         let mut shown = VersionedDonations::read(db).await?;
         let mut writes = patrons::rename(db, user).await?;
-        if !rename(&mut shown.donations, user) && writes.is_empty() {
-            return Ok(());
-        }
+        rename(&mut shown.donations, user);
+        // Also if the name is shown nowhere yet: an order that is being counted under the former name then conflicts.
         writes.push(shown.write()?);
         if send(db, writes).await? == Sent::Written {
             return Ok(());

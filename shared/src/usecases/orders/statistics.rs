@@ -1,5 +1,5 @@
-//! What follows from orders in a second transaction: goals, the month's top, recent donations, patrons. The mark on each
-//! order, whether the statistics count it, is part of that transaction, so that it is counted once.
+//! The statistics that follow from orders in a second transaction: goals, the month's top, recent donations, patrons.
+//! The mark on each order, whether the statistics count it, is part of that transaction, so that it is counted once.
 
 use super::{STATISTICS_ROUNDS, active_version, patrons, pause_before};
 use crate::model::{
@@ -15,11 +15,10 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, read_all_live, read_published, users};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most orders of one transaction. It has at most a hundred writes: six for each order, and those of the donations and
-/// the largest patrons.
+/// The most orders of one transaction. It has at most a hundred writes: six for each order, and those of the donations
+/// and the largest patrons.
 pub const AT_ONCE: usize = 15;
 
-/// Whether the statistics show an order's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistics {
     /// They do.
@@ -28,7 +27,6 @@ pub enum Statistics {
     Behind,
 }
 
-/// The result of [`catch_up`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatchUp {
     /// The statistics were current.
@@ -48,15 +46,12 @@ pub(in crate::usecases) async fn follow(db: &Db, id: &InternalId) -> Statistics 
 }
 
 /// Lets the statistics follow an order if they are behind.
-///
-/// # Errors
-/// As [`catch_up_all`].
 pub async fn catch_up(db: &Db, id: &InternalId) -> Result<CatchUp, StoreError> {
     catch_up_all(db, std::slice::from_ref(id)).await
 }
 
-/// Lets the statistics follow the orders that they are behind of, at most [`AT_ONCE`], in one transaction. An order with
-/// nothing else left to do leaves the rows of the sweep by it.
+/// Lets the statistics follow the orders that they are behind of, at most [`AT_ONCE`], in one transaction. An order
+/// with nothing else left to do leaves the rows of the sweep by it.
 ///
 /// # Errors
 /// [`StoreError`] if the database is unavailable; the statistics are never half written.
@@ -102,7 +97,6 @@ impl Change {
     }
 }
 
-/// All writes that follow from some orders.
 async fn plan(db: &Db, mut shown: VersionedDonations, behind: &[StoredOrder]) -> Result<Vec<Write>, StoreError> {
     let changes: Vec<Change> = behind.iter().map(Change::of).collect();
     let mut writes = count(db, &mut shown.donations.goals, behind, &changes).await?;

@@ -1,17 +1,35 @@
-//! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`]: what is held is not taken again, and what was taken is given back once.
+//! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`]: what is held is
+//! not taken again, and what was taken is given back once.
 
 use super::effects::{Limits, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist};
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, OrderRefusal};
-use super::set_status::SetStatusError;
-use crate::model::{ItemId, OrderLine, OrderStatus, Reviewed, UserId};
+use crate::model::{InternalId, ItemId, OrderLine, OrderStatus, Reviewed, UserId};
 use crate::rules::order::may_become;
 use crate::store::orders::{Payment, StatusChange, StoredOrder};
 use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
-use crate::store::{Db, carts};
+use crate::store::{Db, StoreError, carts};
 
-/// A change of status.
+/// The reason why a status was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SetStatusError {
+    /// There is no such order.
+    #[error("there is no order {0}")]
+    Unknown(InternalId),
+    /// An order with the one status cannot change to the other.
+    #[error("an order that is {} cannot become {}", from.as_str(), to.as_str())]
+    Forbidden { from: OrderStatus, to: OrderStatus },
+    /// A limit, a code or a balance does not allow it.
+    #[error(transparent)]
+    Refused(#[from] OrderRefusal),
+    /// Other writes kept conflicting with this one.
+    #[error("other writes kept changing the same items; nothing was changed")]
+    Conflict,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(in crate::usecases) struct Step<'a> {
     pub(in crate::usecases) to: OrderStatus,
@@ -21,7 +39,6 @@ pub(in crate::usecases) struct Step<'a> {
     pub(in crate::usecases) intent: Option<&'a str>,
     /// The lines, if recipients have become known.
     pub(in crate::usecases) lines: Option<&'a [OrderLine]>,
-    /// Whether limits per user still count.
     pub(in crate::usecases) limits: Limits,
     /// How an operator's look at the order ends with it.
     pub(in crate::usecases) reviewed: Option<&'a Reviewed>,
@@ -34,7 +51,6 @@ impl Step<'_> {
     }
 }
 
-/// The writes of a change of status.
 #[derive(Debug)]
 pub(in crate::usecases) struct Planned {
     /// The writes, the order's own first.
@@ -88,7 +104,6 @@ fn ends_checkout(before: &StoredOrder, to: OrderStatus) -> bool {
     before.order.status == OrderStatus::Pending && to != OrderStatus::Paid
 }
 
-/// What the order takes or gives back.
 fn effects(order: &StoredOrder, inputs: &OrderInputs, step: &Step<'_>) -> Result<Planned, OrderRefusal> {
     let mut planned = Planned { writes: Vec::new(), unguarded: Vec::new() };
     match (order.order.status, step.to) {

@@ -1,10 +1,9 @@
 //! Changing a cart, and what an endpoint responds if other requests keep changing it.
 
 use crate::State;
-use crate::captured;
+use crate::support::captured;
 use lambda_http::http::StatusCode;
 use shared::endpoint::{Error, Refusal};
-use shared::model::{Cart, Referral};
 use shared::usecases::carts::{self, Attempt, EditError};
 
 /// Every attempt found the cart changed by another request.
@@ -26,14 +25,14 @@ impl Refusal for Contention {
 /// The error of an endpoint that writes a cart.
 pub type Failure = Error<Contention>;
 
-/// Runs `attempt` and writes its result, see [`carts::edit`], with the referral code that the request's browser keeps, see
-/// [`captured`].
+/// Runs `attempt` and writes its result, see [`carts::edit`], with the referral code that the request's browser keeps,
+/// see [`captured`].
 pub async fn with_retries<T, R, F>(state: &State, attempt: impl Fn() -> F) -> Result<T, Error<R>>
 where
     R: From<Contention>,
     F: Future<Output = Result<Attempt<T>, Error<R>>>,
 {
-    edit(state, attempt, captured::apply).await
+    edit(state, attempt, true).await
 }
 
 /// [`with_retries`] for a buyer who wants no referral code on the cart: what the browser keeps is dropped.
@@ -42,14 +41,10 @@ where
     R: From<Contention>,
     F: Future<Output = Result<Attempt<T>, Error<R>>>,
 {
-    edit(state, attempt, |_, _| ()).await
+    edit(state, attempt, false).await
 }
 
-async fn edit<T, R, F>(
-    state: &State,
-    attempt: impl Fn() -> F,
-    apply: impl Fn(&mut Cart, Option<&Referral>),
-) -> Result<T, Error<R>>
+async fn edit<T, R, F>(state: &State, attempt: impl Fn() -> F, applies_captured: bool) -> Result<T, Error<R>>
 where
     R: From<Contention>,
     F: Future<Output = Result<Attempt<T>, Error<R>>>,
@@ -60,7 +55,9 @@ where
         Ok(match attempt? {
             Attempt::Done(reply) => Attempt::Done((reply, false)),
             Attempt::Write(mut cart, reply) => {
-                apply(&mut cart, captured?.as_ref());
+                if let Some(captured) = captured?.filter(|_| applies_captured) {
+                    captured::apply(state, &mut cart, captured).await?;
+                }
                 Attempt::Write(cart, (reply, true))
             }
         })

@@ -1,13 +1,15 @@
-//! The referral code of a visitor who is not logged in (rules.md, "Referral codes"): a cookie that POST /capture-referral
-//! sets. The browser's first write to a cart applies it in the same write, and clears it whether it was applied or not.
+//! The referral code of a visitor who is not logged in (rules.md, "Referral codes"): a cookie that POST
+//! /capture-referral sets. The browser's first write to a cart applies it in the same write, and clears it whether it
+//! was applied or not.
 
 use crate::State;
+use crate::support::referral;
 use lambda_http::http::header::SET_COOKIE;
 use lambda_http::http::{HeaderMap, HeaderValue};
 use lambda_http::{Body, Response};
 use shared::http::cookie;
 use shared::model::{Cart, CodeText, Referral};
-use shared::rules::referral::{self, SetReferral};
+use shared::rules::referral::SetReferral;
 use shared::store::{StoreError, codes, keys};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,11 +23,9 @@ tokio::task_local! {
 }
 
 struct Captured {
-    /// Whether the browser sent the cookie.
     is_sent: bool,
     /// Its code; `None` if it holds none.
     code: Option<CodeText>,
-    /// Whether the response clears the cookie.
     is_spent: AtomicBool,
 }
 
@@ -71,12 +71,12 @@ pub async fn read(state: &State) -> Result<Option<Referral>, StoreError> {
     Ok(referral.filter(|_| active.config.is_ref))
 }
 
-/// Applies a referral to a cart that is about to be written and has none, under the rules of setReferral.
-pub fn apply(cart: &mut Cart, captured: Option<&Referral>) {
-    let Some(captured) = captured else { return };
-    if referral::set(Some(captured), cart.referral.as_ref(), cart.user, true) == SetReferral::Apply {
-        cart.referral = Some(captured.code.clone());
+/// Applies a referral to a cart that is about to be written, under the rules of setReferral.
+pub async fn apply(state: &State, cart: &mut Cart, captured: Referral) -> Result<(), StoreError> {
+    if referral::decide(state, Some(&captured), cart, true).await? == SetReferral::Apply {
+        cart.referral = Some(captured.code);
     }
+    Ok(())
 }
 
 /// The request has written a cart: its code is spent.

@@ -1,4 +1,5 @@
-//! The limit on unknown codes that an address may try (rules.md, "Unknown codes"), which acceptCoupon and getGift share.
+//! The limit on unknown codes that an address may try (rules.md, "Unknown codes"), which acceptCoupon and getGift
+//! share.
 
 use crate::State;
 use shared::endpoint::too_many_attempts;

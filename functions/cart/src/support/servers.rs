@@ -13,7 +13,6 @@ pub struct ServerBody<'a> {
     server_name: &'a str,
 }
 
-/// The servers in their published order.
 pub fn bodies(servers: &[Server]) -> Vec<ServerBody<'_>> {
     servers.iter().map(|server| ServerBody { server_id: server.id, server_name: &server.name }).collect()
 }

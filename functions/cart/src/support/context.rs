@@ -1,4 +1,4 @@
-//! What every cart endpoint reads first: the caller, their cart and what they bought, in one round trip.
+//! The first read of every cart endpoint: the caller, their cart and what they bought, in one round trip.
 
 use crate::State;
 use shared::model::{ActiveVersion, UserId};
