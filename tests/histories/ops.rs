@@ -77,7 +77,7 @@ fn some_op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn some_cart_op() -> impl Strategy<Value = CartOp> {
+pub fn some_cart_op() -> impl Strategy<Value = CartOp> {
     let line = 1_u8..7;
     prop_oneof![
         8 => (0_u8..4, 1_u16..4, 0_u16..3).prop_map(|(item, count, choice)| CartOp::Add { item, count, choice: chosen(item, choice) }),
