@@ -82,7 +82,7 @@ const READERS: [Reader; 6] = [
 ];
 
 impl Reader {
-    /// A request with a body as it is, from an address of its own so that no rate limit is reached.
+    /// A request with an unchanged body, from an address of its own so that no rate limit is reached.
     fn call(&self, store: &TestStore, number: usize, body: impl Into<Vec<u8>>) -> Call {
         let call = Call::post(self.path).bytes(body).from_ip(&format!("203.0.{}.{}", number / 250, number % 250));
         self.user.iter().fold(call, |call, user| call.token(&store.token(user)))

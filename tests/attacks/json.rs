@@ -7,7 +7,7 @@ use tests::{Endpoint, TestStore, endpoints, event};
 
 /// The largest body in bytes.
 const LARGEST: usize = 16 * 1024;
-/// What an unoptimised build may take for one of these bodies on a busy machine. A reader that is quadratic takes minutes.
+/// The most time that an unoptimised build may take for one of these bodies on a busy machine. A reader that is quadratic takes minutes.
 const AT_MOST: Duration = Duration::from_secs(5);
 
 fn readers() -> impl Iterator<Item = Endpoint> {

@@ -37,7 +37,7 @@ async fn the_balance_of_a_card_is_shown_to_whoever_has_its_code() {
     insta::assert_json_snapshot!(ask(&store, CARD).await);
     let with_token = store.send(call(" glow-7qxm-2k4d ").token(&store.token(RICH))).await;
     assert_eq!(with_token.json(), ask(&store, CARD).await);
-    assert_eq!((store.calls.writes(), tries(&store).await), (0, None), "a card that can be used is no try");
+    assert_eq!((store.calls.writes(), tries(&store).await), (0, None), "a card that can be used is not counted");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What changes around a running process: credentials expire, the database's address goes away and comes back, its name
+//! Changes around a running process: credentials expire, the database's address goes away and comes back, its name
 //! is unknown, and kept connections die.
 
 use super::calling;

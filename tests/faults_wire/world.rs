@@ -24,7 +24,7 @@ pub enum Side {
     ChatPlatform,
 }
 
-/// What fails.
+/// A fault of some calls of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     pub side: Side,
@@ -44,7 +44,7 @@ pub struct Outcome {
     pub counters: Vec<String>,
 }
 
-/// What an endpoint does when nothing fails.
+/// The outcomes of an endpoint when nothing fails.
 #[derive(Debug)]
 pub struct Undisturbed {
     pub endpoint: Endpoint,
@@ -64,7 +64,7 @@ pub struct World {
     before: Dump,
 }
 
-/// What a plan resulted in.
+/// The result of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The response was the undisturbed one.
@@ -75,7 +75,7 @@ pub enum Verdict {
     Refused,
 }
 
-/// What every endpoint does when nothing fails, found out once for all tests.
+/// The outcomes of every endpoint when nothing fails, found out once for all tests.
 pub async fn undisturbed() -> &'static [Undisturbed] {
     static ALL: OnceCell<Vec<Undisturbed>> = OnceCell::const_new();
     let find_out = || async {

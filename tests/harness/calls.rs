@@ -41,7 +41,7 @@ enum Entry {
     End(Sent, Option<Vec<u8>>),
 }
 
-/// What requests did with carts: the versions that they read and wrote, in order.
+/// The use of carts by requests: the versions that they read and wrote, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CartTrace {
     /// The version of each read; 0 if there was no cart.

@@ -15,7 +15,7 @@ pub struct Instance {
     calls: Calls,
 }
 
-/// Sends requests to instances, each of which takes the next one as soon as it is free. Returns the response to each, in
+/// Sends requests to instances, each of which takes the next one as soon as it is free. Returns the responses, in
 /// the order of `calls`, and what the request did with carts.
 pub async fn spread(instances: &[Arc<Instance>], calls: Vec<Call>) -> Vec<(Reply, CartTrace)> {
     let count = calls.len();

@@ -105,7 +105,7 @@ pub struct TestStore {
     _database: Database,
 }
 
-/// What a test may change around the functions.
+/// The surroundings of the functions that a test may change.
 #[derive(Debug)]
 struct Surroundings {
     /// The time of a call to another service.

@@ -41,7 +41,7 @@ fn mixed(count: usize) -> Vec<Option<CartOp>> {
     ops.into_iter().map(|op| op.map(change)).collect()
 }
 
-/// What a request did, by its response.
+/// The effect of a request, by its response.
 fn done(op: Option<CartOp>, reply: &Reply) -> Done {
     match op {
         Some(op) => Done::Cart(op, Some(op.said(reply).unwrap_or_else(|| panic!("{op:?}: {}", reply.text)))),
