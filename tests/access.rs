@@ -1,15 +1,14 @@
 //! Access control: every endpoint with every kind of `Authorization` header (rules.md, "Tokens").
 
-use crate::support::{assert_unauthorized, fields};
+use crate::attacks::tokens;
+use crate::support::{assert_unauthorized, open_to_guests, republish};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
-use sha2::{Sha256, Sha384};
 use shared::endpoint::{Access, InputKind};
 use shared::model::UserId;
 use shared::store::keys;
-use tests::{Call, Endpoint, NOW, Reply, TestStore, endpoints, repository};
+use tests::{Call, Endpoint, NOW, Reply, TestStore, endpoints};
 
 /// Endpoints that check a token.
 fn readers() -> impl Iterator<Item = Endpoint> {
@@ -39,38 +38,14 @@ fn bearer(what: &'static str, kind: Kind, token: &str) -> Case {
     (what, kind, Some(format!("Bearer {token}")))
 }
 
-/// The first signing key, and its kid.
-fn first_key() -> (String, String) {
-    let text = std::fs::read_to_string(repository().join("events/token-keys.json")).unwrap_or_default();
-    let keys: Value = serde_json::from_str(&text).unwrap_or_default();
-    let first = keys.as_object().and_then(|keys| keys.iter().next());
-    first.map(|(kid, secret)| (kid.clone(), secret.as_str().unwrap_or_default().to_owned())).unwrap_or_default()
-}
-
-fn part(value: &Value) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(value.to_string())
-}
-
-fn sign(text: &str, secret: &str) -> String {
-    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).map(|mac| mac.chain_update(text).finalize());
-    format!("{text}.{}", mac.map(|code| BASE64_URL_SAFE_NO_PAD.encode(code.into_bytes())).unwrap_or_default())
-}
-
-fn sign_384(text: &str, secret: &str) -> String {
-    let mac = Hmac::<Sha384>::new_from_slice(secret.as_bytes()).map(|mac| mac.chain_update(text).finalize());
-    format!("{text}.{}", mac.map(|code| BASE64_URL_SAFE_NO_PAD.encode(code.into_bytes())).unwrap_or_default())
-}
-
 /// The claims of a valid token of Thornwick's, with some of them changed; null removes one.
-fn claims(changed: &[(&str, Value)]) -> Value {
-    let mut claims = json!({"sub": "1", "iat": NOW - 60, "exp": NOW + 3_600, "iss": "storefront"});
+fn claims(changed: &[(&str, Value)]) -> String {
+    let mut claims: Value = serde_json::from_str(&tokens::claims()).unwrap();
     for (name, value) in changed {
         claims[*name] = value.clone();
     }
-    if let Some(claims) = claims.as_object_mut() {
-        claims.retain(|_, value| !value.is_null());
-    }
-    claims
+    claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    claims.to_string()
 }
 
 /// A valid token with one character of its signature changed.
@@ -103,26 +78,20 @@ fn without_a_token(store: &TestStore) -> Vec<Case> {
 
 /// Tokens of other issuers, and expired ones.
 fn forged() -> Vec<Case> {
-    let (kid, secret) = first_key();
-    let head = part(&json!({"alg": "HS256", "typ": "JWT", "kid": kid}));
-    let ours = |changed: &[(&str, Value)]| sign(&format!("{head}.{}", part(&claims(changed))), &secret);
-    let headed = |header: &Value| format!("{}.{}", part(header), part(&claims(&[])));
-    let none = headed(&json!({"alg": "none", "kid": kid}));
-    let hs384 = headed(&json!({"alg": "HS384", "kid": kid}));
-    let unknown_kid = headed(&json!({"alg": "HS256", "kid": "other"}));
-    let sound = headed(&json!({"alg": "HS256", "kid": kid}));
+    let (kid, secret) = tokens::key();
+    let ours = |changed: &[(&str, Value)]| tokens::ours(&tokens::header(), &claims(changed));
+    let signed = |header: &Value, secret: &[u8]| tokens::signed(&header.to_string(), &claims(&[]), secret);
+    let sound = json!({ "alg": "HS256", "kid": kid });
     let padding = json!("x".repeat(4_096));
     let refused = |what, token: String| bearer(what, Kind::Refused, &token);
     vec![
         refused("a forged signature", with_another_signature(&ours(&[]))),
-        refused("no signature", format!("{sound}.")),
-        refused("alg none without a signature", format!("{none}.")),
-        refused("alg none, signed with our key", sign(&none, &secret)),
-        refused("alg HS384 over a signature of HS256", sign(&hs384, &secret)),
-        refused("alg HS384, signed with our key", sign_384(&hs384, &secret)),
-        refused("an unknown kid", sign(&unknown_kid, &secret)),
-        refused("a foreign key", sign(&sound, "0123456789abcdef0123456789abcdef")),
-        refused("no key at all", sign(&sound, "")),
+        refused("no signature", format!("{}.", tokens::text(&sound.to_string(), &claims(&[])))),
+        refused("alg none, signed with our key", signed(&json!({ "alg": "none", "kid": kid }), &secret)),
+        refused("alg HS384 over a signature of HS256", signed(&json!({ "alg": "HS384", "kid": kid }), &secret)),
+        refused("an unknown kid", signed(&json!({ "alg": "HS256", "kid": "other" }), &secret)),
+        refused("a foreign key", signed(&sound, tokens::FOREIGN)),
+        refused("no key at all", signed(&sound, b"")),
         refused("no exp", ours(&[("exp", Value::Null)])),
         refused("an exp that is not a number", ours(&[("exp", json!("never"))])),
         refused("expired beyond the leeway", ours(&[("exp", json!(NOW - 61))])),
@@ -251,8 +220,10 @@ async fn the_token_comes_before_the_body() {
                 let reply = store.send(endpoint.anonymous_call().bytes(body).token(token)).await;
                 assert_unauthorized(&reply);
             }
-            let reply = store.send(endpoint.anonymous_call().bytes(body).token(&store.token("Grimble"))).await;
-            assert!(reply.status == 401 || !endpoint.declaration.checks_account, "{}: {body:.9}", endpoint.route);
+            for gone in [store.token("Grimble"), store.token_of(UserId::new(9_999))] {
+                let reply = store.send(endpoint.anonymous_call().bytes(body).token(&gone)).await;
+                assert!(reply.status == 401 || !endpoint.declaration.checks_account, "{}: {body:.9}", endpoint.route);
+            }
         }
     }
 }
@@ -260,29 +231,32 @@ async fn the_token_comes_before_the_body() {
 #[tokio::test]
 async fn a_token_issued_at_or_before_the_revocation_is_refused() {
     let store = TestStore::open().await;
-    let ((kid, secret), key) = (first_key(), keys::user(UserId::new(1)));
+    let key = keys::user(UserId::new(1));
     let mut user = store.db.get(&key, true).await.unwrap().unwrap();
     let after = aws_sdk_dynamodb::types::AttributeValue::N(NOW.to_string());
     user.insert("tokens_valid_after".to_owned(), after);
     crate::support::put(&store, user).await;
-    let header = part(&json!({"alg": "HS256", "kid": kid}));
-    let issued = |at: i64| sign(&format!("{header}.{}", part(&claims(&[("iat", json!(at))]))), &secret);
+    let issued = |at: i64| tokens::ours(&tokens::header(), &claims(&[("iat", json!(at))]));
     for at in [NOW - 1, NOW] {
         assert_unauthorized(&store.send(Call::post("/user").token(&issued(at))).await);
     }
     assert_eq!(store.send(Call::post("/user").token(&issued(NOW + 1))).await.status, 200);
 }
 
-/// Lookups by a caller without a valid token (rules.md, "Who may see an order").
 #[tokio::test]
-async fn an_order_without_an_owner_is_shown_to_every_caller() {
-    let store = TestStore::open().await;
-    for (place, case) in cases(&store).iter().enumerate() {
-        let ask = |order: &str| Call::post("/payments/checkStatus").json(&json!({ "order_id": order }));
-        let guest = store.send(with(ask("ska237syhxydekce"), case, place)).await;
-        assert_eq!((guest.status.as_u16(), &guest.json()["status"]), (200, &json!("success")), "{}", case.0);
-        let unknown = store.send(with(ask("aaaaaaaaaaaaaaaa"), case, place)).await;
-        assert_eq!((unknown.status.as_u16(), &unknown.json()["status"]), (200, &json!("not_found")), "{}", case.0);
-        assert_eq!(fields(&unknown.json()), ["status", "message"]);
+async fn guest_mode_admits_callers_without_a_token_but_not_with_a_rejected_one() {
+    for endpoint in readers().filter(|endpoint| endpoint.declaration.access == Access::RequiredOrGuest) {
+        let store = open_to_guests().await;
+        let call = || endpoint.anonymous_call();
+        assert_eq!(store.send(call()).await.status, 200, "{}", endpoint.route);
+        for logged_out in ["", "Bearer", "Bearer undefined", "Bearer null"] {
+            let reply = store.send(call().header("authorization", logged_out)).await;
+            assert_eq!(reply.status, 200, "{}: {logged_out:?}", endpoint.route);
+        }
+        assert_unauthorized(&store.send(call().token("a.b.c")).await);
+        let revoked = store.send(call().token(&store.token("Grimble"))).await;
+        assert_eq!(revoked.status == 401, endpoint.declaration.checks_account, "{}", endpoint.route);
+        republish(&store, |_| ()).await;
+        assert_unauthorized(&store.send(call()).await);
     }
 }

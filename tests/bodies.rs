@@ -10,24 +10,91 @@ use tests::{Call, Reply, TestStore, endpoints};
 const LARGEST: usize = 16 * 1024;
 
 /// An endpoint that reads one required string from its body.
-pub struct Reader {
-    pub path: &'static str,
-    pub field: &'static str,
-    pub good: &'static str,
+struct Reader {
+    path: &'static str,
+    field: &'static str,
+    good: &'static str,
     /// The longest value in characters.
-    pub longest: usize,
-    /// The endpoint's error body, without its message.
-    pub refused: Value,
-    /// Adds a token, or anything else that the call needs.
-    pub admit: fn(&TestStore, Call) -> Call,
+    longest: usize,
+    /// Whose token is sent, if one is needed.
+    user: Option<&'static str>,
+    /// Whether the good value was found.
+    is_hit: fn(&Value) -> bool,
+    /// Whether a value was not found.
+    is_miss: fn(&Value) -> bool,
 }
 
+const READERS: [Reader; 6] = [
+    Reader {
+        path: "/cart/acceptCoupon",
+        field: "coupon",
+        good: "EIGHTH",
+        longest: 40,
+        user: Some("Thornwick"),
+        is_hit: |body| body["success"] == true && body["percent"] == 12.5,
+        is_miss: |body| body["message"] == "This code does not exist.",
+    },
+    Reader {
+        path: "/cart/setReferral",
+        field: "ref_code",
+        good: "lantern",
+        longest: 255,
+        user: Some("Pebble"),
+        is_hit: |body| body["success"] == true,
+        is_miss: |body| body["success"] == false,
+    },
+    Reader {
+        path: "/cart/getGift",
+        field: "gift",
+        good: "GLOW-7QXM-2K4D",
+        longest: 40,
+        user: None,
+        is_hit: |body| body["status"] == true,
+        is_miss: |body| body["message"] == "This gift card does not exist.",
+    },
+    Reader {
+        path: "/capture-referral",
+        field: "ref",
+        good: "lantern",
+        longest: 255,
+        user: None,
+        is_hit: |body| body["success"] == true,
+        is_miss: |body| body["success"] == false,
+    },
+    Reader {
+        path: "/pages/get",
+        field: "url",
+        good: "rules",
+        longest: 255,
+        user: Some("Thornwick"),
+        is_hit: |body| body["page"]["title"] == "House rules",
+        is_miss: |body| *body == json!({ "success": false, "page": null }),
+    },
+    Reader {
+        path: "/payments/checkStatus",
+        field: "order_id",
+        good: "u2qlyq2uxxth4o4j",
+        longest: 255,
+        user: None,
+        is_hit: |body| body["order_data"]["id"] == 17,
+        is_miss: |body| body["status"] == "not_found",
+    },
+];
+
 impl Reader {
-    /// Sends a body unchanged, from its own address so that no rate limit is reached.
-    pub async fn send(&self, store: &TestStore, number: usize, body: impl Into<Vec<u8>>) -> Reply {
-        let call = Call::post(self.path).header("content-type", "application/json").bytes(body);
-        let address = format!("203.0.{}.{}", number / 250, number % 250);
-        store.send((self.admit)(store, call).from_ip(&address)).await
+    /// A request with an unchanged body, from an address of its own so that no rate limit is reached.
+    fn call(&self, store: &TestStore, number: usize, body: impl Into<Vec<u8>>) -> Call {
+        let call = Call::post(self.path).bytes(body).from_ip(&format!("203.0.{}.{}", number / 250, number % 250));
+        self.user.iter().fold(call, |call, user| call.token(&store.token(user)))
+    }
+
+    async fn send(&self, store: &TestStore, number: usize, body: impl Into<Vec<u8>>) -> Reply {
+        store.send(self.call(store, number, body).header("content-type", "application/json")).await
+    }
+
+    async fn assert_hit(&self, store: &TestStore, number: usize, body: &str) {
+        let reply = self.send(store, number, body).await;
+        assert!(reply.status == 200 && (self.is_hit)(&reply.json()), "{}: {body:.80}: {}", self.path, reply.text);
     }
 
     /// Bodies that are refused with 400 (rules.md, "Request bodies").
@@ -74,7 +141,7 @@ impl Reader {
         bodies
     }
 
-    /// Strings that are unusual but valid. No code and no order has them.
+    /// Strings that are unusual but valid. No code, page or order has them.
     fn odd_texts(&self) -> Vec<String> {
         let long = |c: char| c.to_string().repeat(self.longest);
         let short =
@@ -89,79 +156,69 @@ impl Reader {
         let frame = json!({ self.field: self.good, "padding": "" }).to_string();
         json!({ self.field: self.good, "padding": "x".repeat(bytes - frame.len()) }).to_string()
     }
+}
 
-    /// Every malformed body is a 400 with the endpoint's own error body, and only what is written for every request is
-    /// written.
-    pub async fn refuses_malformed_bodies(&self, store: &TestStore, writes_per_request: usize) {
-        for (number, body) in self.malformed().into_iter().enumerate() {
-            let text = String::from_utf8_lossy(&body).chars().take(60).collect::<String>();
+#[tokio::test]
+async fn a_malformed_body_is_refused_and_only_the_request_is_counted() {
+    for reader in READERS {
+        let store = TestStore::open().await;
+        let endpoint = Call::post(reader.path).endpoint();
+        for (number, body) in reader.malformed().into_iter().enumerate() {
+            let what = format!("{}: {:.60}", reader.path, String::from_utf8_lossy(&body));
             store.calls.clear();
-            let reply = self.send(store, number, body).await;
-            assert_eq!(reply.status, 400, "{text:?}: {}", reply.text);
+            let is_blank = body.trim_ascii().is_empty();
+            let reply = reader.send(&store, number, body).await;
+            assert_eq!(reply.status, 400, "{what}: {}", reply.text);
             assert_eq!(reply.header("cache-control"), "no-store");
-            let mut shape = reply.json();
-            let message = shape.as_object_mut().and_then(|fields| fields.remove("message"));
-            let message = message.expect("a message");
-            let message = message.as_str().expect("a text");
-            assert!(!message.is_empty(), "{text:?}");
-            if text.trim().is_empty() {
-                assert_eq!(message, format!("The {} field is required.", self.field));
+            let mut refused = reply.json();
+            let message = refused.as_object_mut().and_then(|fields| fields.remove("message")).expect("a message");
+            assert!(message.as_str().is_some_and(|text| !text.is_empty()), "{what}");
+            if is_blank {
+                assert_eq!(message, format!("The {} field is required.", reader.field));
             }
-            assert_eq!(shape, self.refused, "{text:?}");
-            assert!(store.calls.writes() <= writes_per_request, "{text:?}: {:?}", store.calls.operations());
+            assert_eq!(refused, shape(endpoint.declaration.errors), "{what}");
+            assert!(store.calls.writes() <= endpoint.counting_writes(), "{what}: {:?}", store.calls.operations());
         }
     }
+}
 
-    /// Every unusual string is an ordinary miss, which `is_miss` recognises.
-    pub async fn takes_odd_texts_for_what_they_are(&self, store: &TestStore, is_miss: fn(&Value) -> bool) {
-        for (number, text) in self.odd_texts().into_iter().enumerate() {
-            let reply = self.send(store, number, json!({ self.field: text }).to_string()).await;
-            assert_eq!(reply.status, 200, "{text:?}: {}", reply.text);
-            assert!(is_miss(&reply.json()), "{text:?}: {}", reply.text);
+#[tokio::test]
+async fn an_unusual_text_is_a_value_that_does_not_exist() {
+    for reader in READERS {
+        let store = TestStore::open().await;
+        for (number, text) in reader.odd_texts().into_iter().enumerate() {
+            let reply = reader.send(&store, number, json!({ reader.field: text }).to_string()).await;
+            assert_eq!(reply.status, 200, "{}: {text:?}: {}", reader.path, reply.text);
+            assert!((reader.is_miss)(&reply.json()), "{}: {text:?}: {}", reader.path, reply.text);
         }
     }
+}
 
-    /// Unknown fields, duplicates, any Content-Type and any encoding of the body: the result is that of the plain body.
-    pub async fn reads_whatever_is_json(&self, store: &TestStore, is_hit: fn(&Value) -> bool) {
-        let (field, good) = (self.field, self.good);
-        let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
-        let bodies = [
+/// Unknown fields, duplicates, numbers that no program can represent, any Content-Type and any spelling of the JSON.
+#[tokio::test]
+async fn any_json_with_the_field_is_read() {
+    let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    for reader in READERS {
+        let store = TestStore::open().await;
+        let (field, good) = (reader.field, reader.good);
+        let mut bodies = vec![
             format!("{{\"{field}\":\"{good}\"}}"),
             format!("\r\n\t {{ \"{field}\" : \"{good}\" }} \n"),
             format!("{{\"unknown\":{{\"{field}\":1}},\"\":null,\"{field}\":\"{good}\"}}"),
             format!("{{\"{field}\":\"no\",\"{field}\":\"{good}\"}}"),
-            format!("{{\"{field}\":\"{good}\",\"deep\":{deep}}}"),
-            format!("{{\"{field}\":\"{good}\",\"number\":{}}}", "9".repeat(300)),
-            self.sized(LARGEST),
+            reader.sized(LARGEST),
         ];
-        for (number, body) in bodies.into_iter().enumerate() {
-            let reply = self.send(store, number, body.clone()).await;
-            assert!(reply.status == 200 && is_hit(&reply.json()), "{body:.80}: {}", reply.text);
+        for value in [&deep, &"9".repeat(300), "1e999", "-1e999"] {
+            bodies.push(format!("{{\"{field}\":\"{good}\",\"other\":{value}}}"));
+        }
+        for (number, body) in bodies.iter().enumerate() {
+            reader.assert_hit(&store, number, body).await;
         }
         for (number, content_type) in ["text/plain", "application/octet-stream", "x", ""].into_iter().enumerate() {
-            let call = Call::post(self.path).header("content-type", content_type).bytes(self.sized(200));
-            let reply = store.send((self.admit)(store, call).from_ip(&format!("203.0.9.{number}"))).await;
-            assert!(reply.status == 200 && is_hit(&reply.json()), "{content_type:?}: {}", reply.text);
+            let call = reader.call(&store, 250 + number, reader.sized(200)).header("content-type", content_type);
+            let reply = store.send(call).await;
+            assert!(reply.status == 200 && (reader.is_hit)(&reply.json()), "{content_type:?}: {}", reply.text);
         }
-    }
-
-    /// The value of an unknown field is ignored, also a number that no program can represent.
-    pub async fn ignores_numbers_that_nobody_reads(&self, store: &TestStore, is_hit: fn(&Value) -> bool) {
-        for number in ["1e999", "-1e999"] {
-            let body = format!("{{\"{}\":\"{}\",\"number\":{number}}}", self.field, self.good);
-            let reply = self.send(store, 0, body).await;
-            assert!(reply.status == 200 && is_hit(&reply.json()), "{number}: {}", reply.text);
-        }
-    }
-
-    /// 16 KiB are accepted, see [`Self::reads_whatever_is_json`]; one byte more is not.
-    pub async fn refuses_one_byte_more_than_16_kib(&self, store: &TestStore) -> Reply {
-        let reply = self.send(store, 0, self.sized(LARGEST + 1)).await;
-        assert_eq!(reply.status, 413);
-        let body = reply.json();
-        assert_eq!(body.as_object().map(serde_json::Map::len), Some(1), "{body}");
-        assert!(body["message"].is_string());
-        reply
     }
 }
 

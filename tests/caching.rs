@@ -1,7 +1,6 @@
 //! Caching by browsers and proxies (rules.md, "Caching"): only four GET endpoints can be cached.
 
 use crate::support::{STALE, category, republish};
-use http::Method;
 use tests::{Call, Endpoint, Fault, Reply, TestStore, endpoints};
 
 /// The paths of the GET endpoints that can be cached.
@@ -126,22 +125,5 @@ async fn failures_of_the_cached_gets_are_not_cacheable() {
         assert_eq!((reply.status.as_u16(), reply.header("cache-control")), (503, "no-store"), "{path}");
         assert_eq!(reply.header("etag"), "");
         assert_ne!(reply.header("retry-after"), "");
-    }
-}
-
-#[tokio::test]
-async fn the_cached_gets_ignore_body_and_query() {
-    let store = TestStore::open().await;
-    for path in cached() {
-        let plain = store.send(Call::get(&path)).await;
-        for call in [
-            Call::get(&path).bytes("{\"a\":"),
-            Call::get(&format!("{path}?page=2&x=%ff")),
-            Call::get(&path).header("accept", "text/html"),
-        ] {
-            let reply = store.send(call).await;
-            assert_eq!((reply.status, reply.text), (plain.status, plain.text.clone()), "{path}");
-        }
-        assert_eq!(store.send(Call::get(&path).method(Method::HEAD)).await.status, 404, "no such route");
     }
 }

@@ -24,7 +24,7 @@ async fn a_function_has_exactly_the_rights_that_it_uses() {
     }
 }
 
-/// What the payments function does in a checkout that is paid and refunded, and in its sweep. No single event does it.
+/// The actions of the payments function in a checkout that is paid and refunded, and in its sweep. No single event does it.
 async fn actions_of_a_checkout() -> BTreeSet<String> {
     let store = TestStore::open().await;
     let token = support::login(&store, "Buyer").await;

@@ -11,7 +11,7 @@ const NEED_THE_ENGINE: [(&str, &str); 3] = [
     ("budget.rs", "every_event_stays_within_the_round_trips_of_its_endpoint"),
     ("payments/stripe_webhook.rs", "a_paid_webhook_reads_its_order_twice_and_tries_nothing_again"),
 ];
-/// What such a test calls first.
+/// The first call of such a test.
 const CALL: &str = "needs_embedded_engine(";
 
 /// The tests in a folder that call it.

@@ -5,7 +5,6 @@ use crate::support::{category, republish};
 use serde_json::{Value, json};
 use shared::model::{InternalId, Order, OrderStatus};
 use shared::store::{codec, keys};
-use std::time::{Duration, Instant};
 use tests::{Call, TestStore};
 
 fn lookup(body: &Value, place: u8) -> Call {
@@ -190,24 +189,4 @@ async fn an_item_of_a_hidden_category_looks_like_one_that_does_not_exist() {
     let ask = |id: u64| Call::get(&format!("/items/get/{id}")).token(&token);
     store.send(ask(101)).await;
     assert_eq!(observed(&store, ask(202)).await, observed(&store, ask(999_999)).await);
-}
-
-/// Time is reported and not compared: on a shared machine it proves nothing.
-#[tokio::test]
-#[expect(clippy::print_stdout, reason = "the figures are for who runs the test with --nocapture")]
-async fn the_time_of_a_lookup_is_reported() {
-    let store = TestStore::open().await;
-    let (owned, unowned) = orders(&store).await;
-    for (what, order) in [("unknown", "u2qlyq2uxxth4o4k"), ("foreign", &owned[1]), ("without an owner", &unowned[1])] {
-        let mut took = Vec::new();
-        for place in 0..30 {
-            let call = lookup(&json!({ "order_id": order }), place).token(&store.token("Pebble"));
-            let begun = Instant::now();
-            store.send(call).await;
-            took.push(begun.elapsed());
-            store.clock.advance(Duration::from_secs(61));
-        }
-        took.sort();
-        println!("{what}: median {:?}", took[took.len() / 2]);
-    }
 }

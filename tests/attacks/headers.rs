@@ -4,7 +4,7 @@ use super::{header_names, seen, set_query};
 use serde_json::{Value, json};
 use tests::{TestStore, endpoints, event};
 
-/// What would be a header and a page of its own.
+/// Texts that would become a header and a page of their own.
 const BREAKS: [&str; 7] = [
     "\r\nSet-Cookie: injected=1\r\n\r\n<script>injected</script>",
     "\nSet-Cookie: injected=1",

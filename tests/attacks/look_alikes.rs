@@ -6,7 +6,7 @@ use shared::model::Code;
 use shared::store::keys;
 use tests::{Call, TestStore};
 
-/// What reads like Thornwick or Kelvin. All are refused as names.
+/// Names that read like Thornwick or Kelvin. All are refused as names.
 const LOOK_ALIKES: [&str; 24] = [
     "Ｔｈｏｒｎｗｉｃｋ",
     "Тhornwick",

@@ -43,7 +43,7 @@ fn header_names(reply: &Reply) -> Vec<String> {
     names
 }
 
-/// What a caller and the database see of a request: the response, the calls and the round trips.
+/// A request as its caller and the database see it: the response, the calls and the round trips.
 async fn observed(store: &TestStore, call: tests::Call) -> (Seen, Vec<String>, usize) {
     store.calls.clear();
     let reply = store.send(call).await;

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use sha2::{Sha256, Sha512};
 use tests::{Call, NOW, Reply, TestStore, repository};
 
-const FOREIGN: &[u8] = b"0123456789abcdef0123456789abcdef";
+pub const FOREIGN: &[u8] = b"0123456789abcdef0123456789abcdef";
 
 /// The signing key of the test store, and its kid.
-fn key() -> (String, Vec<u8>) {
+pub fn key() -> (String, Vec<u8>) {
     let text = std::fs::read_to_string(repository().join("events/token-keys.json")).unwrap();
     let keys: Value = serde_json::from_str(&text).unwrap();
     let (kid, secret) = keys.as_object().unwrap().iter().next().unwrap();
@@ -23,7 +23,7 @@ fn hs256(secret: &[u8], text: &str) -> Vec<u8> {
 }
 
 /// Thornwick's claims.
-fn claims() -> String {
+pub fn claims() -> String {
     json!({ "sub": "1", "iat": NOW - 60, "exp": NOW + 3_600, "iss": "storefront" }).to_string()
 }
 
@@ -34,21 +34,21 @@ fn with(name: &str, value: &str) -> String {
     claims.to_string().replace("\"HERE\"", value)
 }
 
-fn header() -> String {
+pub fn header() -> String {
     json!({ "alg": "HS256", "typ": "JWT", "kid": key().0 }).to_string()
 }
 
 /// Header and claims in base64.
-fn text(header: &str, claims: &str) -> String {
+pub fn text(header: &str, claims: &str) -> String {
     format!("{}.{}", BASE64_URL_SAFE_NO_PAD.encode(header), BASE64_URL_SAFE_NO_PAD.encode(claims))
 }
 
-fn signed(header: &str, claims: &str, secret: &[u8]) -> String {
+pub fn signed(header: &str, claims: &str, secret: &[u8]) -> String {
     let text = text(header, claims);
     format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(hs256(secret, &text)))
 }
 
-fn ours(header: &str, claims: &str) -> String {
+pub fn ours(header: &str, claims: &str) -> String {
     signed(header, claims, &key().1)
 }
 

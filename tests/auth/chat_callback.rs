@@ -59,7 +59,7 @@ fn query(pairs: &[(&str, &str)]) -> String {
     Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// What the page posts, after the checks that every page passes.
+/// The message that the page posts, after the checks that every page passes.
 #[track_caller]
 fn posted(reply: &Reply) -> Value {
     assert_eq!(reply.header("content-type"), "text/html; charset=utf-8", "{}", reply.text);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// What an endpoint does.
+/// The behaviour of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub enum Script {
     /// Responds with a status and a body.

@@ -1,6 +1,6 @@
 //! POST /user.
 
-use crate::support::{assert_message, assert_unauthorized, configure, fields};
+use crate::support::{configure, fields};
 use serde_json::Value;
 use tests::{Call, TestStore};
 
@@ -41,17 +41,4 @@ async fn the_balance_is_present_exactly_if_the_store_uses_virtual_currency() {
     assert_eq!(fields(&user(&store, "Thornwick").await), FIELDS);
     configure(&store, |config| config.is_virtual_currency = true).await;
     assert_eq!(user(&store, "Thornwick").await["virtual_currency"], 1250);
-}
-
-#[tokio::test]
-async fn a_body_is_not_read_but_its_size_is_limited_to_sixteen_kibibytes() {
-    let store = TestStore::open().await;
-    let call = |body: &str| Call::post("/user").token(&store.token("Pebble")).bytes(body);
-    for body in ["", "{", "[]", "\0", "{\"id\":1}"] {
-        let reply = store.send(call(body)).await;
-        assert_eq!((reply.status.as_u16(), &reply.json()["id"]), (200, &Value::from(3)), "{body:?}");
-    }
-    let overlong = "x".repeat(16 * 1024 + 1);
-    assert_message(&store.send(call(&overlong)).await, 413);
-    assert_unauthorized(&store.send(Call::post("/user").bytes(overlong)).await);
 }

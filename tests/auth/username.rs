@@ -82,20 +82,6 @@ async fn what_is_not_a_name_is_refused_before_the_table_is_read() {
 }
 
 #[tokio::test]
-async fn a_body_without_a_name_names_the_field() {
-    let store = TestStore::open().await;
-    for (body, message) in [
-        ("{}", "The username field is required."),
-        ("", "The username field is required."),
-        (r#"{"username":7}"#, "The username field must be a string."),
-        ("[]", "The request body must be a JSON object."),
-    ] {
-        let reply = store.send(Call::post("/auth/username").bytes(body)).await;
-        assert_eq!(assert_message(&reply, 400), message, "{body}");
-    }
-}
-
-#[tokio::test]
 async fn a_banned_name_is_refused_with_and_without_an_account() {
     let store = TestStore::open().await;
     for name in ["Pebble", "Newcomer"] {

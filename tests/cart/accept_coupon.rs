@@ -4,11 +4,10 @@ use super::support::{
     NEW, RICH, WORN, amount, cart_of, coupon, gift, outcome, percent, put_cart, put_code, sample_code, stored, tell,
     text, with_code,
 };
-use crate::bodies::Reader;
-use serde_json::{Value, json};
-use shared::model::{Cart, CategoryId, Code, Coupon, GiftCard, ItemId, Money, UserId};
+use serde_json::json;
+use shared::model::{Cart, CategoryId, Code, Coupon, GiftCard, ItemId, Money};
 use std::collections::BTreeSet;
-use tests::{Call, NOW, Reply, TestStore};
+use tests::{NOW, Reply, TestStore};
 
 const PATH: &str = "/cart/acceptCoupon";
 
@@ -212,32 +211,6 @@ async fn a_coupon_for_a_category_covers_its_subcategories_and_no_other_category(
 }
 
 #[tokio::test]
-async fn codes_are_trimmed_and_lower_cased_and_never_upper_cased() {
-    let store = TestStore::open().await;
-    put_code(&store, &Code::Coupon(coupon("straße", percent(100)))).await;
-    for code in ["straße", " STRAßE\t", "Straẞe", "\u{a0}straße\n"] {
-        assert!(outcome(&accept(&store, RICH, code).await).0, "{code:?}");
-    }
-    let unknown = refusal(&store, RICH, "nosuchcode").await;
-    assert_eq!(refusal(&store, RICH, "strasse").await, unknown);
-    assert_eq!(refusal(&store, RICH, "STRASSE").await, unknown);
-    assert_eq!(refusal(&store, RICH, "stra ße").await, unknown);
-}
-
-#[tokio::test]
-async fn a_code_has_at_most_forty_characters_as_sent() {
-    let store = TestStore::open().await;
-    put_code(&store, &Code::Coupon(coupon(&"💎".repeat(40), percent(100)))).await;
-    assert!(outcome(&accept(&store, RICH, &"💎".repeat(40)).await).0);
-    for code in ["💎".repeat(41), "x".repeat(41), format!("{:41}", "HEARTH10")] {
-        let reply = accept(&store, RICH, &code).await;
-        assert_eq!(reply.status, 400, "{code}");
-        assert_eq!(reply.json()["success"], false);
-    }
-    assert!(outcome(&accept(&store, RICH, &format!("{:40}", "HEARTH10")).await).0);
-}
-
-#[tokio::test]
 async fn lines_that_are_no_longer_published_are_removed_by_the_write_and_the_others_stay() {
     let store = TestStore::open().await;
     let before = stored(&store, WORN).await.unwrap();
@@ -258,75 +231,4 @@ async fn applying_takes_neither_uses_nor_balance() {
         assert_eq!(store.db.get(&key, true).await.unwrap(), before);
     }
     assert!(store.calls.operations().iter().filter(|name| *name == "UpdateItem").count() == 2);
-}
-
-fn reader() -> Reader {
-    Reader {
-        path: PATH,
-        field: "coupon",
-        good: "EIGHTH",
-        longest: 40,
-        refused: json!({ "success": false }),
-        admit: |store, call| call.token(&store.token(RICH)),
-    }
-}
-
-fn is_applied(body: &Value) -> bool {
-    body["success"] == true && body["percent"] == 12.5
-}
-
-#[tokio::test]
-async fn malformed_bodies_are_refused_and_nothing_is_written() {
-    let store = TestStore::open().await;
-    reader().refuses_malformed_bodies(&store, 0).await;
-    assert_eq!(on_cart(&stored(&store, RICH).await.unwrap()), [Some("hearth10"), None]);
-}
-
-#[tokio::test]
-async fn odd_texts_are_unknown_codes() {
-    let store = TestStore::open().await;
-    let before = stored(&store, RICH).await;
-    let is_unknown = |body: &Value| body["message"] == "This code does not exist.";
-    reader().takes_odd_texts_for_what_they_are(&store, is_unknown).await;
-    assert_eq!(stored(&store, RICH).await, before);
-}
-
-#[tokio::test]
-async fn any_json_with_a_code_is_read() {
-    let store = TestStore::open().await;
-    reader().reads_whatever_is_json(&store, is_applied).await;
-}
-
-#[tokio::test]
-async fn a_number_in_an_unknown_field_is_ignored_however_large() {
-    let store = TestStore::open().await;
-    reader().ignores_numbers_that_nobody_reads(&store, is_applied).await;
-}
-
-#[tokio::test]
-async fn a_body_of_more_than_16_kib_is_refused() {
-    let store = TestStore::open().await;
-    reader().refuses_one_byte_more_than_16_kib(&store).await;
-    assert_eq!(store.calls.writes(), 0);
-}
-
-#[tokio::test]
-async fn the_token_is_checked_before_the_body() {
-    let store = TestStore::open().await;
-    for body in ["{", "{}", &"x".repeat(17 * 1024)] {
-        let call = || Call::post(PATH).bytes(body);
-        assert_eq!(store.send(call()).await.status, 401);
-        assert_eq!(store.send(call().token("forged")).await.status, 401);
-    }
-}
-
-#[tokio::test]
-async fn a_token_without_a_user_is_refused_before_the_body_is_checked() {
-    let store = TestStore::open().await;
-    for token in [store.token("Grimble"), store.token_of(UserId::new(9_999))] {
-        for body in ["{", "{}", &"x".repeat(17 * 1024)] {
-            let reply = store.send(Call::post(PATH).bytes(body).token(&token)).await;
-            assert_eq!(reply.status, 401, "{body:.5}: {}", reply.text);
-        }
-    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shared::model::{Cart, Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName};
 use shared::store::keys;
 use std::time::Duration;
-use tests::{Call, NOW, TestStore};
+use tests::{NOW, TestStore};
 
 /// The sums that hold for every cart.
 fn assert_adds_up(view: &Value) {
@@ -122,18 +122,6 @@ async fn every_cart_adds_up_with_any_code_on_it() {
             assert_adds_up(&view(&store, name).await);
         }
     }
-}
-
-#[tokio::test]
-async fn the_body_does_not_matter_but_its_size_does() {
-    let store = TestStore::open().await;
-    let call = || Call::post("/cart/get").token(&store.token(RICH));
-    assert_eq!(store.send(call().bytes("[{")).await.json(), view(&store, RICH).await);
-    assert_eq!(store.send(call().bytes("x".repeat(16 * 1024))).await.status, 200);
-    let reply = store.send(call().bytes("x".repeat(16 * 1024 + 1))).await;
-    assert_eq!(reply.status, 413);
-    assert!(reply.json()["message"].is_string());
-    assert_eq!(reply.header("cache-control"), "no-store");
 }
 
 #[tokio::test]

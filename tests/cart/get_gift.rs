@@ -37,7 +37,7 @@ async fn the_balance_of_a_card_is_shown_to_whoever_has_its_code() {
     insta::assert_json_snapshot!(ask(&store, CARD).await);
     let with_token = store.send(call(" glow-7qxm-2k4d ").token(&store.token(RICH))).await;
     assert_eq!(with_token.json(), ask(&store, CARD).await);
-    assert_eq!((store.calls.writes(), tries(&store).await), (0, None), "a card that can be used is no try");
+    assert_eq!((store.calls.writes(), tries(&store).await), (0, None), "a card that can be used is not counted");
 }
 
 #[tokio::test]
@@ -70,19 +70,6 @@ async fn a_card_that_cannot_be_used_is_refused_with_the_message_alone() {
     }
 }
 
-#[tokio::test]
-async fn a_body_without_a_code_is_refused_and_names_the_field() {
-    let store = TestStore::open().await;
-    for body in ["{}", r#"{"gift":""}"#, r#"{"gift":" "}"#, r#"{"gift":1}"#, r#"{"gift":null}"#] {
-        let reply = store.send(Call::post("/cart/getGift").bytes(body)).await;
-        assert_eq!((reply.status.as_u16(), &reply.json()["status"]), (400, &false.into()), "{body}");
-        assert!(reply.json()["message"].as_str().unwrap().contains("gift"), "{}", reply.text);
-    }
-    let long = store.send(call(&"x".repeat(41))).await;
-    assert_eq!(long.status, 400, "{}", long.text);
-    assert_eq!((store.calls.writes(), tries(&store).await), (0, None));
-}
-
 #[track_caller]
 fn limited(reply: &Reply) {
     assert_eq!((reply.status.as_u16(), reply.json()["message"].as_str()), (200, Some(TOO_MANY)), "{}", reply.text);
@@ -106,15 +93,4 @@ async fn unknown_codes_are_counted_together_with_those_of_accept_coupon() {
     assert_eq!(tries(&store).await.as_deref(), Some("30"));
     let elsewhere = store.send(call(CARD).from_ip("203.0.113.9")).await;
     assert_eq!(elsewhere.json()["status"], true);
-}
-
-#[tokio::test]
-async fn thirty_tries_pass_over_all_instances_together() {
-    let store = TestStore::open().await;
-    let instances = store.instances(4);
-    let calls = (0..60).map(|number| call(&format!("guess {number}"))).collect();
-    let replies = tests::spread(&instances, calls).await;
-    let unknown = replies.iter().filter(|(reply, _)| reply.json()["message"] == "This gift card does not exist.");
-    assert_eq!(unknown.count(), 30);
-    assert_eq!(replies.iter().filter(|(reply, _)| reply.json()["message"] == TOO_MANY).count(), 30);
 }

@@ -3,7 +3,7 @@
 use super::support::{NEW, RICH, WORN, ask, cart_of, put_cart, republish};
 use serde_json::Value;
 use shared::model::ItemId;
-use tests::{Call, TestStore};
+use tests::TestStore;
 
 const PATH: &str = "/cart/getPromoted";
 
@@ -72,12 +72,4 @@ async fn a_store_without_promotions_offers_none() {
     let store = TestStore::open().await;
     republish(&store, |compiled| compiled.promotions.0.clear()).await;
     assert_eq!(ask(&store, PATH, RICH).await.json(), Value::Array(Vec::new()));
-}
-
-#[tokio::test]
-async fn the_body_does_not_matter_but_its_size_does() {
-    let store = TestStore::open().await;
-    let call = || Call::post(PATH).token(&store.token(RICH));
-    assert_eq!(store.send(call().bytes("[[[")).await.json(), ask(&store, PATH, RICH).await.json());
-    assert_eq!(store.send(call().bytes("x".repeat(16 * 1024 + 1))).await.status, 413);
 }

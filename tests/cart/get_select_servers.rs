@@ -3,7 +3,7 @@
 use super::support::{NEW, RICH, WORN, ask, cart_of, put_cart, republish, view};
 use serde_json::{Value, json};
 use shared::model::{ItemId, ItemType};
-use tests::{Call, TestStore};
+use tests::TestStore;
 
 const PATH: &str = "/cart/getSelectServers";
 
@@ -53,24 +53,4 @@ async fn a_change_by_the_owner_is_shown() {
     })
     .await;
     assert_eq!(ask(&store, PATH, RICH).await.text, "{}");
-}
-
-#[tokio::test]
-async fn a_missing_or_invalid_token_gets_the_documented_body() {
-    let store = TestStore::open().await;
-    for call in [Call::post(PATH), Call::post(PATH).token("undefined"), Call::post(PATH).token("a.b.c")] {
-        let reply = store.send(call).await;
-        assert_eq!(reply.status, 401);
-        assert_eq!(reply.header("www-authenticate"), "Bearer");
-        assert_eq!(reply.json()["status"], false);
-        assert!(reply.json()["message"].is_string());
-    }
-}
-
-#[tokio::test]
-async fn the_body_does_not_matter_but_its_size_does() {
-    let store = TestStore::open().await;
-    let call = || Call::post(PATH).token(&store.token(RICH));
-    assert_eq!(store.send(call().bytes("[[[")).await.json(), ask(&store, PATH, RICH).await.json());
-    assert_eq!(store.send(call().bytes("x".repeat(16 * 1024 + 1))).await.status, 413);
 }

@@ -4,7 +4,7 @@ use super::support::{NEW, RICH, WORN, ask, outcome, stored, view};
 use crate::support::{assert_message, fill_cart};
 use futures_util::future::join_all;
 use shared::model::Cart;
-use tests::{Call, TestStore};
+use tests::TestStore;
 
 fn path(cid: &str) -> String {
     format!("/cart/remove/{cid}")
@@ -58,15 +58,6 @@ async fn what_is_not_a_decimal_number_is_404_and_blanks_around_one_do_not_matter
     let line = first_line(&store, RICH).await;
     assert!(outcome(&ask(&store, &path(&format!("{line}%20")), RICH).await).0);
     assert_ne!(first_line(&store, RICH).await, line);
-}
-
-#[tokio::test]
-async fn a_body_is_not_read() {
-    let store = TestStore::open().await;
-    for body in ["{", "[]", "\0", "{\"cid\":1}"] {
-        let reply = store.send(Call::post("/cart/remove/999").token(&store.token(RICH)).bytes(body)).await;
-        assert_eq!(reply.status, 200, "{body:?}: {}", reply.text);
-    }
 }
 
 #[tokio::test]

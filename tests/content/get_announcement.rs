@@ -63,11 +63,3 @@ async fn a_store_without_one_says_so() {
     republish(&store, |files| files.store.content.announcement = None).await;
     assert_eq!(announcement(&store).await, none);
 }
-
-#[tokio::test]
-async fn a_visitor_who_has_it_is_told_so() {
-    let store = TestStore::open().await;
-    let first = store.send(Call::get("/announcement/get")).await;
-    let again = Call::get("/announcement/get").header("if-none-match", first.header("etag"));
-    assert_eq!(store.send(again).await.status, 304);
-}

@@ -49,7 +49,7 @@ fn is(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// What is not as a table says.
+/// The differences between a body and a table.
 fn faults(body: &Value, fields: &[Field]) -> Vec<String> {
     let mut faults = Vec::new();
     for (path, kinds) in fields {

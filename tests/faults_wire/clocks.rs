@@ -1,7 +1,6 @@
 //! Clocks that are six minutes off, either way: the database's, ours, and the payment provider's.
 
-use super::calling;
-use super::world::{Pacing, World};
+use super::world::{Pacing, World, undisturbed};
 use crate::payments::support::begin;
 use local::stripe::Action;
 use serde_json::json;
@@ -12,20 +11,18 @@ const OFF: Duration = Duration::from_mins(6);
 /// How far Stripe's clock may be from ours.
 const TOLERANCE: Duration = Duration::from_mins(5);
 
-/// Every endpoint while the database's clock is this many seconds ahead of ours.
-async fn every_endpoint_with_the_databases_clock(ahead: i64) {
+#[tokio::test]
+async fn a_database_whose_clock_is_ahead_or_behind_is_signed_for_by_its_clock() {
+    let all = undisturbed().await;
     let world = World::open(Pacing::Shortened).await;
-    for endpoint in calling() {
-        let call = endpoint.call();
-        world.database.set_clock(0);
-        let expected = world.undisturbed(&call).await;
-        world.restore().await;
+    for (expected, ahead) in all.iter().flat_map(|expected| [(expected, 360), (expected, -360)]) {
+        let endpoint = &expected.endpoint;
         world.database.set_clock(ahead);
         let instance = world.instance();
         for (number, right) in [&expected.first, &expected.second].into_iter().enumerate() {
             let earlier = world.database.seen().len();
-            let reply = instance.send(call.clone()).await;
-            assert_eq!(world.outcome(&reply, &expected).await, *right, "{}", endpoint.route);
+            let reply = instance.send(endpoint.call()).await;
+            assert_eq!(world.outcome(&reply, expected).await, *right, "{}", endpoint.route);
             let seen = world.database.seen().split_off(earlier);
             let refused = seen.iter().filter(|exchange| exchange.is_refused).count();
             // The first refusals say what time it is.
@@ -33,16 +30,6 @@ async fn every_endpoint_with_the_databases_clock(ahead: i64) {
         }
         world.restore().await;
     }
-}
-
-#[tokio::test]
-async fn a_database_whose_clock_is_ahead_is_signed_for_by_its_clock() {
-    every_endpoint_with_the_databases_clock(360).await;
-}
-
-#[tokio::test]
-async fn a_database_whose_clock_is_behind_is_signed_for_by_its_clock() {
-    every_endpoint_with_the_databases_clock(-360).await;
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tests::{Endpoint, WireFault, endpoints};
 use tokio::task::JoinSet;
-use world::{Pacing, Plan, Side, Undisturbed, Verdict, World};
+use world::{Pacing, Plan, Side, Undisturbed, Verdict, World, undisturbed};
 
 /// Faults after which the client knows at once that the call failed.
 pub const QUICK: [WireFault; 16] = [
@@ -75,40 +75,20 @@ type Tally = BTreeMap<String, usize>;
 /// The plans of an endpoint, which has a number of its own.
 type Plans = fn(&Undisturbed, usize) -> Vec<Plan>;
 
-/// A store, and some of the endpoints, with what they do in it when nothing fails.
-struct Prepared {
-    world: World,
-    endpoints: Vec<(usize, Endpoint, Undisturbed)>,
-}
-
-/// Every endpoint with its number, distributed over some stores. Nothing else runs meanwhile, because production's timeouts
-/// are short for a busy machine.
-async fn prepared(pacing: Pacing, stores: usize) -> Vec<Prepared> {
-    let mut prepared = Vec::new();
-    for _ in 0..stores {
-        prepared.push(Prepared { world: World::open(pacing).await, endpoints: Vec::new() });
-    }
-    for (number, endpoint) in calling().into_iter().enumerate() {
-        let Prepared { world, endpoints } = &mut prepared[number % stores];
-        let expected = world.undisturbed(&endpoint.call()).await;
-        endpoints.push((number, endpoint, expected));
-    }
-    prepared
-}
-
-/// Runs the plans of every endpoint.
+/// Runs the plans of every endpoint, distributed over some stores.
 async fn every_endpoint(pacing: Pacing, stores: usize, plans: Plans) -> Tally {
     let mut jobs = JoinSet::new();
-    for Prepared { world, endpoints } in prepared(pacing, stores).await {
+    let all = undisturbed().await;
+    for store in 0..stores {
         jobs.spawn(async move {
-            let mut tally = Tally::new();
-            for (number, endpoint, expected) in endpoints {
-                for plan in plans(&expected, number) {
-                    let verdict = world.disturbed(&endpoint, &endpoint.call(), &expected, plan).await;
+            let (world, mut tally) = (World::open(pacing).await, Tally::new());
+            for (number, expected) in all.iter().enumerate().skip(store).step_by(stores) {
+                for plan in plans(expected, number) {
+                    let verdict = world.disturbed(expected, plan).await;
                     let must_be_right = !plan.lasts && is_retried(plan.side, plan.fault);
                     let name = match verdict {
                         Verdict::Right => "right".to_owned(),
-                        _ if must_be_right => format!("not right: {} {plan:?} {verdict:?}", endpoint.route),
+                        _ if must_be_right => format!("not right: {} {plan:?} {verdict:?}", expected.endpoint.route),
                         Verdict::Unavailable => "unavailable".to_owned(),
                         Verdict::Refused => "refused".to_owned(),
                     };
@@ -153,7 +133,7 @@ fn report(what: &str, tally: &Tally) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_call_that_fails_is_repeated_or_the_response_is_503() {
-    let plans: Plans = |expected, turn| each_call(expected, false, |call| by_turns(&QUICK, turn * 3 + call * 5, 2));
+    let plans: Plans = |expected, turn| each_call(expected, false, |call| by_turns(&QUICK, turn * 3 + call * 5, 1));
     let tally = every_endpoint(Pacing::Shortened, 4, plans).await;
     report("one call fails", &tally);
     assert!(tally["right"] > tally["unavailable"], "{tally:?}");

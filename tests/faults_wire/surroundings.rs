@@ -1,8 +1,8 @@
-//! What changes around a running process: credentials expire, the database's address goes away and comes back, its name
+//! Changes around a running process: credentials expire, the database's address goes away and comes back, its name
 //! is unknown, and kept connections die.
 
-use super::world::{Pacing, World};
-use super::{Prepared, calling, prepared};
+use super::calling;
+use super::world::{Pacing, World, undisturbed};
 use aws_sdk_dynamodb::config::SharedCredentialsProvider;
 use std::time::{Duration, Instant};
 use tests::{Endpoint, Reply};
@@ -16,17 +16,17 @@ fn assert_unavailable(endpoint: &Endpoint, reply: &Reply) {
 
 #[tokio::test]
 async fn expired_credentials_are_a_503_until_a_process_with_new_ones_responds() {
+    let all = undisturbed().await;
     let mut world = World::open(Pacing::Shortened).await;
-    for (number, endpoint) in calling().into_iter().enumerate() {
-        let call = endpoint.call();
-        let expected = world.undisturbed(&call).await;
+    for (number, expected) in all.iter().enumerate() {
+        let (endpoint, call) = (&expected.endpoint, expected.endpoint.call());
         let id = format!("ID{number}");
         world.database.accept_only(&id);
         let old = world.instance();
         let reply = old.send(call.clone()).await;
         if expected.database_calls > 0 {
-            assert_unavailable(&endpoint, &reply);
-            let got = world.outcome(&reply, &expected).await;
+            assert_unavailable(endpoint, &reply);
+            let got = world.outcome(&reply, expected).await;
             assert!(got.rows.is_empty() && got.counters.is_empty(), "{}", endpoint.route);
         }
         world.restore().await;
@@ -35,27 +35,26 @@ async fn expired_credentials_are_a_503_until_a_process_with_new_ones_responds() 
             access.credentials = Some(SharedCredentialsProvider::new(credentials));
         });
         let reply = world.instance().send(call).await;
-        assert_eq!(world.outcome(&reply, &expected).await, expected.first, "{}", endpoint.route);
+        assert_eq!(world.outcome(&reply, expected).await, expected.first, "{}", endpoint.route);
         world.restore().await;
     }
 }
 
 #[tokio::test]
 async fn a_database_whose_address_is_gone_is_reached_once_it_is_back() {
+    let all = undisturbed().await;
     let world = World::open(Pacing::Shortened).await;
-    for endpoint in calling() {
-        let call = endpoint.call();
-        let expected = world.undisturbed(&call).await;
-        world.restore().await;
+    for expected in all {
+        let (endpoint, call) = (&expected.endpoint, expected.endpoint.call());
         let instance = world.instance();
         world.database.go_away().await;
         let reply = instance.send(call.clone()).await;
         if expected.database_calls > 0 {
-            assert_unavailable(&endpoint, &reply);
+            assert_unavailable(endpoint, &reply);
         }
         world.database.come_back().await;
         let reply = instance.send(call).await;
-        assert_eq!(world.outcome(&reply, &expected).await, expected.first, "{}", endpoint.route);
+        assert_eq!(world.outcome(&reply, expected).await, expected.first, "{}", endpoint.route);
         world.restore().await;
     }
 }
@@ -81,20 +80,21 @@ async fn a_database_whose_name_is_unknown_is_a_503() {
 /// With the connector, the timeouts and the pacing of production.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_died_in_a_frozen_process_are_replaced() {
-    let mut jobs = JoinSet::new();
-    for Prepared { world, endpoints } in prepared(Pacing::Deployed, 4).await {
+    let (all, mut jobs) = (undisturbed().await, JoinSet::new());
+    for store in 0..4 {
         jobs.spawn(async move {
-            for (_, endpoint, expected) in endpoints {
-                let call = endpoint.call();
+            let world = World::open(Pacing::Deployed).await;
+            for expected in all.iter().skip(store).step_by(4) {
+                let (endpoint, call) = (&expected.endpoint, expected.endpoint.call());
                 world.restore().await;
                 let instance = world.instance();
                 let reply = instance.send(call.clone()).await;
-                assert_eq!(world.outcome(&reply, &expected).await, expected.first, "{}", endpoint.route);
+                assert_eq!(world.outcome(&reply, expected).await, expected.first, "{}", endpoint.route);
                 world.database.kill_connections();
                 let started = Instant::now();
                 let reply = instance.send(call).await;
                 let elapsed = started.elapsed();
-                assert_eq!(world.outcome(&reply, &expected).await, expected.second, "{}", endpoint.route);
+                assert_eq!(world.outcome(&reply, expected).await, expected.second, "{}", endpoint.route);
                 assert!(elapsed < Duration::from_secs(3), "{}: {elapsed:?}", endpoint.route);
             }
         });

@@ -1,11 +1,13 @@
 //! A store whose connections to the database and to the chat platform can fail on the wire, and what an endpoint does
 //! there when nothing fails.
 
+use super::calling;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tests::{Call, Dump, Endpoint, Instance, Proxy, Reply, Stable, TestStore, WireFault, configure};
+use tokio::sync::OnceCell;
 
-/// The next ids of the two runs that are compared to find out what differs between runs.
+/// The next ids in the two stores that are compared to find out what differs between runs.
 const SEQUENCES: [u64; 2] = [700_000, 800_000];
 
 /// Timeouts and pacing of the functions' calls to the database.
@@ -22,7 +24,7 @@ pub enum Side {
     ChatPlatform,
 }
 
-/// What fails.
+/// A fault of some calls of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     pub side: Side,
@@ -42,13 +44,14 @@ pub struct Outcome {
     pub counters: Vec<String>,
 }
 
-/// What an endpoint does when nothing fails.
+/// The outcomes of an endpoint when nothing fails.
 #[derive(Debug)]
 pub struct Undisturbed {
+    pub endpoint: Endpoint,
     /// The number of calls of the first request.
     pub database_calls: usize,
     pub platform_calls: usize,
-    /// What came of the first request, and of the same one again.
+    /// The outcome of the first request, and of the same one again.
     pub first: Outcome,
     pub second: Outcome,
     stable: Stable,
@@ -61,7 +64,7 @@ pub struct World {
     before: Dump,
 }
 
-/// What a plan resulted in.
+/// The result of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The response was the undisturbed one.
@@ -72,8 +75,27 @@ pub enum Verdict {
     Refused,
 }
 
+/// The outcomes of every endpoint when nothing fails, found out once for all tests.
+pub async fn undisturbed() -> &'static [Undisturbed] {
+    static ALL: OnceCell<Vec<Undisturbed>> = OnceCell::const_new();
+    let find_out = || async {
+        let [one, other] = SEQUENCES.map(|next| World::with_next_ids(Pacing::Shortened, next));
+        let (one, other) = tokio::join!(one, other);
+        let mut all = Vec::new();
+        for endpoint in calling() {
+            all.push(Undisturbed::of(endpoint, &one, &other).await);
+        }
+        all
+    };
+    ALL.get_or_init(find_out).await
+}
+
 impl World {
     pub async fn open(pacing: Pacing) -> Self {
+        Self::with_next_ids(pacing, SEQUENCES[0]).await
+    }
+
+    async fn with_next_ids(pacing: Pacing, next: u64) -> Self {
         let (store, database) = match pacing {
             Pacing::Deployed => TestStore::open_as_deployed().await,
             Pacing::Shortened => TestStore::open_behind_proxy().await,
@@ -84,7 +106,7 @@ impl World {
             config.chat.user_url = format!("{}/user", platform.endpoint());
         });
         configured.await;
-        Dump::read(&store).await.set_sequences(&store, SEQUENCES[0]).await;
+        Dump::read(&store).await.set_sequences(&store, next).await;
         let before = Dump::read(&store).await;
         Self { store, database, platform, before }
     }
@@ -129,28 +151,6 @@ impl World {
     }
 
     /// Runs an endpoint twice when nothing fails.
-    pub async fn undisturbed(&self, call: &Call) -> Undisturbed {
-        let one = self.twice(call).await;
-        let (database_calls, platform_calls) = one.calls;
-        if one.has_written {
-            self.before.set_sequences(&self.store, SEQUENCES[1]).await;
-        }
-        let other = self.twice(call).await;
-        let dumps = |run: &'_ Twice| [run.replies[0].1.clone(), run.replies[1].1.clone()];
-        let (ones, others) = (dumps(&one), dumps(&other));
-        let texts = |run: &Twice| [run.replies[0].0.text.clone(), run.replies[1].0.text.clone()];
-        let (one_texts, other_texts) = (texts(&one), texts(&other));
-        let runs: [(&[&Dump], &[&str]); 2] = [
-            (&[&ones[0], &ones[1]], &[&one_texts[0], &one_texts[1]]),
-            (&[&others[0], &others[1]], &[&other_texts[0], &other_texts[1]]),
-        ];
-        let stable = Stable::of(&self.before, runs);
-        let outcomes = |run: &Twice| run.replies.each_ref().map(|(reply, dump)| self.outcome_of(reply, dump, &stable));
-        let [first, second] = outcomes(&one);
-        assert_eq!(outcomes(&other), [first.clone(), second.clone()], "two runs differ by what is random");
-        Undisturbed { database_calls, platform_calls, first, second, stable }
-    }
-
     async fn twice(&self, call: &Call) -> Twice {
         self.database.start_over();
         self.platform.start_over();
@@ -160,14 +160,14 @@ impl World {
         let after_first = self.dump().await;
         let second = instance.send(call.clone()).await;
         let after_second = self.dump().await;
-        let has_written = self.has_written();
         self.restore().await;
-        Twice { calls, has_written, replies: [(first, after_first), (second, after_second)] }
+        Twice { calls, replies: [(first, after_first), (second, after_second)] }
     }
 
     /// Sends the request of an endpoint while a plan is in force, and again afterwards.
-    pub async fn disturbed(&self, endpoint: &Endpoint, call: &Call, expected: &Undisturbed, plan: Plan) -> Verdict {
+    pub async fn disturbed(&self, expected: &Undisturbed, plan: Plan) -> Verdict {
         self.restore().await;
+        let (endpoint, call) = (&expected.endpoint, &expected.endpoint.call());
         let instance = self.instance();
         let proxy = match plan.side {
             Side::Database => &self.database,
@@ -206,11 +206,32 @@ impl World {
 
 struct Twice {
     calls: (usize, usize),
-    has_written: bool,
     replies: [(Reply, Dump); 2],
 }
 
+impl Twice {
+    fn outcomes(&self, world: &World, stable: &Stable) -> [Outcome; 2] {
+        self.replies.each_ref().map(|(reply, dump)| world.outcome_of(reply, dump, stable))
+    }
+}
+
 impl Undisturbed {
+    /// Compares two stores: what differs is random, or follows from an id or a port.
+    async fn of(endpoint: Endpoint, one: &World, other: &World) -> Self {
+        let call = endpoint.call();
+        let (first_run, second_run) = tokio::join!(one.twice(&call), other.twice(&call));
+        let runs = [(one, &first_run), (other, &second_run)];
+        let stable = Stable::of(runs.map(|(world, run)| {
+            let dumps = run.replies.iter().map(|(_, dump)| dump).chain([&world.before]);
+            (dumps.collect(), run.replies.iter().map(|(reply, _)| reply.text.as_str()).collect())
+        }));
+        let [first, second] = first_run.outcomes(one, &stable);
+        let again = second_run.outcomes(other, &stable);
+        assert_eq!(again, [first.clone(), second.clone()], "{}: two runs differ by what is random", endpoint.route);
+        let (database_calls, platform_calls) = first_run.calls;
+        Self { endpoint, database_calls, platform_calls, first, second, stable }
+    }
+
     /// Judges the response while a plan is in force, and the table after it.
     fn judge(&self, reply: &Reply, got: &Outcome, plan: Plan, what: &str) -> Verdict {
         if (got.status, &got.body) == (self.first.status, &self.first.body) {

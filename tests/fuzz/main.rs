@@ -1,7 +1,7 @@
 //! Mutated inputs for every parser of untrusted input, and for the five functions with a real table. Each target has rules
 //! for its output, not only "does not panic" (infra/docs/decisions.md, "Fuzzing without coverage").
 //!
-//! `PROPTEST_CASES` is the number of inputs for each target (default 256; parsers that call nothing get ten times as many),
+//! `PROPTEST_CASES` is the number of inputs for each target (default 128; parsers that call nothing get ten times as many),
 //! `PROPTEST_RNG_SEED` the seed of a run to repeat. An input that breaks a rule is made as short as possible and printed.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot continue has failed")]
@@ -27,13 +27,16 @@ type Outcome = Result<bool, TestCaseError>;
 
 /// The longest that an input may take. Parsers take microseconds, requests milliseconds.
 const SLOW: Duration = Duration::from_secs(10);
+/// How many inputs a target gets unless `PROPTEST_CASES` says otherwise.
+const CASES: u32 = 128;
 /// For parsers that call nothing: how many times as many inputs.
 const PARSER: u32 = 10;
 
 /// Tries inputs, `times` as many as `PROPTEST_CASES` says. Some must be valid and some not: otherwise nothing is tested.
 fn tries<S: Strategy>(target: &str, times: u32, inputs: S, check: impl Fn(S::Value) -> Outcome) {
     let config = Config { failure_persistence: None, ..Config::default() };
-    let cases = config.cases.saturating_mul(times);
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { config.cases } else { CASES };
+    let cases = cases.saturating_mul(times);
     let (begun, tried, valid) = (Instant::now(), Cell::new(0_u32), Cell::new(0_u32));
     let checked = |input| {
         let begun = Instant::now();

@@ -110,7 +110,7 @@ struct Fields {
     names: Option<Vec<String>>,
 }
 
-/// What is read of a body is what any JSON reader finds there.
+/// A body is read as any JSON reader reads it.
 #[test]
 fn bodies() {
     let seed = json!({

@@ -1,12 +1,13 @@
-//! A recorder of the SDK's calls: the operations, and their round trips.
+//! A recorder of the SDK's calls: requests and responses, round trips, and what they did with carts.
 
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_sdk_dynamodb::config::interceptors::{BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
+use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Operations that do not write.
 const READS: [&str; 6] = ["GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", "DescribeTimeToLive"];
@@ -22,26 +23,31 @@ pub fn writes(operation: &str) -> bool {
     !READS.contains(&operation)
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Entry {
-    Begin {
-        operation: String,
-        /// The IAM actions that allow it.
-        actions: Vec<String>,
-    },
-    End,
+/// The request of an attempt. The SDK gives it away when it sends it.
+#[derive(Debug, Clone)]
+struct Sent {
+    operation: String,
+    body: Vec<u8>,
 }
 
-/// The IAM actions that a request needs: each write of a transaction needs its own.
-fn actions(request: &HttpRequest) -> Vec<String> {
-    let operation = operation(request);
-    if operation != "TransactWriteItems" {
-        return vec![operation.to_owned()];
-    }
-    let body: Value = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or_default();
-    let items = body["TransactItems"].as_array().cloned().unwrap_or_default();
-    let members = items.iter().filter_map(Value::as_object).flat_map(|item| item.keys().cloned());
-    members.map(|member| format!("{member}Item")).collect()
+impl Storable for Sent {
+    type Storer = StoreReplace<Self>;
+}
+
+#[derive(Debug)]
+enum Entry {
+    Begin(Sent),
+    /// The end of an attempt, with the body of a successful response.
+    End(Sent, Option<Vec<u8>>),
+}
+
+/// The use of carts by requests: the versions that they read and wrote, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CartTrace {
+    /// The version of each read; 0 if there was no cart.
+    pub read: Vec<u64>,
+    /// The version of each write that was done.
+    pub written: Vec<u64>,
 }
 
 /// Every call to the database since the last [`Calls::clear`].
@@ -49,35 +55,34 @@ fn actions(request: &HttpRequest) -> Vec<String> {
 pub struct Calls(Arc<Mutex<Vec<Entry>>>);
 
 impl Calls {
-    fn push(&self, entry: Entry) {
-        self.0.lock().expect("no test panics here").push(entry);
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.0.lock().expect("no test panics here")
     }
 
     /// Removes the recorded calls.
     pub fn clear(&self) {
-        self.0.lock().expect("no test panics here").clear();
+        self.entries().clear();
+    }
+
+    fn sent<T>(&self, of: impl Fn(&Sent) -> T) -> Vec<T> {
+        let entries = self.entries();
+        let begun = entries.iter().filter_map(|entry| match entry {
+            Entry::Begin(sent) => Some(of(sent)),
+            Entry::End(..) => None,
+        });
+        begun.collect()
     }
 
     /// The operations, in the order in which they were sent. A retry is listed again.
     #[must_use]
     pub fn operations(&self) -> Vec<String> {
-        let entries = self.0.lock().expect("no test panics here");
-        let begun = entries.iter().filter_map(|entry| match entry {
-            Entry::Begin { operation, .. } => Some(operation.clone()),
-            Entry::End => None,
-        });
-        begun.collect()
+        self.sent(|sent| sent.operation.clone())
     }
 
     /// The IAM actions that were needed.
     #[must_use]
     pub fn actions(&self) -> BTreeSet<String> {
-        let entries = self.0.lock().expect("no test panics here");
-        let needed = entries.iter().filter_map(|entry| match entry {
-            Entry::Begin { actions, .. } => Some(actions.clone()),
-            Entry::End => None,
-        });
-        needed.flatten().map(|action| format!("dynamodb:{action}")).collect()
+        self.sent(actions).into_iter().flatten().map(|action| format!("dynamodb:{action}")).collect()
     }
 
     /// The number of operations that write.
@@ -91,15 +96,65 @@ impl Calls {
     #[must_use]
     pub fn round_trips(&self) -> usize {
         let (mut rounds, mut one_came_back) = (0, true);
-        for entry in self.0.lock().expect("no test panics here").iter() {
+        for entry in self.entries().iter() {
             match entry {
-                Entry::Begin { .. } if one_came_back => (rounds, one_came_back) = (rounds + 1, false),
-                Entry::Begin { .. } => {}
-                Entry::End => one_came_back = true,
+                Entry::Begin(_) if one_came_back => (rounds, one_came_back) = (rounds + 1, false),
+                Entry::Begin(_) => {}
+                Entry::End(..) => one_came_back = true,
             }
         }
         rounds
     }
+
+    #[must_use]
+    pub fn carts(&self) -> CartTrace {
+        let mut trace = CartTrace::default();
+        for entry in self.entries().iter() {
+            if let Entry::End(sent, Some(response)) = entry {
+                trace.add(sent, response);
+            }
+        }
+        trace
+    }
+}
+
+/// The IAM actions that a request needs: each write of a transaction needs its own.
+fn actions(sent: &Sent) -> Vec<String> {
+    if sent.operation != "TransactWriteItems" {
+        return vec![sent.operation.clone()];
+    }
+    let body = json(&sent.body);
+    let items = body["TransactItems"].as_array().into_iter().flatten();
+    let members = items.filter_map(Value::as_object).flat_map(|item| item.keys());
+    members.map(|member| format!("{member}Item")).collect()
+}
+
+impl CartTrace {
+    fn add(&mut self, sent: &Sent, response: &[u8]) {
+        let is_cart = |key: &Value| key["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with("CART#"));
+        let number = |value: &Value| value["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let body = json(&sent.body);
+        match sent.operation.as_str() {
+            "UpdateItem" if is_cart(&body["Key"]) => {
+                self.written.extend(number(&body["ExpressionAttributeValues"][":version"]));
+            }
+            "BatchGetItem" => {
+                let tables = body["RequestItems"].as_object().into_iter().flatten();
+                let mut keys = tables.flat_map(|(_, table)| table["Keys"].as_array().into_iter().flatten());
+                if keys.any(is_cart) {
+                    let response = json(response);
+                    let rows = response["Responses"].as_object().into_iter().flatten();
+                    let mut rows = rows.flat_map(|(_, rows)| rows.as_array().into_iter().flatten());
+                    self.read.push(rows.find(|row| is_cart(row)).and_then(|row| number(&row["version"])).unwrap_or(0));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn json(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_default()
 }
 
 impl Intercept for Calls {
@@ -111,20 +166,27 @@ impl Intercept for Calls {
         &self,
         context: &BeforeTransmitInterceptorContextRef<'_>,
         _: &RuntimeComponents,
-        _: &mut ConfigBag,
+        config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let request = context.request();
-        self.push(Entry::Begin { operation: operation(request).to_owned(), actions: actions(request) });
+        let body = request.body().bytes().unwrap_or_default().to_vec();
+        let sent = Sent { operation: operation(request).to_owned(), body };
+        config.interceptor_state().store_put(sent.clone());
+        self.entries().push(Entry::Begin(sent));
         Ok(())
     }
 
     fn read_after_attempt(
         &self,
-        _: &FinalizerInterceptorContextRef<'_>,
+        context: &FinalizerInterceptorContextRef<'_>,
         _: &RuntimeComponents,
-        _: &mut ConfigBag,
+        config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        self.push(Entry::End);
+        if let Some(sent) = config.load::<Sent>() {
+            let response = context.response().filter(|response| response.status().is_success());
+            let body = response.map(|response| response.body().bytes().unwrap_or_default().to_vec());
+            self.entries().push(Entry::End(sent.clone(), body));
+        }
         Ok(())
     }
 }

@@ -55,7 +55,7 @@ pub fn check(method: &str, path: &str, function: Option<&str>, reply: &Reply) {
     );
 }
 
-/// What the document does not say of a response to an operation.
+/// The violations of the document by a response to an operation.
 #[must_use]
 pub fn faults(method: &str, path: &str, reply: &Reply) -> Vec<String> {
     let status = reply.status.as_str();

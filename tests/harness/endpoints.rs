@@ -101,6 +101,6 @@ impl Call {
             None => false,
         };
         let endpoint = endpoints().into_iter().find(|endpoint| is_route(endpoint.route));
-        endpoint.unwrap_or_else(|| panic!("{} {path} is no route", self.method))
+        endpoint.unwrap_or_else(|| panic!("{} {path} is not a route", self.method))
     }
 }

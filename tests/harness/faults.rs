@@ -56,7 +56,7 @@ pub struct Faults {
     rule: Arc<Mutex<Option<Rule>>>,
     broken: SocketAddr,
     closed: SocketAddr,
-    /// Bound and never listening: calls to `closed` are refused, and nothing else can get its port.
+    /// Bound and never listening: calls to `closed` are refused, and no other process can get its port.
     _holder: Arc<TcpSocket>,
 }
 

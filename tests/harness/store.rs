@@ -11,7 +11,6 @@ use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{Intercept, SharedHttpClient, SharedInterceptor};
 use local::chat::{self, ChatPlatform};
-use local::engine::ensure_table;
 use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
@@ -24,7 +23,7 @@ use shared::store::{Access, Db, connector};
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use template::Template;
 use tokio::net::TcpListener;
@@ -40,15 +39,20 @@ pub fn repository() -> PathBuf {
 /// The real template.yaml with the default of every parameter.
 #[must_use]
 pub fn template() -> &'static Template {
-    static TEMPLATE: LazyLock<Template> = LazyLock::new(|| with_parameters(&[]));
-    &TEMPLATE
+    with_parameters(&[])
 }
 
-fn with_parameters(parameters: &[(&str, &str)]) -> Template {
+/// The real template.yaml. It is read once with each of the few sets of parameters that tests use, and never freed.
+fn with_parameters(parameters: &[(&str, &str)]) -> &'static Template {
+    static READ: Mutex<BTreeMap<BTreeMap<String, String>, &'static Template>> = Mutex::new(BTreeMap::new());
     let given = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let parameters: BTreeMap<String, String> =
         std::iter::once(("Payments".to_owned(), "true".to_owned())).chain(given).collect();
-    Template::read(&repository().join("template.yaml"), &parameters).expect("template.yaml is sound")
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    read.entry(parameters).or_insert_with_key(|parameters| {
+        let template = Template::read(&repository().join("template.yaml"), parameters);
+        Box::leak(Box::new(template.expect("template.yaml is sound")))
+    })
 }
 
 /// The keys that the tokens in events/ are signed with.
@@ -89,19 +93,19 @@ pub struct TestStore {
     pub payments: Box<StandIn>,
     gateway: Gateway,
     // Boxed, like what follows, because a future of a test holds a store.
-    functions: Box<Functions>,
+    functions: Arc<Functions>,
     tapped: Db,
     access: Box<Access>,
-    template: Box<Template>,
+    template: &'static Template,
     /// The functions' template. Unless a test says otherwise, they know the storefront's origin, without which there is no
     /// chat login; the gateway does not, so that pages of any origin may call.
-    functions_template: Box<Template>,
+    functions_template: &'static Template,
     surroundings: Box<Surroundings>,
     /// Last, so that a table that has to be deleted is deleted after all else has ended.
     _database: Database,
 }
 
-/// What a test may change around the functions.
+/// The surroundings of the functions that a test may change.
 #[derive(Debug)]
 struct Surroundings {
     /// The time of a call to another service.
@@ -122,30 +126,38 @@ impl TestStore {
 
     /// The sample store in a fresh table, with other values of the template's parameters.
     pub async fn open_with(parameters: &[(&str, &str)]) -> Self {
-        Self::empty_with(parameters).await.filled().await
+        let database = Database::open(true).await;
+        let access = shortened(&database);
+        Self::on(database, access, parameters).await.with_chat_platform().await
     }
 
     /// The sample store in a fresh table behind a proxy, with the connector, timeouts and pacing of production.
     pub async fn open_as_deployed() -> (Self, Proxy) {
-        let database = Database::open().await;
+        let database = Database::open(true).await;
         let proxy = Proxy::start(database.endpoint()).await;
         let access = Access { http_client: deployed_client(), ..database::access_at(&proxy.endpoint()) };
-        let mut store = Self::on(database, access, &[]).await.filled().await;
+        let mut store = Self::on(database, access, &[]).await.with_chat_platform().await;
         store.surroundings.connect = deployed_client;
         (store, proxy)
     }
 
     /// The sample store in a fresh table behind a proxy, with the shorter timeouts and pacing of [`Self::open`].
     pub async fn open_behind_proxy() -> (Self, Proxy) {
-        let database = Database::open().await;
+        let database = Database::open(true).await;
         let proxy = Proxy::start(database.endpoint()).await;
         let access = Access { endpoint: proxy.endpoint(), ..shortened(&database) };
-        (Self::on(database, access, &[]).await.filled().await, proxy)
+        (Self::on(database, access, &[]).await.with_chat_platform().await, proxy)
     }
 
-    async fn filled(mut self) -> Self {
-        let loaded = SAMPLE.load_into_empty(&self.db, NOW).await.expect("the sample store can be published");
-        assert!(loaded, "the table was empty");
+    /// A fresh table without a store in it.
+    pub async fn empty() -> Self {
+        let database = Database::open(false).await;
+        let access = shortened(&database);
+        Self::on(database, access, &[]).await
+    }
+
+    /// Starts the chat platform, and writes its addresses into the published settings.
+    async fn with_chat_platform(mut self) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         self.chat_platform = chat::url_of(&listener).expect("an address");
         let config = configure(&self.db, |config| {
@@ -158,26 +170,11 @@ impl TestStore {
         self
     }
 
-    /// A fresh table without a store in it.
-    pub async fn empty() -> Self {
-        Self::empty_with(&[]).await
-    }
-
-    async fn empty_with(parameters: &[(&str, &str)]) -> Self {
-        let database = Database::open().await;
-        let access = shortened(&database);
-        Self::on(database, access, parameters).await
-    }
-
-    /// A fresh table in a database, with the access of the functions.
+    /// A store in the table of a database, with the access of the functions.
     async fn on(database: Database, mut access: Access, parameters: &[(&str, &str)]) -> Self {
         let template = with_parameters(parameters);
         let table = database.table();
         let db = Db::new(database.patient(), table);
-        let mut definition = template.table().expect("the template has a table");
-        // The engine removes what has expired by the system's clock, every minute; tests have a clock of their own.
-        definition.ttl_attribute = None;
-        ensure_table(db.client(), table, &definition).await.expect("the table can be created");
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
         let access = Box::new(access);
@@ -196,9 +193,8 @@ impl TestStore {
             connect: connector::plain_client,
         };
         let functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
-        let functions = functions(&functions_template, &tapped, &clock, &surroundings);
-        let behind = self::functions(&functions_template, &tapped, &clock, &surroundings);
-        let gateway = Gateway::new(&template, behind, as_clock).expect("usable routes");
+        let functions = Arc::new(functions(functions_template, &tapped, &clock, &surroundings));
+        let gateway = Gateway::new(template, Arc::clone(&functions), as_clock).expect("usable routes");
         let chat_platform = String::new();
         Self {
             db,
@@ -209,11 +205,11 @@ impl TestStore {
             chat_platform,
             payments: Box::new(payments),
             gateway,
-            functions: Box::new(functions),
+            functions,
             tapped,
             access,
-            template: Box::new(template),
-            functions_template: Box::new(functions_template),
+            template,
+            functions_template,
             surroundings: Box::new(surroundings),
             _database: database,
         }
@@ -225,8 +221,8 @@ impl TestStore {
         access.interceptors.push(SharedInterceptor::new(interceptor));
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let behind =
-            functions(&self.functions_template, &Db::new(access, self.db.table()), &self.clock, &self.surroundings);
-        Gateway::new(&self.template, behind, clock).expect("usable routes")
+            functions(self.functions_template, &Db::new(access, self.db.table()), &self.clock, &self.surroundings);
+        Gateway::new(self.template, behind, clock).expect("usable routes")
     }
 
     /// The sample store's files.
@@ -237,10 +233,9 @@ impl TestStore {
 
     /// Empties every cache, like a new sandbox; the table is kept.
     pub fn restart(&mut self) {
-        let functions = || functions(&self.functions_template, &self.tapped, &self.clock, &self.surroundings);
-        *self.functions = functions();
-        let (clock, behind) = (Arc::clone(&self.clock) as Arc<dyn Clock>, functions());
-        self.gateway = Gateway::new(&self.template, behind, clock).expect("usable routes");
+        self.functions = Arc::new(functions(self.functions_template, &self.tapped, &self.clock, &self.surroundings));
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        self.gateway = Gateway::new(self.template, Arc::clone(&self.functions), clock).expect("usable routes");
     }
 
     /// Gives calls to other services this much time, and empties every cache.
@@ -271,7 +266,7 @@ impl TestStore {
 
     /// Deploys other values of the template's parameters.
     pub fn set_parameters(&mut self, parameters: &[(&str, &str)]) {
-        *self.functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
+        self.functions_template = with_parameters(&[&[("AllowedOrigins", STOREFRONT)], parameters].concat());
         self.restart();
     }
 

@@ -148,16 +148,15 @@ impl Stable {
         Self(None)
     }
 
-    /// The words of the rows before the requests, and those that two runs have in common.
+    /// The words that two runs have in common, in rows and in texts.
     #[must_use]
-    pub fn of(before: &Dump, runs: [(&[&Dump], &[&str]); 2]) -> Self {
+    pub fn of(runs: [(Vec<&Dump>, Vec<&str>); 2]) -> Self {
         let [one, other] = runs.map(|(dumps, texts)| {
             let mut all: HashSet<String> = dumps.iter().flat_map(|dump| dump.words()).collect();
             all.extend(texts.iter().flat_map(|text| words(text)).map(str::to_owned));
             all
         });
-        let common = one.intersection(&other).cloned();
-        Self(Some(before.words().into_iter().chain(common).collect()))
+        Self(Some(one.intersection(&other).cloned().collect()))
     }
 
     /// A text in which every other word is a star.

@@ -38,7 +38,7 @@ impl Bench {
         bench
     }
 
-    /// An address that no request had before, so that no rate limit stands in the way.
+    /// An address that no request had before, so that no rate limit applies.
     pub fn address(&self) -> String {
         let [_, a, b, c] = self.addresses.fetch_add(1, Ordering::SeqCst).to_be_bytes();
         format!("10.{a}.{b}.{c}")

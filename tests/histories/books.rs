@@ -1,4 +1,4 @@
-//! What is in the table when a history is over, read without the service.
+//! The content of the table when a history is over, read without the service.
 
 use super::bench::Bench;
 use super::cart::{Cart, Line};

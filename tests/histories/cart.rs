@@ -40,7 +40,7 @@ impl Cart {
         self.lines.iter().any(|line| line.item != LIMITED)
     }
 
-    /// What the cart costs after its coupon, and what a gift card with this balance pays of it.
+    /// The price of the cart after its coupon, and the amount that a gift card with this balance pays of it.
     pub fn total(&self, version: Version, balance: i64) -> (i64, i64) {
         let cost = |line: &Line| price(line.item, line.choice, version) * i64::from(line.count);
         after_codes(&self.lines.iter().map(cost).collect::<Vec<_>>(), self.coupon, if self.card { balance } else { 0 })

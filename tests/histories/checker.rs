@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// What a sequence of operations may do.
+/// A sequential model of operations.
 pub trait Model {
     /// The state between two operations.
     type State: Clone + Eq + Hash;

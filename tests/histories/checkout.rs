@@ -27,7 +27,7 @@ impl Buyer {
         BALANCE - self.taken(state).map(|(_, made)| made.from_card).sum::<i64>()
     }
 
-    /// Whether a code can be used up, so that a refusal is no surprise: some order of the history uses it.
+    /// Whether a code can be used up, so that a refusal is allowed: some order of the history uses it.
     pub fn is_used(&self, code: u8) -> bool {
         self.made.iter().any(|made| if code == CARD { made.from_card > 0 } else { made.coupon == Some(code) })
     }
@@ -109,7 +109,7 @@ impl Buyer {
         })
     }
 
-    /// What is in the table if everything is finished.
+    /// The content of the table if everything is finished.
     pub fn books(&self, state: &State) -> Books {
         let is_paid = |place: &usize| state.orders[*place].status == Status::Paid;
         let paid: BTreeSet<usize> = (0..self.made.len()).filter(is_paid).collect();
@@ -130,7 +130,7 @@ impl Buyer {
     }
 }
 
-/// What is left of lines that cost this much: the total after a coupon, and what a gift card with this balance pays of it.
+/// The price of lines that cost this much: the total after a coupon, and what a gift card with this balance pays of it.
 /// It leaves nothing or the least amount.
 pub fn after_codes(lines: &[i64], coupon: Option<u8>, balance: i64) -> (i64, i64) {
     let all: i64 = lines.iter().sum();

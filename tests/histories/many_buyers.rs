@@ -38,7 +38,7 @@ enum Ending {
     Leave,
 }
 
-/// What a buyer does with a cart.
+/// A purchase by a buyer.
 #[derive(Debug, Clone, Copy)]
 struct Deal {
     units: u64,
@@ -91,7 +91,7 @@ struct Run {
     names: Vec<String>,
     codes: [String; 3],
     address: String,
-    /// Where buyers wait for each other before their first checkouts.
+    /// The barrier at which buyers wait for each other before their first checkouts.
     start: Barrier,
     moment: AtomicU64,
     records: Mutex<Vec<Record>>,

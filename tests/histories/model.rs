@@ -1,7 +1,7 @@
 //! The sequential model of one buyer: cart, codes, stock, checkouts and payments, as rules.md describes them. It calls
 //! nothing of the service.
 //!
-//! What the service may do by itself at any moment, such as writing what the provider says, is in [`closure`]: an
+//! The changes that the service may make by itself at any moment, such as writing what the provider says, is in [`closure`]: an
 //! operation is explained if it is so in one of these states.
 
 use super::cart::{Cart, Line};
@@ -9,20 +9,20 @@ use super::checker::Model;
 use super::ops::{CartOp, Said, Shown};
 use super::shop::{ANY_PRICE, CARD, Version, price};
 
-/// An order that was made in the history, as it is in the table at the end. None of this ever changes.
+/// An order that was made in the history, with the values in the table at the end. None of them ever changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     pub id: String,
     pub lines: Vec<Line>,
     pub coupon: Option<u8>,
-    /// What the gift card pays, in cents.
+    /// The amount that the gift card pays, in cents.
     pub from_card: i64,
-    /// What is left to pay.
+    /// The amount that is left to pay.
     pub price: i64,
 }
 
 impl Made {
-    /// What it costs after its coupon; a gift card counts as money.
+    /// The price after its coupon; a gift card counts as money.
     pub const fn total(&self) -> i64 {
         self.price + self.from_card
     }
@@ -54,7 +54,7 @@ pub enum Stage {
 pub struct Order {
     pub status: Status,
     pub stage: Stage,
-    /// What the provider has refunded, in cents.
+    /// The amount that the provider has refunded, in cents.
     pub refunded: i64,
     /// Whether what was bought has left the cart.
     pub cleared: bool,
@@ -82,7 +82,7 @@ pub enum NoOrder {
     Other(String),
 }
 
-/// An operation with what it responded. `None` is no response, or one that does not say whether it was done.
+/// An operation with its response. `None` is no response, or one that does not say whether it was done.
 #[derive(Debug, Clone)]
 pub enum Done {
     Cart(CartOp, Option<Said>),
@@ -100,7 +100,7 @@ pub enum Done {
     End(Box<Books>),
 }
 
-/// What is in the table at the end.
+/// The content of the table at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Books {
     pub statuses: Vec<Status>,
@@ -112,9 +112,9 @@ pub struct Books {
     pub balance: i64,
     /// The buyer's units of each item.
     pub owned: [i64; 4],
-    /// What the ledger says was paid.
+    /// The amount paid, by the ledger.
     pub paid: i64,
-    /// What the statistics say was given.
+    /// The amount given, by the statistics.
     pub given: i64,
 }
 
@@ -125,7 +125,7 @@ pub struct Step {
     pub versions: Vec<Version>,
 }
 
-/// What is known of a history beforehand.
+/// The facts of a history that are known beforehand.
 #[derive(Debug)]
 pub struct Buyer {
     pub made: Vec<Made>,
@@ -174,7 +174,7 @@ impl Buyer {
         states
     }
 
-    /// What may happen to an order by itself.
+    /// The states to which an order may change by itself.
     fn by_itself(&self, state: &State, place: usize, is_end: bool) -> Vec<State> {
         let (order, made) = (state.orders[place], &self.made[place]);
         let is_remembered = state.cart.checkout == Some(place);

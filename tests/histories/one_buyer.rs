@@ -44,7 +44,7 @@ pub fn runner(cases: u32, seed: u64) -> TestRunner {
 
 #[test]
 fn every_history_of_one_buyer_is_one_that_the_model_allows() {
-    let (cases, seed) = wanted(12);
+    let (cases, seed) = wanted(8);
     let began = Instant::now();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(8).enable_all().build().unwrap();
     let bench = Arc::new(runtime.block_on(Bench::open()));

@@ -1,4 +1,4 @@
-//! What the clients of a history do, and what the responses say.
+//! The operations of the clients of a history, and their responses.
 
 use super::shop::{ANY_PRICE, COLOURS, ITEMS, OPTIONS, REFERRALS, SERVERS};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ pub enum CartOp {
     RemoveReferral,
 }
 
-/// What a client does. A number of an order or event counts back from the latest.
+/// An operation of a client. A number of an order or event counts back from the latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     Cart(CartOp),
@@ -77,7 +77,7 @@ fn some_op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn some_cart_op() -> impl Strategy<Value = CartOp> {
+pub fn some_cart_op() -> impl Strategy<Value = CartOp> {
     let line = 1_u8..7;
     prop_oneof![
         8 => (0_u8..4, 1_u16..4, 0_u16..3).prop_map(|(item, count, choice)| CartOp::Add { item, count, choice: chosen(item, choice) }),
@@ -99,14 +99,14 @@ fn chosen(item: u8, choice: u16) -> u16 {
     match item {
         SERVERS => 1 + choice % 2,
         OPTIONS => choice,
-        // 0 is no price: the line has the item's.
+        // With 0 the line has the item's price.
         ANY_PRICE if choice == 2 => 0,
         ANY_PRICE => 5 + choice,
         _ => 0,
     }
 }
 
-/// What a response to a [`CartOp`] says.
+/// The outcome of a [`CartOp`] by its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
     /// Refused; nothing is changed.
@@ -154,7 +154,7 @@ impl CartOp {
         }
     }
 
-    /// What a response says; `None` if it does not say whether it was done.
+    /// The outcome by a response; `None` if it does not say whether it was done.
     pub fn said(self, reply: &Reply) -> Option<Said> {
         if reply.status.is_server_error() {
             return None;
@@ -180,7 +180,7 @@ pub struct ShownLine {
     pub count: u16,
     /// The server or the colour; nothing for other items.
     pub choice: Option<u16>,
-    /// What a unit costs, in cents.
+    /// The price of a unit, in cents.
     pub cents: i64,
 }
 

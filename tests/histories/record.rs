@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a client did, with what it was told. Orders have their ids.
+/// An operation of a client with its response. Orders have their ids.
 #[derive(Debug, Clone)]
 #[expect(dead_code, reason = "some of it is only shown in the timeline")]
 pub enum What {
@@ -103,7 +103,7 @@ pub fn events(records: &[Record], made: &[Made]) -> (Vec<Event<Step>>, Vec<usize
     (events, places)
 }
 
-/// What was done about an order.
+/// The operation on an order.
 fn about(order: usize, record: &Record, records: &[Record], made: &[Made]) -> Done {
     let (stage, refunded) = provider_at(record.call, records, &made[order]);
     match &record.what {

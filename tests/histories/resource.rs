@@ -9,7 +9,7 @@ pub enum Use {
     GiveBack { deal: usize, amount: i64 },
 }
 
-/// What is left, and the deals that have taken something.
+/// The amount that is left, and the deals that have taken something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Left {
     pub amount: i64,

@@ -204,7 +204,7 @@ impl Run {
         Some(Ok(order))
     }
 
-    /// What happens at the provider: at once, and known.
+    /// An action at the provider, of which every moment is known.
     fn act(&self, worker: usize, op: Op) {
         let (Op::Pay(back) | Op::Expire(back) | Op::Refund(back, _)) = op else { return };
         let Some((order, session)) = self.order(back) else { return };

@@ -1,4 +1,4 @@
-//! What is sold in the histories of one buyer: items, prices, codes and limits, as the model and the table both have them.
+//! The offers in the histories of one buyer: items, prices, codes and limits, as the model and the table both have them.
 
 use publish::Compiled;
 use publish::files::{ItemFile, StoreFiles};
@@ -29,14 +29,14 @@ pub const CARD: u8 = 2;
 pub const TENTH_USES: usize = 2;
 /// How often each user may use [`THREE`].
 pub const THREE_USES: usize = 1;
-/// What [`THREE`] takes off, in cents.
+/// The amount of [`THREE`], in cents.
 pub const AMOUNT: i64 = 300;
 /// The least amount that can be paid, in cents.
 pub const LEAST: i64 = 50;
-/// What is on [`CARD`], in cents.
+/// The balance of [`CARD`], in cents.
 pub const BALANCE: i64 = 1_700;
 
-/// What differs between the versions of the store.
+/// The values that differ between the versions of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     /// The price of [`OPTIONS`] in cents.

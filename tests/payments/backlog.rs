@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use stripe::ApiBase;
 use tests::TestStore;
 
-/// What a call to the provider takes.
+/// The time of a call to the provider.
 const DELAY: Duration = Duration::from_millis(50);
 /// How many calls a second the sweep makes at most.
 const CALLS: u64 = 20;

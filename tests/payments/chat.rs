@@ -55,7 +55,7 @@ async fn account(store: &TestStore) -> ChatAccount {
 async fn a_chat_login_is_of_the_first_account_that_uses_it_until_the_next_login() {
     let store = TestStore::open().await;
     let [first, second] = [buyer(&store, "First").await, buyer(&store, "Second").await];
-    assert_eq!(refused(&store, &first, &with_chat()).await, NO_CHAT, "nobody has logged in");
+    assert_eq!(refused(&store, &first, &with_chat()).await, NO_CHAT, "no login is completed");
     log_in(&store).await;
     assert_eq!(account(&store).await.user, None);
     let begun = create_with_chat(&store, &first).await;

@@ -1,7 +1,6 @@
 //! POST /payments/checkStatus: the response for an order's id. [`super::rate_limit`] tests its rate limit.
 
-use crate::bodies::Reader;
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::model::{InternalId, Order, OrderStatus, UserId};
 use shared::store::codec::encode_live;
 use shared::store::keys;
@@ -170,59 +169,4 @@ async fn an_id_is_matched_exactly() {
         let body = check(&store, odd, None).await.json();
         assert_eq!(body["order_data"]["internal_id"], odd, "{odd:?}: {body}");
     }
-}
-
-#[tokio::test]
-async fn an_id_has_at_most_255_characters() {
-    let store = TestStore::open().await;
-    for (id, status) in [("é".repeat(255), 200), ("é".repeat(256), 400), (format!("{:256}", unowned()), 400)] {
-        assert_eq!(check(&store, &id, None).await.status, status);
-    }
-}
-
-fn reader() -> Reader {
-    Reader {
-        path: PATH,
-        field: "order_id",
-        good: "u2qlyq2uxxth4o4j",
-        longest: 255,
-        refused: json!({ "status": "error" }),
-        admit: |_, call| call,
-    }
-}
-
-fn is_found(body: &Value) -> bool {
-    body["order_data"]["id"] == 17
-}
-
-#[tokio::test]
-async fn malformed_bodies_are_refused_and_only_the_count_is_written() {
-    let store = TestStore::open().await;
-    // The first request of a window makes two writes: one finds no window, and one opens it.
-    reader().refuses_malformed_bodies(&store, 2).await;
-}
-
-#[tokio::test]
-async fn odd_texts_are_ids_of_no_order() {
-    let store = TestStore::open().await;
-    reader().takes_odd_texts_for_what_they_are(&store, |body| body["status"] == "not_found").await;
-}
-
-#[tokio::test]
-async fn any_json_with_an_id_is_read() {
-    let store = TestStore::open().await;
-    reader().reads_whatever_is_json(&store, is_found).await;
-}
-
-#[tokio::test]
-async fn a_number_in_an_unknown_field_is_ignored_however_large() {
-    let store = TestStore::open().await;
-    reader().ignores_numbers_that_nobody_reads(&store, is_found).await;
-}
-
-#[tokio::test]
-async fn a_body_of_more_than_16_kib_is_refused_and_counted() {
-    let store = TestStore::open().await;
-    let reply = reader().refuses_one_byte_more_than_16_kib(&store).await;
-    assert_eq!(reply.header("ratelimit-remaining"), "17");
 }

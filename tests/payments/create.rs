@@ -149,7 +149,7 @@ async fn what_is_shown_of_an_any_price_item_is_at_least_its_minimum_everywhere()
     assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 450);
 }
 
-/// What is sold costs what the cart shows, and what the cart shows unavailable is not sold.
+/// An item is sold at the price that the cart shows, and is not sold if the cart shows it as unavailable.
 #[tokio::test]
 async fn a_step_is_sold_at_the_carts_price_and_only_if_it_can_be_bought() {
     let store = TestStore::open().await;
@@ -202,7 +202,7 @@ async fn fields_of_a_wrong_type_are_named() {
     }
 }
 
-/// What is refused begins no checkout, and neither does asking again for the one that is open.
+/// A refused request begins no checkout, and neither does another request for the open one.
 #[tokio::test]
 async fn the_eleventh_checkout_of_an_address_is_refused_with_a_time() {
     let store = TestStore::open().await;

@@ -55,7 +55,7 @@ async fn a_gift_card_pays_only_for_the_login_that_entered_it() {
     with_card(&store, &owner).await;
     assert_eq!(cart(&store, &owner).await["gift_code"], CARD.to_lowercase());
     assert_eq!(cart(&store, &thief).await["gift_code"], MASKED);
-    // For whatever the thief puts into the cart, or leaves of it.
+    // For any lines that the thief adds or leaves.
     for (path, body) in [("/cart/add/302", json!({ "count": 1 })), ("/cart/reload/1", json!({ "count": 1 }))] {
         assert_eq!(call(&store, &thief, path, &body).await.status, 200);
         assert_eq!(refused(&store, &thief, &json!({})).await, ENTER_AGAIN);

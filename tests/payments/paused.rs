@@ -9,7 +9,7 @@ use shared::store::published::set_drained;
 use std::time::Duration;
 use tests::TestStore;
 
-/// What a buyer with something in the cart is told, and the methods that are listed.
+/// The message to a buyer with a line in the cart, and the methods that are listed.
 async fn told(store: &TestStore, name: &str) -> (Value, Value) {
     let token = login(store, name).await;
     add(store, &token, 302, 1).await;

@@ -6,7 +6,7 @@ use shared::model::InternalId;
 use shared::store::orders::{self, StoredOrder};
 use tests::{Call, Reply, TestStore};
 
-/// What the storefront sends.
+/// The body that the storefront sends.
 pub fn agreed() -> Value {
     json!({ "paymentMethod": "Stripe", "currency": "EUR", "termsAndConditions": true, "privacyPolicy": true,
             "details": { "email": "player@example.com" }, "chatId": null })

@@ -3,7 +3,6 @@
 use serde_json::json;
 use shared::store::keys;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tests::{Call, Reply, TestStore, spread};
 
 const HOME: &str = "203.0.113.5";
@@ -49,18 +48,6 @@ async fn of_five_hundred_wrong_codes_over_eight_instances_thirty_are_looked_up()
     let replies = spread(&instances, known).await;
     assert!(replies.iter().all(|(_, trace)| trace.written.is_empty()));
     assert_eq!(messages(replies.iter().map(|(reply, _)| reply)).len(), 1, "over the limit every code is the same");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-async fn thirty_wrong_codes_are_looked_up_in_each_window() {
-    let store = TestStore::open().await;
-    let instances = store.instances(8);
-    for window in 0..2 {
-        let calls = (0..200).map(|number| guess(&store, &format!("guess {window} {number}"))).collect();
-        let replies = spread(&instances, calls).await;
-        assert_eq!(messages(replies.iter().map(|(reply, _)| reply)), expected(30, 170), "{window}");
-        store.clock.advance(Duration::from_mins(10));
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]

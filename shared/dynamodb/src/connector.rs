@@ -25,7 +25,7 @@ use std::error::Error as _;
 use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// After this time without a request a connection is closed: a device on the way may have dropped it silently.
@@ -38,9 +38,14 @@ const FIRST_BYTES: Duration = Duration::from_millis(250);
 const SLOWER: u32 = 4;
 
 /// The trusted certificates: the public roots that are built in, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name
-/// instead. The operating system's file is not read: that would be a third of a start.
+/// instead. They are read once; the operating system's file is not read: that would be a third of a start.
 #[must_use]
 pub fn roots() -> RootCertStore {
+    static ROOTS: LazyLock<RootCertStore> = LazyLock::new(read_roots);
+    ROOTS.clone()
+}
+
+fn read_roots() -> RootCertStore {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if !is_set("SSL_CERT_FILE") && !is_set("SSL_CERT_DIR") {
         return webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();

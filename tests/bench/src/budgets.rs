@@ -1,4 +1,4 @@
-//! What a run is compared with: counts, sizes, memory, and processor time over a hello world's of the same run. Absolute times
+//! The limits that a run is compared with: counts, sizes, memory, and processor time over a hello world's of the same run. Absolute times
 //! are shown and not judged: they depend on the machine.
 
 use crate::figures::{FUNCTIONS, Figures, HELLO, Measured, real};

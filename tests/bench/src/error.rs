@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Why there are no figures.
+/// The reason for which there are no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     #[error("{what} could not be built: {problem}")]

@@ -68,7 +68,7 @@ pub struct Endpoint {
     pub cost: Cost,
 }
 
-/// What an invoke asks of the database.
+/// The calls of an invoke to the database.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     pub calls: usize,

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// Where Linux distributions keep the roots that they trust. The bundle contains them together with ours, because
+/// The files in which Linux distributions keep the roots that they trust. The bundle contains them together with ours, because
 /// reading them is part of a start.
 const SYSTEM_ROOTS: [&str; 3] =
     ["/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem"];
@@ -249,7 +249,7 @@ fn asking_for_units(body: &Bytes) -> Bytes {
     Bytes::from(Value::Object(request).to_string())
 }
 
-/// What an operation consumed, in read and write request units.
+/// The capacity that an operation consumed, in read and write request units.
 fn units(operation: &str, answer: &Bytes) -> (f64, f64) {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let consumed = &answer["ConsumedCapacity"];

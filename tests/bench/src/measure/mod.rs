@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 3;
 /// How often the calls of a request are counted, and the least is taken: one of a few requests also reads what has just
 /// become stale.
 const COUNTS: u32 = 3;
-/// What a network adds to a call to the database. With it calls are seen to be concurrent.
+/// The time that a network adds to a call to the database. With it calls are seen to be concurrent.
 const NETWORK: Duration = Duration::from_millis(3);
 
 /// Numbers the requests of a run, so that no address reaches its limit.
@@ -55,7 +55,7 @@ fn is_fault(answer: &[u8]) -> bool {
     answer["statusCode"].as_u64().is_some_and(|status| status >= 500)
 }
 
-/// What a request asks of the database, counted in front of it.
+/// The calls of a request to the database, counted in front of it.
 async fn cost(front: &Front, sandbox: &mut Sandbox, step: &Step, visits: &mut Visits) -> Result<Cost, BenchError> {
     front.delay(NETWORK);
     front.count();
