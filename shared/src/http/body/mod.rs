@@ -10,8 +10,6 @@ mod values;
 pub use values::Text;
 pub use values::{Flag, Written, code, text};
 
-use lambda_http::http::HeaderMap;
-use lambda_http::http::header::CONTENT_TYPE;
 use lambda_http::{Body, Request};
 use serde::de::value::{MapAccessDeserializer, SeqDeserializer};
 use serde::de::{
