@@ -3,11 +3,12 @@
 //! `TEST_DYNAMODB` is the URL of another one, such as `http://127.0.0.1:4566`. Region and credentials are then those of the
 //! environment, as in a function; an emulator accepts any. A table is deleted when its test ends.
 
+use crate::prepared::Prepared;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use local::engine::Engine;
-use shared::store::{Access, connector};
+use shared::store::{Access, Db, connector};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -49,12 +50,21 @@ pub fn needs_embedded_engine(why: &str) -> bool {
 impl Database {
     /// The database that the environment names, else a new engine in memory.
     pub(crate) async fn open() -> Self {
+        Self::of(|| async { Engine::start(None).await.expect("an engine in memory") }).await
+    }
+
+    /// The same. The new engine has a copy of the table that `fill` writes for the first test.
+    pub(crate) async fn filled<F: Future<Output = ()>>(contents: &Prepared, fill: impl FnOnce(Db) -> F) -> Self {
+        Self::of(|| contents.engine(|engine| fill(Db::new(engine.access(), TABLE)))).await
+    }
+
+    async fn of<F: Future<Output = Engine>>(start: impl FnOnce() -> F) -> Self {
         static OPENED: AtomicUsize = AtomicUsize::new(0);
         if let Some(endpoint) = variable(VARIABLE) {
             let (process, number) = (std::process::id(), OPENED.fetch_add(1, Ordering::SeqCst));
             return Self { endpoint, table: format!("{TABLE}-test-{process}-{number}"), is_embedded: false };
         }
-        let engine = Engine::start(None).await.expect("an engine in memory");
+        let engine = start().await;
         Self { endpoint: engine.endpoint().to_owned(), table: TABLE.to_owned(), is_embedded: true }
     }
 

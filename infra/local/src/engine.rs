@@ -28,9 +28,16 @@ pub(crate) const CALL: Duration = Duration::from_secs(30);
 const REGION: &str = "local";
 
 /// A running engine. It ends with its runtime.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Engine {
     endpoint: String,
+    database: Database,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
 }
 
 impl Engine {
@@ -39,17 +46,39 @@ impl Engine {
     /// # Errors
     /// [`StartError::Engine`] if the file cannot be used or no port is free.
     pub async fn start(file: Option<&Path>) -> Result<Self, StartError> {
-        let fault = |error: &dyn std::fmt::Display| StartError::Engine(error.to_string());
         let database = match file {
             None => Database::memory(),
             Some(path) => Database::new(&path.to_string_lossy()),
         };
-        let database = database.map_err(|error| fault(&error))?;
+        Self::serve(database.map_err(|error| StartError::Engine(error.to_string()))?).await
+    }
+
+    /// Starts an engine in memory with the contents of a file that [`Self::copy_into`] wrote.
+    ///
+    /// # Errors
+    /// [`StartError::Engine`] if the file is not such a copy or no port is free.
+    pub async fn start_from(copy: &Path) -> Result<Self, StartError> {
+        let fault = |error: &dyn std::fmt::Display| StartError::Engine(error.to_string());
+        let database = Database::memory().map_err(|error| fault(&error))?;
+        database.restore_from(&copy.to_string_lossy()).map_err(|error| fault(&error))?;
+        Self::serve(database).await
+    }
+
+    /// Writes a copy of the database to a file, which must not exist.
+    ///
+    /// # Errors
+    /// [`StartError::Engine`] if the file cannot be written.
+    pub fn copy_into(&self, file: &Path) -> Result<(), StartError> {
+        self.database.vacuum_into(&file.to_string_lossy()).map_err(|error| StartError::Engine(error.to_string()))
+    }
+
+    async fn serve(database: Database) -> Result<Self, StartError> {
+        let fault = |error: &dyn std::fmt::Display| StartError::Engine(error.to_string());
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| fault(&error))?;
         let address = listener.local_addr().map_err(|error| fault(&error))?;
         tokio::spawn(sweep(database.clone()));
-        tokio::spawn(dynoxide::server::serve_on(listener, database));
-        Ok(Self { endpoint: format!("http://{address}") })
+        tokio::spawn(dynoxide::server::serve_on(listener, database.clone()));
+        Ok(Self { endpoint: format!("http://{address}"), database })
     }
 
     /// The engine's URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
@@ -69,7 +98,8 @@ impl Engine {
 }
 
 async fn sweep(database: Database) {
-    let mut ticks = tokio::time::interval(SWEEP);
+    // Not at once: a copy of a prepared table must stay as it is until its test has read it.
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + SWEEP, SWEEP);
     loop {
         ticks.tick().await;
         let database = database.clone();

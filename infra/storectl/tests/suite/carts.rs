@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use storectl::error::Exit;
 
 async fn seen(bench: &Bench) -> Value {
-    let token = bench.ok(&["token", "1"]).await["token"].as_str().unwrap().to_owned();
+    let token = bench.token("1").await;
     bench.api(Method::POST, "/cart/get", Some(&token), "").await.1
 }
 
