@@ -3,13 +3,11 @@
 //! `TEST_DYNAMODB` is the URL of another one, such as `http://127.0.0.1:4566`. Region and credentials are then those of the
 //! environment, as in a function; an emulator accepts any. A table is deleted when its test ends.
 
-use crate::clock::NOW;
 use crate::prepared::Prepared;
-use crate::store::{TestStore, template};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use local::engine::{Engine, ensure_table};
+use local::engine::Engine;
 use shared::store::{Access, Db, connector};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,8 +15,6 @@ use std::time::Duration;
 
 /// The variable with the URL of another database.
 const VARIABLE: &str = "TEST_DYNAMODB";
-/// A table with the sample store in it.
-static SAMPLE: Prepared = Prepared::new();
 /// The table's name in an engine that has no other one.
 const TABLE: &str = "storefront";
 
@@ -52,41 +48,24 @@ pub fn needs_embedded_engine(why: &str) -> bool {
 }
 
 impl Database {
-    /// The database that the environment names, else a new engine in memory: with a table, and the sample store in it.
-    pub(crate) async fn open(with_sample: bool) -> Self {
+    /// The database that the environment names, else a new engine in memory.
+    pub(crate) async fn open() -> Self {
+        Self::of(|| async { Engine::start(None).await.expect("an engine in memory") }).await
+    }
+
+    /// The same. The new engine has a copy of the table that `fill` writes for the first test.
+    pub(crate) async fn filled<F: Future<Output = ()>>(contents: &Prepared, fill: impl FnOnce(Db) -> F) -> Self {
+        Self::of(|| contents.engine(|engine| fill(Db::new(engine.access(), TABLE)))).await
+    }
+
+    async fn of<F: Future<Output = Engine>>(start: impl FnOnce() -> F) -> Self {
         static OPENED: AtomicUsize = AtomicUsize::new(0);
         if let Some(endpoint) = variable(VARIABLE) {
             let (process, number) = (std::process::id(), OPENED.fetch_add(1, Ordering::SeqCst));
-            let database = Self { endpoint, table: format!("{TABLE}-test-{process}-{number}"), is_embedded: false };
-            database.fill(with_sample).await;
-            return database;
+            return Self { endpoint, table: format!("{TABLE}-test-{process}-{number}"), is_embedded: false };
         }
-        let of = |engine: &Engine| {
-            let (endpoint, table) = (engine.endpoint().to_owned(), TABLE.to_owned());
-            Self { endpoint, table, is_embedded: true }
-        };
-        let engine = match with_sample {
-            true => SAMPLE.engine(|engine| async move { of(&engine).fill(true).await }).await,
-            false => Engine::start(None).await.expect("an engine in memory"),
-        };
-        let database = of(&engine);
-        if !with_sample {
-            database.fill(false).await;
-        }
-        database
-    }
-
-    /// Creates the table, and publishes the sample store.
-    async fn fill(&self, with_sample: bool) {
-        let db = Db::new(self.patient(), &self.table);
-        let mut definition = template().table().expect("the template has a table");
-        // The engine removes what has expired by the system's clock, every minute; tests have a clock of their own.
-        definition.ttl_attribute = None;
-        ensure_table(db.client(), &self.table, &definition).await.expect("the table can be created");
-        if with_sample {
-            let loaded = TestStore::sample().load_into_empty(&db, NOW).await;
-            assert!(loaded.expect("the sample store can be published"), "the table was empty");
-        }
+        let engine = start().await;
+        Self { endpoint: engine.endpoint().to_owned(), table: TABLE.to_owned(), is_embedded: true }
     }
 
     pub(crate) fn endpoint(&self) -> &str {

@@ -6,11 +6,13 @@ use crate::configure::configure;
 use crate::conformance;
 use crate::database::{self, Database};
 use crate::faults::Faults;
+use crate::prepared::Prepared;
 use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{Intercept, SharedHttpClient, SharedInterceptor};
 use local::chat::{self, ChatPlatform};
+use local::engine::ensure_table;
 use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
@@ -126,14 +128,12 @@ impl TestStore {
 
     /// The sample store in a fresh table, with other values of the template's parameters.
     pub async fn open_with(parameters: &[(&str, &str)]) -> Self {
-        let database = Database::open(true).await;
-        let access = shortened(&database);
-        Self::on(database, access, parameters).await.with_chat_platform().await
+        Self::on_shortened(with_sample().await, parameters).await.with_chat_platform().await
     }
 
     /// The sample store in a fresh table behind a proxy, with the connector, timeouts and pacing of production.
     pub async fn open_as_deployed() -> (Self, Proxy) {
-        let database = Database::open(true).await;
+        let database = with_sample().await;
         let proxy = Proxy::start(database.endpoint()).await;
         let access = Access { http_client: deployed_client(), ..database::access_at(&proxy.endpoint()) };
         let mut store = Self::on(database, access, &[]).await.with_chat_platform().await;
@@ -143,21 +143,16 @@ impl TestStore {
 
     /// The sample store in a fresh table behind a proxy, with the shorter timeouts and pacing of [`Self::open`].
     pub async fn open_behind_proxy() -> (Self, Proxy) {
-        let database = Database::open(true).await;
+        let database = with_sample().await;
         let proxy = Proxy::start(database.endpoint()).await;
         let access = Access { endpoint: proxy.endpoint(), ..shortened(&database) };
         (Self::on(database, access, &[]).await.with_chat_platform().await, proxy)
     }
 
-    /// A fresh table without a store in it.
-    pub async fn empty() -> Self {
-        let database = Database::open(false).await;
-        let access = shortened(&database);
-        Self::on(database, access, &[]).await
-    }
-
     /// Starts the chat platform, and writes its addresses into the published settings.
     async fn with_chat_platform(mut self) -> Self {
+        // Another database than the embedded one is still empty.
+        SAMPLE.load_into_empty(&self.db, NOW).await.expect("the sample store can be published");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         self.chat_platform = chat::url_of(&listener).expect("an address");
         let config = configure(&self.db, |config| {
@@ -170,11 +165,26 @@ impl TestStore {
         self
     }
 
-    /// A store in the table of a database, with the access of the functions.
+    /// A fresh table without a store in it.
+    pub async fn empty() -> Self {
+        Self::empty_with(&[]).await
+    }
+
+    async fn empty_with(parameters: &[(&str, &str)]) -> Self {
+        Self::on_shortened(Database::open().await, parameters).await
+    }
+
+    async fn on_shortened(database: Database, parameters: &[(&str, &str)]) -> Self {
+        let access = shortened(&database);
+        Self::on(database, access, parameters).await
+    }
+
+    /// A fresh table in a database, with the access of the functions.
     async fn on(database: Database, mut access: Access, parameters: &[(&str, &str)]) -> Self {
         let template = with_parameters(parameters);
         let table = database.table();
         let db = Db::new(database.patient(), table);
+        create_table(&db).await;
         let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
         let access = Box::new(access);
@@ -338,6 +348,23 @@ impl TestStore {
     pub fn token_of(&self, user: UserId) -> String {
         self.keys.sign(user, self.clock.seconds(), 3_600).expect("a usable key")
     }
+}
+
+async fn create_table(db: &Db) {
+    let mut definition = template().table().expect("the template has a table");
+    // The engine removes what has expired by the system's clock, every minute; tests have a clock of their own.
+    definition.ttl_attribute = None;
+    ensure_table(db.client(), db.table(), &definition).await.expect("the table can be created");
+}
+
+/// A database for a test, which has the sample store already if it is the embedded one.
+async fn with_sample() -> Database {
+    static CONTENTS: Prepared = Prepared::new();
+    let fill = |db: Db| async move {
+        create_table(&db).await;
+        SAMPLE.load_into_empty(&db, NOW).await.expect("the sample store can be published");
+    };
+    Database::filled(&CONTENTS, fill).await
 }
 
 /// Production's HTTP client.

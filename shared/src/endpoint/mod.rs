@@ -20,8 +20,7 @@ pub use error::{Error, ErrorBody, Refusal, failed, too_many_attempts};
 #[cfg(feature = "schema")]
 pub use input::RequestSchemas;
 pub use input::{
-    Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie,
-    WithAddress,
+    Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie, WithAddress,
 };
 #[cfg(feature = "schema")]
 pub use reply::Content;

@@ -4,30 +4,14 @@ use crate::bench::Bench;
 use futures_util::future::join_all;
 use http::{Method, StatusCode};
 use serde_json::Value;
-use shared::clock::{Clock, SystemClock};
 use shared::model::UserName;
 use shared::store::{keys, names};
 use std::time::Duration;
 use storectl::error::Exit;
-use tests::{Cut, NOW, TestStore};
-
-async fn log_in(bench: &Bench, name: &str) -> (StatusCode, Value) {
-    bench.api(Method::POST, "/auth/username", None, &format!(r#"{{"username":"{name}"}}"#)).await
-}
+use tests::Cut;
 
 async fn shown(bench: &Bench, user: &str) -> Value {
     bench.ok(&["user", "show", user]).await
-}
-
-/// The functions' clock at the database's time, and so much later.
-fn tell_the_time(bench: &Bench, later: Duration) {
-    bench.clock.advance(Duration::from_secs((SystemClock.seconds() - bench.clock.seconds()).unsigned_abs()) + later);
-}
-
-async fn stocked() -> Bench {
-    let bench = Bench::empty().await;
-    assert!(TestStore::sample().load_into_empty(&bench.db, NOW).await.unwrap());
-    bench
 }
 
 const CREDIT: [&str; 6] = ["user", "credit", "Newt", "2.50", "--note", "a lost crate"];
@@ -80,16 +64,16 @@ async fn a_renamed_account_keeps_its_token_and_its_former_name_for_30_days() {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
     bench.ok(&["referral", "add", "NEWTS", "--owner", "Newt"]).await;
-    let token = bench.ok(&["token", "Newt"]).await["token"].as_str().unwrap().to_owned();
+    let token = bench.token("Newt").await;
     let renamed = bench.ok(&["user", "rename", "newt", "Wren"]).await;
     assert_eq!((&renamed["before"], &renamed["user"]["username"]), (&"Newt".into(), &"Wren".into()));
-    tell_the_time(&bench, Duration::ZERO);
+    bench.tell_the_time();
     let (status, user) = bench.api(Method::POST, "/user", Some(&token), "").await;
     assert_eq!((status, &user["username"]), (StatusCode::OK, &"Wren".into()), "{user}");
     assert!(!user["avatar"].as_str().unwrap_or_default().contains("Newt"), "{user}");
-    assert_eq!(log_in(&bench, "WREN").await.0, StatusCode::OK);
+    assert_eq!(bench.log_in("WREN").await.0, StatusCode::OK);
     // Nobody else can have the former name, nor log in with it.
-    let (status, body) = log_in(&bench, "Newt").await;
+    let (status, body) = bench.log_in("Newt").await;
     assert_eq!(status, StatusCode::FORBIDDEN);
     assert!(body["message"].as_str().unwrap().contains("was changed"), "{body}");
     bench.ok(&["user", "add", "Pebble"]).await;
@@ -108,12 +92,13 @@ async fn a_renamed_account_keeps_its_token_and_its_former_name_for_30_days() {
     assert_eq!(bench.ok(&gift).await["lines"][0]["recipient"], 1, "it was meant for who had the name");
     // Its own account can have it back, and then the other name is held.
     bench.ok(&["user", "rename", "Wren", "NEWT"]).await;
-    assert_eq!(log_in(&bench, "Newt").await.0, StatusCode::OK);
-    assert_eq!(log_in(&bench, "Wren").await.0, StatusCode::FORBIDDEN);
+    assert_eq!(bench.log_in("Newt").await.0, StatusCode::OK);
+    assert_eq!(bench.log_in("Wren").await.0, StatusCode::FORBIDDEN);
     bench.ok(&["user", "rename", "NEWT", "Newt"]).await;
     assert_eq!(shown(&bench, "1").await["user"]["username"], "Newt");
-    tell_the_time(&bench, Duration::from_hours(30 * 24 + 1));
-    let (status, other) = log_in(&bench, "Wren").await;
+    bench.tell_the_time();
+    bench.clock.advance(Duration::from_hours(30 * 24 + 1));
+    let (status, other) = bench.log_in("Wren").await;
     assert_eq!(status, StatusCode::OK, "after 30 days the name is free: {other}");
     assert_ne!(shown(&bench, "Wren").await["user"]["id"], 1, "it is another account");
 }
@@ -121,7 +106,7 @@ async fn a_renamed_account_keeps_its_token_and_its_former_name_for_30_days() {
 #[tokio::test]
 async fn killed_at_any_write_a_rename_is_completed_by_the_same_command() {
     for let_through in 0.. {
-        let bench = stocked().await;
+        let bench = Bench::stocked().await;
         // The largest patron, who is shown everywhere.
         let id = bench.ok(&["user", "show", "Thornwick"]).await["user"]["id"].to_string();
         bench.ok(&["referral", "add", "THORNS", "--owner", "Thornwick"]).await;

@@ -1,6 +1,6 @@
 //! Whatever goes wrong: one sentence what happened, what was done and not done, what to do next, and no secret.
 
-use crate::bench::{Bench, Refusing, SECRET, sample};
+use crate::bench::{Bench, SECRET, sample};
 use clap::Parser;
 use shared::clock::{Clock, SystemClock};
 use std::sync::Arc;
@@ -8,12 +8,13 @@ use storectl::cli::Cli;
 use storectl::commands;
 use storectl::console::Console;
 use storectl::error::{Exit, Failure};
-use tests::Cut;
+use tests::{Cut, Sabotage, Saboteur};
 
 async fn refused(code: &'static str, message: &'static str) -> Failure {
     let bench = Bench::published().await;
     let before = bench.rows().await;
-    let failure = bench.run_through(Refusing::with(code, message), &["revoke", "1"]).await.unwrap_err();
+    let refusing = Saboteur::new(move |_, _| Some(Sabotage::Refused(code, message)));
+    let failure = bench.run_through(refusing, &["revoke", "1"]).await.unwrap_err();
     assert_eq!(bench.rows().await, before);
     assert!(failure.what.ends_with('.') && failure.done.ends_with('.') && !failure.next.is_empty(), "{failure}");
     failure

@@ -3,16 +3,10 @@
 use crate::bench::{Bench, sample};
 use http::{Method, StatusCode};
 use serde_json::Value;
-use shared::clock::{Clock, SystemClock};
 use shared::model::{UserId, UserName};
 use shared::store::{keys, names};
 use std::time::Duration;
 use storectl::error::Exit;
-use tests::NOW;
-
-async fn log_in(bench: &Bench, name: &str) -> (StatusCode, Value) {
-    bench.api(Method::POST, "/auth/username", None, &format!(r#"{{"username":"{name}"}}"#)).await
-}
 
 async fn user(bench: &Bench, token: &str) -> StatusCode {
     bench.api(Method::POST, "/user", Some(token), "").await.0
@@ -24,16 +18,11 @@ async fn access(bench: &Bench, token: Option<&str>) -> Value {
     body
 }
 
-/// The functions' clock at the database's time, which dates bans and revocations.
-fn tell_the_time(bench: &Bench) {
-    bench.clock.advance(Duration::from_secs((SystemClock.seconds() - NOW).unsigned_abs()));
-}
-
 #[tokio::test]
 async fn a_ban_ends_every_login_of_a_name_and_unban_allows_new_ones() {
     let bench = Bench::published().await;
-    tell_the_time(&bench);
-    let (status, token) = log_in(&bench, "Newt").await;
+    bench.tell_the_time();
+    let (status, token) = bench.log_in("Newt").await;
     assert_eq!(status, StatusCode::OK);
     let token = token.as_str().unwrap();
     assert_eq!(user(&bench, token).await, StatusCode::OK);
@@ -41,13 +30,13 @@ async fn a_ban_ends_every_login_of_a_name_and_unban_allows_new_ones() {
     assert_eq!((&banned["banned"], &banned["user"]), (&true.into(), &1.into()));
     assert_eq!(user(&bench, token).await, StatusCode::UNAUTHORIZED);
     assert_eq!(access(&bench, Some(token)).await["status"], "banned");
-    assert_eq!(log_in(&bench, "newt").await.0, StatusCode::FORBIDDEN);
+    assert_eq!(bench.log_in("newt").await.0, StatusCode::FORBIDDEN);
     assert_eq!(bench.fails(&["token", "Newt"]).await.exit, Exit::Refused);
     bench.ok(&["ban", "Newt"]).await;
     bench.ok(&["unban", "newt"]).await;
     assert_eq!(user(&bench, token).await, StatusCode::UNAUTHORIZED, "tokens from before the ban stay refused");
     assert_eq!(access(&bench, Some(token)).await["status"], "invalid_token");
-    let (status, again) = log_in(&bench, "Newt").await;
+    let (status, again) = bench.log_in("Newt").await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(user(&bench, again.as_str().unwrap()).await, StatusCode::OK, "dated after the ban");
     let failure = bench.fails(&["unban", "newt"]).await;
@@ -59,12 +48,12 @@ async fn a_name_is_banned_before_its_first_login() {
     let bench = Bench::published().await;
     let banned = bench.ok(&["ban", "Newt"]).await;
     assert_eq!(banned["user"], Value::Null);
-    assert_eq!(log_in(&bench, "NEWT").await.0, StatusCode::FORBIDDEN);
+    assert_eq!(bench.log_in("NEWT").await.0, StatusCode::FORBIDDEN);
     let failure = bench.fails(&["user", "add", "Newt"]).await;
     assert_eq!((failure.exit, failure.what.as_str()), (Exit::Refused, "The name Newt is banned."));
     assert!(bench.db.get(&keys::user(UserId::new(1)), true).await.unwrap().is_none());
     bench.ok(&["unban", "Newt"]).await;
-    assert_eq!(log_in(&bench, "Newt").await.0, StatusCode::OK);
+    assert_eq!(bench.log_in("Newt").await.0, StatusCode::OK);
 }
 
 #[tokio::test]
@@ -74,8 +63,8 @@ async fn a_login_right_after_a_revocation_is_valid() {
     bench.ok(&["revoke", "Newt"]).await;
     let row = names::login(&bench.db, &UserName::parse("Newt").unwrap()).await.unwrap().name.unwrap();
     assert!(row.valid_after.is_some(), "a login knows of the revocation without reading the account");
-    tell_the_time(&bench);
-    let (status, token) = log_in(&bench, "Newt").await;
+    bench.tell_the_time();
+    let (status, token) = bench.log_in("Newt").await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(user(&bench, token.as_str().unwrap()).await, StatusCode::OK);
 }

@@ -1,23 +1,19 @@
-//! A table of its own for every test, the tool before it, and the API beside it.
+//! A table of its own for every test, the tool in front of it, and the API on the same table.
 
-use aws_sdk_dynamodb::config::interceptors::{
-    BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextRef,
-};
+use aws_sdk_dynamodb::config::Intercept;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
-use aws_sdk_dynamodb::error::BoxError;
 use clap::Parser;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use lambda_http::Body;
-use local::engine::{Engine, ensure_table};
 use local::functions::Functions;
 use local::gateway::Gateway;
 use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};
-use shared::store::{Access, Db};
+use shared::store::Db;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use storectl::answer::Answer;
 use storectl::cli::Cli;
@@ -26,18 +22,24 @@ use storectl::console::Console;
 use storectl::error::Failure;
 use storectl::target::Target;
 use tempfile::TempDir;
-use tests::{TestClock, operation, repository, template};
+use tests::{NOW, Prepared, Sabotage, Saboteur, TestClock, TestStore, TestTable, repository, template};
 
 /// The secret of the tests' token key, which must never be seen.
 pub const SECRET: &str = "a-secret-that-nobody-may-ever-see-0123456789";
 
 /// A table, a directory, and a clock that does not advance.
 pub struct Bench {
-    pub db: Db,
+    table: TestTable,
     pub clock: Arc<TestClock>,
     pub dir: TempDir,
-    engine: Engine,
-    table: String,
+}
+
+impl Deref for Bench {
+    type Target = TestTable;
+
+    fn deref(&self) -> &TestTable {
+        &self.table
+    }
 }
 
 /// The files of the sample store.
@@ -48,21 +50,37 @@ pub fn sample() -> String {
 impl Bench {
     /// An empty table as the template defines it.
     pub async fn empty() -> Self {
-        let engine = Engine::start(None).await.unwrap();
-        let definition = template().table().unwrap();
-        let table = definition.logical_id.clone();
-        let db = Db::new(engine.access(), &table);
-        ensure_table(db.client(), &table, &definition).await.unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("keys.json"), format!(r#"{{"k1":"{SECRET}"}}"#)).unwrap();
-        Self { db, clock: Arc::new(TestClock::new()), dir, engine, table }
+        Self::of(TestTable::empty().await.with_time_to_live().await)
     }
 
-    /// The sample store, published by the tool, and nothing beside it.
+    /// The sample store, published by the tool, and nothing else.
     pub async fn published() -> Self {
-        let bench = Self::empty().await;
-        bench.ok(&["publish", &sample(), "--yes"]).await;
-        bench
+        static CONTENTS: Prepared = Prepared::new();
+        let publish = |bench: Self| async move {
+            bench.ok(&["publish", &sample(), "--yes"]).await;
+        };
+        Self::copy_of(&CONTENTS, publish).await
+    }
+
+    /// The sample store with its users, carts, codes and orders.
+    pub async fn stocked() -> Self {
+        static CONTENTS: Prepared = Prepared::new();
+        let load = |bench: Self| async move {
+            assert!(TestStore::sample().load_into_empty(&bench.db, NOW).await.unwrap());
+        };
+        Self::copy_of(&CONTENTS, load).await
+    }
+
+    /// A table with what `fill` writes into the first one.
+    pub async fn copy_of<F: Future<Output = ()>>(contents: &Prepared, fill: impl FnOnce(Self) -> F) -> Self {
+        let fill = |table: TestTable| async { fill(Self::of(table.with_time_to_live().await)).await };
+        Self::of(TestTable::copy_of(contents, fill).await)
+    }
+
+    fn of(table: TestTable) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("keys.json"), format!(r#"{{"k1":"{SECRET}"}}"#)).unwrap();
+        Self { table, clock: Arc::new(TestClock::new()), dir }
     }
 
     /// A path in the test's directory.
@@ -85,10 +103,10 @@ impl Bench {
         self.path("keys.json")
     }
 
-    /// Runs the tool with these arguments and its target; the console answers its questions.
+    /// Runs the tool with these arguments and its target; the console responds to its questions.
     pub async fn run_before(&self, console: &Console, arguments: &[&str]) -> Result<Answer, Failure> {
         let keys = self.key_file().display().to_string();
-        let mut line = vec!["storectl", "--endpoint-url", self.engine.endpoint(), "--key-file", &keys];
+        let mut line = vec!["storectl", "--endpoint-url", self.endpoint(), "--key-file", &keys];
         line.extend(arguments);
         let cli = Cli::try_parse_from(&line).unwrap_or_else(|error| panic!("{error}"));
         // The doctor compares the clock with the engine's, which is the machine's.
@@ -123,55 +141,59 @@ impl Bench {
         }
     }
 
-    /// Runs a command on the same table through a client that an interceptor looks into.
+    /// Runs a command on the same table through a client that an interceptor observes.
     pub async fn run_through(
         &self,
         interceptor: impl Intercept + 'static,
         arguments: &[&str],
     ) -> Result<Answer, Failure> {
-        let mut line = vec!["storectl"];
-        line.extend(arguments);
-        let cli = Cli::try_parse_from(&line).unwrap_or_else(|error| panic!("{error}"));
-        let target = Target::of(self.through(interceptor), &self.as_clock(), Some(&self.key_file()));
-        Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await
+        self.run_on(self.through(interceptor), arguments).await
     }
 
     /// Runs a command on the same table through a client that loses the first response to an operation which the
     /// database carried out, and that sends the request again, as the SDK does.
     pub async fn run_losing(&self, operation: &'static str, arguments: &[&str]) -> Result<Answer, Failure> {
-        let mut line = vec!["storectl"];
-        line.extend(arguments);
-        let cli = Cli::try_parse_from(&line).unwrap_or_else(|error| panic!("{error}"));
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let lost = Arc::clone(&is_lost);
+        let first = move |sent: &str| sent == operation && !lost.swap(true, Ordering::SeqCst);
+        let losing = Saboteur::new(move |_, sent| first(sent).then_some(Sabotage::After));
         let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
-        let losing = Losing { operation, sent: Arc::default(), lost: Arc::default() };
-        let lost = Arc::clone(&losing.lost);
-        let target = Target::of(self.through_with(losing, retries), &self.as_clock(), Some(&self.key_file()));
-        let outcome = Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await;
-        assert!(lost.load(Ordering::SeqCst), "{arguments:?} sends a {operation}");
+        let outcome = self.run_on(self.through_with(losing, retries), arguments).await;
+        assert!(is_lost.load(Ordering::SeqCst), "{arguments:?} sends a {operation}");
         outcome
     }
 
-    /// The same table through a client that an interceptor looks into.
-    pub fn through(&self, interceptor: impl Intercept + 'static) -> Db {
-        self.through_with(interceptor, RetryConfig::disabled())
+    async fn run_on(&self, db: Db, arguments: &[&str]) -> Result<Answer, Failure> {
+        let cli = Cli::try_parse_from(["storectl"].iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}"));
+        let target = Target::of(db, &self.as_clock(), Some(&self.key_file()));
+        Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await
     }
 
-    fn through_with(&self, interceptor: impl Intercept + 'static, retries: RetryConfig) -> Db {
-        let interceptors = vec![SharedInterceptor::new(interceptor)];
-        Db::new(Access { retries, interceptors, ..self.engine.access() }, &self.table)
-    }
-
-    /// The same table as functions reach it.
-    pub fn functions_db(&self) -> Db {
-        Db::new(self.engine.access(), &self.table)
+    /// A gateway whose functions have cached nothing yet.
+    pub fn gateway(&self) -> Gateway {
+        let keys = std::fs::read_to_string(self.key_file()).unwrap();
+        let functions = Functions::new(template(), &self.another(), &keys, &self.as_clock()).unwrap();
+        Gateway::new(template(), functions, self.as_clock()).unwrap()
     }
 
     /// Asks the API, whose functions have cached nothing yet.
     pub async fn api(&self, method: Method, path: &str, token: Option<&str>, body: &str) -> (StatusCode, Value) {
-        let keys = std::fs::read_to_string(self.key_file()).unwrap();
-        let functions = Functions::new(template(), &self.functions_db(), &keys, &self.as_clock()).unwrap();
-        let gateway = Gateway::new(template(), functions, self.as_clock()).unwrap();
-        ask(&gateway, method, path, token, body).await
+        ask(&self.gateway(), method, path, token, body).await
+    }
+
+    /// A token of a user, from the tool.
+    pub async fn token(&self, user: &str) -> String {
+        self.ok(&["token", user]).await["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Logs in by name.
+    pub async fn log_in(&self, name: &str) -> (StatusCode, Value) {
+        self.api(Method::POST, "/auth/username", None, &format!(r#"{{"username":"{name}"}}"#)).await
+    }
+
+    /// Sets the functions' clock to the database's time, which dates bans and revocations.
+    pub fn tell_the_time(&self) {
+        self.clock.advance(Duration::from_secs((SystemClock.seconds() - self.clock.seconds()).unsigned_abs()));
     }
 
     /// Adds an item to a cart as a client of the API does: user and item, then options named as the fields of the body.
@@ -255,80 +277,5 @@ pub fn copy(from: &Path, to: &Path) {
         } else {
             std::fs::copy(entry.path(), target).unwrap();
         }
-    }
-}
-
-/// Loses the first response to an operation: the database has carried it out, and the client sees a fault.
-#[derive(Debug, Clone)]
-struct Losing {
-    operation: &'static str,
-    /// Whether the request on its way is of that operation; commands send one after another.
-    sent: Arc<AtomicBool>,
-    lost: Arc<AtomicBool>,
-}
-
-impl Intercept for Losing {
-    fn name(&self) -> &'static str {
-        "Losing"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        self.sent.store(operation(context.request()) == self.operation, Ordering::SeqCst);
-        Ok(())
-    }
-
-    fn modify_before_deserialization(
-        &self,
-        context: &mut BeforeDeserializationInterceptorContextMut<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        if self.sent.load(Ordering::SeqCst) && !self.lost.swap(true, Ordering::SeqCst) {
-            assert!(context.response().status().is_success(), "the database carried it out");
-            let response = context.response_mut();
-            *response.status_mut() = 500.try_into()?;
-            *response.body_mut() = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#.into();
-        }
-        Ok(())
-    }
-}
-
-/// Answers every call with an error of AWS.
-#[derive(Debug, Clone)]
-pub struct Refusing {
-    pub code: &'static str,
-    pub message: &'static str,
-    pub asked: Arc<Mutex<usize>>,
-}
-
-impl Refusing {
-    pub fn with(code: &'static str, message: &'static str) -> Self {
-        Self { code, message, asked: Arc::default() }
-    }
-}
-
-impl Intercept for Refusing {
-    fn name(&self) -> &'static str {
-        "Refusing"
-    }
-
-    fn modify_before_deserialization(
-        &self,
-        context: &mut BeforeDeserializationInterceptorContextMut<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        *self.asked.lock().unwrap() += 1;
-        let kind = format!("com.amazonaws.dynamodb.v20120810#{}", self.code);
-        let body = serde_json::json!({ "__type": kind, "message": self.message }).to_string();
-        let response = context.response_mut();
-        *response.status_mut() = 400.try_into()?;
-        *response.body_mut() = body.into();
-        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 async fn seen(bench: &Bench) -> Value {
-    let token = bench.ok(&["token", "1"]).await["token"].as_str().unwrap().to_owned();
+    let token = bench.token("1").await;
     bench.api(Method::POST, "/cart/get", Some(&token), "").await.1
 }
 

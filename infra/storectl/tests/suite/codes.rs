@@ -11,7 +11,7 @@ use tests::Cut;
 async fn buyer(bench: &Bench) -> String {
     bench.ok(&["user", "add", "Newt"]).await;
     bench.cart_add(&["1", "201", "--count", "2"]).await;
-    bench.ok(&["token", "1"]).await["token"].as_str().unwrap().to_owned()
+    bench.token("1").await
 }
 
 async fn accept(bench: &Bench, token: &str, code: &str) -> Value {
@@ -226,7 +226,7 @@ async fn a_referral_code_belongs_to_its_owner_until_it_is_switched_off() {
     bench.ok(&["referral", "add", "Lantern", "--owner", "Newt"]).await;
     assert_eq!(bench.fails(&["referral", "add", "lantern", "--owner", "2"]).await.exit, Exit::Refused);
     assert_eq!(bench.fails(&["referral", "add", "x", "--owner", "9"]).await.exit, Exit::Refused);
-    let token = bench.ok(&["token", "2"]).await["token"].as_str().unwrap().to_owned();
+    let token = bench.token("2").await;
     let set = |code: &str| serde_json::json!({ "ref_code": code }).to_string();
     let (_, answer) = bench.api(Method::POST, "/cart/setReferral", Some(&token), &set("LANTERN")).await;
     assert_eq!(answer["success"], true, "{answer}");

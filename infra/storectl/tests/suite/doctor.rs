@@ -1,11 +1,11 @@
 //! `doctor`: one line for each check, and what to do if it fails.
 
 use crate::bench::Bench;
-use aws_sdk_dynamodb::types::{AttributeValue, TimeToLiveSpecification};
+use aws_sdk_dynamodb::types::TimeToLiveSpecification;
 use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
 use shared::model::{ActiveVersion, InternalId, ItemId, OrderNumber, Units, UserId};
-use shared::store::codec::{decode_live, encode_live, key_attributes};
+use shared::store::codec::decode_live;
 use shared::store::keys::{self, Key};
 use shared::store::reservations::{self, Reservation, Reserved};
 use shared::store::transaction::{Sent, Write, send};
@@ -65,17 +65,6 @@ async fn sold() -> Bench {
     bench
 }
 
-async fn delete(bench: &Bench, key: &Key) {
-    let delete = bench.db.client().delete_item().table_name(bench.db.table());
-    delete.set_key(Some(key_attributes(key))).send().await.unwrap();
-}
-
-async fn set(bench: &Bench, key: &Key, attribute: &str, number: i64) {
-    let update = bench.db.client().update_item().table_name(bench.db.table()).set_key(Some(key_attributes(key)));
-    let update = update.update_expression("SET #a = :n").expression_attribute_names("#a", attribute);
-    update.expression_attribute_values(":n", AttributeValue::N(number.to_string())).send().await.unwrap();
-}
-
 #[tokio::test]
 async fn sums_that_are_missing_or_differ_from_the_orders_are_told_and_repaired() {
     let bench = sold().await;
@@ -83,12 +72,12 @@ async fn sums_that_are_missing_or_differ_from_the_orders_are_told_and_repaired()
     let before = rows_but_their_version(&bench).await;
     let well = bench.ok(&["doctor"]).await;
     assert_eq!(state(&well, "sums of orders")["state"], "ok", "{well}");
-    delete(&bench, &keys::count(ItemId::new(201))).await;
-    set(&bench, &keys::count(ItemId::new(302)), "sold", 1).await;
-    set(&bench, &keys::count(ItemId::new(303)), "sold", 9).await;
-    delete(&bench, &keys::ledger(newt)).await;
-    set(&bench, &keys::ledger(eft), "p101", 1).await;
-    delete(&bench, &keys::patron(newt)).await;
+    bench.delete(&keys::count(ItemId::new(201))).await;
+    bench.set_number(&keys::count(ItemId::new(302)), "sold", 1).await;
+    bench.set_number(&keys::count(ItemId::new(303)), "sold", 9).await;
+    bench.delete(&keys::ledger(newt)).await;
+    bench.set_number(&keys::ledger(eft), "p101", 1).await;
+    bench.delete(&keys::patron(newt)).await;
     let sick = bench.run(&["doctor"]).await.unwrap();
     assert_eq!(sick.trouble(), Some(Exit::Faults));
     let said = state(sick.json(), "sums of orders")["said"].as_str().unwrap();
@@ -134,14 +123,14 @@ async fn rows_but_their_version(bench: &Bench) -> Vec<String> {
 /// A counter that nothing was sold of stays as a nothing.
 async fn delete_zero(bench: &Bench, key: &Key) {
     assert_eq!(bench.db.get(key, true).await.unwrap().unwrap()["sold"].as_n().unwrap(), "0");
-    delete(bench, key).await;
+    bench.delete(key).await;
 }
 
 #[tokio::test]
 async fn goals_and_donators_that_are_missing_are_told_and_made_again() {
     let bench = sold().await;
     let before = statistics::donations(&bench.db).await.unwrap();
-    delete(&bench, &keys::donations()).await;
+    bench.delete(&keys::donations()).await;
     let sick = bench.run(&["doctor"]).await.unwrap();
     assert_eq!(state(sick.json(), "sums of orders")["state"], "bad", "{}", sick.text());
     bench.ok(&["doctor", "--repair"]).await;
@@ -162,8 +151,7 @@ async fn orders_with_other_digits_than_the_stores_are_told() {
     let key = keys::active_version();
     let mut active: ActiveVersion = decode_live(&key, bench.db.get(&key, true).await.unwrap().unwrap()).unwrap();
     active.config.digits = 0;
-    let put = bench.db.client().put_item().table_name(bench.db.table());
-    put.set_item(Some(encode_live(&key, &active).unwrap())).send().await.unwrap();
+    bench.put(&key, &active).await;
     let sick = bench.run(&["doctor"]).await.unwrap();
     assert_eq!(state(sick.json(), "currency digits")["state"], "bad", "{}", sick.text());
     assert_eq!(bench.ok(&["order", "show", "a"]).await["price"].to_string(), "3.98", "an order keeps its digits");

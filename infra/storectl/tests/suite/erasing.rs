@@ -87,7 +87,7 @@ async fn the_chat_account_and_the_login_of_an_order_are_removed_with_its_buyer()
         let key = stored.key();
         let mut item = shared::store::codec::encode_live(&key, &stored.effects).unwrap();
         item.extend(shared::store::codec::encode_live(&key, &stored.order).unwrap());
-        bench.db.client().put_item().table_name(bench.db.table()).set_item(Some(item)).send().await.unwrap();
+        bench.write_item(item).await;
         assert_eq!(order(&paying, id.as_str()).await["chat"], json!(chat));
         paying.ok(&["user", "erase", "Newt", "--yes"]).await;
         assert_eq!(order(&paying, id.as_str()).await["chat"], Value::Null);

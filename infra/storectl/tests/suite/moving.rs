@@ -6,17 +6,10 @@ use shared::store::keys;
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 use storectl::error::Exit;
-use tests::{Cut, NOW, TestStore};
-
-/// The sample store with everything that lives beside it.
-async fn full() -> Bench {
-    let bench = Bench::empty().await;
-    assert!(TestStore::sample().load_into_empty(&bench.db, NOW).await.unwrap());
-    bench
-}
+use tests::{Cut, NOW};
 
 async fn backed_up() -> (Bench, String) {
-    let bench = full().await;
+    let bench = Bench::stocked().await;
     // A chat login and a request have left rows that need not be kept.
     let id = shared::model::ChatId::parse("7").unwrap();
     let name = shared::model::ChatName::parse("Ember").unwrap();
@@ -91,14 +84,11 @@ async fn a_backup_with_single_codes_and_without_logins_is_restored_and_its_cards
     let mut bad = findings.iter().filter(|finding| finding["state"] == "bad").map(|finding| &finding["check"]);
     // By the machine's clock the sweep has looked at neither the open checkouts nor the events since that day.
     assert!(bad.all(|check| check == "open orders" || check == "payment events"), "{}", doctor.text());
-    let log_in = async |name: &str| {
-        let (_, token) = bench.api(Method::POST, "/auth/username", None, &format!(r#"{{"username":"{name}"}}"#)).await;
-        token.as_str().unwrap().to_owned()
-    };
+    let log_in = async |name: &str| bench.log_in(name).await.1.as_str().unwrap().to_owned();
     let cart = async |token: &str| bench.api(Method::POST, "/cart/get", Some(token), "").await.1["cart"].clone();
     let number = "tozaz-zukuk-lomav-luvoz-jakuj";
     let by_name = log_in("Cardholder").await;
-    let by_owner = bench.ok(&["token", "Cardholder"]).await["token"].as_str().unwrap().to_owned();
+    let by_owner = bench.token("Cardholder").await;
     assert_eq!(cart(&by_owner).await["gift_code"], number);
     let shown = cart(&by_name).await;
     assert_eq!((&shown["gift_code"], shown["price"].to_string()), (&"****akuj".into(), "20".to_owned()));
@@ -198,7 +188,7 @@ async fn a_restore_does_not_end_over_what_something_else_wrote() {
         assert!(other.run_through(cut, &["restore", &file, "--yes"]).await.is_err());
         let mut item = shared::store::codec::key_attributes(&key);
         item.insert("next".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("7".to_owned()));
-        other.db.client().put_item().table_name(other.db.table()).set_item(Some(item)).send().await.unwrap();
+        other.write_item(item).await;
         let failure = other.fails(&["restore", &file, "--yes"]).await;
         assert!(failure.what.contains("Something else was written"), "{key:?}: {failure}");
         assert_eq!(failure.exit, Exit::Refused);
@@ -209,7 +199,7 @@ async fn a_restore_does_not_end_over_what_something_else_wrote() {
 
 #[tokio::test]
 async fn a_restore_moves_sequences_beyond_every_id_of_the_backup() {
-    let bench = full().await;
+    let bench = Bench::stocked().await;
     // The backup read the sequence before the account was made, and so does not hold the new value.
     let highest = bench.ok(&["user", "add", "Newt"]).await["user"]["id"].as_u64().unwrap();
     shared::store::bulk::delete_each(&bench.db, ["user", "order", "code"].map(keys::sequence).into_iter(), &|_| {})

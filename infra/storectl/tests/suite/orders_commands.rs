@@ -2,6 +2,7 @@
 
 use crate::bench::Bench;
 use http::{Method, StatusCode};
+use serde_json::json;
 use storectl::error::Exit;
 use tests::Cut;
 
@@ -10,7 +11,7 @@ async fn a_paid_order_is_shown_by_check_status() {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
     let made = bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "cardhouse", "--line", "201:2"]).await;
-    let token = bench.ok(&["token", "1"]).await["token"].as_str().unwrap().to_owned();
+    let token = bench.token("1").await;
     let body = serde_json::json!({ "order_id": made["internal_id"] }).to_string();
     let (status, answer) = bench.api(Method::POST, "/payments/checkStatus", Some(&token), &body).await;
     assert_eq!(status, StatusCode::OK);
@@ -88,4 +89,21 @@ async fn an_order_without_an_answer_names_the_id_to_try_again_with() {
     let again: Vec<&str> = order.into_iter().chain(["--id", &id]).collect();
     assert_eq!(bench.ok(&again).await["internal_id"], id);
     assert_eq!(bench.ok(&again).await["already"], true);
+}
+
+#[tokio::test]
+async fn a_gift_is_typed_with_its_recipient_and_raises_their_rank_only() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    bench.ok(&["user", "add", "Eft"]).await;
+    let order = ["order", "record", "--past", "--id", "g", "--owner", "Newt", "--gateway", "g", "--line", "101@Eft"];
+    let line = bench.ok(&order).await["lines"][0].clone();
+    let of_line = [&line["item"], &line["count"], &line["total"], &line["payment_type"], &line["recipient"]];
+    assert_eq!(of_line, [&json!(101), &json!(1), &json!(4.99), &json!("gift"), &json!(2)]);
+    assert_eq!(bench.ok(&order).await["already"], true);
+    assert!(bench.run(&["order", "show", "g"]).await.unwrap().text().contains("gift for Eft (user 2)"));
+    assert_eq!(bench.cart_add(&["Newt", "102"]).await["price"], 9.99);
+    assert_eq!(bench.cart_add(&["Eft", "102"]).await["price"], 5, "the gift is paid towards the next step");
+    let unknown = ["order", "record", "--owner", "Newt", "--gateway", "g", "--line", "101@77"];
+    assert_eq!(bench.fails(&unknown).await.exit, Exit::Refused);
 }

@@ -14,13 +14,8 @@ async fn lose(paying: &Paying, order: &InternalId) {
     let (user, item) = (UserId::new(1), ItemId::new(211));
     let keys = [stored.key(), keys::count(item), keys::cart(user), keys::ledger(user)];
     for key in keys.into_iter().chain(stored.unfinished()) {
-        delete(paying, &key).await;
+        paying.bench.delete(&key).await;
     }
-}
-
-async fn delete(paying: &Paying, key: &keys::Key) {
-    let delete = paying.bench.db.client().delete_item().table_name(paying.bench.db.table());
-    delete.set_key(Some(shared::store::codec::key_attributes(key))).send().await.unwrap();
 }
 
 /// A paid checkout of two units without its order; its session and the order's id.

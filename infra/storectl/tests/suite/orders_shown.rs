@@ -10,7 +10,7 @@ use storectl::error::Exit;
 
 /// Puts a referral code on Newt's cart, as a storefront does.
 async fn set_referral(bench: &Bench, code: &str) {
-    let token = bench.ok(&["token", "Newt"]).await["token"].as_str().unwrap().to_owned();
+    let token = bench.token("Newt").await;
     let body = json!({ "ref_code": code }).to_string();
     let (status, reply) = bench.api(Method::POST, "/cart/setReferral", Some(&token), &body).await;
     assert_eq!((status, &reply["success"]), (StatusCode::OK, &json!(true)), "{reply}");

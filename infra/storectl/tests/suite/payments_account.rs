@@ -4,7 +4,6 @@ use crate::payments::{API, Paying};
 use local::stripe::{ACCOUNT, Account, Action, Fault, FaultKind, KEY};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus};
-use shared::store::codec::encode_live;
 use shared::store::published::read_active_version;
 use shared::store::{keys, orders};
 use std::time::Duration;
@@ -149,9 +148,7 @@ async fn a_delayed_payment_is_named_by_a_drain_and_left_until_it_has_an_outcome(
         // Delayed methods are offered if the store says so, for a cart without limited items.
         let mut active = read_active_version(&paying.bench.db).await.unwrap().unwrap();
         active.config.payments.delayed = true;
-        let row = encode_live(&keys::active_version(), &active).unwrap();
-        let put = paying.bench.db.client().put_item().table_name(paying.bench.db.table()).set_item(Some(row));
-        put.send().await.unwrap();
+        paying.bench.put(&keys::active_version(), &active).await;
         paying.bench.ok(&["cart", "clear", "Newt"]).await;
         paying.bench.cart_add(&["Newt", "201"]).await;
         let order = paying.checkout().await;

@@ -4,7 +4,6 @@ use crate::bench::{Bench, copy, sample};
 use http::{Method, StatusCode};
 use shared::clock::{Clock, SystemClock};
 use shared::model::{Money, User, UserId, UserName};
-use shared::store::codec::encode_live;
 use shared::store::keys;
 use shared::store::names::{self, Created};
 use std::path::Path;
@@ -55,8 +54,7 @@ async fn a_revocation_by_a_slow_clock_refuses_every_token_so_far_and_none_made_r
 
 #[tokio::test]
 async fn a_revocation_that_is_dated_ahead_is_not_taken_back_by_another() {
-    let bench = Bench::empty().await;
-    assert!(TestStore::sample().load_into_empty(&bench.db, NOW).await.unwrap());
+    let bench = Bench::stocked().await;
     let after = |answer: &serde_json::Value| answer["tokens_valid_after"].as_str().unwrap().to_owned();
     let before = after(&bench.ok(&["user", "show", "Grimble"]).await["user"]);
     assert_eq!(bench.fails(&["token", "Grimble"]).await.exit, Exit::Refused);
@@ -67,7 +65,7 @@ async fn a_revocation_that_is_dated_ahead_is_not_taken_back_by_another() {
 async fn a_revocation_says_what_helps_where_a_name_is_enough_to_log_in() {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
-    let login = async || bench.api(Method::POST, "/auth/username", None, r#"{"username":"Newt"}"#).await.0;
+    let login = async || bench.log_in("Newt").await.0;
     let by_name = bench.run(&["revoke", "Newt"]).await.unwrap();
     // Revocations are by the database's clock, and the test's functions must not be behind it.
     bench.clock.advance(Duration::from_hours(10 * 365 * 24));
@@ -169,8 +167,7 @@ async fn the_doctor_indexes_names_and_the_older_of_two_accounts_keeps_its_name()
     let bench = Bench::published().await;
     for (id, name, age) in [(3, "LOKI", 10), (5, "loki", 20), (7, "Newt", 5), (8, "2", 1)] {
         let user = User { id: UserId::new(id), created_at: NOW - age, ..user(name) };
-        let item = encode_live(&keys::user(user.id), &user).unwrap();
-        bench.db.client().put_item().table_name(bench.db.table()).set_item(Some(item)).send().await.unwrap();
+        bench.put(&keys::user(user.id), &user).await;
     }
     for _ in 0..2 {
         let sick = bench.run(&["doctor"]).await.unwrap();
@@ -192,8 +189,7 @@ async fn the_doctor_indexes_names_and_the_older_of_two_accounts_keeps_its_name()
 
 #[tokio::test]
 async fn accounts_are_numbered_on_from_those_that_are_there() {
-    let bench = Bench::empty().await;
-    assert!(TestStore::sample().load_into_empty(&bench.db, NOW).await.unwrap());
+    let bench = Bench::stocked().await;
     let known = bench.ok(&["user", "list"]).await["users"].as_array().unwrap().len();
     let made = bench.ok(&["user", "add", "Newt", "--virtual-currency", "2.5"]).await;
     assert_eq!(made["user"]["id"].as_u64().unwrap(), known as u64 + 1);
@@ -205,8 +201,7 @@ async fn accounts_are_numbered_on_from_those_that_are_there() {
 
 #[tokio::test]
 async fn an_erased_user_is_gone_from_everywhere_but_their_orders() {
-    let bench = Bench::empty().await;
-    assert!(TestStore::sample().load_into_empty(&bench.db, NOW).await.unwrap());
+    let bench = Bench::stocked().await;
     let user = &TestStore::sample().live.users[0];
     let (id, name) = (user.id.to_string(), user.username.clone());
     let token = token(&bench.ok(&["token", &id]).await);

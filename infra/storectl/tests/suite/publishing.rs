@@ -2,8 +2,6 @@
 
 use crate::bench::{Bench, ask, copy, sample};
 use http::{Method, StatusCode};
-use local::functions::Functions;
-use local::gateway::Gateway;
 use publish::Compiled;
 use serde_json::Value;
 use shared::clock::Clock;
@@ -13,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use storectl::console::Console;
 use storectl::error::Exit;
-use tests::{Cut, repository, template};
+use tests::{Cut, repository};
 
 /// A store in which everything that is shown carries this name.
 fn named(bench: &Bench, name: &str) -> String {
@@ -93,10 +91,7 @@ async fn readers_that_never_stop_see_one_store_or_the_other_and_never_both() {
     let readers = (0..2).map(|_| {
         let (bench, over) = (Arc::clone(&bench), Arc::clone(&over));
         tokio::spawn(async move {
-            let clock = Arc::clone(&bench.clock) as Arc<dyn Clock>;
-            let keys = std::fs::read_to_string(bench.path("keys.json")).unwrap();
-            let functions = Functions::new(template(), &bench.functions_db(), &keys, &clock).unwrap();
-            let gateway = Gateway::new(template(), functions, clock).unwrap();
+            let gateway = bench.gateway();
             let mut seen = 0;
             while !over.load(Ordering::SeqCst) {
                 for (method, path, body) in ENDPOINTS {
@@ -254,10 +249,7 @@ async fn functions_that_cached_an_altered_row_learn_of_its_repair() {
     let key = shared::store::keys::deals(&version);
     let altered = shared::store::codec::encode_published(&key, &shared::model::Deals::default()).unwrap();
     shared::store::bulk::write_each(&bench.db, std::iter::once(Ok(altered)), &|_| {}).await.unwrap();
-    let clock = Arc::clone(&bench.clock) as Arc<dyn Clock>;
-    let keys = std::fs::read_to_string(bench.path("keys.json")).unwrap();
-    let functions = Functions::new(template(), &bench.functions_db(), &keys, &clock).unwrap();
-    let gateway = Gateway::new(template(), functions, clock).unwrap();
+    let gateway = bench.gateway();
     let deals = async || ask(&gateway, Method::POST, "/items/getFeaturedDeals", None, "").await.1;
     assert_eq!(deals().await, serde_json::json!([]));
     assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);

@@ -14,7 +14,7 @@ use shared::store::{StoreError, names};
 use std::io::Write as _;
 use std::time::Duration;
 use storectl::error::Exit;
-use tests::Cut;
+use tests::{Cut, Prepared};
 
 const EARLIEST: &str = include_str!("backups/before-logins-by-name.jsonl");
 /// The last version without a schema number.
@@ -41,15 +41,16 @@ fn zipped(text: &str) -> Vec<u8> {
 }
 
 /// A table as the earlier version left it.
-async fn left_by(backup: &str) -> Bench {
-    let bench = Bench::empty().await;
-    shared::store::bulk::write_each(&bench.db, items(backup).into_iter().map(Ok), &|_| {}).await.unwrap();
+async fn left_by(backup: &'static str) -> Bench {
+    static CONTENTS: [Prepared; 2] = [Prepared::new(), Prepared::new()];
+    let contents = &CONTENTS[usize::from(backup == EARLIEST)];
+    let bench = Bench::copy_of(contents, |bench| async move { bench.write_all(items(backup)).await }).await;
     bench.clock.advance(LATER);
     bench
 }
 
 /// A table that is upgraded.
-async fn upgraded(backup: &str) -> Bench {
+async fn upgraded(backup: &'static str) -> Bench {
     let bench = left_by(backup).await;
     bench.ok(&["upgrade"]).await;
     bench
@@ -61,7 +62,7 @@ async fn post(bench: &Bench, path: &str, token: Option<&str>, body: &Value) -> (
 
 /// The token of a login by name.
 async fn login(bench: &Bench, name: &str) -> String {
-    let (status, token) = post(bench, "/auth/username", None, &json!({ "username": name })).await;
+    let (status, token) = bench.log_in(name).await;
     assert_eq!(status, StatusCode::OK, "{token}");
     token.as_str().unwrap().to_owned()
 }
@@ -102,7 +103,7 @@ async fn functions_and_commands_refuse_earlier_data_and_write_nothing() {
     for backup in [EARLIEST, UNNUMBERED] {
         let bench = left_by(backup).await;
         let before = bench.rows().await;
-        let published = Published::new(bench.functions_db(), bench.clock.clone(), Duration::ZERO);
+        let published = Published::new(bench.another(), bench.clock.clone(), Duration::ZERO);
         let Err(error @ StoreError::Outdated { .. }) = published.active_version().await else { panic!("{before:?}") };
         assert!(error.to_string().contains("storectl upgrade"), "{error}");
         let token = tests_token(&bench);
@@ -281,8 +282,7 @@ async fn of_two_users_with_one_name_the_older_keeps_it_and_the_other_is_named() 
     let mut user: Value = decode_live(&key, row(&bench, &key).await.unwrap()).unwrap();
     (user["id"], user["username"]) = (json!(9), json!("thornwick"));
     user["created_at"] = json!(user["created_at"].as_i64().unwrap() + 60);
-    let item = shared::store::codec::encode_live(&keys::user(UserId::new(9)), &user).unwrap();
-    bench.db.client().put_item().table_name(bench.db.table()).set_item(Some(item)).send().await.unwrap();
+    bench.put(&keys::user(UserId::new(9)), &user).await;
     let done = bench.ok(&["upgrade"]).await;
     assert!(done["without_name"][0].as_str().unwrap().contains("user 9"), "{done}");
     let name = shared::model::UserName::parse("Thornwick").unwrap();
@@ -310,7 +310,7 @@ async fn the_first_publish_sets_the_number_and_completes_what_is_there() {
     // Accounts that an earlier version made before anything was published.
     let bench = Bench::empty().await;
     let accounts = items(EARLIEST).into_iter().filter(|item| key_of(item).unwrap().pk.starts_with("USER#"));
-    shared::store::bulk::write_each(&bench.db, accounts.map(Ok), &|_| {}).await.unwrap();
+    bench.write_all(accounts.collect()).await;
     assert_eq!(bench.ok(&["upgrade"]).await["rows"]["names"], 4);
     bench.ok(&["publish", &crate::bench::sample(), "--yes"]).await;
     assert_eq!(schema(&bench).await, SCHEMA);
@@ -323,7 +323,7 @@ async fn an_earlier_restore_that_is_not_done_is_refused() {
     let bench = Bench::empty().await;
     let mut mark = key_attributes(&keys::earlier_restore());
     mark.insert("done".to_owned(), AttributeValue::N("7".to_owned()));
-    bench.db.client().put_item().table_name(bench.db.table()).set_item(Some(mark)).send().await.unwrap();
+    bench.write_item(mark).await;
     let before = bench.rows().await;
     for line in [&["upgrade"][..], &["publish", &crate::bench::sample(), "--yes"]] {
         let failure = bench.fails(line).await;
@@ -335,12 +335,7 @@ async fn an_earlier_restore_that_is_not_done_is_refused() {
 #[tokio::test]
 async fn data_of_a_later_version_are_not_upgraded_and_other_commands_go_on() {
     let bench = Bench::published().await;
-    let update = bench.db.client().update_item().table_name(bench.db.table());
-    let update =
-        update.set_key(Some(key_attributes(&keys::active_version()))).update_expression("SET #schema = :later");
-    let update = update.expression_attribute_names("#schema", "schema");
-    let later = AttributeValue::N((SCHEMA + 1).to_string());
-    update.expression_attribute_values(":later", later).send().await.unwrap();
+    bench.set_number(&keys::active_version(), "schema", i64::from(SCHEMA) + 1).await;
     for line in [&["upgrade"][..], &["upgrade", "--dry-run"]] {
         let failure = bench.fails(line).await;
         assert!(failure.exit == Exit::Refused && failure.what.contains(&format!("number {}", SCHEMA + 1)), "{failure}");

@@ -1,0 +1,165 @@
+//! The table compared with what paid and held orders add up to.
+
+use crate::market::{Market, SOLD};
+use crate::shop::{BALANCE, USERS, code};
+use crate::sums::orders;
+use shared::model::{Cart, Code, ItemId, OrderStatus, UserId};
+use shared::rules::order::{by_item, holdings};
+use shared::rules::payment::Progress;
+use shared::store::orders::StoredOrder;
+use shared::store::{Rows, carts, codes, counters, keys, ledgers};
+use std::collections::BTreeMap;
+
+const COUPONS: [&str; 4] = ["once", "each", "free", "few"];
+/// The users whose uses of coupons are compared: 1 to this.
+const BUYERS: u64 = 6;
+
+/// The orders, and what they add up to.
+struct Books<'a> {
+    market: &'a Market,
+    all: Vec<StoredOrder>,
+    rows: Rows,
+    carts: Vec<Cart>,
+}
+
+impl<'a> Books<'a> {
+    async fn read(market: &'a Market) -> Self {
+        let users = || (1..=USERS).map(UserId::new);
+        let mut wanted: Vec<keys::Key> = users().flat_map(|user| [keys::ledger(user), keys::cart(user)]).collect();
+        wanted.extend(SOLD.map(|item| keys::count(ItemId::new(item))));
+        wanted.extend(COUPONS.into_iter().chain(["card"]).map(|text| keys::code(&code(text))));
+        for user in (1..=BUYERS).map(UserId::new) {
+            wanted.extend(COUPONS.map(|text| keys::code_use(&code(text), user)));
+        }
+        let all = orders(&market.db).await;
+        let mut rows = market.db.batch_get(wanted).await.unwrap();
+        let carts = users().map(|user| carts::take(&mut rows, user).unwrap()).collect();
+        Self { market, all, rows, carts }
+    }
+
+    fn taken(&self) -> Vec<StoredOrder> {
+        let has_taken = |stored: &&StoredOrder| stored.effects.held || stored.order.status == OrderStatus::Paid;
+        self.all.iter().filter(has_taken).cloned().collect()
+    }
+
+    fn assert_codes(&mut self) {
+        let taken = self.taken();
+        for text in COUPONS {
+            let used: Vec<&StoredOrder> =
+                taken.iter().filter(|stored| stored.effects.coupon == Some(code(text))).collect();
+            match codes::take(&mut self.rows, &code(text)).unwrap() {
+                Some(Code::Coupon(coupon)) => assert_eq!(coupon.uses as usize, used.len(), "uses of {text}"),
+                other => assert!(other.is_none(), "{other:?}"),
+            }
+            for user in (1..=BUYERS).map(UserId::new) {
+                let own = used.iter().filter(|stored| stored.order.owner == Some(user)).count();
+                let counted = codes::take_uses(&mut self.rows, &code(text), user).unwrap();
+                assert_eq!(counted as usize, own, "uses of {text} by {user}");
+            }
+        }
+        let payments = taken.iter().filter_map(|stored| stored.effects.gift_card.as_ref());
+        let from_card: i64 = payments.map(|payment| payment.amount.minor()).sum();
+        let Some(Code::Gift(gift)) = codes::take(&mut self.rows, &code("card")).unwrap() else { panic!("no card") };
+        assert_eq!(gift.balance.minor(), BALANCE - from_card, "gift card");
+    }
+
+    async fn assert_counters(&mut self, is_quiet: bool) {
+        let mut units: BTreeMap<ItemId, u64> = BTreeMap::new();
+        for stored in self.taken() {
+            for (item, (count, _)) in by_item(&stored.order) {
+                *units.entry(item).or_default() += count;
+            }
+        }
+        for item in SOLD.map(ItemId::new) {
+            let sold = counters::take(&mut self.rows, item).unwrap().unwrap_or(0);
+            let expected = units.get(&item).copied().unwrap_or_default();
+            assert_eq!(u64::try_from(sold).unwrap(), expected, "units of {item}");
+            if is_quiet {
+                let row = self.market.db.get(&keys::count(item), true).await.unwrap().unwrap_or_default();
+                assert!(!row.contains_key("taking"), "{row:?}");
+            }
+        }
+    }
+
+    fn assert_ledgers(&mut self) {
+        let mut owned: BTreeMap<UserId, BTreeMap<ItemId, u64>> = BTreeMap::new();
+        for stored in self.all.iter().filter(|stored| stored.order.status == OrderStatus::Paid) {
+            for (user, items) in holdings(&stored.order) {
+                for (item, (count, _)) in items {
+                    *owned.entry(user).or_default().entry(item).or_default() += count;
+                }
+            }
+        }
+        for user in (1..=USERS).map(UserId::new) {
+            let ledger = ledgers::take(&mut self.rows, user).unwrap();
+            let units = ledger.iter().map(|(item, held)| (item, u64::from(held.units)));
+            let units: BTreeMap<ItemId, u64> = units.filter(|(_, units)| *units > 0).collect();
+            assert_eq!(units, owned.remove(&user).unwrap_or_default(), "ledger of {user}");
+        }
+    }
+
+    /// The sweep finds every order that waits, and carts remember no other.
+    async fn assert_found(&self) {
+        let waits = |stored: &StoredOrder| {
+            stored.order.status == OrderStatus::Pending || stored.effects.cart_cleared == Some(false)
+        };
+        for stored in &self.all {
+            let id = &stored.order.internal_id;
+            assert!(!stored.effects.held || stored.order.status == OrderStatus::Pending, "{id}");
+            assert!(!waits(stored) || stored.effects.due.is_some(), "{id} is not due");
+            if let Some(row) = stored.unfinished() {
+                assert!(self.market.db.get(&row, true).await.unwrap().is_some(), "no row of {id}");
+            }
+        }
+        for Cart { user, checkout, .. } in &self.carts {
+            let Some(checkout) = checkout else { continue };
+            let stored = self.all.iter().find(|stored| stored.order.internal_id == checkout.order);
+            assert!(stored.is_some_and(waits), "the cart of {user} remembers {stored:?}");
+        }
+    }
+
+    async fn assert_all(&mut self, is_quiet: bool) {
+        self.assert_codes();
+        self.assert_counters(is_quiet).await;
+        self.assert_ledgers();
+        self.assert_found().await;
+        let taken = self.taken();
+        for (user, first) in self.market.balances() {
+            let own = taken.iter().filter(|stored| stored.order.owner == Some(UserId::new(user)));
+            let spent: i64 = own.map(|stored| stored.effects.virtual_currency.minor()).sum();
+            assert_eq!(self.market.virtual_balance(user).await, first - spent, "virtual currency of {user}");
+        }
+    }
+}
+
+/// Fails unless counters, uses, balances and ledgers are what paid and held orders add up to, and the sweep finds every
+/// order that waits.
+pub async fn assert_books(market: &Market) {
+    Books::read(market).await.assert_all(false).await;
+}
+
+/// Fails unless, after one more sweep, the books are right and nothing waits, is held or is reserved any more.
+pub async fn assert_quiet(market: &Market) {
+    market.sweep().await;
+    let mut books = Books::read(market).await;
+    for stored in &books.all {
+        assert_ne!(stored.order.status, OrderStatus::Pending, "{stored:?}");
+        assert!(!stored.statistics_due() && stored.effects.due.is_none(), "{stored:?}");
+    }
+    assert!(books.carts.iter().all(|cart| cart.checkout.is_none()));
+    assert_eq!(market.unfinished().await, 0);
+    books.assert_all(true).await;
+}
+
+/// The number of orders that are paid.
+pub async fn count_paid(market: &Market) -> usize {
+    let all = orders(&market.db).await;
+    all.iter().filter(|stored| stored.order.status == OrderStatus::Paid).count()
+}
+
+/// Fails if a checkout can still be paid whose order is not pending.
+pub async fn assert_none_payable(market: &Market) {
+    for id in market.provider.in_state(Progress::Open) {
+        assert_eq!(market.status(&id).await, OrderStatus::Pending, "{id} can still be paid");
+    }
+}

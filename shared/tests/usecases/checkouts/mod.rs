@@ -1,0 +1,18 @@
+//! Checkouts: from a cart to an order that is paid exactly once.
+
+mod attempts;
+mod create;
+mod failed_refunds;
+mod faults;
+mod flash;
+mod gone;
+mod ladders;
+mod open_limited;
+mod races;
+mod refunds;
+mod refusals;
+mod reviews;
+mod settle;
+mod status;
+mod sweep;
+mod upkeep;

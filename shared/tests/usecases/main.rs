@@ -1,0 +1,20 @@
+//! The use cases on a real engine in the test's own process: orders, and checkouts from a cart to an order that is paid
+//! exactly once.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot continue has failed")]
+
+mod books;
+mod checkouts;
+mod contention;
+mod market;
+mod orders;
+mod provider;
+mod shop;
+mod sums;
+mod till;
+
+/// Runs a case of a property.
+fn block_on(case: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.unwrap().block_on(case);
+}

@@ -1,0 +1,10 @@
+//! Orders: what they take, what follows from them, and what is given back.
+
+mod between;
+mod faults;
+mod gifts;
+mod patrons;
+mod property;
+mod record;
+mod statistics;
+mod status;

@@ -1,0 +1,115 @@
+//! The table compared with what its orders add up to, by the function that the service itself uses.
+
+use crate::shop::{BALANCE, Shop, code};
+use shared::model::{Code, Donations, Donor, Goal, Holding, ItemId, Money, Order, OrderStatus, Patron, User, UserId};
+use shared::rules::order::without_refunded;
+use shared::rules::patrons::largest;
+use shared::rules::statistics::derive;
+use shared::store::codec::{self, Row};
+use shared::store::orders::StoredOrder;
+use shared::store::{Db, codes, counters, keys, ledgers, statistics};
+use std::collections::{BTreeMap, BTreeSet};
+use tests::NOW;
+
+const COUPONS: [&str; 4] = ["once", "each", "free", "few"];
+
+/// What the sums depend on, apart from the orders.
+pub struct Facts {
+    pub users: Vec<User>,
+    pub goals: Vec<Goal>,
+}
+
+impl Facts {
+    /// Those of the fixture.
+    pub fn of_fixture() -> Self {
+        use crate::shop::{USERS, goals, user};
+        Self { users: (1..=USERS).map(user).collect(), goals: goals(&[1, 2]) }
+    }
+}
+
+/// Every order of a table.
+pub async fn orders(db: &Db) -> Vec<StoredOrder> {
+    let (mut orders, mut start) = (Vec::new(), None);
+    loop {
+        let scan = db.client().scan().table_name(db.table()).filter_expression("attribute_exists(internal_id)");
+        let page = scan.consistent_read(true).set_exclusive_start_key(start).send().await.unwrap();
+        for item in page.items.unwrap_or_default() {
+            orders.push(StoredOrder::decode(&codec::key_of(&item).unwrap(), Row::from(item)).unwrap());
+        }
+        start = page.last_evaluated_key;
+        if start.is_none() {
+            return orders;
+        }
+    }
+}
+
+/// Fails unless ledgers, counters, uses, balances and statistics are what the orders add up to.
+pub async fn assert_sums(db: &Db, facts: &Facts) {
+    let stored = orders(db).await;
+    assert!(stored.iter().all(|order| !order.statistics_due()), "statistics are behind");
+    let less_refunds = |stored: &StoredOrder| without_refunded(&stored.order, stored.effects.refunded);
+    let orders: Vec<Order> = stored.iter().map(less_refunds).collect();
+    let users: BTreeMap<UserId, &User> = facts.users.iter().map(|user| (user.id, user)).collect();
+    let shown = statistics::donations(db).await.unwrap();
+    let at =
+        (0..4_000).map(|days| NOW - days * 86_400).find(|at| Donations::month_of(*at) == shown.month).unwrap_or(NOW);
+    let sums = derive(&orders, &users, &facts.goals, at);
+    let items: BTreeSet<ItemId> = orders.iter().flat_map(|order| &order.lines).map(|line| line.item).collect();
+    let wanted = users.keys().map(|user| keys::ledger(*user)).chain(items.iter().map(|item| keys::count(*item)));
+    let mut rows = db.batch_get(wanted.collect()).await.unwrap();
+    for user in users.keys() {
+        let ledger = ledgers::take(&mut rows, *user).unwrap();
+        let held: Vec<(ItemId, Holding)> = ledger.iter().filter(|(_, held)| *held != Holding::default()).collect();
+        let expected: Vec<_> = sums.ledgers.get(user).map(|ledger| ledger.iter().collect()).unwrap_or_default();
+        assert_eq!(held, expected, "ledger of {user}");
+    }
+    for item in &items {
+        let sold = counters::take(&mut rows, *item).unwrap().unwrap_or(0);
+        assert_eq!(sold, sums.sold.get(item).map_or(0, |sold| i64::try_from(*sold).unwrap()), "sold of {item}");
+    }
+    let goals: BTreeMap<String, Money> =
+        shown.goals.iter().map(|(goal, sum)| (goal.clone(), *sum)).filter(|(_, sum)| *sum > Money::ZERO).collect();
+    let given: BTreeMap<String, Money> =
+        sums.donations.goals.into_iter().filter(|(_, sum)| *sum > Money::ZERO).collect();
+    assert_eq!(goals, given);
+    assert_eq!(shown.top, sums.donations.top);
+    assert_eq!(shown.recent, sums.donations.recent);
+    let this_month = derive(&orders, &users, &facts.goals, NOW).donations;
+    assert!(shown.month == this_month.month || this_month.top.is_empty(), "the newest month is not the one shown");
+    assert_patrons(db, sums.patrons).await;
+}
+
+async fn assert_patrons(db: &Db, expected: Vec<Donor>) {
+    let mut patrons = statistics::patrons(db).await.unwrap();
+    patrons.sort_by_key(|donor| donor.user);
+    assert_eq!(patrons, expected);
+    let top = statistics::top_patrons(db).await.unwrap();
+    assert_eq!(top, largest(expected.iter().map(Patron::from)));
+}
+
+/// Fails unless uses and balance of the fixture's codes are what its paid orders took.
+pub async fn assert_codes(shop: &Shop) {
+    let paid: Vec<StoredOrder> = orders(&shop.db).await;
+    let paid: Vec<&StoredOrder> = paid.iter().filter(|stored| stored.order.status == OrderStatus::Paid).collect();
+    let buyers = || (1..5).map(UserId::new);
+    let uses = COUPONS.map(code).into_iter().flat_map(|code| buyers().map(move |buyer| keys::code_use(&code, buyer)));
+    let wanted = COUPONS.map(|text| keys::code(&code(text))).into_iter().chain(uses).collect();
+    let mut rows = shop.db.batch_get(wanted).await.unwrap();
+    for text in COUPONS {
+        let of = |stored: &&&StoredOrder| stored.effects.coupon == Some(code(text));
+        let used: Vec<&&StoredOrder> = paid.iter().filter(of).collect();
+        let Some(Code::Coupon(coupon)) = codes::take(&mut rows, &code(text)).unwrap() else { panic!("no {text}") };
+        assert_eq!(coupon.uses as usize, used.len(), "{text}");
+        for buyer in buyers() {
+            let by_user = used.iter().filter(|stored| stored.order.owner == Some(buyer)).count();
+            let counted = codes::take_uses(&mut rows, &code(text), buyer).unwrap();
+            assert_eq!(counted as usize, by_user, "{text} by {buyer}");
+        }
+    }
+    let taken: i64 = paid.iter().filter_map(|stored| Some(stored.effects.gift_card.as_ref()?.amount.minor())).sum();
+    assert_eq!(shop.balance().await, BALANCE - taken);
+}
+
+pub async fn shown(db: &Db) -> Donations {
+    statistics::donations(db).await.unwrap()
+}

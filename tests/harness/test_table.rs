@@ -1,0 +1,141 @@
+//! A table of a test's own in an engine of its own, without functions in front of it.
+
+use crate::prepared::Prepared;
+use crate::sabotage::{Sabotage, Saboteur};
+use crate::store::template;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::engine::{Engine, ensure_table};
+use shared::store::codec::{Item, encode_live, key_attributes};
+use shared::store::keys::Key;
+use shared::store::{Access, Db};
+
+#[derive(Debug)]
+pub struct TestTable {
+    pub db: Db,
+    engine: Engine,
+}
+
+impl TestTable {
+    /// An empty table.
+    pub async fn empty() -> Self {
+        let engine = Engine::start(None).await.expect("an engine in memory");
+        Self::create(engine).await
+    }
+
+    /// A table with a copy of what `fill` writes into the first one.
+    pub async fn copy_of<F: Future<Output = ()>>(contents: &Prepared, fill: impl FnOnce(Self) -> F) -> Self {
+        let fill = |engine| async { fill(Self::create(engine).await).await };
+        Self::on(contents.engine(fill).await)
+    }
+
+    async fn create(engine: Engine) -> Self {
+        let table = Self::on(engine);
+        let mut definition = template().table().expect("the template has a table");
+        // The engine removes what has expired by the system's clock; tests have a clock of their own.
+        definition.ttl_attribute = None;
+        ensure_table(table.db.client(), table.db.table(), &definition).await.expect("the table can be created");
+        table
+    }
+
+    fn on(engine: Engine) -> Self {
+        let name = template().table().expect("the template has a table").logical_id;
+        Self { db: Db::new(engine.access(), &name), engine }
+    }
+
+    /// The same table, from which the engine removes what has expired by the system's clock, as the template defines it.
+    pub async fn with_time_to_live(self) -> Self {
+        let definition = template().table().expect("the template has a table");
+        ensure_table(self.db.client(), self.db.table(), &definition).await.expect("the time to live can be set");
+        self
+    }
+
+    /// The URL of the engine.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        self.engine.endpoint()
+    }
+
+    /// Another access to the same table.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        self.engine.access()
+    }
+
+    /// The same table through a connection of its own.
+    #[must_use]
+    pub fn another(&self) -> Db {
+        Db::new(self.access(), self.db.table())
+    }
+
+    /// The same table through a client that an interceptor observes, and which never tries again by itself.
+    pub fn through(&self, interceptor: impl Intercept + 'static) -> Db {
+        self.through_with(interceptor, RetryConfig::disabled())
+    }
+
+    pub fn through_with(&self, interceptor: impl Intercept + 'static, retries: RetryConfig) -> Db {
+        let interceptors = vec![SharedInterceptor::new(interceptor)];
+        Db::new(Access { retries, interceptors, ..self.access() }, self.db.table())
+    }
+
+    /// The same table through a client whose calls fail as `rule` says, and which never tries again by itself.
+    pub fn sabotaged(&self, rule: impl FnMut(usize, &str) -> Option<Sabotage> + Send + 'static) -> Db {
+        self.through(Saboteur::new(rule))
+    }
+
+    /// The same table through a client right before whose `nth` transaction `happens` happens.
+    pub fn interrupted<F: Future<Output = ()>>(&self, nth: usize, happens: impl Fn(Db) -> F + Send + 'static) -> Db {
+        let (db, mut transactions) = (self.db.clone(), 0);
+        self.sabotaged(move |_, operation| {
+            transactions += usize::from(operation == "TransactWriteItems");
+            if operation == "TransactWriteItems" && transactions == nth {
+                tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(happens(db.clone())));
+            }
+            None
+        })
+    }
+
+    /// Writes an item as it is.
+    pub async fn write_item(&self, item: Item) {
+        let put = self.db.client().put_item().table_name(self.db.table()).set_item(Some(item));
+        put.send().await.expect("a database that responds");
+    }
+
+    pub async fn put<T: serde::Serialize>(&self, key: &Key, thing: &T) {
+        self.write_item(encode_live(key, thing).expect("what can be stored")).await;
+    }
+
+    /// Writes many items at once.
+    pub async fn write_all(&self, items: Vec<Item>) {
+        shared::store::bulk::write_each(&self.db, items.into_iter().map(Ok), &|_| {})
+            .await
+            .expect("a database that responds");
+    }
+
+    pub async fn delete(&self, key: &Key) {
+        delete(&self.db, key).await;
+    }
+
+    /// A number of an item; 0 if either is missing.
+    pub async fn number(&self, key: &Key, attribute: &str) -> i64 {
+        let item = self.db.get(key, true).await.expect("a database that responds").unwrap_or_default();
+        let text = item.get(attribute).map(|value| value.as_n().expect("a number"));
+        text.map_or(0, |text| text.parse().expect("a whole number"))
+    }
+
+    /// Sets a number of an item, as an operator does by hand.
+    pub async fn set_number(&self, key: &Key, attribute: &str, number: i64) {
+        let update = self.db.client().update_item().table_name(self.db.table());
+        let update = update.set_key(Some(key_attributes(key))).update_expression("SET #a = :n");
+        let update = update.expression_attribute_names("#a", attribute);
+        let update = update.expression_attribute_values(":n", AttributeValue::N(number.to_string()));
+        update.send().await.expect("a database that responds");
+    }
+}
+
+/// Deletes an item.
+pub async fn delete(db: &Db, key: &Key) {
+    let delete = db.client().delete_item().table_name(db.table()).set_key(Some(key_attributes(key)));
+    delete.send().await.expect("a database that responds");
+}
