@@ -5,6 +5,8 @@ pub mod add_line;
 pub mod cart;
 pub mod checkout;
 pub mod code;
+pub mod command_servers;
+pub mod command_text;
 pub mod donations;
 pub mod erase;
 pub mod held;
