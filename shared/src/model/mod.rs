@@ -13,6 +13,7 @@ mod code;
 mod command;
 mod content;
 mod decimal;
+mod delivery;
 mod id;
 mod item;
 mod ledger;
@@ -36,6 +37,7 @@ pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, 
 pub use command::{CommandEvent, CommandTemplate, ItemDelivery, StoreDelivery};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use decimal::DecimalError;
+pub use delivery::{Command, CommandId, CommandState, Delivery, NotACommandId, Standing};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Server, Sold,
