@@ -2,7 +2,7 @@
 
 use super::place_tests::wanted;
 use super::*;
-use crate::model::{CategoryId, ItemDelivery, PublishedItem, UserId};
+use crate::model::{CategoryId, ItemDelivery, Items, Ledger, PublishedItem, Sold, UserId};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::variable::WrongValue;
 use serde_json::{Value, json};
