@@ -6,10 +6,11 @@ mod refusal;
 pub use refusal::LineRefusal;
 
 use super::cart::is_own_step;
+use super::command_servers::are_too_many;
 use super::missing::with_valid_choices;
 use crate::model::{
     Cart, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId, Sold,
-    UserName,
+    StoreDelivery, UserName,
 };
 use check::{check, recipients};
 
@@ -26,6 +27,8 @@ pub struct CartInputs<'a> {
     pub buyer: &'a str,
     /// Whether the store uses virtual currency.
     pub has_virtual_currency: bool,
+    /// The commands of every sale.
+    pub delivery: &'a StoreDelivery,
 }
 
 impl CartInputs<'_> {
@@ -213,6 +216,10 @@ fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
         return Err(LineRefusal::Full);
     }
     cart.lines.push(placed);
+    let lines = cart.lines.iter().filter_map(|line| Some((inputs.items.get(&line.item)?.as_ref(), line)));
+    if are_too_many(lines, inputs.delivery) {
+        return Err(LineRefusal::TooManyCommands);
+    }
     cart.next_line = cart.next_line.saturating_add(1);
     Ok(Placed { cart, line: id, replaced })
 }
