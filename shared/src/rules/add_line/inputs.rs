@@ -1,6 +1,6 @@
 //! What decides about a line of a cart.
 
-use crate::model::{Cart, ItemId, Items, Ledger, Line, PlayerName, Sold, UserName};
+use crate::model::{Cart, ItemId, Items, Ledger, Line, PlayerName, Sold, StoreDelivery, UserName};
 
 /// Everything besides the line itself that decides about it.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,8 @@ pub struct CartInputs<'a> {
     pub buyer: &'a str,
     /// Whether the store uses virtual currency.
     pub has_virtual_currency: bool,
+    /// The commands of every sale.
+    pub delivery: &'a StoreDelivery,
 }
 
 impl CartInputs<'_> {

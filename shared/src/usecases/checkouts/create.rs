@@ -11,7 +11,7 @@ use super::status::SettleError;
 use super::write::{Begun, Place, has_limited, write};
 use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
-use crate::rules::checkout::{CheckoutRefusal, Payer, sale};
+use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, sale};
 use crate::rules::code::AppliedCodes;
 use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
@@ -174,6 +174,7 @@ async fn begin<E>(
         virtual_currency: loaded.context.virtual_currency,
     };
     let sale = sale(&lines, &codes, &payments, payer)?;
+    check_commands(&lines, &loaded.context.active.config.delivery)?;
     if let Some(retry_seconds) = limit.as_ref().and_then(BeginLimit::wait) {
         return Err(CreateError::TooManyAttempts { retry_seconds });
     }
