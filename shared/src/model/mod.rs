@@ -23,6 +23,7 @@ mod local_addresses;
 mod login;
 mod money;
 mod order;
+mod order_delivery;
 mod player_name;
 mod refund;
 mod settings;
@@ -56,6 +57,7 @@ pub use order::{
     Chosen, GiftCardPayment, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus, ProviderAccount,
     ProviderCheckout,
 };
+pub use order_delivery::{DeliveryStep, Expiry, FrozenCommand, FrozenCommands, FrozenLine, Holder, OrderDelivery};
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
 pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Link, Settings};

@@ -48,10 +48,11 @@
 //! | when an item of a player expires on a server | `EXPIRY#name`, lower-cased | *item*`#`*server* | BatchGet, Put in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
-use crate::model::{
-    CategoryPath, ChatId, CodeText, CommandId, CommandState, InternalId, ItemId, OrderNumber, PageUrl, ServerId,
-    UserId, UserName,
-};
+mod delivery;
+
+pub use delivery::*;
+
+use crate::model::{CategoryPath, ChatId, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
 use std::fmt;
 
 /// Attribute name of the partition key.
@@ -355,65 +356,6 @@ pub fn payment(intent: &str) -> Key {
     key(format!("PROVIDER#{intent}"), "PROVIDER")
 }
 
-/// The commands of an order, as they were published when it was created.
-#[must_use]
-pub fn order_commands(id: &InternalId) -> Key {
-    key(format!("ORDER#{id}"), "COMMANDS")
-}
-
-#[must_use]
-pub fn command(id: CommandId) -> Key {
-    key(format!("COMMAND#{id}"), "COMMAND")
-}
-
-/// Partition of what a game server is to be given.
-#[must_use]
-pub fn queue(server: ServerId) -> String {
-    format!("QUEUE#{server}")
-}
-
-/// What a poll of a game server finds from the second `due` (since 1970 UTC) on.
-#[must_use]
-pub fn queued(server: ServerId, due: i64, id: CommandId) -> Key {
-    key(queue(server), &format!("{}#{:010}", second_text(due), id.get()))
-}
-
-/// A command in a state in which no poll finds it, since the second `since`. States sort behind all seconds.
-#[must_use]
-pub fn open_command(server: ServerId, state: CommandState, since: i64, id: CommandId) -> Key {
-    key(queue(server), &format!("{}#{}#{:010}", state.as_str(), second_text(since), id.get()))
-}
-
-/// The first and the last sort key of [`open_command`] in a state until the second `until`.
-#[must_use]
-pub fn open_commands(state: CommandState, until: i64) -> (String, String) {
-    (format!("{}#", state.as_str()), format!("{}#{}#~", state.as_str(), second_text(until)))
-}
-
-/// What the last poll of a game server was served.
-#[must_use]
-pub fn lease(server: ServerId) -> Key {
-    key(format!("LEASE#{server}"), "LEASE")
-}
-
-/// A game server by the SHA-256 of its key, in hexadecimal.
-#[must_use]
-pub fn server_key(hash: &str) -> Key {
-    key(format!("SERVER#{hash}"), "SERVER")
-}
-
-/// A login in the game.
-#[must_use]
-pub fn login(name: &UserName) -> Key {
-    key(format!("LOGIN#{name}"), "LOGIN")
-}
-
-/// When an item of a player expires on a server.
-#[must_use]
-pub fn expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
-    key(format!("EXPIRY#{name}"), &format!("{item}#{server}"))
-}
-
 /// The counter from which a kind's integer ids are taken.
 #[must_use]
 pub fn sequence(kind: &str) -> Key {
@@ -423,7 +365,6 @@ pub fn sequence(kind: &str) -> Key {
 /// The prefixes of partition keys by kind, for the operations tool, which scans the whole table.
 pub mod prefix {
     pub const USER: &str = "USER#";
-    /// Index rows of user names.
     pub const NAME: &str = "NAME#";
     /// Bans of names.
     pub const BAN: &str = "BAN#";
@@ -453,7 +394,6 @@ pub mod prefix {
     pub const RATE: &str = "RATE#";
     /// How often users used coupons.
     pub const USE: &str = "USE#";
-    /// Units sold.
     pub const COUNT: &str = "COUNT#";
     /// Every kind of live row with an amount of money or of virtual currency.
     pub const LIVE: [&str; 10] = [USER, CART, CODE, ORDER, LEDGER, "CREDIT#", "STATS", "PATRONS", "MONTH#", "PAID"];

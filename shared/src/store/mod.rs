@@ -10,6 +10,7 @@ pub mod codes;
 pub mod commands;
 pub mod counters;
 pub mod credits;
+pub mod deliveries;
 mod erased;
 mod error;
 pub mod items;

@@ -2,6 +2,8 @@
 //! time, and returns what is known then, the response, and where the command is found in its server's queue. Nothing else
 //! knows what the states mean.
 
+pub mod frozen;
+pub mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -139,6 +141,24 @@ pub fn can_still_run(command: &Delivery, now: i64) -> bool {
         Unknown | Retried | Cancelled => !quiet(SILENCE),
         // The question about it may be on its way, and is answered true as long as it is fresh.
         Recalled | Stopped => !quiet(FRESH),
+    }
+}
+
+/// Whether a dispute in this state, in the provider's words, takes an order back: an inquiry does not, nor one that is won.
+#[must_use]
+pub fn takes_back(dispute: &str) -> bool {
+    !dispute.starts_with("warning_") && !matches!(dispute, "won" | "prevented")
+}
+
+/// A command after a restore of a backup that was made at `at` or before (seconds since 1970 UTC): only what was to become
+/// ready later is sound, all else that has not ended may have run meanwhile.
+#[must_use]
+pub fn restored(command: &Delivery, at: i64) -> Delivery {
+    match state_at(command, at) {
+        Ready | Served | Kept | Validated => {
+            Delivery { state: Unknown, served: command.served.max(1), ..command.clone() }
+        }
+        _ => command.clone(),
     }
 }
 

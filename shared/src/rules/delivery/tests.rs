@@ -218,6 +218,24 @@ fn a_take_back_waits_for_what_can_still_run() {
     assert!(can_still_run(&asked, NOW));
 }
 
+#[test]
+fn a_restore_makes_nothing_ready() {
+    for state in CommandState::ALL {
+        let after = restored(&command(state), NOW);
+        let expected = if matches!(state, Ready | Served | Kept | Validated) { Unknown } else { state };
+        assert_eq!(after.state, expected);
+        assert!(after.state != Unknown || may_have_run(&after));
+        assert_eq!(restored(&after, NOW), after);
+    }
+    assert_eq!(restored(&command(Waiting), NOW + 60).state, Unknown);
+}
+
+#[test]
+fn an_inquiry_takes_nothing_back() {
+    assert!(["needs_response", "under_review", "lost"].into_iter().all(takes_back));
+    assert!(!["warning_needs_response", "warning_closed", "won", "prevented"].into_iter().any(takes_back));
+}
+
 fn words() -> impl Strategy<Value = Word> {
     prop_oneof![
         4 => Just(Word::Polled),

@@ -19,8 +19,9 @@ use crate::store::reservations::Reservation;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{StoreError, backoff, carts};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
+use crate::usecases::delivery::freeze;
 use crate::usecases::orders::next_number;
-use crate::usecases::orders::refusal::OrderRefusal;
+use crate::usecases::orders::refusal::{Guarded, OrderRefusal};
 use std::collections::BTreeMap;
 
 /// How often a cart that keeps changing is read again.
@@ -181,14 +182,16 @@ async fn begin<E>(
     let is_limited = has_limited(&lines);
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, now)?;
-    let order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
+    let mut order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
     let inputs = inputs(&loaded, &lines, &names);
+    let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     let CartContext { cart, ledger, .. } = &loaded.context;
     hold::read_ledgers(sources.db, &lines, &mut names).await?;
     let place = Place::of(&order, &lines, request.address);
     let writes = |reservation: Option<&Reservation>| {
         let mut writes = hold::writes(&order, cart, ledger, &lines, &names, &inputs, reservation)?;
         writes.extend(limit.as_ref().map(BeginLimit::count));
+        writes.extend(commands.map(Guarded::from));
         Ok(writes)
     };
     match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await? {

@@ -101,7 +101,8 @@ async fn serve(
             return Ok(Vec::new());
         }
         let ids: Vec<CommandId> = rows.iter().filter_map(Row::command).collect();
-        if !rows.is_empty() {
+        // A login is served to whichever poll moves it.
+        if !ids.is_empty() {
             writes.push(lease.next(server, &ids, now));
         }
         let Err(failed) = send_or_read(db, writes).await? else { return Ok(rows) };

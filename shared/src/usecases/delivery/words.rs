@@ -1,7 +1,7 @@
 //! What a game server says about commands that it was served.
 
 use super::key::ServerKey;
-use super::write::{AT_ONCE, Decided, in_transactions};
+use super::write::{AT_ONCE, Decided, in_transactions, pause_before};
 use super::{CallError, known};
 use crate::clock::Clock;
 use crate::model::{Command, CommandId};
@@ -10,7 +10,6 @@ use crate::store::leases::Lease;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, commands, keys};
 use crate::telemetry;
-use crate::usecases::orders::pause_before;
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet};
 

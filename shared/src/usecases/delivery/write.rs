@@ -4,10 +4,17 @@ use crate::model::{Command, CommandState};
 use crate::rules::delivery::{Outcome, Place, Word, decide, place};
 use crate::store::keys::{self, Key};
 use crate::store::transaction::Write;
-use crate::store::{StoreError, commands};
+use crate::store::{StoreError, backoff, commands};
 
 /// The most writes of a transaction that is not limited otherwise. The database takes a hundred.
 pub(super) const AT_ONCE: usize = 90;
+
+/// Waits before every round but the first.
+pub(super) async fn pause_before(round: u32) {
+    if let Some(earlier) = round.checked_sub(1) {
+        tokio::time::sleep(backoff(earlier)).await;
+    }
+}
 
 /// The place of a command in its server's queue.
 pub(super) fn place_of(command: &Command) -> Option<Key> {
