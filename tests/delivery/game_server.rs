@@ -23,6 +23,8 @@ pub struct Trouble {
     pub asks_first: bool,
     /// The server crashes before it says what it has.
     pub crashes: bool,
+    /// What may run for players who are online runs later, see [`GameServer::run_slow`].
+    pub is_slow: bool,
 }
 
 pub struct GameServer {
@@ -32,6 +34,8 @@ pub struct GameServer {
     pub disk: BTreeMap<String, Vec<(CommandId, String)>>,
     /// What ran and was not said yet; in memory.
     ran_untold: Vec<CommandId>,
+    /// What may run and has not yet; in memory.
+    running: Vec<(CommandId, String)>,
     /// All that ever ran, in its order.
     pub ran: Vec<Run>,
     /// The ids about which a word was said, and the response came.
@@ -47,6 +51,7 @@ impl GameServer {
             online: BTreeSet::new(),
             disk: BTreeMap::new(),
             ran_untold: Vec::new(),
+            running: Vec::new(),
             ran: Vec::new(),
             told: BTreeSet::new(),
             served_again: Vec::new(),
@@ -90,14 +95,15 @@ impl GameServer {
         }
         if trouble.crashes {
             self.ran_untold.clear();
+            self.running.clear();
             return all.len();
         }
         if trouble.asks_first {
-            self.ask_now(shop, now).await;
+            self.ask_now(shop, now, trouble.is_slow).await;
             self.say_delivered(shop, &all).await;
         } else {
             self.say_delivered(shop, &all).await;
-            self.ask_now(shop, now).await;
+            self.ask_now(shop, now, trouble.is_slow).await;
         }
         all.len()
     }
@@ -109,7 +115,7 @@ impl GameServer {
     }
 
     /// For players who are online: one refusal, or no response, loses all of them.
-    async fn ask_now(&mut self, shop: &Shop, batch: Vec<(CommandId, String)>) {
+    async fn ask_now(&mut self, shop: &Shop, batch: Vec<(CommandId, String)>, is_slow: bool) {
         let ids: Vec<CommandId> = batch.iter().map(|(id, _)| *id).collect();
         if ids.is_empty() {
             return;
@@ -117,8 +123,16 @@ impl GameServer {
         let Ok(answers) = validated(shop.db(), shop.clock(), &self.key, &ids).await else { return };
         self.told.extend(&ids);
         if answers.iter().all(|(_, may)| *may) {
-            batch.into_iter().for_each(|(id, text)| self.run(id, text));
+            self.running.extend(batch);
         }
+        if !is_slow {
+            self.run_slow();
+        }
+    }
+
+    /// Runs what may run and has not yet.
+    pub fn run_slow(&mut self) {
+        take(&mut self.running).into_iter().for_each(|(id, text)| self.run(id, text));
     }
 
     /// A player joins: what is on the disk is asked for, and runs or is forgotten. Without a response it stays.
@@ -147,6 +161,7 @@ impl GameServer {
     /// A crash and a start: the memory is lost, or the disk too. The first response is thrown away, and given back.
     pub async fn restart(&mut self, shop: &Shop, loses_disk: bool) {
         self.ran_untold.clear();
+        self.running.clear();
         self.online.clear();
         if loses_disk {
             self.disk.clear();

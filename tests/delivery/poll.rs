@@ -59,10 +59,7 @@ async fn fill(shop: &Shop, count: u32, due: i64) {
             command.delivery.due += due;
             let place = keys::queued(command.server, command.delivery.due, command.id);
             let text = |text: &str| AttributeValue::S(text.to_owned());
-            let row = HashMap::from([
-                ("pk".to_owned(), text(&place.pk)),
-                ("sk".to_owned(), text(&place.sk)),
-            ]);
+            let row = HashMap::from([("pk".to_owned(), text(&place.pk)), ("sk".to_owned(), text(&place.sk))]);
             let put = PutRequest::builder().set_item(Some(row)).build().unwrap();
             requests.push(WriteRequest::builder().put_request(put).build());
         }
@@ -76,6 +73,7 @@ async fn an_empty_poll_takes_one_round_trip_however_many_commands_wait() {
     let server = shop.game_server(1).await;
     fill(&shop, 5_000, 3_600).await;
     poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 2), "it is noted that a poll was refused");
     assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "one is leased, thousands wait");
     shop.wait(60);
     let server = shop.game_server(2).await;

@@ -142,7 +142,7 @@ pub enum Standing {
 }
 
 /// All that decides about a command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     pub state: CommandState,
     #[serde(default, skip_serializing_if = "is_default")]

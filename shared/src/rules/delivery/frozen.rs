@@ -8,7 +8,8 @@ use crate::rules::command_servers::{of_line, servers};
 use crate::rules::command_text::{CommandText, Placeholder};
 use std::collections::BTreeMap;
 
-/// The most commands of one line that expire on one server: they move together, in one transaction.
+/// The most commands of one line that expire on one server: they move together, in one transaction. Further ones are left
+/// out.
 pub const MOST_EXPIRED: usize = 24;
 
 /// A line of an order, as far as it decides which commands it makes: its place, its item and the selected server.
@@ -66,8 +67,15 @@ pub fn when_paid(frozen: &FrozenCommands) -> Vec<Expanded<'_>> {
     let mut expired: Vec<Expanded<'_>> = on(frozen, CommandEvent::Expired);
     expired.retain(|expanded| expanded.line.expires_after.is_some());
     expired.sort_by_key(|expanded| (expanded.line.line, expanded.server));
-    expired.extend(on(frozen, CommandEvent::Bought));
-    expired
+    let mut all: Vec<Expanded<'_>> = Vec::new();
+    for entry in expired {
+        // More would not fit into one transaction, and the order would never be delivered.
+        if all.iter().rev().take_while(|other| entry.expires_with(other)).count() < MOST_EXPIRED {
+            all.push(entry);
+        }
+    }
+    all.extend(on(frozen, CommandEvent::Bought));
+    all
 }
 
 /// What takes an order back after a refund or a dispute. A line without commands for a dispute has those for a refund.

@@ -73,7 +73,7 @@ pub struct Outcome {
 /// Decides about a command at `now`, seconds since 1970 UTC.
 #[must_use]
 pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
-    let found = Delivery { state: state_at(before, now), ..before.clone() };
+    let found = Delivery { state: state_at(before, now), ..*before };
     match word {
         Word::Polled => polled(found, now),
         Word::GivenBack => given_back(found),
@@ -155,10 +155,8 @@ pub fn takes_back(dispute: &str) -> bool {
 #[must_use]
 pub fn restored(command: &Delivery, at: i64) -> Delivery {
     match state_at(command, at) {
-        Ready | Served | Kept | Validated => {
-            Delivery { state: Unknown, served: command.served.max(1), ..command.clone() }
-        }
-        _ => command.clone(),
+        Ready | Served | Kept | Validated => Delivery { state: Unknown, served: command.served.max(1), ..*command },
+        _ => *command,
     }
 }
 

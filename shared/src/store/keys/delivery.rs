@@ -9,6 +9,12 @@ pub fn order_commands(id: &InternalId) -> Key {
     key(format!("ORDER#{id}"), "COMMANDS")
 }
 
+/// Whether a key is that of an order itself, and not of its commands.
+#[must_use]
+pub fn is_order(key: &Key) -> bool {
+    key.pk.starts_with(super::prefix::ORDER) && key.sk == "ORDER"
+}
+
 #[must_use]
 pub fn command(id: CommandId) -> Key {
     key(format!("COMMAND#{id}"), "COMMAND")

@@ -45,11 +45,8 @@ pub async fn act<P: Provider>(
             let Some(stored) = orders::get(db, &order).await? else { return Ok(()) };
             tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
             payment_event(PaymentEvent::Dispute, 1);
-            let taken_back = if takes_back(&dispute.state) {
-                stored.take_back(&dispute.state, clock.seconds())?
-            } else {
-                None
-            };
+            let taken_back =
+                if takes_back(&dispute.state) { stored.take_back(&dispute.state, clock.seconds())? } else { None };
             let writes: Vec<Write> = taken_back.unwrap_or_else(|| vec![stored.set_dispute(&dispute.state)]);
             if send(db, writes).await? != Sent::Written {
                 return Err(SettleError::Conflict);

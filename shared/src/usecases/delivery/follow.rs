@@ -145,10 +145,12 @@ impl Following<'_> {
                 if let Some(player) = making.player(entry) {
                     let mut command = making.command(id(first, place)?, entry, &player);
                     let unit = (entry.line.line, entry.server);
-                    if !ends.contains_key(&unit) {
-                        ends.insert(unit, self.ends_at(&making, entry, &player).await?);
-                    }
-                    command.delivery.ends_at = ends.get(&unit).copied().flatten();
+                    let end = match ends.get(&unit) {
+                        Some(end) => *end,
+                        None => self.ends_at(&making, entry, &player).await?,
+                    };
+                    ends.insert(unit, end);
+                    command.delivery.ends_at = end;
                     writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
                     if !players.is_banned(&player) && checked.insert(player.clone()) {
                         writes.extend(Players::ban(&player).map(|ban| Write::check(ban).only_if_absent()));
@@ -254,11 +256,11 @@ impl Following<'_> {
         let (mut place, mut writes) = (self.place(), Vec::new());
         while let Some(entry) = all.get(place).filter(|_| writes.len() + 2 < AT_ONCE) {
             let player = making.player(entry).filter(|_| may_have_run_for(entry, &given));
-            if let Some(player) = player {
-                if !self.lasts_otherwise(entry, &player).await? {
-                    let command = making.command(id(first, place)?, entry, &player);
-                    writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
-                }
+            if let Some(player) = player
+                && !self.lasts_otherwise(entry, &player).await?
+            {
+                let command = making.command(id(first, place)?, entry, &player);
+                writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
             }
             place += 1;
         }

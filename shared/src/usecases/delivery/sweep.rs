@@ -44,7 +44,7 @@ async fn sweep_server(db: &Db, now: i64, server: ServerId) -> Result<ServerHealt
         queue::due(db, server, now, 1),
         queue::open(db, server, CommandState::Unknown, now, MOST),
     )?;
-    let oldest = due.iter().filter_map(|queued| keys::due_second(&queued.key)).next();
+    let oldest = due.iter().find_map(|queued| keys::due_second(&queued.key));
     let seen = Lease::take(&mut rows, server)?.seen;
     Ok(ServerHealth {
         server,
