@@ -10,6 +10,7 @@ mod changes;
 mod compile;
 mod currency;
 mod digits;
+mod duration;
 mod error;
 mod export;
 pub mod fault;

@@ -1,6 +1,6 @@
 //! The active version, and the few settings that every function needs.
 
-use super::{AuthType, Money, ProviderAccount};
+use super::{AuthType, Money, ProviderAccount, StoreDelivery};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -40,6 +40,9 @@ pub struct StoreConfig {
     pub maintenance: Maintenance,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub payments: Payments,
+    /// The game servers, and the commands of every sale.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub delivery: StoreDelivery,
 }
 
 /// How buyers pay (rules.md, "Checkout").
@@ -136,6 +139,7 @@ impl Default for StoreConfig {
             assets_url: String::new(),
             maintenance: Maintenance::default(),
             payments: Payments::default(),
+            delivery: StoreDelivery::default(),
         }
     }
 }

@@ -10,8 +10,10 @@ mod category;
 mod chat;
 mod checkout;
 mod code;
+mod command;
 mod content;
 mod decimal;
+mod delivery;
 mod id;
 mod internal_id;
 mod item;
@@ -21,6 +23,7 @@ mod local_addresses;
 mod login;
 mod money;
 mod order;
+mod order_delivery;
 mod player_name;
 mod refund;
 mod settings;
@@ -35,8 +38,10 @@ pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use chat::{ChatAccount, ChatId, ChatName, NotAChatId, NotAChatName};
 pub use checkout::{Held, OpenCheckout, Units};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
+pub use command::{CommandEvent, CommandTemplate, ItemDelivery, StoreDelivery};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use decimal::DecimalError;
+pub use delivery::{Command, CommandId, CommandState, Delivery, NotACommandId, Standing};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use internal_id::InternalId;
 pub use item::{
@@ -52,6 +57,7 @@ pub use order::{
     Chosen, GiftCardPayment, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus, ProviderAccount,
     ProviderCheckout,
 };
+pub use order_delivery::{DeliveryStep, Expiry, FrozenCommand, FrozenCommands, FrozenLine, Holder, OrderDelivery};
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
 pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Link, Settings};

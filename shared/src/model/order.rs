@@ -1,8 +1,8 @@
 //! Orders.
 
 use super::{
-    ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderNumber, PaymentType, PlayerName,
-    RefundAttempt, Reviewed, ServerId, UserId,
+    ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery, OrderNumber, PaymentType,
+    PlayerName, RefundAttempt, Reviewed, ServerId, UserId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -276,4 +276,7 @@ pub struct OrderEffects {
     /// The state of a dispute, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<String>,
+    /// How far its delivery is; `None` if nothing of it runs on a game server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<OrderDelivery>,
 }

@@ -31,7 +31,7 @@ pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError
     let mut traces = Traces::default();
     each(db, "", |item| {
         let key = key_of(&item)?;
-        if key.pk.starts_with(prefix::ORDER) {
+        if keys::is_order(&key) {
             let StoredOrder { order, effects } = StoredOrder::decode(&key, Row::from(item))?;
             traces.open.extend(player.has_open(&order).then(|| order.internal_id.clone()));
             traces.orders.extend(player.without_in_order(&order, &effects).map(|_| order.internal_id));

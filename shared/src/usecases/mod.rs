@@ -7,6 +7,7 @@ pub mod accounts;
 pub mod bans;
 pub mod carts;
 pub mod checkouts;
+pub mod delivery;
 pub mod erase;
 pub mod name_index;
 pub mod orders;

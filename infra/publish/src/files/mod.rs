@@ -4,11 +4,13 @@
 //! be left out has a default, and values that can be wrong remember their line. They write back what they read.
 
 mod catalog;
+mod commands;
 mod content;
 mod scalar;
 mod store;
 
 pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
+pub use commands::CommandFile;
 pub use content::{PageFile, StaffEntry, StaffFile};
 pub use scalar::{At, Decimal, is_default, is_yes, yes};
 pub use store::{

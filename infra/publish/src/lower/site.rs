@@ -10,7 +10,7 @@ use crate::files::{At, ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, Pl
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
     ChatLogin, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage, Server, ServerId,
-    Settings, StoreConfig,
+    Settings, StoreConfig, StoreDelivery,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -64,6 +64,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         is_patrons_enabled: file.patrons.enabled,
         announcement: announcement(file, report),
     };
+    let servers = servers(file, report);
     let config = StoreConfig {
         digits,
         guest_mode_enabled: file.guest_mode,
@@ -81,13 +82,14 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
             message: file.maintenance.message.trim().to_owned(),
         },
         payments: payments(file, digits, report),
+        delivery: StoreDelivery { servers: servers.values().cloned().collect(), commands: Vec::new() },
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site {
         settings,
         config,
         patronage,
-        servers: servers(file, report),
+        servers,
         images: BTreeSet::new(),
         least_is_doubtful: false,
     }

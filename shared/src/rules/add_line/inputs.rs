@@ -1,6 +1,6 @@
 //! The inputs of a decision about a line of a cart.
 
-use crate::model::{Cart, ItemId, Items, Ledger, Line, PlayerName, Sold, UserName};
+use crate::model::{Cart, ItemId, Items, Ledger, Line, PlayerName, Sold, StoreDelivery, UserName};
 
 /// Everything besides the line itself that decides about it.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,8 @@ pub struct CartInputs<'a> {
     pub ledger: &'a Ledger,
     pub buyer: &'a str,
     pub has_virtual_currency: bool,
+    /// The commands of every sale.
+    pub delivery: &'a StoreDelivery,
 }
 
 impl CartInputs<'_> {

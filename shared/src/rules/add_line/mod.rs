@@ -8,6 +8,7 @@ pub use inputs::CartInputs;
 pub use refusal::LineRefusal;
 
 use super::cart::is_own_step;
+use super::command_servers::are_too_many;
 use super::missing::with_valid_choices;
 use crate::model::{Cart, Item, ItemId, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId};
 use check::{check, recipients};
@@ -175,6 +176,10 @@ fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
         return Err(LineRefusal::Full);
     }
     cart.lines.push(placed);
+    let lines = cart.lines.iter().filter_map(|line| Some((inputs.items.get(&line.item)?.as_ref(), line)));
+    if are_too_many(lines, inputs.delivery) {
+        return Err(LineRefusal::TooManyCommands);
+    }
     cart.next_line = cart.next_line.saturating_add(1);
     Ok(Placed { cart, line: id, replaced })
 }

@@ -11,7 +11,7 @@ use super::status::SettleError;
 use super::write::{Begun, Place, has_limited, write};
 use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
-use crate::rules::checkout::{CheckoutRefusal, Payer, sale};
+use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, sale};
 use crate::rules::code::AppliedCodes;
 use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
@@ -19,8 +19,9 @@ use crate::store::reservations::Reservation;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{StoreError, backoff, carts};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
+use crate::usecases::delivery::freeze;
 use crate::usecases::orders::next_number;
-use crate::usecases::orders::refusal::OrderRefusal;
+use crate::usecases::orders::refusal::{Guarded, OrderRefusal};
 use std::collections::BTreeMap;
 
 /// How often a cart that keeps changing is read again.
@@ -174,20 +175,23 @@ async fn begin<E>(
         virtual_currency: loaded.context.virtual_currency,
     };
     let sale = sale(&lines, &codes, &payments, payer)?;
+    check_commands(&lines, &loaded.context.active.config.delivery)?;
     if let Some(retry_seconds) = limit.as_ref().and_then(BeginLimit::wait) {
         return Err(CreateError::TooManyAttempts { retry_seconds });
     }
     let is_limited = has_limited(&lines);
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, now)?;
-    let order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
+    let mut order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
     let inputs = inputs(&loaded, &lines, &names);
+    let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     let CartContext { cart, ledger, .. } = &loaded.context;
     hold::read_ledgers(sources.db, &lines, &mut names).await?;
     let place = Place::of(&order, &lines, request.address);
     let writes = |reservation: Option<&Reservation>| {
         let mut writes = hold::writes(&order, cart, ledger, &lines, &names, &inputs, reservation)?;
         writes.extend(limit.as_ref().map(BeginLimit::count));
+        writes.extend(commands.map(Guarded::from));
         Ok(writes)
     };
     match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await? {

@@ -119,5 +119,6 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
         has_use: false,
         gift_card: loaded.gift_card().cloned(),
         checkout: None,
+        delivery: loaded.context.active.config.delivery.clone(),
     }
 }

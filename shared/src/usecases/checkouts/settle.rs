@@ -1,7 +1,7 @@
 //! Writing what the provider says of an order.
 
 use super::attempt::{note_attempt, refund_late};
-use super::bought::{self, clear_cart};
+use super::bought::{self, clear_cart, follow_up};
 use super::gone::{EndsGone, or_gone};
 use super::provider::{Provider, ProviderError, Session};
 use super::refund::{note_failed, refund_in_part};
@@ -145,7 +145,11 @@ pub(super) async fn settle_known<P: Provider>(
         if decision == Decision::Nothing {
             note_payment(db, &stored, state).await?;
             let status = stored.order.status;
-            clear_cart(db, stored).await?;
+            if stored.delivery_due() {
+                follow_up(db, clock, stored).await?;
+            } else {
+                clear_cart(db, stored).await?;
+            }
             return Ok(Some(match status {
                 OrderStatus::Pending => Settled::Open,
                 _ if has_changed => Settled::Changed,
@@ -159,7 +163,7 @@ pub(super) async fn settle_known<P: Provider>(
             // It is seen for the first time when a part is refunded already.
             has_changed = true;
         } else {
-            clear_cart(db, if is_payment { bought::with_paid_status(stored) } else { stored }).await?;
+            follow_up(db, clock, if is_payment { bought::with_paid_status(stored) } else { stored }).await?;
             return Ok(Some(Settled::Changed));
         }
     }
@@ -219,7 +223,7 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
         match is_paid {
             ChangeOutcome::Written => {
                 if let Err(error) =
-                    clear_cart(db, if is_pending { bought::with_paid_status(stored) } else { stored }).await
+                    follow_up(db, clock, if is_pending { bought::with_paid_status(stored) } else { stored }).await
                 {
                     tracing::warn!(order = %id, %error, "left to the sweep");
                 }

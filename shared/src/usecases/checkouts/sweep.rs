@@ -17,11 +17,12 @@ use crate::clock::Clock;
 use crate::deadline::{self, Stop};
 use crate::model::{InternalId, Order, OrderStatus};
 use crate::store::keys::Key;
-use crate::store::orders;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::unfinished::{self, Due, DueRow};
 use crate::store::{Db, StoreError};
+use crate::store::{orders, published};
 use crate::telemetry::overdue_orders;
+use crate::usecases::delivery::{follow, sweep_servers};
 use crate::usecases::orders::{AT_ONCE, CatchUp, catch_up_all};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -36,6 +37,9 @@ const LAST: Duration = Duration::from_secs(2);
 
 /// When an order that waits for the provider is settled again, in seconds: at the earliest, and at the latest.
 const LATER: (i64, i64) = (900, 21_600);
+
+/// When an order is looked at again whose commands can still run, in seconds.
+const DELIVERY: i64 = 60;
 
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -65,6 +69,9 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
     let rows = unfinished::due(db, now).await?;
     let overdue = overdue(&rows, now);
     let (swept, events) = deadline::scope(time, in_time(db, clock, provider, rows, time)).await;
+    if let Err(error) = servers(db, clock).await {
+        tracing::warn!(%error, "the game servers were not looked at");
+    }
     let now = clock.seconds();
     let orders = match overdue {
         0 => 0,
@@ -78,6 +85,17 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
     };
     overdue_orders(u32::try_from(orders + events).unwrap_or(u32::MAX));
     Ok(swept)
+}
+
+/// Looks at the game servers of the store.
+async fn servers(db: &Db, clock: &dyn Clock) -> Result<(), StoreError> {
+    let active = published::read_active_version(db).await?.unwrap_or_default();
+    let servers = active.config.delivery.servers;
+    let found = sweep_servers(db, clock, servers.iter().map(|server| server.id)).await?;
+    for health in found.iter().filter(|health| health.unknown > 0) {
+        tracing::warn!(server = %health.server, unknown = health.unknown, "it is not known whether commands ran");
+    }
+    Ok(())
 }
 
 fn overdue(rows: &[DueRow], now: i64) -> usize {
@@ -222,13 +240,21 @@ async fn settle_due<P: Provider>(
         return Ok(true);
     };
     if stored.order.status != OrderStatus::Pending {
-        let (is_counted, finish): (bool, Vec<Write>) = (!stored.statistics_due(), stored.finish());
-        if !clear_cart(db, stored).await? {
+        let is_counted = !stored.statistics_due();
+        if !clear_cart(db, stored.clone()).await? {
             return Err(SettleError::Conflict);
         }
-        if is_counted {
+        let is_delivered = !stored.delivery_due() || follow(db, clock, id).await?;
+        let writes: Vec<Write> = if !is_delivered {
+            stored.postpone(clock.seconds().saturating_add(DELIVERY))?
+        } else if is_counted {
+            stored.finish()
+        } else {
+            Vec::new()
+        };
+        if !writes.is_empty() {
             // If it conflicts, something else became due.
-            let _: Sent<_> = send(db, finish).await?;
+            let _: Sent<_> = send(db, writes).await?;
         }
         return Ok(is_counted);
     }

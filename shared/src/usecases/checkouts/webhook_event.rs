@@ -5,11 +5,13 @@ use super::settle::{settle, settle_known};
 use super::status::SettleError;
 use crate::clock::Clock;
 use crate::model::InternalId;
+use crate::rules::delivery::takes_back;
 use crate::rules::payment::{PaymentState, Progress};
 use crate::store::Db;
 use crate::store::orders;
 use crate::store::transaction::{Sent, Write, send};
 use crate::telemetry::{PaymentEvent, payment_event};
+use crate::usecases::delivery::follow_or_leave;
 
 /// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about
 /// something that is not ours changes nothing; one of a payment whose order is missing is logged and counted. Order and
@@ -44,9 +46,14 @@ pub async fn act<P: Provider>(
             let Some(stored) = orders::get(db, &order).await? else { return Ok(()) };
             tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
             payment_event(PaymentEvent::Dispute, 1);
-            let write: Write = stored.set_dispute(&dispute.state);
-            if send(db, vec![write]).await? != Sent::Written {
+            let taken_back =
+                if takes_back(&dispute.state) { stored.take_back(&dispute.state, clock.seconds())? } else { None };
+            let writes: Vec<Write> = taken_back.unwrap_or_else(|| vec![stored.set_dispute(&dispute.state)]);
+            if send(db, writes).await? != Sent::Written {
                 return Err(SettleError::Conflict);
+            }
+            if stored.effects.delivery.is_some() {
+                follow_or_leave(db, clock, &order).await;
             }
         }
     }

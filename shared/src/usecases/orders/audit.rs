@@ -159,7 +159,7 @@ impl TableSums {
     /// [`StoreError::Unreadable`] if it is an order, or the row of units on their way, that does not decode.
     pub fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let key = key_of(&item)?;
-        if key.pk.starts_with(prefix::ORDER) {
+        if keys::is_order(&key) {
             self.add_order(&StoredOrder::decode(&key, Row::from(item))?);
         } else if key.pk.starts_with(prefix::COUNT) {
             self.find(&key, &item, |name| name == SOLD);

@@ -8,6 +8,7 @@ use crate::model::{InternalId, ItemId, OrderStatus};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, RETRIES};
+use crate::usecases::delivery::follow_or_leave;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
@@ -41,6 +42,9 @@ pub async fn set_status(
         let Planned { writes, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
         match send(db, writes).await? {
             Sent::Written => {
+                if before.effects.delivery.is_some() {
+                    follow_or_leave(db, clock, id).await;
+                }
                 let statistics = follow(db, id).await;
                 let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
                 return Ok(Changed { stored, from, unguarded, statistics });

@@ -78,8 +78,9 @@ pub(in crate::usecases) async fn plan(
     }
     let inputs = OrderInputs::read(db, &order).await?;
     let mut planned = effects(&order, &inputs, step)?;
-    // The statistics follow at the next sweep.
-    let due = (order.is_checkout() && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
+    // Statistics and delivery follow, at the latest at the next sweep.
+    let is_followed = order.is_checkout() || order.effects.delivery.is_some();
+    let due = (is_followed && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
     let change = StatusChange {
         to: step.to,
         lines: step.lines,

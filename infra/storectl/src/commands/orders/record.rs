@@ -63,9 +63,8 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
         (None, None, Some(recorded)) => recorded.order.price,
         (None, None, None) => charged(&settings, &currency, &lines, gift_card.as_ref())?,
     };
-    let session = options.session.clone();
-    let payment =
-        paid.zip(session).map(|(paid, session)| PaidSession { session, intent: paid.intent, account: paid.account });
+    let payment = paid.zip(options.session.clone());
+    let payment = payment.map(|(paid, session)| PaidSession { session, intent: paid.intent, account: paid.account });
     let new = NewOrder {
         internal_id: Some(id.clone()),
         status: options.status,
@@ -79,6 +78,7 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
         gift_card,
         created_at,
         payment,
+        delivers: true,
     };
     record_and_render(target, new, &id).await
 }
