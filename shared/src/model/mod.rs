@@ -12,6 +12,7 @@ mod checkout;
 mod code;
 mod content;
 mod decimal;
+mod game_login;
 mod id;
 mod item;
 mod ledger;
@@ -34,6 +35,7 @@ pub use checkout::{Held, OpenCheckout, Units};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use decimal::DecimalError;
+pub use game_login::{AddressHash, Attempt, AuthId, GameLogin, KnownAddress, NotAnAuthId, PendingLogin};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Server, Sold,

@@ -7,6 +7,7 @@ pub mod checkout;
 pub mod code;
 pub mod donations;
 pub mod erase;
+pub mod game_login;
 pub mod held;
 pub mod missing;
 pub mod order;

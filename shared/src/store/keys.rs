@@ -36,11 +36,13 @@
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner and an amount above zero, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
+//! | the logins in the game of a name | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put in transactions |
+//! | logins that game servers are told of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
 //! | how far the provider's notices were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
-use crate::model::{CategoryPath, ChatId, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
+use crate::model::{AuthId, CategoryPath, ChatId, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
 use std::fmt;
 
 /// Attribute name of the partition key.
@@ -342,6 +344,24 @@ pub fn notices() -> Key {
 #[must_use]
 pub fn payment(intent: &str) -> Key {
     key(format!("PROVIDER#{intent}"), "PROVIDER")
+}
+
+/// The logins in the game of a name.
+#[must_use]
+pub fn game_login(name: &UserName) -> Key {
+    key(format!("LOGIN#{name}"), "LOGIN")
+}
+
+/// Partition of the logins that game servers are told of.
+#[must_use]
+pub fn pending_logins() -> String {
+    "LOGINS".to_owned()
+}
+
+/// A login that game servers are told of.
+#[must_use]
+pub fn pending_login(id: &AuthId) -> Key {
+    key(pending_logins(), id.as_str())
 }
 
 /// The counter from which a kind's integer ids are taken.

@@ -15,6 +15,7 @@ pub mod items;
 pub mod keys;
 pub mod ledgers;
 pub mod limiter;
+pub mod logins;
 pub mod names;
 pub mod notices;
 pub mod open_limited;

@@ -10,6 +10,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 pub const USERS: &str = "user";
 /// Running numbers of orders.
 pub const ORDERS: &str = "order";
+/// Ids of commands and of logins in the game.
+pub const COMMANDS: &str = "command";
 /// Ids of coupons and gift cards.
 pub const CODES: &str = "code";
 
