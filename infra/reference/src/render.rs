@@ -72,10 +72,20 @@ fn access(declaration: &Declaration) -> String {
 fn request(reference: &Reference, endpoint: &Documented) -> String {
     let fields = Fields(&reference.requests);
     let mut text = String::new();
-    let RequestSchemas { path_parameter, query, body } = &endpoint.description.request;
-    if let (Some(name), Some(schema)) = (endpoint.description.path_parameter, path_parameter.as_ref().map(json)) {
-        let (kind, meaning) = (fields.kind(schema), fields.description(schema));
-        text.push_str(&table("Path parameter:", &[Field { name: name.to_owned(), kind, null: "no", meaning }]));
+    let RequestSchemas { path_parameters, query, body } = &endpoint.description.request;
+    let parameters = endpoint.description.path_parameters.iter().zip(path_parameters.iter().map(json));
+    let parameters: Vec<Field> = parameters
+        .map(|(name, schema)| Field {
+            name: (*name).to_owned(),
+            kind: fields.kind(schema),
+            null: "no",
+            meaning: fields.description(schema),
+        })
+        .collect();
+    match parameters.as_slice() {
+        [] => {}
+        [_] => text.push_str(&table("Path parameter:", &parameters)),
+        _ => text.push_str(&table("Path parameters:", &parameters)),
     }
     if let Some(schema) = query.as_ref().map(json) {
         text.push_str(&objects("Query", fields, schema));

@@ -126,19 +126,30 @@ pub async fn end(
     Err(StoreError::unavailable("TransactWriteItems"))
 }
 
-/// The logins that a server is told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended. None if
-/// another poll of the server takes one of them at the same time.
+/// The logins that a server has to be told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond.
-pub async fn serve(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
+pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
     let before = now - rule::EVERY;
     let mut due = logins::all_pending(db).await?;
     due.retain(|login| now < login.until && login.served.get(&server).is_none_or(|served| *served <= before));
     due.sort_by_key(|login| login.id);
     due.truncate(MOST_SERVED);
-    if due.is_empty() || logins::mark_served(db, server, &due, now, before).await? {
-        return Ok(due);
-    }
-    Ok(Vec::new())
+    Ok(due)
+}
+
+/// Takes the logins of [`due`] for a response to the server, whose key is known to be valid. None are left if another poll of the
+/// server takes one of them at the same time, or one of them has ended.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn take(
+    db: &Db,
+    server: ServerId,
+    due: Vec<PendingLogin>,
+    now: i64,
+) -> Result<Vec<PendingLogin>, StoreError> {
+    let is_taken = due.is_empty() || logins::mark_served(db, server, &due, now, now - rule::EVERY).await?;
+    Ok(if is_taken { due } else { Vec::new() })
 }

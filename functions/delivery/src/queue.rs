@@ -1,0 +1,97 @@
+//! GET /plugin/api/servers/{key}/commands/queue: what a game server has to run, and the logins that players are asked to confirm.
+
+use crate::State;
+use crate::key::{KeyOnly, refused};
+use crate::reply::{AsciiJson, UnknownKey};
+use serde::Serialize;
+use shared::endpoint::{Endpoint, Error, RoundTrips};
+use shared::model::PendingLogin;
+use shared::usecases::delivery::{self, Row};
+use shared::usecases::game_login;
+
+/// GET /plugin/api/servers/{key}/commands/queue.
+pub struct Queue;
+
+/// A row of the queue. The plugin takes a whole response as empty if one row has a field that it cannot read.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum QueueRow {
+    /// A command.
+    Command {
+        /// The command's id.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_147_483_647)))]
+        id: u32,
+        /// The name of the player.
+        username: String,
+        /// The text for the console.
+        command: String,
+        /// Whether it runs only while the player is on the server.
+        is_online_required: bool,
+    },
+    /// A login that the player is asked to confirm.
+    Login {
+        /// Always `auth`.
+        #[serde(rename = "type")]
+        kind: &'static str,
+        /// What the plugin sends to confirm it.
+        auth_id: String,
+        /// The login's id, of the same numbers as those of commands.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_147_483_647)))]
+        id: u32,
+        /// The name of the player.
+        username: String,
+    },
+}
+
+impl From<Row> for QueueRow {
+    fn from(row: Row) -> Self {
+        Self::Command {
+            id: row.id.get(),
+            username: row.player,
+            command: row.text,
+            is_online_required: row.online,
+        }
+    }
+}
+
+impl From<PendingLogin> for QueueRow {
+    fn from(login: PendingLogin) -> Self {
+        let (auth_id, username) = (login.auth_id.into(), login.player.into());
+        Self::Login { kind: "auth", auth_id, id: login.id, username }
+    }
+}
+
+impl Endpoint for Queue {
+    type State = State;
+    type Caller = ();
+    type Input = KeyOnly;
+    type Reply = AsciiJson<Vec<QueueRow>>;
+    type Refusal = UnknownKey;
+
+    const NAME: &'static str = "plugin/servers/commands/queue";
+    const ROUTES: &'static [&'static str] = &["GET /plugin/api/servers/{key}/commands/queue"];
+    const SUMMARY: &'static str = "returns what a game server has to run, and keeps it from other polls";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
+    const WHILE_AWAY: Option<&'static str> = Some("[]");
+
+    async fn handle(state: &State, (): (), KeyOnly(key): KeyOnly) -> Result<Self::Reply, Error<UnknownKey>> {
+        let (key, base) = (key.required()?, &state.base);
+        let (db, clock, now) = (&base.db, base.clock.as_ref(), base.clock.seconds());
+        let published = base.published.may_write();
+        let reads = async { tokio::join!(delivery::poll(db, clock, key), game_login::due(db, key.server(), now)) };
+        let (commands, logins) = if base.published.last_known().is_some() {
+            reads.await
+        } else {
+            published.await?;
+            reads.await
+        };
+        // A poll that fails may have served its rows; logins alone would hide that it failed.
+        let commands = commands.map_err(refused)?;
+        let logins = game_login::take(db, key.server(), logins?, now).await?;
+        let rows: Vec<QueueRow> =
+            commands.into_iter().map(QueueRow::from).chain(logins.into_iter().map(QueueRow::from)).collect();
+        Ok(AsciiJson::of(&rows))
+    }
+}
