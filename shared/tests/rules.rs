@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use shared::model::{
-    CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, Item, ItemId, Items, Ledger, Line, LineId, Money,
-    PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
+    CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, Item, ItemDelivery, ItemId, Items, Ledger, Line,
+    LineId, Money, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
 };
 use shared::rules::cart::{PricedLine, price_lines, sums};
 use shared::rules::code::{CodeInputs, CodeRefusal, judge, taken_off, usable};
@@ -39,7 +39,13 @@ fn arb_items() -> impl Strategy<Value = Items> {
                 (item.global_limit, item.user_limit) = (*global, *user);
                 item.promotion = promoted.then_some(Promotion { price: Money::from_minor(price / 2), sorting: 0 });
                 let category = CategoryId::new(u64::from(id >= 4));
-                PublishedItem { item, category, parent: None, price_tiers: Vec::new() }
+                PublishedItem {
+                    item,
+                    category,
+                    parent: None,
+                    price_tiers: Vec::new(),
+                    delivery: ItemDelivery::default(),
+                }
             })
             .collect();
         let tiers: Vec<PriceTier> = published[..4]
@@ -329,7 +335,7 @@ proptest! {
             .map(|(price, id)| {
                 let item = item(id, *price, 0);
                 let category = CategoryId::new(1);
-                (ItemId::new(id), Arc::new(PublishedItem { item, category, parent: None, price_tiers: Vec::new() }))
+                (ItemId::new(id), Arc::new(PublishedItem { item, category, parent: None, price_tiers: Vec::new(), delivery: ItemDelivery::default() }))
             })
             .collect();
         let lines: Vec<Line> = (0..prices.len() as u64)
@@ -346,7 +352,16 @@ proptest! {
 #[test]
 fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     let published = |item: Item| {
-        (item.id, Arc::new(PublishedItem { item, category: CategoryId::new(1), parent: None, price_tiers: Vec::new() }))
+        (
+            item.id,
+            Arc::new(PublishedItem {
+                item,
+                category: CategoryId::new(1),
+                parent: None,
+                price_tiers: Vec::new(),
+                delivery: ItemDelivery::default(),
+            }),
+        )
     };
     let items: Items = [published(item(1, 1_000, 0))].into();
     let lines: Vec<Line> = vec![serde_json::from_value(serde_json::json!({ "id": 1, "item": 1, "count": 1 })).unwrap()];

@@ -6,6 +6,7 @@ use crate::configure::configure;
 use crate::conformance;
 use crate::database::{self, Database};
 use crate::faults::Faults;
+use crate::game_server;
 use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
@@ -146,6 +147,7 @@ impl TestStore {
     async fn filled(mut self) -> Self {
         let loaded = SAMPLE.load_into_empty(&self.db, NOW).await.expect("the sample store can be published");
         assert!(loaded, "the table was empty");
+        game_server::connect(&self.db, NOW).await;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         self.chat_platform = chat::url_of(&listener).expect("an address");
         let config = configure(&self.db, |config| {

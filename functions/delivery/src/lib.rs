@@ -24,7 +24,7 @@ mod top_donators;
 mod total_payments;
 mod validated;
 
-pub use path::{ROUTES, declared, without_key};
+pub use path::{ROUTES, declared, of_gateway, without_key};
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;

@@ -27,12 +27,20 @@ pub fn find(request: &Request) -> Option<&'static Route<State>> {
     Some(matching(request.method().as_str(), &call)?.0)
 }
 
-/// The declared route key of a request to a path, and the endpoint's place in [`ENDPOINTS`]; `None` if it is no call of a game
-/// server. The path is the whole one, decoded.
+/// The declared route key of a request to a path; `None` if it is not a call of a game server. The path is the whole one,
+/// decoded.
 #[must_use]
 pub fn declared(method: &str, path: &str) -> Option<&'static str> {
     let (_, call) = path.split_once("/plugin/")?;
     Some(matching(method, call)?.1)
+}
+
+/// The route of the gateway by which requests of a declared route come.
+#[must_use]
+pub fn of_gateway(declared: &'static str) -> &'static str {
+    let method = declared.split(' ').next().unwrap_or_default();
+    let by_method = || ROUTES.into_iter().find(|route| route.split(' ').next() == Some(method));
+    if declared.contains(" /plugin/") { by_method().unwrap_or(declared) } else { declared }
 }
 
 /// A path without the key of a server or the id of a login: fit for a log.

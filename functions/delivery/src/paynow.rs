@@ -30,7 +30,7 @@ impl Endpoint for PayNow {
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/servers/{key}/commands/paynow"];
     const SUMMARY: &'static str = "gives back what the last poll of a game server that starts was served";
     const NUMBER: Option<u8> = None;
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 5, cold: 5 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const WHILE_AWAY: Option<&'static str> = Some(r#"{"status":true}"#);
 
     async fn handle(state: &State, (): (), KeyOnly(key): KeyOnly) -> Result<Self::Reply, Error<UnknownKey>> {

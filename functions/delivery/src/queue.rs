@@ -46,11 +46,11 @@ pub enum QueueRow {
 
 impl From<Row> for QueueRow {
     fn from(row: Row) -> Self {
-        Self::Command {
-            id: row.id.get(),
-            username: row.player,
-            command: row.text,
-            is_online_required: row.online,
+        match row {
+            Row::Command { id, player, text, online } => {
+                Self::Command { id: id.get(), username: player, command: text, is_online_required: online }
+            }
+            Row::Login { id, player, auth_id } => Self::Login { kind: "auth", auth_id, id: id.get(), username: player },
         }
     }
 }
@@ -73,20 +73,15 @@ impl Endpoint for Queue {
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/servers/{key}/commands/queue"];
     const SUMMARY: &'static str = "returns what a game server has to run, and keeps it from other polls";
     const NUMBER: Option<u8> = None;
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 5, cold: 5 };
     const WHILE_AWAY: Option<&'static str> = Some("[]");
 
     async fn handle(state: &State, (): (), KeyOnly(key): KeyOnly) -> Result<Self::Reply, Error<UnknownKey>> {
         let (key, base) = (key.required()?, &state.base);
         let (db, clock, now) = (&base.db, base.clock.as_ref(), base.clock.seconds());
-        let published = base.published.may_write();
-        let reads = async { tokio::join!(delivery::poll(db, clock, key), game_login::due(db, key.server(), now)) };
-        let (commands, logins) = if base.published.last_known().is_some() {
-            reads.await
-        } else {
-            published.await?;
-            reads.await
-        };
+        base.published.may_write().await?;
+        let (commands, logins) =
+            tokio::join!(delivery::poll(db, clock, key), game_login::due(db, key.server(), now));
         // A poll that fails may have served its rows; logins alone would hide that it failed.
         let commands = commands.map_err(refused)?;
         let logins = game_login::take(db, key.server(), logins?, now).await?;

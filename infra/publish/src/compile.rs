@@ -6,8 +6,8 @@ use crate::lower::{self, Category, Lowered};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use shared::model::{
-    CategoryId, CategoryPath, CategoryWithItems, Deals, Page, PageUrl, Patronage, Promotions, PublishedItem, Settings,
-    Staff, StoreConfig, Tree, TreeNode,
+    CategoryId, CategoryPath, CategoryWithItems, Deals, ItemDelivery, Page, PageUrl, Patronage, Promotions,
+    PublishedItem, Settings, Staff, StoreConfig, Tree, TreeNode,
 };
 use shared::store::keys::{self, Key};
 use std::path::{Path, PathBuf};
@@ -134,6 +134,7 @@ fn items_of(category: &CompiledCategory) -> Vec<PublishedItem> {
             category: shelf.head.id,
             parent,
             price_tiers: price_tiers.clone(),
+            delivery: ItemDelivery::default(),
         }));
     }
     items

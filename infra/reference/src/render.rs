@@ -116,7 +116,10 @@ pub fn round_trips(reference: &Reference) -> String {
 /// The paths that `cargo lambda watch` routes, with their functions.
 #[must_use]
 pub fn router(reference: &Reference) -> String {
-    let path = |route: &&'static str| route.split_once(' ').map(|(_, path)| path.replace("{url+}", "{*url}"));
+    let path = |route: &&'static str| {
+        let (_, path) = delivery::of_gateway(route).split_once(' ')?;
+        Some(path.replace("{url+}", "{*url}").replace("{call+}", "{*call}"))
+    };
     let lines = reference.endpoints.iter().flat_map(|endpoint| {
         let paths = endpoint.declaration.routes.iter().filter_map(path);
         paths.map(|path| (endpoint.function, path))
@@ -140,7 +143,8 @@ fn responses(reference: &Reference, endpoint: &Documented) -> String {
         };
         let kind = fields.kind(alternative);
         let kind = if is_page(endpoint) { format!("page that posts an {kind}") } else { kind };
-        let below = if kind == "string" { "" } else { ", see below" };
+        let kind = if endpoint.description.reply.media_type.is_empty() { "none".to_owned() } else { kind };
+        let below = if matches!(kind.as_str(), "string" | "none") { "" } else { ", see below" };
         _ = writeln!(text, "| 200 | {condition} | {kind}{below} |");
     }
     let (common, mut own): (Vec<_>, Vec<_>) = endpoint.description.others.iter().partition(|response| response.common);

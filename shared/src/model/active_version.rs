@@ -1,6 +1,6 @@
 //! The active version, and the few settings that every function needs.
 
-use super::{AuthType, Money, ProviderAccount};
+use super::{AuthType, Money, ProviderAccount, StoreDelivery};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -43,6 +43,9 @@ pub struct StoreConfig {
     /// How buyers pay.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub payments: Payments,
+    /// The game servers, and the commands of every sale.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub delivery: StoreDelivery,
 }
 
 /// How buyers pay (rules.md, "Checkout").
@@ -140,6 +143,7 @@ impl Default for StoreConfig {
             assets_url: String::new(),
             maintenance: Maintenance::default(),
             payments: Payments::default(),
+            delivery: StoreDelivery::default(),
         }
     }
 }

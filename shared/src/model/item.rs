@@ -1,6 +1,6 @@
 //! Catalog items as they are published.
 
-use super::{CategoryId, ItemId, Money, ServerId};
+use super::{CategoryId, ItemDelivery, ItemId, Money, ServerId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -165,6 +165,10 @@ pub struct PublishedItem {
     /// The price tiers of its category: the items without subscriptions if it is cumulative, otherwise none.
     #[serde(rename = "ladder", default, skip_serializing_if = "Vec::is_empty")]
     pub price_tiers: Vec<PriceTier>,
+    /// Its commands. They are here and not in [`Item`], so that pages of the catalog do not carry them; the entries of
+    /// [`Deals`] and [`Promotions`] have none.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub delivery: ItemDelivery,
 }
 
 /// The featured deals: active items of reachable categories, in catalog order.

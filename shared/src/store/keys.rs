@@ -40,9 +40,19 @@
 //! | logins that game servers are told of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
 //! | how far the provider's notices were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
+//! | the commands of an order, as they were published when it was created | `ORDER#id` | `COMMANDS` | Get, Put |
+//! | a command of an order | `COMMAND#id` | `COMMAND` | BatchGet, Put in transactions |
+//! | what a game server's poll finds, by the second it is due | `QUEUE#server` | *seconds*`#`*id* | Query, Put and Delete in transactions |
+//! | commands that are neither served nor finished, by state | `QUEUE#server` | *state*`#`*seconds*`#`*id* | Query, Put and Delete in transactions |
+//! | what a server's last poll was served, and when it polled | `LEASE#server` | `LEASE` | BatchGet, Update |
+//! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
+//! | when an item of a player expires on a server | `EXPIRY#name`, lower-cased | *item*`#`*server* | BatchGet, Put in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
-use crate::model::{AuthId, CategoryPath, ChatId, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
+use crate::model::{
+    AuthId, CategoryPath, ChatId, CodeText, CommandId, CommandState, InternalId, ItemId, OrderNumber, PageUrl, ServerId,
+    UserId, UserName,
+};
 use std::fmt;
 
 /// Attribute name of the partition key.
@@ -364,6 +374,59 @@ pub fn pending_login(id: &AuthId) -> Key {
     key(pending_logins(), id.as_str())
 }
 
+/// The commands of an order, as they were published when it was created.
+#[must_use]
+pub fn order_commands(id: &InternalId) -> Key {
+    key(format!("ORDER#{id}"), "COMMANDS")
+}
+
+#[must_use]
+pub fn command(id: CommandId) -> Key {
+    key(format!("COMMAND#{id}"), "COMMAND")
+}
+
+/// Partition of what a game server is to be given.
+#[must_use]
+pub fn queue(server: ServerId) -> String {
+    format!("QUEUE#{server}")
+}
+
+/// What a poll of a game server finds from the second `due` (since 1970 UTC) on.
+#[must_use]
+pub fn queued(server: ServerId, due: i64, id: CommandId) -> Key {
+    key(queue(server), &format!("{}#{:010}", second_text(due), id.get()))
+}
+
+/// A command in a state in which no poll finds it, since the second `since`. States sort behind all seconds.
+#[must_use]
+pub fn open_command(server: ServerId, state: CommandState, since: i64, id: CommandId) -> Key {
+    key(queue(server), &format!("{}#{}#{:010}", state.as_str(), second_text(since), id.get()))
+}
+
+/// The first and the last sort key of [`open_command`] in a state until the second `until`.
+#[must_use]
+pub fn open_commands(state: CommandState, until: i64) -> (String, String) {
+    (format!("{}#", state.as_str()), format!("{}#{}#~", state.as_str(), second_text(until)))
+}
+
+/// What the last poll of a game server was served.
+#[must_use]
+pub fn lease(server: ServerId) -> Key {
+    key(format!("LEASE#{server}"), "LEASE")
+}
+
+/// A game server by the SHA-256 of its key, in hexadecimal.
+#[must_use]
+pub fn server_key(hash: &str) -> Key {
+    key(format!("SERVER#{hash}"), "SERVER")
+}
+
+/// When an item of a player expires on a server.
+#[must_use]
+pub fn expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
+    key(format!("EXPIRY#{name}"), &format!("{item}#{server}"))
+}
+
 /// The counter from which a kind's integer ids are taken.
 #[must_use]
 pub fn sequence(kind: &str) -> Key {
@@ -387,6 +450,18 @@ pub mod prefix {
     pub const LEDGER: &str = "LEDGER#";
     pub const CART: &str = "CART#";
     pub const ORDER: &str = "ORDER#";
+    /// Commands of orders.
+    pub const COMMAND: &str = "COMMAND#";
+    /// Queues of game servers, written again from the commands after a restore.
+    pub const QUEUE: &str = "QUEUE#";
+    /// Leases of game servers; a backup leaves them out.
+    pub const LEASE: &str = "LEASE#";
+    /// Game servers by the hashes of their keys.
+    pub const SERVER: &str = "SERVER#";
+    /// Logins in the game; a backup leaves them out.
+    pub const LOGIN: &str = "LOGIN#";
+    /// When items of players expire.
+    pub const EXPIRY: &str = "EXPIRY#";
     /// Requests of an address; a backup leaves them out.
     pub const RATE: &str = "RATE#";
     /// How often users used coupons.

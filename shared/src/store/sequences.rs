@@ -10,10 +10,10 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 pub const USERS: &str = "user";
 /// Running numbers of orders.
 pub const ORDERS: &str = "order";
-/// Ids of commands and of logins in the game.
-pub const COMMANDS: &str = "command";
 /// Ids of coupons and gift cards.
 pub const CODES: &str = "code";
+/// Ids of commands and of logins in the game, for all game servers together.
+pub const COMMANDS: &str = "command";
 
 /// The attribute that holds the next free id.
 pub const NEXT: &str = "next";

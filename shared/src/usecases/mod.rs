@@ -6,5 +6,6 @@
 pub mod accounts;
 pub mod carts;
 pub mod checkouts;
+pub mod delivery;
 pub mod game_login;
 pub mod orders;

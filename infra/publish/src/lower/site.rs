@@ -10,7 +10,7 @@ use crate::files::{At, ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, Pl
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
     ChatLogin, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage, Server, ServerId,
-    Settings, StoreConfig,
+    Settings, StoreConfig, StoreDelivery,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -86,6 +86,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
             message: file.maintenance.message.trim().to_owned(),
         },
         payments: payments(file, digits, report),
+        delivery: StoreDelivery::default(),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site {

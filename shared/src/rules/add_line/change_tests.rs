@@ -2,7 +2,7 @@
 
 use super::place_tests::wanted;
 use super::*;
-use crate::model::{CategoryId, PublishedItem, UserId};
+use crate::model::{CategoryId, ItemDelivery, PublishedItem, UserId};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::variable::WrongValue;
 use serde_json::{Value, json};
@@ -21,7 +21,13 @@ fn items() -> Items {
         let mut item = json!({ "id": id, "name": "I", "price": 500, "active": true });
         item.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let item: Item = serde_json::from_value(item).unwrap();
-        let published = PublishedItem { item, category: CategoryId::new(1), parent: None, price_tiers: Vec::new() };
+        let published = PublishedItem {
+            item,
+            category: CategoryId::new(1),
+            parent: None,
+            price_tiers: Vec::new(),
+            delivery: ItemDelivery::default(),
+        };
         (ItemId::new(id), Arc::new(published))
     };
     let promotion = json!({ "price": 300, "sorting": 0 });

@@ -1,7 +1,7 @@
 //! Adding and changing lines, by example and by property.
 
 use super::*;
-use crate::model::{CategoryId, PriceTier, PublishedItem};
+use crate::model::{CategoryId, ItemDelivery, PriceTier, PublishedItem};
 use crate::rules::cart::{PricedLine, price_lines, sums};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::pricing::Limits;
@@ -17,7 +17,13 @@ const BUYER: crate::model::UserId = crate::model::UserId::new(1);
 
 fn published(item: serde_json::Value, price_tiers: Vec<PriceTier>) -> PublishedItem {
     let category = CategoryId::new(u64::from(price_tiers.is_empty()));
-    PublishedItem { item: serde_json::from_value(item).unwrap(), category, parent: None, price_tiers }
+    PublishedItem {
+        item: serde_json::from_value(item).unwrap(),
+        category,
+        parent: None,
+        price_tiers,
+        delivery: ItemDelivery::default(),
+    }
 }
 
 /// A line that is bought once, with nothing chosen.
