@@ -1,10 +1,13 @@
 //! What a publish changes.
 
 use crate::compile::Compiled;
+use crate::duration;
 use crate::files::Decimal;
 use serde::Serialize;
 use serde_json::Value;
-use shared::model::{CategoryWithItems, Money, Rate};
+use shared::model::{
+    CategoryWithItems, CommandEvent, CommandTemplate, Money, PublishedItem, Rate, StoreConfig, StoreDelivery,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -176,7 +179,7 @@ fn things(store: &Compiled, units: &Units) -> Things {
         flatten("", &value.unwrap_or_default(), units, &mut fields);
         things.insert((place, id.unwrap_or_default(), text.to_owned()), (thing, fields));
     };
-    put(0, "configuration", None, None, serde_json::to_value(&store.config).ok());
+    put(0, "configuration", None, None, configuration(&store.config));
     put(1, "settings", None, None, serde_json::to_value(&store.settings).ok());
     put(2, "patrons", None, None, serde_json::to_value(&store.patronage).ok());
     for (group, members) in &store.staff.0 {
@@ -198,8 +201,7 @@ fn things(store: &Compiled, units: &Units) -> Things {
     }
     for entry in &store.items {
         let item = &entry.item;
-        let value = serde_json::to_value(item).ok().map(|value| with(value, "category", entry.category.get().into()));
-        put(6, "item", Some(item.id.get()), Some(&item.name), value);
+        put(6, "item", Some(item.id.get()), Some(&item.name), self::item(entry));
     }
     things
 }
@@ -211,6 +213,40 @@ fn category(shelf: &CategoryWithItems, place: u64) -> Option<Value> {
     value = with(value, "cumulative", shelf.cumulative.into());
     value = with(value, "order of items", shelf.items.iter().map(|item| item.id.get()).collect());
     Some(with(value, "place", place.into()))
+}
+
+/// The configuration; its servers and commands are fields of it, as they are in `store.yaml`.
+fn configuration(config: &StoreConfig) -> Option<Value> {
+    let servers = serde_json::to_value(&config.delivery.servers).ok()?;
+    let rest = StoreConfig { delivery: StoreDelivery::default(), ..config.clone() };
+    let value = with(serde_json::to_value(rest).ok()?, "servers", servers);
+    Some(with(value, "commands", commands(&config.delivery.commands)))
+}
+
+fn item(entry: &PublishedItem) -> Option<Value> {
+    let value = with(serde_json::to_value(&entry.item).ok()?, "category", entry.category.get().into());
+    let value = with(value, "commands", commands(&entry.delivery.commands));
+    let expires_after = entry.delivery.expires_after.map(duration::text);
+    Some(with(value, "expires_after", expires_after.into()))
+}
+
+/// Commands by their place, each as one text.
+fn commands(templates: &[CommandTemplate]) -> Value {
+    let entry = |(place, template)| (format!("{place}"), Value::String(command(template)));
+    Value::Object((1..).zip(templates).map(entry).collect())
+}
+
+fn command(template: &CommandTemplate) -> String {
+    let servers: Vec<String> = template.servers.iter().map(ToString::to_string).collect();
+    let parts = [
+        (template.on != CommandEvent::default()).then(|| format!("on {}", template.on.as_str())),
+        template.online.then(|| "online".to_owned()),
+        template.once.then(|| "once".to_owned()),
+        (template.delay > 0).then(|| format!("after {}", duration::text(template.delay))),
+        (!servers.is_empty()).then(|| format!("servers {}", servers.join(" "))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { template.run.clone() } else { format!("{} ({})", template.run, parts.join(", ")) }
 }
 
 fn with(mut record: Value, name: &str, value: Value) -> Value {

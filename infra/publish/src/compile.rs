@@ -6,10 +6,11 @@ use crate::lower::{self, Category, Lowered};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use shared::model::{
-    CategoryId, CategoryPath, CategoryWithItems, Deals, ItemDelivery, Page, PageUrl, Patronage, Promotions,
+    CategoryId, CategoryPath, CategoryWithItems, Deals, ItemDelivery, ItemId, Page, PageUrl, Patronage, Promotions,
     PublishedItem, Settings, Staff, StoreConfig, Tree, TreeNode,
 };
 use shared::store::keys::{self, Key};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The largest published thing in bytes of JSON; an item of the table holds 400 KB (rules.md, "Publishing").
@@ -103,6 +104,8 @@ fn assemble(lowered: Lowered) -> (Origins, Compiled) {
         pages: pages.iter().map(|(path, _)| path.clone()).collect(),
         categories: Category::all_of(&categories).iter().map(origin).collect(),
     };
+    let all = Category::all_of(&categories).into_iter().flat_map(|category| &category.deliveries);
+    let deliveries: Deliveries = all.map(|(id, delivery)| (*id, delivery.clone())).collect();
     let visible = categories.into_iter().filter(|top| top.visible).map(|top| CompiledCategory {
         shelf: top.shelf,
         subcategories: top.subcategories.into_iter().filter(|inner| inner.visible).map(|inner| inner.shelf).collect(),
@@ -110,7 +113,7 @@ fn assemble(lowered: Lowered) -> (Origins, Compiled) {
     let categories: Vec<CompiledCategory> = visible.collect();
     let pages = pages.into_iter().map(|(_, page)| page).collect();
     let frame = Frame { config: site.config, settings: site.settings, staff, patronage: site.patronage, pages };
-    let compiled = Compiled::of(frame, categories);
+    let compiled = Compiled::of(frame, categories, &deliveries);
     (origins, compiled)
 }
 
@@ -121,8 +124,11 @@ fn node(category: &CompiledCategory) -> TreeNode {
     }
 }
 
+/// The delivery of items, by id.
+pub(crate) type Deliveries = BTreeMap<ItemId, ItemDelivery>;
+
 /// A category's items in catalog order: its own, then those of its subcategories.
-fn items_of(category: &CompiledCategory) -> Vec<PublishedItem> {
+fn items_of(category: &CompiledCategory, deliveries: &Deliveries) -> Vec<PublishedItem> {
     let top = category.shelf.head.id;
     let inner = category.subcategories.iter().map(|inner| (inner, Some(top)));
     let shelves = std::iter::once((&category.shelf, None)).chain(inner);
@@ -134,10 +140,15 @@ fn items_of(category: &CompiledCategory) -> Vec<PublishedItem> {
             category: shelf.head.id,
             parent,
             price_tiers: price_tiers.clone(),
-            delivery: ItemDelivery::default(),
+            delivery: deliveries.get(&item.id).cloned().unwrap_or_default(),
         }));
     }
     items
+}
+
+/// An item as lists of the catalog have it: without its delivery.
+fn shown(entry: &PublishedItem) -> PublishedItem {
+    PublishedItem { delivery: ItemDelivery::default(), ..entry.clone() }
 }
 
 fn promotions(items: &[PublishedItem]) -> Promotions {
@@ -145,7 +156,7 @@ fn promotions(items: &[PublishedItem]) -> Promotions {
     let promoted = on_sale.filter_map(|entry| Some((entry.item.promotion.as_ref()?.sorting, entry)));
     let mut promoted: Vec<(i64, &PublishedItem)> = promoted.collect();
     promoted.sort_by_key(|(sorting, entry)| (*sorting, entry.item.id));
-    Promotions(promoted.into_iter().map(|(_, entry)| entry.clone()).collect())
+    Promotions(promoted.into_iter().map(|(_, entry)| shown(entry)).collect())
 }
 
 /// A store without its catalog.
@@ -160,9 +171,9 @@ pub(crate) struct Frame {
 impl Compiled {
     /// Everything that follows from a store's visible categories: items, deals, promotions, the category list, and
     /// the version's name.
-    pub(crate) fn of(frame: Frame, categories: Vec<CompiledCategory>) -> Self {
-        let items: Vec<PublishedItem> = categories.iter().flat_map(items_of).collect();
-        let deals = items.iter().filter(|entry| entry.item.active && entry.item.featured).cloned().collect();
+    pub(crate) fn of(frame: Frame, categories: Vec<CompiledCategory>, deliveries: &Deliveries) -> Self {
+        let items: Vec<PublishedItem> = categories.iter().flat_map(|top| items_of(top, deliveries)).collect();
+        let deals = items.iter().filter(|entry| entry.item.active && entry.item.featured).map(shown).collect();
         let mut compiled = Self {
             version: String::new(),
             config: frame.config,

@@ -4,14 +4,15 @@
 
 use crate::compile::{Compiled, CompiledCategory};
 use crate::files::{
-    AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, ComparisonRow, CurrencyFile, Decimal, FORMAT,
+    AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, CommandFile, ComparisonRow, CurrencyFile, Decimal, FORMAT,
     GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile, PaymentsFile,
     PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles,
     StorefrontFile, VariableFile, VirtualCurrencyFile,
 };
+use crate::duration;
 use crate::provider;
 use serde::Serialize;
-use shared::model::{Announcement, CategoryWithItems, Currency, Item, Link, Money, Page, Payments, Rate, Slug};
+use shared::model::{Announcement, CategoryWithItems, CommandTemplate, Currency, Item, ItemDelivery, ItemId, Link, Money, Page, Payments, Rate, Slug};
 use shared::money;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,12 +27,14 @@ const PAR: Rate = Rate::from_millionths(1_000_000);
 #[must_use]
 pub fn export(store: &Compiled) -> StoreFiles {
     let mut names = Names::default();
+    let deliveries = store.items.iter().map(|entry| (entry.item.id, &entry.delivery)).collect();
+    let published = Published { deliveries, digits: store.config.digits };
     let file = |folder: &str, name: String| Path::new(folder).join(format!("{name}.yaml"));
     let orders = store.categories.iter().map(|top| top.shelf.head.id.get()).collect::<Vec<_>>();
     let sorting = sorting(&orders);
     let categories = store.categories.iter().zip(sorting).map(|(top, sorting)| Source {
         path: file("categories", names.take(&segment(&top.shelf.head.slug))),
-        content: top_category(top, sorting, store.config.digits),
+        content: top_category(top, sorting, &published),
     });
     let mut categories: Vec<_> = categories.collect();
     categories.sort_by(|one, other| one.path.cmp(&other.path));
@@ -168,6 +171,7 @@ fn site(store: &Compiled) -> StoreFile {
         payments: payments(store),
         patrons: patrons(store),
         servers: servers(store),
+        commands: commands(&store.config.delivery.commands),
     }
 }
 
@@ -247,24 +251,42 @@ fn patrons(store: &Compiled) -> PatronsFile {
     }
 }
 
-/// The servers that items name, by id; one that no item names is not published.
+/// The servers by id. Versions that were published before commands have only those that items name.
 fn servers(store: &Compiled) -> Vec<ServerFile> {
-    let named = store.items.iter().flat_map(|entry| &entry.item.servers);
+    let named = store.items.iter().flat_map(|entry| &entry.item.servers).chain(&store.config.delivery.servers);
     let servers: BTreeMap<u64, &str> = named.map(|server| (server.id.get(), server.name.as_str())).collect();
     servers.into_iter().map(|(id, name)| ServerFile { id: id.into(), name: name.to_owned() }).collect()
 }
 
-fn top_category(top: &CompiledCategory, sorting: i64, digits: u8) -> CategoryFile {
+fn commands(templates: &[CommandTemplate]) -> Vec<CommandFile> {
+    let command = |template: &CommandTemplate| CommandFile {
+        run: template.run.clone().into(),
+        on: template.on,
+        online: template.online,
+        delay: (template.delay > 0).then(|| duration::text(template.delay).into()),
+        once: template.once,
+        servers: template.servers.iter().map(|server| server.get().into()).collect(),
+    };
+    templates.iter().map(command).collect()
+}
+
+/// What categories are written with.
+struct Published<'a> {
+    deliveries: BTreeMap<ItemId, &'a ItemDelivery>,
+    digits: u8,
+}
+
+fn top_category(top: &CompiledCategory, sorting: i64, published: &Published<'_>) -> CategoryFile {
     let ids: Vec<u64> = top.subcategories.iter().map(|inner| inner.head.id.get()).collect();
     let inner = top.subcategories.iter().zip(self::sorting(&ids));
     let parent = Some(&top.shelf.head.slug);
     CategoryFile {
-        subcategories: inner.map(|(shelf, sorting)| category(shelf, parent, sorting, digits)).collect(),
-        ..category(&top.shelf, None, sorting, digits)
+        subcategories: inner.map(|(shelf, sorting)| category(shelf, parent, sorting, published)).collect(),
+        ..category(&top.shelf, None, sorting, published)
     }
 }
 
-fn category(shelf: &CategoryWithItems, parent: Option<&Slug>, sorting: i64, digits: u8) -> CategoryFile {
+fn category(shelf: &CategoryWithItems, parent: Option<&Slug>, sorting: i64, published: &Published<'_>) -> CategoryFile {
     let row = |row: &shared::model::Comparison| ComparisonRow {
         id: row.id.into(),
         name: row.name.clone(),
@@ -285,12 +307,14 @@ fn category(shelf: &CategoryWithItems, parent: Option<&Slug>, sorting: i64, digi
         deleted: false,
         cumulative: shelf.cumulative,
         comparison: shelf.comparison.iter().map(row).collect(),
-        items: items.map(|(item, sorting)| self::item(item, sorting, digits)).collect(),
+        items: items.map(|(item, sorting)| self::item(item, sorting, published)).collect(),
         subcategories: Vec::new(),
     }
 }
 
-fn item(item: &Item, sorting: i64, digits: u8) -> ItemFile {
+fn item(item: &Item, sorting: i64, published: &Published<'_>) -> ItemFile {
+    let digits = published.digits;
+    let delivery = published.deliveries.get(&item.id).copied();
     let variable = |variable: &shared::model::Variable| VariableFile {
         id: variable.id.into(),
         name: variable.name.clone(),
@@ -328,6 +352,8 @@ fn item(item: &Item, sorting: i64, digits: u8) -> ItemFile {
         variables: item.variables.iter().map(variable).collect(),
         promotion: promotion
             .map(|offer| PromotionFile { price: Decimal::from_money(offer.price, digits), sorting: offer.sorting }),
+        commands: delivery.map_or_else(Vec::new, |delivery| commands(&delivery.commands)),
+        expires_after: delivery.and_then(|delivery| delivery.expires_after).map(|time| duration::text(time).into()),
         sorting,
     }
 }

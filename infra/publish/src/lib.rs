@@ -11,6 +11,7 @@ mod changes;
 mod compile;
 mod currency;
 mod digits;
+mod duration;
 mod error;
 mod export;
 mod fault;

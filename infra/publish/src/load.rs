@@ -1,11 +1,11 @@
 //! A published version back from the table, as it was compiled.
 
-use crate::compile::{Compiled, CompiledCategory, Frame};
+use crate::compile::{Compiled, CompiledCategory, Deliveries, Frame};
 use crate::version::{VersionRecord, read_shelves, read_tree, store_of};
 use crate::write::{IN_FLIGHT, batches};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
-use shared::model::{Page, PageUrl};
+use shared::model::{ItemId, Page, PageUrl, PublishedItem};
 use shared::store::codec::Item;
 use shared::store::keys::{self, Key};
 use shared::store::{Db, Row, StoreError, codec};
@@ -53,7 +53,8 @@ pub async fn load(db: &Db, record: &VersionRecord) -> Result<Compiled, LoadError
         patronage: part(db, version, &keys::patronage(version)).await?,
         pages: pages(db, record).await?,
     };
-    let compiled = Compiled::of(frame, categories);
+    let deliveries = deliveries(db, record, &categories).await?;
+    let compiled = Compiled::of(frame, categories, &deliveries);
     if compiled.version != store_of(version) {
         return Err(LoadError::Altered { version: version.clone() });
     }
@@ -64,6 +65,29 @@ async fn part<T: DeserializeOwned>(db: &Db, version: &str, key: &Key) -> Result<
     let missing = || LoadError::Missing { version: version.to_owned(), kind: key.to_string() };
     let item = db.get(key, true).await?.ok_or_else(missing)?;
     Ok(codec::decode_published(key, &item)?.0)
+}
+
+/// The deliveries of the items of these categories, which only the items' own rows have.
+async fn deliveries(
+    db: &Db,
+    record: &VersionRecord,
+    categories: &[CompiledCategory],
+) -> Result<Deliveries, LoadError> {
+    let shelves = categories.iter().flat_map(|top| std::iter::once(&top.shelf).chain(&top.subcategories));
+    let ids = shelves.flat_map(|shelf| &shelf.items).map(|item| Ok::<ItemId, LoadError>(item.id));
+    let reads = stream::iter(batches(ids)).map(|batch| async move {
+        let version = record.version.as_str();
+        let keys: Vec<(ItemId, Key)> = batch?.into_iter().map(|id| (id, keys::item(version, id))).collect();
+        let mut rows = db.batch_get(keys.iter().map(|(_, key)| key.clone()).collect()).await?;
+        let delivery = |(id, key): (ItemId, Key)| {
+            let missing = || LoadError::Missing { version: version.to_owned(), kind: key.to_string() };
+            let row = rows.take(&key).ok_or_else(missing)?;
+            let (published, _): (PublishedItem, usize) = row.published(&key)?;
+            Ok((id, published.delivery))
+        };
+        keys.into_iter().map(delivery).collect::<Result<Deliveries, LoadError>>()
+    });
+    reads.buffer_unordered(IN_FLIGHT).try_concat().await
 }
 
 async fn pages(db: &Db, record: &VersionRecord) -> Result<Vec<Page>, LoadError> {

@@ -110,7 +110,9 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
 /// every server they name and is as permissive about amounts as the format is.
 fn stand_in(categories: &[Source<CategoryFile>]) -> StoreFile {
     fn servers(category: &CategoryFile, found: &mut BTreeSet<u64>) {
-        found.extend(category.items.iter().flat_map(|item| &item.servers).map(|server| server.value));
+        let commands = category.items.iter().flat_map(|item| &item.commands).flat_map(|command| &command.servers);
+        let items = category.items.iter().flat_map(|item| &item.servers);
+        found.extend(items.chain(commands).map(|server| server.value));
         for inner in &category.subcategories {
             servers(inner, found);
         }

@@ -106,6 +106,23 @@ pub(crate) enum ItemType {
     CmdServer,
 }
 
+/// The event after which a command runs.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
+pub(crate) enum CommandEvent {
+    /// The order is paid.
+    Bought,
+    /// The item's `expires_after` has passed.
+    Expired,
+    /// The order is refunded in full.
+    Refunded,
+    /// The payment is disputed.
+    ChargedBack,
+    /// A subscription is renewed.
+    Renewed,
+}
+
 /// What a buyer may enter for a variable.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]

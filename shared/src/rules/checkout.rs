@@ -1,12 +1,13 @@
 //! What a checkout sells: the lines, their totals and the bill (rules.md, "Checkout").
 
 use super::cart::PricedLine;
+use super::command_servers::{MOST_COMMANDS, are_too_many};
 use super::code::{Applied, AppliedCodes, taken_off};
 use super::missing::missing;
 use super::pricing::is_cumulative;
 use crate::model::{
     Cart, Chosen, Code, CodeText, GiftCardPayment, ItemId, Money, OrderLine, PaymentType, Payments, PlayerName,
-    PriceTier,
+    PriceTier, StoreDelivery,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,6 +92,9 @@ pub enum CheckoutRefusal {
     /// Too little virtual currency.
     #[error("You do not have enough virtual currency.")]
     VirtualCurrency,
+    /// The order would make more commands on game servers than one may.
+    #[error("One order can run at most {MOST_COMMANDS} commands on game servers. Remove something from your cart.")]
+    TooManyCommands,
     /// A line or the total is above [`LARGEST_CHARGE`].
     #[error("The amount is too large to be paid at once.")]
     TooLarge,
@@ -127,6 +131,15 @@ pub fn sale(
         price: Money::ZERO,
     };
     check_amounts(sale, payments, payer)
+}
+
+/// Whether an order of these lines makes no more commands than one may.
+///
+/// # Errors
+/// [`CheckoutRefusal::TooManyCommands`].
+pub fn check_commands(lines: &[PricedLine<'_>], delivery: &StoreDelivery) -> Result<(), CheckoutRefusal> {
+    let are_too_many = are_too_many(lines.iter().map(|line| (line.published, line.line)), delivery);
+    if are_too_many { Err(CheckoutRefusal::TooManyCommands) } else { Ok(()) }
 }
 
 fn check_line(line: &PricedLine<'_>, payer: Payer) -> Result<(), CheckoutRefusal> {

@@ -38,7 +38,7 @@
 //! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
 //! | the logins in the game of a name | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put in transactions |
 //! | logins that game servers are told of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
-//! | how far the provider's notices were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
+//! | how far the provider's webhook events were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the commands of an order, as they were published when it was created | `ORDER#id` | `COMMANDS` | Get, Put |
 //! | a command of an order | `COMMAND#id` | `COMMAND` | BatchGet, Put in transactions |
@@ -315,15 +315,15 @@ pub fn unfinished_order(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}", second_text(due), number.get()))
 }
 
-/// Units on their way into an order, sorted as [`unfinished_order`]: the order may be due at the same second.
+/// A reservation of units for an order, sorted as [`unfinished_order`]: the order may be due at the same second.
 #[must_use]
-pub fn unfinished_take(due: i64, number: OrderNumber) -> Key {
+pub fn unfinished_reservation(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
 }
 
-/// Whether a key is one of [`unfinished_take`].
+/// Whether a key is one of [`unfinished_reservation`].
 #[must_use]
-pub fn is_unfinished_take(key: &Key) -> bool {
+pub fn is_unfinished_reservation(key: &Key) -> bool {
     key.pk == unfinished() && key.sk.ends_with("#TAKE")
 }
 
@@ -344,9 +344,9 @@ fn second_text(second: i64) -> String {
     format!("{:012}", second.max(0))
 }
 
-/// How far the provider's notices were asked for. It sorts behind every due order.
+/// How far the provider's webhook events were asked for. It sorts behind every due order.
 #[must_use]
-pub fn notices() -> Key {
+pub fn webhook_events() -> Key {
     key(unfinished(), "NOTICES")
 }
 

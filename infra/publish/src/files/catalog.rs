@@ -1,6 +1,7 @@
 //! `categories/*.yaml`: one top category with its items and subcategories per file.
 
 use super::Source;
+use super::commands::CommandFile;
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -157,6 +158,12 @@ pub struct ItemFile {
     /// The offer made for it inside the cart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<PromotionFile>,
+    /// Commands that run on game servers.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub commands: Vec<CommandFile>,
+    /// The time after which a unit of it expires, such as `30 days`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_after: Option<At<String>>,
     /// Order inside the category, then by id.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sorting: i64,

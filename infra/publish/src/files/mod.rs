@@ -4,12 +4,14 @@
 //! be left out has a default, and values that can be wrong remember their line. They write back what they read.
 
 mod catalog;
+mod commands;
 mod content;
 mod live;
 mod scalar;
 mod store;
 
 pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
+pub use commands::CommandFile;
 pub use content::{PageFile, StaffEntry, StaffFile};
 pub use live::{
     CartFile, CartLineFile, CouponFile, GiftCardFile, LiveFiles, OrderFile, OrderLineFile, ReferralFile, ScopeFile,

@@ -1,5 +1,6 @@
 //! `store.yaml`: the site and what holds for all of it.
 
+use super::commands::CommandFile;
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,9 @@ pub struct StoreFile {
     /// Servers that items can be delivered to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub servers: Vec<ServerFile>,
+    /// Commands that run for every line of every order, after those of its item.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub commands: Vec<CommandFile>,
 }
 
 /// A language of the site.

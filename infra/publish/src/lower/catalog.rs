@@ -6,7 +6,7 @@ use super::text::{check_image, check_name};
 use super::value::check_id;
 use crate::fault::{Report, Unique};
 use crate::files::{CategoryFile, Source};
-use shared::model::{CategoryHead, CategoryId, CategoryWithItems, Comparison, Item, Slug};
+use shared::model::{CategoryHead, CategoryId, CategoryWithItems, Comparison, Item, ItemDelivery, ItemId, Slug};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -23,6 +23,8 @@ pub(crate) struct Category {
     pub(crate) visible: bool,
     /// Itself and its items in order.
     pub(crate) shelf: CategoryWithItems,
+    /// The delivery of its own items.
+    pub(crate) deliveries: BTreeMap<ItemId, ItemDelivery>,
     /// Its subcategories in order.
     pub(crate) subcategories: Vec<Category>,
     sorting: i64,
@@ -119,11 +121,14 @@ fn category(
     let comparison = comparison(file, prefix, report);
     let context = CategoryContext { prefix, rows: &comparison, cumulative: file.cumulative, site };
     let mut items = Vec::with_capacity(file.items.len());
+    let mut deliveries = BTreeMap::new();
     for entry in &file.items {
         let field = format!("{prefix}items.id");
         check_id(*entry.id, entry.id.line, &field, report);
         names.items.take(report, *entry.id, entry.id.line, &field);
-        items.push((entry.sorting, item(entry, &context, report)));
+        let (item, delivery) = item(entry, &context, report);
+        deliveries.insert(item.id, delivery);
+        items.push((entry.sorting, item));
     }
     items.sort_by_key(|(sorting, item)| (*sorting, item.id));
     let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
@@ -143,6 +148,7 @@ fn category(
         line: file.id.line,
         visible: file.enabled && !file.deleted,
         shelf: CategoryWithItems { head, comparison, cumulative: file.cumulative, items },
+        deliveries,
         subcategories: Vec::new(),
         sorting: file.sorting,
     })

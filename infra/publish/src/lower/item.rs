@@ -1,5 +1,6 @@
 //! Items: prices, limits and what they refer to.
 
+use super::commands;
 use super::prices::{prices, virtual_price};
 use super::site::Site;
 use super::text::{check_image, check_long_text, check_name};
@@ -7,7 +8,7 @@ use super::value::{amount, check_id};
 use crate::fault::{Report, Unique};
 use crate::files::{At, Decimal, ItemFile, VariableFile};
 use shared::model::{
-    Comparison, ComparisonValue, Item, ItemId, ItemType, Money, Server, ServerId, Variable, VariableKind,
+    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Money, Server, ServerId, Variable, VariableKind,
 };
 
 /// The category around an item.
@@ -63,7 +64,7 @@ impl ItemReader<'_> {
 }
 
 /// Reads one item.
-pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut Report) -> Item {
+pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut Report) -> (Item, ItemDelivery) {
     let mut reader = ItemReader { file, category, report };
     let (name_field, image_field) = (reader.field("name"), reader.field("image"));
     check_name(&file.name, file.id.line, &name_field, reader.report);
@@ -75,7 +76,8 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
     warn_of_contradictions(&mut reader);
     let prices = prices(&mut reader);
     let virtual_price = virtual_price(&mut reader);
-    Item {
+    let delivery = commands::of_item(&mut reader);
+    let item = Item {
         id: ItemId::new(*file.id),
         name: file.name.clone(),
         description: file.description.clone(),
@@ -99,7 +101,8 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
         promotion: prices.promotion,
-    }
+    };
+    (item, delivery)
 }
 
 /// Warns of an item that one buyer could keep from all others by open checkouts that are never paid.

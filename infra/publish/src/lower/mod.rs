@@ -3,6 +3,7 @@
 
 mod announcement;
 mod catalog;
+mod commands;
 mod content;
 mod currencies;
 mod item;
@@ -43,9 +44,11 @@ pub(crate) fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     let categories = catalog::categories(&files.categories, &site, report);
     let pages = content::pages(&files.pages, report);
     report.enter(&files.store.path);
+    site.config.delivery.commands = commands::of_store(&files.store.content, &files.categories, &site, report);
     site::check_page_links(&files.store.content, &pages, report);
     links::check(files, &pages, report);
     report.enter(&files.staff.path);
     let staff = content::staff(&files.staff.content, report);
+    commands::warn_of_forgotten(files, report);
     Lowered { site, staff, pages, categories }
 }

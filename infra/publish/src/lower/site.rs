@@ -69,6 +69,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         is_patrons_enabled: file.patrons.enabled,
         announcement: announcement(file, report),
     };
+    let servers = servers(file, report);
     let config = StoreConfig {
         digits,
         guest_mode_enabled: file.guest_mode,
@@ -86,14 +87,14 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
             message: file.maintenance.message.trim().to_owned(),
         },
         payments: payments(file, digits, report),
-        delivery: StoreDelivery::default(),
+        delivery: StoreDelivery { servers: servers.values().cloned().collect(), commands: Vec::new() },
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site {
         settings,
         config,
         patronage,
-        servers: servers(file, report),
+        servers,
         images: BTreeSet::new(),
         least_is_doubtful: false,
     }

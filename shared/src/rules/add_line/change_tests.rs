@@ -2,7 +2,7 @@
 
 use super::place_tests::wanted;
 use super::*;
-use crate::model::{CategoryId, ItemDelivery, PublishedItem, UserId};
+use crate::model::{CategoryId, CommandTemplate, ItemDelivery, Items, Ledger, PublishedItem, Sold, UserId};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::variable::WrongValue;
 use serde_json::{Value, json};
@@ -55,16 +55,17 @@ struct Shop {
     sold: Sold,
     ledger: Ledger,
     cart: Cart,
+    delivery: StoreDelivery,
 }
 
 impl Shop {
     fn open() -> Self {
-        Self { items: items(), sold: Sold::new(), ledger: Ledger::default(), cart: Cart::empty(UserId::new(1)) }
+        Self { items: items(), sold: Sold::new(), ledger: Ledger::default(), cart: Cart::empty(UserId::new(1)), delivery: StoreDelivery::default() }
     }
 
     fn inputs(&self) -> CartInputs<'_> {
-        let Self { items, sold, ledger, cart } = self;
-        CartInputs { cart, items, sold, ledger, buyer: "Thornwick", has_virtual_currency: false }
+        let Self { items, sold, ledger, cart, .. } = self;
+        CartInputs { cart, items, sold, ledger, buyer: "Thornwick", has_virtual_currency: false, delivery: &self.delivery }
     }
 
     fn add(&mut self, line: &LineToAdd) -> Result<LineId, LineRefusal> {
@@ -270,4 +271,20 @@ fn choices_that_the_item_no_longer_has_do_not_keep_the_buyer_from_choosing_again
     assert_eq!(shop.missing(), []);
     assert_eq!(shop.change(2, &Change::Count(2)), Ok(true));
     assert_eq!(shop.cart.lines[1].price, Some(Money::from_minor(300)), "the price that the cart showed");
+}
+
+#[test]
+fn a_cart_whose_order_would_make_more_than_a_thousand_commands_is_refused() {
+    let mut shop = Shop::open();
+    let command = CommandTemplate { run: "say".to_owned(), ..CommandTemplate::default() };
+    let server = |id| crate::model::Server { id: ServerId::new(id), name: "S".to_owned() };
+    shop.delivery.servers = (1..=25).map(server).collect();
+    shop.delivery.commands = vec![command.clone(); 20];
+    Arc::make_mut(shop.items.get_mut(&ItemId::new(PLAIN)).unwrap()).delivery.commands = vec![command.clone(); 20];
+    shop.add(&one(PLAIN)).unwrap();
+    assert_eq!(shop.add(&one(LIMITED)), Err(LineRefusal::TooManyCommands), "1,000 of one line, and 500 of another");
+    assert_eq!(shop.cart.lines.len(), 1);
+    assert_eq!(shop.add(&one(PLAIN)), Ok(LineId::new(1)), "units make no further commands");
+    shop.delivery.commands.push(command);
+    assert_eq!(shop.add(&one(PLAIN)), Ok(LineId::new(1)), "the order is refused, and not what is in the cart already");
 }

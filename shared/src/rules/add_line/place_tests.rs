@@ -1,7 +1,7 @@
 //! Adding and changing lines, by example and by property.
 
 use super::*;
-use crate::model::{CategoryId, ItemDelivery, PriceTier, PublishedItem};
+use crate::model::{CategoryId, ItemDelivery, Items, Ledger, PriceTier, PublishedItem, Sold};
 use crate::rules::cart::{PricedLine, price_lines, sums};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::pricing::Limits;
@@ -201,10 +201,12 @@ proptest! {
         steps in vec(some_step(), 1..40),
     ) {
         let sold: Sold = (0..).map(ItemId::new).zip(sold).collect();
+        let delivery = StoreDelivery::default();
         let mut cart = Cart::empty(BUYER);
         for step in steps {
             let inputs = CartInputs {
                 cart: &cart, items: &items, sold: &sold, ledger: &ledger, buyer: "Buyer", has_virtual_currency,
+                delivery: &delivery,
             };
             let units = |cart: &Cart| cart.lines.iter().map(|line| u64::from(line.count)).sum::<u64>();
             let changed = match &step {
@@ -245,6 +247,7 @@ fn a_quantity_of_zero_and_a_price_above_the_largest_amount_are_refused() {
             ledger: &ledger,
             buyer: "Buyer",
             has_virtual_currency: false,
+            delivery: &StoreDelivery::default(),
         };
         place(&inputs, line).map(|placed| placed.cart.lines.len())
     };

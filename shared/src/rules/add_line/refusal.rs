@@ -1,6 +1,7 @@
 //! Why a line is not placed or changed.
 
 use crate::model::{Cart, Line, Money, ServerId};
+use crate::rules::command_servers::MOST_COMMANDS;
 use crate::rules::variable::WrongValue;
 
 /// Why a line is not placed or changed, in the order in which the reasons are checked. The text is a sentence for the
@@ -98,6 +99,9 @@ pub enum LineRefusal {
     /// The cart has no room for another line.
     #[error("The cart is full: it has at most {} lines.", Cart::MAX_LINES)]
     Full,
+    /// The lines would make more commands on game servers than an order may.
+    #[error("One order can run at most {MOST_COMMANDS} commands on game servers. Pay for what is in your cart first.")]
+    TooManyCommands,
 }
 
 fn only(left: u64) -> String {

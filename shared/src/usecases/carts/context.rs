@@ -122,6 +122,7 @@ impl CartContext {
             ledger: &self.ledger,
             buyer: &self.username,
             has_virtual_currency: self.active.config.is_virtual_currency,
+            delivery: &self.active.config.delivery,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
 use crate::usecases::orders::pause_before;
 
 /// The order as it is after its status became PAID, as far as [`clear_cart`] needs it.
-pub(super) fn paid(mut stored: StoredOrder) -> StoredOrder {
+pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
     stored.order.status = OrderStatus::Paid;
     stored.effects.cart_cleared = Some(false);
     stored

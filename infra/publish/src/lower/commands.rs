@@ -1,0 +1,224 @@
+//! Commands: their texts, and the servers on which they run.
+
+use super::item::ItemReader;
+use super::site::Site;
+use crate::duration;
+use crate::fault::Report;
+use crate::files::{At, CategoryFile, CommandFile, ItemFile, Source, StoreFile, StoreFiles};
+use shared::model::{CommandEvent, CommandTemplate, ItemDelivery, ServerId};
+use shared::rules::command_text::{CommandText, Placeholder};
+use std::collections::BTreeSet;
+
+/// The most commands of an item, and of every sale.
+const MOST: usize = 20;
+/// The most characters of a command.
+const LONGEST: usize = 1_024;
+/// The most bytes of all commands of an item, and of every sale.
+const LARGEST: usize = 4 * 1_024;
+
+/// Line, field below `commands`, and problem.
+type Note = (Option<u64>, &'static str, String);
+
+/// Commands that were read, and what is wrong with them.
+#[derive(Default)]
+struct Lowered {
+    commands: Vec<CommandTemplate>,
+    faults: Vec<Note>,
+    warnings: Vec<Note>,
+}
+
+/// What commands may name.
+struct Scope<'a> {
+    /// The ids of the item's variables; `None` for the commands of every sale.
+    variables: Option<Vec<u64>>,
+    /// The servers that the item, or any item, is delivered to.
+    servers: &'a BTreeSet<u64>,
+    /// Whether the item, or any item, expires.
+    expires: bool,
+}
+
+/// Reads the commands of an item.
+pub(super) fn of_item(reader: &mut ItemReader<'_>) -> ItemDelivery {
+    let file = reader.file;
+    let servers = delivered_to(file, reader.category.site);
+    let scope = Scope {
+        variables: Some(file.variables.iter().map(|variable| *variable.id).collect()),
+        servers: &servers,
+        expires: file.expires_after.is_some(),
+    };
+    let lowered = lower(&file.commands, &scope);
+    for (line, field, problem) in &lowered.faults {
+        reader.fault(*line, field, problem);
+    }
+    for (line, field, problem) in &lowered.warnings {
+        reader.warn(*line, field, problem);
+    }
+    let expires_after = file.expires_after.as_ref().and_then(|written| match duration::seconds(written) {
+        Ok(seconds) => Some(seconds),
+        Err(error) => {
+            reader.fault(written.line, "expires_after", &error.to_string());
+            None
+        }
+    });
+    ItemDelivery { commands: lowered.commands, expires_after }
+}
+
+/// Reads the commands of every sale; the file being looked at is `store.yaml`.
+pub(super) fn of_store(
+    file: &StoreFile,
+    categories: &[Source<CategoryFile>],
+    site: &Site,
+    report: &mut Report,
+) -> Vec<CommandTemplate> {
+    let items = || CategoryFile::items_of(categories);
+    let servers = if items().next().is_none() {
+        site.servers.keys().copied().collect()
+    } else {
+        items().flat_map(|item| delivered_to(item, site)).collect()
+    };
+    let expires = items().any(|item| item.expires_after.is_some());
+    let lowered = lower(&file.commands, &Scope { variables: None, servers: &servers, expires });
+    lowered.faults.into_iter().for_each(|(line, field, problem)| report.fault(line, field, problem));
+    lowered.warnings.into_iter().for_each(|(line, field, problem)| report.warn(line, field, problem));
+    lowered.commands
+}
+
+/// The servers that an item is delivered to: all of the store if it names none.
+fn delivered_to(item: &ItemFile, site: &Site) -> BTreeSet<u64> {
+    if item.servers.is_empty() {
+        return site.servers.keys().copied().collect();
+    }
+    item.servers.iter().map(|id| id.value).collect()
+}
+
+fn lower(files: &[CommandFile], scope: &Scope<'_>) -> Lowered {
+    let mut lowered = Lowered::default();
+    if let Some(extra) = files.get(MOST) {
+        let problem = format!("has {} commands; at most {MOST} fit", files.len());
+        lowered.faults.push((extra.run.line, "commands", problem));
+    }
+    let size: usize = files.iter().map(|file| file.run.len()).sum();
+    if size > LARGEST {
+        let line = files.first().and_then(|file| file.run.line);
+        let problem = format!("has {size} bytes in all its commands; at most {LARGEST} fit");
+        lowered.faults.push((line, "commands", problem));
+    }
+    if let Some(first) = files.first().filter(|_| scope.servers.is_empty()) {
+        let problem = "has no server to run on: add servers to store.yaml, such as servers: [{id: 1, name: Survival}]";
+        lowered.faults.push((first.run.line, "commands", problem.to_owned()));
+    }
+    for file in files {
+        check_text(&file.run, scope, &mut lowered);
+        check_servers(file, scope, &mut lowered);
+        if file.on == CommandEvent::Expired && !scope.expires {
+            let problem = match scope.variables {
+                Some(_) => "needs expires_after on the item, such as expires_after: 30 days",
+                None => "never runs: no item has expires_after",
+            };
+            lowered.faults.push((file.run.line, "commands.on", problem.to_owned()));
+        }
+        let delay = file.delay.as_ref().map_or(Ok(0), |delay| duration::seconds(delay));
+        if let (Err(error), Some(written)) = (&delay, &file.delay) {
+            lowered.faults.push((written.line, "commands.delay", error.to_string()));
+        }
+        lowered.commands.push(CommandTemplate {
+            run: file.run.value.clone(),
+            on: file.on,
+            online: file.online,
+            delay: delay.unwrap_or_default(),
+            once: file.once,
+            servers: file.servers.iter().map(|id| ServerId::new(**id)).collect(),
+        });
+    }
+    lowered
+}
+
+fn check_text(run: &At<String>, scope: &Scope<'_>, lowered: &mut Lowered) {
+    const FIELD: &str = "commands.run";
+    let characters = run.chars().count();
+    if characters > LONGEST {
+        lowered.faults.push((run.line, FIELD, format!("has {characters} characters; at most {LONGEST} fit")));
+    }
+    if run.trim_start().starts_with('/') {
+        let problem = "begins with a slash, which consoles do not know: leave it out";
+        lowered.warnings.push((run.line, FIELD, problem.to_owned()));
+    }
+    let text = match CommandText::parse(run) {
+        Ok(text) => text,
+        Err(error) => return lowered.faults.push((run.line, FIELD, error.to_string())),
+    };
+    for placeholder in text.placeholders() {
+        let Placeholder::Variable(id) = placeholder else { continue };
+        let problem = match &scope.variables {
+            None => format!("{placeholder} is not for a command of every sale: variables belong to an item"),
+            Some(known) if known.contains(&id) => continue,
+            Some(known) if known.is_empty() => format!("{placeholder} is not known: the item has no variables"),
+            Some(known) => format!("{placeholder} is not known: the item's variables are {}", list(known)),
+        };
+        lowered.faults.push((run.line, FIELD, problem));
+    }
+}
+
+fn check_servers(file: &CommandFile, scope: &Scope<'_>, lowered: &mut Lowered) {
+    for (place, id) in file.servers.iter().enumerate() {
+        let problem = if file.servers.iter().take(place).any(|other| other == id) {
+            format!("server {} is named twice", **id)
+        } else if scope.servers.contains(&id.value) {
+            continue;
+        } else if scope.variables.is_some() {
+            format!("the item is not delivered to server {}, but to {}", **id, list(scope.servers))
+        } else {
+            format!("no item is delivered to server {}; items are delivered to {}", **id, list(scope.servers))
+        };
+        lowered.faults.push((id.line, "commands.servers", problem));
+    }
+}
+
+/// Ids as they are read: `1, 2, 4`, or `none`.
+fn list<'a>(ids: impl IntoIterator<Item = &'a u64>) -> String {
+    let ids: Vec<String> = ids.into_iter().map(u64::to_string).collect();
+    if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
+}
+
+/// Warns of items whose delivery looks forgotten: sold without a command, not taken back, never ended.
+pub(super) fn warn_of_forgotten(files: &StoreFiles, report: &mut Report) {
+    let of_store = &files.store.content.commands;
+    let has_any =
+        !of_store.is_empty() || CategoryFile::items_of(&files.categories).any(|item| !item.commands.is_empty());
+    if !has_any && CategoryFile::items_of(&files.categories).all(|item| item.expires_after.is_none()) {
+        return;
+    }
+    let is_visible = |category: &&CategoryFile| category.enabled && !category.deleted;
+    for source in &files.categories {
+        report.enter(&source.path);
+        let Some(top) = Some(&source.content).filter(is_visible) else { continue };
+        let inner = top.subcategories.iter().filter(is_visible);
+        let inner = inner.map(|inner| (format!("subcategories[{}].", *inner.id), inner));
+        for (prefix, category) in std::iter::once((String::new(), top)).chain(inner) {
+            for item in category.items.iter().filter(|item| item.active) {
+                for (line, field, problem) in forgotten(item, of_store, has_any) {
+                    report.warn(line, format!("{prefix}items[{}].{field}", *item.id), problem);
+                }
+            }
+        }
+    }
+}
+
+fn forgotten(item: &ItemFile, of_store: &[CommandFile], has_any: bool) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let runs = |event: CommandEvent| item.commands.iter().chain(of_store).any(|command| command.on == event);
+    if has_any && item.commands.is_empty() {
+        let problem = "are missing: the item is on sale, and nothing is delivered for it";
+        notes.push((item.id.line, "commands", problem.to_owned()));
+    }
+    let bought = item.commands.iter().find(|command| command.on == CommandEvent::Bought);
+    if let Some(bought) = bought.filter(|_| !runs(CommandEvent::Refunded)) {
+        let problem = "a refund takes nothing back: add a command with on: refunded";
+        notes.push((bought.run.line, "commands", problem.to_owned()));
+    }
+    if let Some(written) = item.expires_after.as_ref().filter(|_| !runs(CommandEvent::Expired)) {
+        let problem = "nothing ends when it expires: add a command with on: expired";
+        notes.push((written.line, "expires_after", problem.to_owned()));
+    }
+    notes
+}
