@@ -60,6 +60,9 @@ fn field(endpoint: &Endpoint) -> &'static str {
         "cart/reload/{cid}" => "count",
         "cart/setVariable/{cid}" => "value",
         "cart/setSelectedServer/{cid}" => "server_id",
+        "plugin/servers/commands/delivered"
+        | "plugin/servers/commands/executed"
+        | "plugin/servers/commands/validated" => "ids",
         other => panic!("{other} is new: name a field of its body here"),
     }
 }

@@ -4,7 +4,7 @@ use crate::request::{Call, event, event_names};
 use http::Method;
 use local::functions::Functions;
 use serde_json::Value;
-use shared::endpoint::{Cache, Declaration};
+use shared::endpoint::{Cache, Declaration, InputKind};
 
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -96,6 +96,12 @@ impl Endpoint {
         let headers = ["content-type", "stripe-signature"].into_iter();
         let headers = headers.filter_map(|name| Some((name, event["headers"][name].as_str()?)));
         headers.fold(call, |call, (name, value)| call.header(name, value))
+    }
+
+    /// Whether its sample event reads or writes the table. The sample webhook event concerns no order.
+    #[must_use]
+    pub fn needs_database(&self) -> bool {
+        self.declaration.input != InputKind::Signed && self.declaration.round_trips.cold > 0
     }
 
     /// The number of writes that count a request: one for a rate limit, two if it opens a window. payments/create counts

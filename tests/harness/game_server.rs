@@ -3,6 +3,7 @@
 use crate::request::{Call, Reply};
 use crate::store::TestStore;
 use serde_json::{Value, json};
+use shared::clock::Clock as _;
 use shared::model::{Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, ItemId, ServerId, Standing};
 use shared::store::servers::{self, StoredKey};
 use shared::store::transaction::{Sent, Write, send};
@@ -58,7 +59,7 @@ impl TestStore {
         let command = Command {
             id,
             version: 1,
-            order: InternalId::parse("4mjyi2i34hbzt6b6").expect("an order's id"),
+            order: InternalId::new("4mjyi2i34hbzt6b6"),
             line: 0,
             item: ItemId::new(302),
             event: CommandEvent::Bought,

@@ -3,7 +3,7 @@
 
 use crate::State;
 #[cfg(feature = "schema")]
-use crate::ServerKeyText;
+use crate::key::ServerKeyText;
 use crate::key::SentKey;
 use crate::path;
 use crate::reply::UnknownKey;
@@ -51,7 +51,7 @@ impl Input for PageOf {
     #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let query = Some(generator.subschema_for::<PageQuery>());
-        RequestSchemas { path_parameters: vec![generator.subschema_for::<key::ServerKeyText>()], query, body: None }
+        RequestSchemas { path_parameters: vec![generator.subschema_for::<ServerKeyText>()], query, body: None }
     }
 }
 

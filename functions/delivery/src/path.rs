@@ -5,7 +5,8 @@
 //! slash. It leaves the key out where its settings switch keys off.
 
 use crate::{ENDPOINTS, State};
-use lambda_http::Request;
+use lambda_http::{Request, RequestExt as _};
+use percent_encoding::percent_decode_str;
 use shared::endpoint::Route;
 use shared::http::route;
 use std::collections::BTreeMap;
@@ -19,12 +20,15 @@ const KEY: &str = "{key}";
 
 /// Finds the declared route of a request.
 pub fn find(request: &Request) -> Option<&'static Route<State>> {
-    let is_ours = |request: &Request| {
-        let keys = route::route_key(request);
-        keys.is_none_or(|key| ROUTES.contains(&key))
-    };
-    let call = is_ours(request).then(|| route::parameter(request, &ROUTES)).flatten()?;
+    let is_ours = route::route_key(request).is_none_or(|key| ROUTES.contains(&key));
+    let call = call_of(request).filter(|_| is_ours)?;
     Some(matching(request.method().as_str(), &call)?.0)
+}
+
+/// The part of the path that names the call, decoded once more if a `%` is left.
+fn call_of(request: &Request) -> Option<String> {
+    let (_, call) = request.raw_http_path().split_once("/plugin/")?;
+    percent_decode_str(call).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 
 /// The declared route key of a request to a path; `None` if it is not a call of a game server. The path is the whole one,
@@ -47,13 +51,13 @@ pub fn of_gateway(declared: &'static str) -> &'static str {
 #[must_use]
 pub fn without_key(method: &str, path: &str) -> Option<String> {
     let (_, call) = path.split_once("/plugin/")?;
-    let declared = matching(method, call).map(|(_, route)| route.split_once(' ').map_or(route, |(_, path)| path));
+    let declared = matching(method, call).map(|(_, route, _)| route.split_once(' ').map_or(route, |(_, path)| path));
     Some(declared.unwrap_or("/plugin/...").to_owned())
 }
 
 /// The parameters of a request's path by their names. A key that is left out is missing.
 pub fn parameters(request: &Request) -> BTreeMap<&'static str, String> {
-    let call = route::parameter(request, &ROUTES).unwrap_or_default();
+    let call = call_of(request).unwrap_or_default();
     matching(request.method().as_str(), &call).map(|(.., parameters)| parameters).unwrap_or_default()
 }
 

@@ -45,7 +45,7 @@ impl Formatter for Ascii {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         for character in fragment.chars() {
             if character.is_ascii() {
-                writer.write_all(&[character as u8])?;
+                write!(writer, "{character}")?;
             } else {
                 for unit in character.encode_utf16(&mut [0; 2]) {
                     write!(writer, "\\u{unit:04x}")?;

@@ -38,7 +38,10 @@ pub async fn respond<S: AsRef<Base>>(route: &Route<S>, state: &S, request: &Requ
 async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: CallFuture<'_>) -> Response<Body> {
     let (name, request_id) = (endpoint.name, route::request_id(request));
     let respond = async {
-        if let Err(error) = base.published.refuse_outdated().await {
+        // An endpoint that reads nothing responds whatever the data are.
+        if endpoint.round_trips.cold > 0
+            && let Err(error) = base.published.refuse_outdated().await
+        {
             return rendered(endpoint, &request_id, Err(error.into()));
         }
         match endpoint.rate_limit {
