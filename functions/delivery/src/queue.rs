@@ -5,6 +5,7 @@ use crate::key::{KeyOnly, refused};
 use crate::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
+use shared::fault;
 use shared::model::PendingLogin;
 use shared::usecases::delivery::{self, Row};
 use shared::usecases::game_login;
@@ -82,9 +83,16 @@ impl Endpoint for Queue {
         base.published.may_write().await?;
         let (commands, logins) =
             tokio::join!(delivery::poll(db, clock, key), game_login::due(db, key.server(), now));
-        // A poll that fails may have served its rows; logins alone would hide that it failed.
         let commands = commands.map_err(refused)?;
-        let logins = game_login::take(db, key.server(), logins?, now).await?;
+        // What the poll was served is not thrown away because of the logins.
+        let logins = match logins {
+            Ok(due) => game_login::take(db, key.server(), due, now).await,
+            Err(error) => Err(error),
+        };
+        let logins = logins.unwrap_or_else(|error| {
+            tracing::error!(error = %error, causes = fault::causes(&error), "logins could not be served");
+            Vec::new()
+        });
         let rows: Vec<QueueRow> =
             commands.into_iter().map(QueueRow::from).chain(logins.into_iter().map(QueueRow::from)).collect();
         Ok(AsciiJson::of(&rows))

@@ -160,7 +160,7 @@ fn responses(reference: &Reference, endpoint: &Documented) -> String {
     }
     let statuses: Vec<String> = common.iter().map(|response| response.status.to_string()).collect();
     if let Some((last, others)) = statuses.split_last() {
-        let list = format!("{} and {last}", others.join(", "));
+        let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
         _ = writeln!(text, "\n{list}: see [Statuses and error bodies](rules.md#statuses-and-error-bodies).");
     }
     if endpoint.declaration.cache == Cache::Public {

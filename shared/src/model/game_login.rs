@@ -1,6 +1,6 @@
 //! A login that a player confirms in the game (rules.md, "Logins in the game").
 
-use super::{PlayerName, ServerId};
+use super::PlayerName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,9 +113,9 @@ pub struct PendingLogin {
     pub player: PlayerName,
     /// When it ends, seconds since 1970 UTC.
     pub until: i64,
-    /// When each server was last told.
+    /// When each server was last told, by the text of its id.
     #[serde(default)]
-    pub served: BTreeMap<ServerId, i64>,
+    pub served: BTreeMap<String, i64>,
     /// The time to live.
     pub expires_at: i64,
 }

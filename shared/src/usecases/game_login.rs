@@ -131,7 +131,7 @@ pub async fn end(
 /// # Errors
 /// [`StoreError`] if the database does not respond.
 pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
-    let before = now - rule::EVERY;
+    let (before, server) = (now - rule::EVERY, server.to_string());
     let mut due = logins::all_pending(db).await?;
     due.retain(|login| now < login.until && login.served.get(&server).is_none_or(|served| *served <= before));
     due.sort_by_key(|login| login.id);
