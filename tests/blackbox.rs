@@ -16,6 +16,7 @@ mod content;
 mod contract;
 mod coverage;
 mod dashboard;
+mod delivery;
 mod events;
 mod faults;
 mod faults_wire;

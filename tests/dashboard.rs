@@ -36,6 +36,7 @@ const FILLED_IN: &[&str] = &[
     "Payments",
     "Content",
     "Auth",
+    "Delivery",
     "AlarmEmail",
 ];
 

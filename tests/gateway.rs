@@ -218,6 +218,7 @@ async fn a_function_responds_not_found_to_a_route_that_is_not_its_own() {
         ("payments", "payments/check_status"),
         ("content", "content/get_page"),
         ("auth", "auth/user"),
+        ("delivery", "delivery/queue"),
     ] {
         for (method, path) in [("POST", "/nowhere"), ("GET", "/"), ("PUT", "/user"), ("POST", "/cart/get/")] {
             for key in [format!("{method} {path}"), "$default".to_owned()] {

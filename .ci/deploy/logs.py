@@ -4,7 +4,7 @@ import json
 
 from checks import expect, expect_equal
 
-FUNCTIONS = {"catalog", "cart", "payments", "content", "auth"}
+FUNCTIONS = {"catalog", "cart", "payments", "content", "auth", "delivery"}
 FIELDS = {"request_id", "endpoint", "status", "outcome", "cold_start", "Duration", "DatabaseCalls"}
 
 

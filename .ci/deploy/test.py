@@ -31,7 +31,8 @@ PROCESSOR = "x86_64"
 GLIBC = (2, 34)
 # Bytes of a function: the larger it is, the longer a cold start.
 LARGEST = 6_000_000
-FUNCTIONS = ["CatalogFunction", "CartFunction", "PaymentsFunction", "ContentFunction", "AuthFunction"]
+FUNCTIONS = ["CatalogFunction", "CartFunction", "PaymentsFunction", "ContentFunction", "AuthFunction",
+             "DeliveryFunction"]
 # The sample store's storefront.
 ORIGIN = "https://store.emberfall.example"
 # Of the store's client at the chat platform.
@@ -166,7 +167,7 @@ class Trial(Stack):
         fault = """
   Fault:
     Type: AWS::SSM::Parameter
-    DependsOn: [CatalogFunction, CartFunction, PaymentsFunction, ContentFunction, AuthFunction]
+    DependsOn: [CatalogFunction, CartFunction, PaymentsFunction, ContentFunction, AuthFunction, DeliveryFunction]
     Properties:
       Type: String
       Value: "{{resolve:secretsmanager:no-such-secret:SecretString}}"

@@ -14,6 +14,14 @@ pub fn is_uuid(text: &str) -> bool {
     text.len() == uuid::fmt::Hyphenated::LENGTH && uuid::Uuid::try_parse(text).is_ok()
 }
 
+/// 128 random bits; `None` if the system gives no random numbers.
+#[must_use]
+pub fn bits() -> Option<[u8; 16]> {
+    let mut bits = [0_u8; 16];
+    getrandom::fill(&mut bits).ok()?;
+    Some(bits)
+}
+
 /// A random id of 64 bits as 16 hex digits; `None` if the system gives no random numbers.
 #[must_use]
 pub fn id() -> Option<String> {

@@ -6,7 +6,6 @@ mod payments;
 mod surroundings;
 mod world;
 
-use shared::endpoint::InputKind;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tests::{Endpoint, WireFault, endpoints};
@@ -51,10 +50,10 @@ fn is_retried(side: Side, fault: WireFault) -> bool {
     side == Side::Database && !is_final.contains(&fault)
 }
 
-/// Every endpoint whose sample event needs the database. The sample webhook event concerns no order, and nothing is read for it:
+/// Every endpoint whose sample event needs the database, and whose response says if it fails. The sample webhook event concerns no order, and nothing is read for it:
 /// [`payments`] has webhook events that do.
 fn calling() -> Vec<Endpoint> {
-    endpoints().into_iter().filter(|endpoint| endpoint.declaration.input != InputKind::Signed).collect()
+    endpoints().into_iter().filter(|one| one.needs_database() && one.declaration.while_away.is_none()).collect()
 }
 
 /// Whether every combination is tried: with the environment variable `FAULTS=all`. Otherwise a part of them, which changes

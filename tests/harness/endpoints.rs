@@ -4,7 +4,7 @@ use crate::request::{Call, event, event_names};
 use http::Method;
 use local::functions::Functions;
 use serde_json::Value;
-use shared::endpoint::{Cache, Declaration};
+use shared::endpoint::{Cache, Declaration, InputKind};
 
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -37,16 +37,34 @@ pub fn cached() -> Vec<Endpoint> {
 
 /// The sample event of a route: the one with the shortest name, because outcomes are appended to it.
 fn event_of(route: &str) -> String {
-    let mut names: Vec<String> = event_names().into_iter().filter(|name| event(name)["routeKey"] == route).collect();
+    let mut names: Vec<String> = event_names().into_iter().filter(|name| is_of(name, route)).collect();
     names.sort_by_key(String::len);
     names.into_iter().next().unwrap_or_else(|| panic!("{route} has no file in events/"))
 }
 
+/// Whether an event is of a declared route.
+fn is_of(name: &str, route: &str) -> bool {
+    declared_route(&event(name)).as_deref() == Some(route)
+}
+
+/// The declared route of an event; `None` if it is a call of a game server that no endpoint declares.
+#[must_use]
+pub fn declared_route(event: &Value) -> Option<String> {
+    let text = |field: &str| event[field].as_str().unwrap_or_default();
+    Functions::declared_route(text("routeKey"), text("rawPath"))
+}
+
 impl Endpoint {
+    /// The gateway's route, by which its requests come.
+    #[must_use]
+    pub fn gateway_route(&self) -> &'static str {
+        Functions::gateway_route(self.route)
+    }
+
     /// The names of all events of the route.
     #[must_use]
     pub fn events(&self) -> Vec<String> {
-        event_names().into_iter().filter(|name| event(name)["routeKey"] == self.route).collect()
+        event_names().into_iter().filter(|name| is_of(name, self.route)).collect()
     }
 
     /// The path of the sample event.
@@ -80,6 +98,12 @@ impl Endpoint {
         headers.fold(call, |call, (name, value)| call.header(name, value))
     }
 
+    /// Whether its sample event reads or writes the table. The sample webhook event concerns no order.
+    #[must_use]
+    pub fn needs_database(&self) -> bool {
+        self.declaration.input != InputKind::Signed && self.declaration.round_trips.cold > 0
+    }
+
     /// The number of writes that count a request: one for a rate limit, two if it opens a window. payments/create counts
     /// its requests itself.
     #[must_use]
@@ -93,13 +117,15 @@ impl Call {
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         let path = self.target.split('?').next().unwrap_or_default();
-        let is_route = |route: &str| match route.split_once(' ').map(|(method, path)| (method, path.split_once('{'))) {
+        let called = Functions::declared_route(&format!("{} /plugin/{{call+}}", self.method), path);
+        let fits = |route: &str| match route.split_once(' ').map(|(method, path)| (method, path.split_once('{'))) {
             Some((method, Some((fixed, _)))) => {
                 method == self.method && path.strip_prefix(fixed).is_some_and(|rest| !rest.is_empty())
             }
             Some((method, None)) => route == format!("{method} {path}") && method == self.method,
             None => false,
         };
+        let is_route = |route: &str| called.as_deref().map_or_else(|| fits(route), |called| called == route);
         let endpoint = endpoints().into_iter().find(|endpoint| is_route(endpoint.route));
         endpoint.unwrap_or_else(|| panic!("{} {path} is not a route", self.method))
     }

@@ -1,4 +1,4 @@
-//! A store to test: the sample store in a fresh table of an engine in the test's own process, the five functions behind
+//! A store to test: the sample store in a fresh table of an engine in the test's own process, the six functions behind
 //! the routes of template.yaml, a clock that tests set, and a recorder of every call to the database.
 
 #![expect(
@@ -17,6 +17,7 @@ mod cut;
 mod database;
 mod endpoints;
 mod faults;
+mod game_server;
 mod instances;
 mod prepared;
 mod proxy;
@@ -33,8 +34,9 @@ pub use configure::configure;
 pub use count::count;
 pub use cut::Cut;
 pub use database::{TWO_CHAINS, needs_embedded_engine};
-pub use endpoints::{Endpoint, cached, endpoints};
+pub use endpoints::{Endpoint, cached, declared_route, endpoints};
 pub use faults::{Fault, Faults};
+pub use game_server::{SERVER, SERVER_KEY};
 pub use instances::{Instance, spread};
 pub use prepared::Prepared;
 pub use proxy::{Exchange, Proxy};

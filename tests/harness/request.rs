@@ -111,9 +111,15 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
     }
 
-    /// The body as JSON; of a page, the data of its script.
+    /// The body as JSON; of a page, the data of its script; of a text, the text; null without a body.
     #[must_use]
     pub fn data(&self) -> Value {
+        if self.text.is_empty() {
+            return Value::Null;
+        }
+        if self.header("content-type") == "text/plain" {
+            return Value::String(self.text.clone());
+        }
         if !self.header("content-type").starts_with("text/html") {
             return self.json();
         }

@@ -6,6 +6,7 @@ use crate::configure::configure;
 use crate::conformance;
 use crate::database::{self, Database};
 use crate::faults::Faults;
+use crate::game_server;
 use crate::prepared::Prepared;
 use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
@@ -153,6 +154,7 @@ impl TestStore {
     async fn with_chat_platform(mut self) -> Self {
         // Another database than the embedded one is still empty.
         SAMPLE.load_into_empty(&self.db, NOW).await.expect("the sample store can be published");
+        game_server::connect(&self.db, NOW).await;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         self.chat_platform = chat::url_of(&listener).expect("an address");
         let config = configure(&self.db, |config| {

@@ -1,11 +1,14 @@
 //! The auth function: logins and accounts.
 //!
-//! May read users, names, bans and the store's configuration; writes accounts with their names and chat accounts, and
-//! counts logins. Calls the chat platform.
+//! May read users, names, bans and the store's configuration; writes accounts with their names, chat accounts and logins in
+//! the game, and counts logins. Calls the chat platform.
 
+mod account;
 mod chat;
 mod chat_callback;
 mod check_accessibility;
+mod game_auth_check;
+mod game_auth_init;
 mod get_user;
 mod settings;
 mod username;
@@ -25,6 +28,8 @@ pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_user::GetUser>(),
     Route::to::<username::Login>(),
     Route::to::<check_accessibility::CheckAccessibility>(),
+    Route::to::<game_auth_init::BeginGameLogin>(),
+    Route::to::<game_auth_check::EndGameLogin>(),
 ];
 
 /// The state of the function, which lives as long as its process.

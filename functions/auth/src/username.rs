@@ -1,17 +1,14 @@
 //! POST /auth/username: logs a player in by name (api.md, "POST /auth/username").
 
 use crate::State;
+use crate::account;
 use lambda_http::http::StatusCode;
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, Json, JsonBody, Refusal, RoundTrips};
 use shared::model::{AuthType, PlayerName};
 use shared::store::limiter::RateLimit;
-use shared::store::{StoreError, names};
-use shared::token::{LEEWAY, Via};
-use shared::usecases::accounts;
-
-/// How long a token is valid, in seconds: as long as the storefront keeps its cookie.
-const TOKEN_SECONDS: i64 = 6 * 3_600;
+use shared::store::names;
+use shared::token::Via;
 
 pub struct Login;
 
@@ -85,29 +82,7 @@ impl Endpoint for Login {
         if active.config.auth_type == AuthType::Ingame {
             return Err(Error::Refused(LoginRefusal::InGame));
         }
-        if login.is_banned {
-            return Err(Error::Refused(LoginRefusal::Banned));
-        }
-        let now = base.clock.seconds();
-        let row = match login.name.filter(|row| !row.is_free(now)) {
-            Some(row) => row,
-            None => {
-                let now = base.clock.seconds();
-                let made = accounts::create(&base.db, &active.config, &player, now).await?;
-                made.ok_or(Error::Refused(LoginRefusal::Banned))?
-            }
-        };
-        if row.owner().is_none() {
-            return Err(Error::Refused(LoginRefusal::Renamed));
-        }
-        let now = base.clock.seconds();
-        let issued = row.next_issue(now);
-        // Only files can date a revocation ahead: it is meant to refuse tokens until then.
-        if issued > now.saturating_add(LEEWAY) {
-            return Err(Error::Refused(LoginRefusal::Locked));
-        }
-        let token = base.config.keys.sign_via(row.user, issued, TOKEN_SECONDS, Some(Via::Name));
-        let token = token.map_err(|error| StoreError::Refused { operation: "sign", source: Box::new(error) })?;
-        Ok(Json::of(&token))
+        let row = account::of(base, &active.config, &player, login).await?;
+        Ok(Json::of(&account::token(base, &row, Via::Name)?))
     }
 }

@@ -1,4 +1,4 @@
-//! The five functions in one process, each with its own state.
+//! The six functions in one process, each with its own state.
 
 use crate::auth_by_host::AuthByHost;
 use crate::error::StartError;
@@ -44,6 +44,7 @@ pub struct Functions {
     payments: payments::State,
     content: content::State,
     auth: auth::State,
+    delivery: delivery::State,
     auth_by_host: Option<AuthByHost>,
 }
 
@@ -88,6 +89,7 @@ impl Functions {
             content: content::State::new(base("content")?),
             auth_by_host: secrets.addresses.map(by_host),
             auth: auth::State::new(base("auth")?, chat),
+            delivery: delivery::State::new(base("delivery")?),
         })
     }
 
@@ -104,6 +106,7 @@ impl Functions {
         Box::pin(payments::warm_up(&self.payments)).await;
         Box::pin(content::warm_up(&self.content)).await;
         Box::pin(auth::warm_up(&self.auth)).await;
+        Box::pin(delivery::warm_up(&self.delivery)).await;
     }
 
     /// Passes a request to the function with this name; `None` if there is none.
@@ -114,13 +117,14 @@ impl Functions {
                 Err(unchanged) => request = unchanged,
             }
         }
-        // Boxed, because the futures of all five together are too large for the compiler.
+        // Boxed, because the futures of all together are too large for the compiler.
         let response: Pin<Box<dyn Future<Output = Response<Body>> + Send + '_>> = match function {
             "catalog" => Box::pin(catalog::handle(&self.catalog, request)),
             "cart" => Box::pin(cart::handle(&self.cart, request)),
             "payments" => Box::pin(payments::handle(&self.payments, request)),
             "content" => Box::pin(content::handle(&self.content, request)),
             "auth" => Box::pin(auth::handle(&self.auth, request)),
+            "delivery" => Box::pin(delivery::handle(&self.delivery, request)),
             _ => return None,
         };
         Some(response.await)
@@ -140,11 +144,29 @@ impl Functions {
             .chain(of("payments", payments::ENDPOINTS))
             .chain(of("content", content::ENDPOINTS))
             .chain(of("auth", auth::ENDPOINTS))
+            .chain(of("delivery", delivery::ENDPOINTS))
             .collect()
     }
 
     /// The names of the functions, for [`Functions::call`].
-    pub const NAMES: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
+    pub const NAMES: [&str; 6] = ["catalog", "cart", "payments", "content", "auth", "delivery"];
+
+    /// The declared route of a request that came by the gateway's `route`: each call of game servers has one of its own. `None`
+    /// if it is not such a call.
+    #[must_use]
+    pub fn declared_route(route: &str, path: &str) -> Option<String> {
+        let (method, _) = route.split_once(' ')?;
+        if delivery::ROUTES.contains(&route) {
+            return delivery::declared(method, path).map(str::to_owned);
+        }
+        Some(route.to_owned())
+    }
+
+    /// The gateway's route of a declared one.
+    #[must_use]
+    pub fn gateway_route(declared: &'static str) -> &'static str {
+        delivery::of_gateway(declared)
+    }
 }
 
 fn chat_settings(environment: &BTreeMap<String, String>, secret: &str) -> auth::ChatSettings {

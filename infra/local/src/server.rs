@@ -127,7 +127,9 @@ async fn respond(
     };
     let elapsed = clock.now().saturating_sub(started);
     if !beside.quiet {
-        log(&head.method, &path, response.status(), elapsed);
+        // The path of a game server's call has its key.
+        let shown = delivery::without_key(head.method.as_str(), &path).unwrap_or(path);
+        log(&head.method, &shown, response.status(), elapsed);
     }
     let (head, body) = response.into_parts();
     let bytes = match body {

@@ -41,7 +41,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Describes every endpoint of the five functions, except for scheduled events.
+    /// Describes every endpoint of the six functions, except for scheduled events.
     #[must_use]
     pub fn of_all_functions() -> Self {
         // The dialect of OpenAPI 3.1.
@@ -56,6 +56,7 @@ impl Reference {
         collect("payments", payments::ENDPOINTS, &mut schemas, &mut endpoints);
         collect("content", content::ENDPOINTS, &mut schemas, &mut endpoints);
         collect("auth", auth::ENDPOINTS, &mut schemas, &mut endpoints);
+        collect("delivery", delivery::ENDPOINTS, &mut schemas, &mut endpoints);
         endpoints.sort_by_key(|endpoint| {
             let Declaration { number, name, .. } = *endpoint.declaration;
             (number.is_none(), number, name)

@@ -40,7 +40,10 @@ pub fn round_trips(reference: &Reference) -> String {
 /// The paths that `cargo lambda watch` routes, with their functions.
 #[must_use]
 pub fn router(reference: &Reference) -> String {
-    let path = |route: &&'static str| route.split_once(' ').map(|(_, path)| path.replace("{url+}", "{*url}"));
+    let path = |route: &&'static str| {
+        let (_, path) = delivery::of_gateway(route).split_once(' ')?;
+        Some(path.replace("{url+}", "{*url}").replace("{call+}", "{*call}"))
+    };
     let lines = reference.endpoints.iter().flat_map(|endpoint| {
         let paths = endpoint.declaration.routes.iter().filter_map(path);
         paths.map(|path| (endpoint.function, path))

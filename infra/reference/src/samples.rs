@@ -1,7 +1,7 @@
 //! Examples of requests and responses: the events of `events/`, sent to a fresh sample store at a fixed time.
 
 use serde_json::{Value, json};
-use tests::{Reply, TestStore, event, event_names};
+use tests::{Reply, TestStore, declared_route, event, event_names};
 
 /// Parameters of a URL that differ at every login. Examples do not have their values, so that the document stays the same.
 const RANDOM: [&str; 2] = ["state=", "code_challenge="];
@@ -48,8 +48,9 @@ async fn all() -> Vec<Sample> {
         }
         store.calls.clear();
         let function = name.split('/').next().unwrap_or_default();
+        let Some(declared) = declared_route(&event) else { continue };
         let reply = store.invoke_unchecked(function, &event).await;
-        samples.push(sample(route, &name, &event, &reply));
+        samples.push(sample(&declared, &name, &event, &reply));
         // No other event may use a store that an event has changed.
         if store.calls.writes() > 0 {
             store = TestStore::open().await;
@@ -74,7 +75,8 @@ fn sample(route: &str, name: &str, event: &Value, reply: &Reply) -> Sample {
     if route == "POST /auth/username" && reply.status == 200 {
         response = Some(json!(TOKEN));
     }
-    let parameters = event["pathParameters"].as_object();
+    // The call of a game server is one parameter for the gateway, and several for its reader.
+    let parameters = event["pathParameters"].as_object().filter(|all| !all.contains_key("call"));
     Sample {
         route: route.to_owned(),
         outcome: name.split_once('.').map_or("sample", |(_, outcome)| outcome).to_owned(),

@@ -6,7 +6,7 @@ use super::reply::Content;
 use super::{Access, Cache, Endpoint, Error, Input, Received, Refusal, Reply, RequestSchemas};
 use crate::http::body::BodyFault;
 use crate::http::reply;
-use crate::http::route::parameter_name;
+use crate::http::route::parameter_names;
 use lambda_http::http::HeaderValue;
 use lambda_http::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use lambda_http::{Body, Request, Response};
@@ -30,8 +30,8 @@ pub struct Description {
     pub request: RequestSchemas,
     /// Whether a request without a body is refused.
     pub needs_body: bool,
-    /// The name of the path parameter, if the routes have one.
-    pub path_parameter: Option<&'static str>,
+    /// The names of the path parameters, in the order of their schemas.
+    pub path_parameters: Vec<&'static str>,
     /// The ordinary response, with status 200.
     pub reply: Content,
     pub others: Vec<OtherResponse>,
@@ -79,7 +79,7 @@ pub(super) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Description {
     Description {
         request: E::Input::schemas(&mut schemas.requests),
         needs_body: fault_of::<E>(Body::Empty).is_some(),
-        path_parameter: E::ROUTES.iter().find_map(|route| parameter_name(route)),
+        path_parameters: E::ROUTES.iter().map(|route| parameter_names(route)).max_by_key(Vec::len).unwrap_or_default(),
         reply: E::Reply::content(&mut schemas.replies),
         others: others::<E>(),
     }
@@ -112,7 +112,9 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
         others.push(OtherResponse::common("The body is too large", &large));
     }
     others.push(OtherResponse::common("An error in the service", &reply::internal(REQUEST_ID)));
-    others.push(OtherResponse::common("The database is not available", &reply::unavailable()));
+    if E::WHILE_AWAY.is_none() {
+        others.push(OtherResponse::common("The database is not available", &reply::unavailable()));
+    }
     others
 }
 

@@ -67,7 +67,8 @@ pub trait Input: Sized + Send {
 #[cfg(feature = "schema")]
 #[derive(Debug, Default)]
 pub struct RequestSchemas {
-    pub path_parameter: Option<schemars::Schema>,
+    /// Those of the path parameters, in the order of the path.
+    pub path_parameters: Vec<schemars::Schema>,
     pub query: Option<schemars::Schema>,
     /// That of the JSON body.
     pub body: Option<schemars::Schema>,
@@ -180,7 +181,7 @@ impl<T: FromStr + Described + Send> Input for PathId<T> {
 
     #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
-        RequestSchemas { path_parameter: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
+        RequestSchemas { path_parameters: vec![generator.subschema_for::<T>()], ..RequestSchemas::default() }
     }
 }
 
@@ -203,7 +204,7 @@ where
     #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let (path, body) = (PathId::<I>::schemas(generator), JsonBody::<B>::schemas(generator));
-        RequestSchemas { path_parameter: path.path_parameter, body: body.body, ..RequestSchemas::default() }
+        RequestSchemas { path_parameters: path.path_parameters, body: body.body, ..RequestSchemas::default() }
     }
 }
 
@@ -221,6 +222,6 @@ impl<T: FromStr + Described + Send> Input for PathParameter<T> {
 
     #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
-        RequestSchemas { path_parameter: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
+        RequestSchemas { path_parameters: vec![generator.subschema_for::<T>()], ..RequestSchemas::default() }
     }
 }

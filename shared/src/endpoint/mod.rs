@@ -25,7 +25,7 @@ pub use input::{
 #[cfg(feature = "schema")]
 pub use reply::Content;
 pub use reply::{Json, Reply, WithCookie};
-pub use run::handle;
+pub use run::{handle, respond};
 
 use crate::base::Base;
 use crate::deadline;
@@ -83,6 +83,9 @@ pub trait Endpoint: Sized + 'static {
     const RATE_LIMIT: Option<RateLimit> = None;
     /// The largest body in bytes.
     const BODY_LIMIT: usize = body::LARGEST;
+    /// The JSON that is the response, with status 200, if the database fails; `None` if that is an error. A game server's
+    /// plugin ends for good after an error at its start.
+    const WHILE_AWAY: Option<&'static str> = None;
     /// The total time for calls to the database and to other services. The function's `Timeout` is longer.
     const DEADLINE: Duration = deadline::PER_REQUEST;
 
@@ -136,6 +139,8 @@ pub struct Declaration {
     pub rate_limit: Option<RateLimit>,
     /// [`Endpoint::BODY_LIMIT`], in bytes.
     pub body_limit: usize,
+    /// [`Endpoint::WHILE_AWAY`].
+    pub while_away: Option<&'static str>,
     /// [`Endpoint::DEADLINE`].
     pub deadline: Duration,
     /// [`Endpoint::ROUND_TRIPS`].
@@ -159,6 +164,7 @@ impl Declaration {
             cache: E::CACHE,
             rate_limit: E::RATE_LIMIT,
             body_limit: E::BODY_LIMIT,
+            while_away: E::WHILE_AWAY,
             deadline: E::DEADLINE,
             round_trips: E::ROUND_TRIPS,
             #[cfg(feature = "schema")]

@@ -25,8 +25,13 @@ pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Req
     let Some(route) = route::find(&request, routes, |route| route.declaration.routes) else {
         return reply::no_route();
     };
-    let call = (route.run)(state, &request);
-    observed(&route.declaration, state.as_ref(), &request, call).await
+    respond(route, state, &request).await
+}
+
+/// Responds to a request by the endpoint of a route that was found otherwise than by the gateway's route key. As [`handle`].
+pub async fn respond<S: AsRef<Base>>(route: &Route<S>, state: &S, request: &Request) -> Response<Body> {
+    let call = (route.run)(state, request);
+    observed(&route.declaration, state.as_ref(), request, call).await
 }
 
 /// The part that all endpoints have in common, so that it is compiled once: the deadline, the rate limit, panics and
@@ -34,7 +39,10 @@ pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Req
 async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: CallFuture<'_>) -> Response<Body> {
     let (name, request_id) = (endpoint.name, route::request_id(request));
     let respond = async {
-        if let Err(error) = base.published.refuse_outdated().await {
+        // An endpoint that reads nothing responds whatever the data are.
+        if endpoint.round_trips.cold > 0
+            && let Err(error) = base.published.refuse_outdated().await
+        {
             return rendered(endpoint, &request_id, Err(error.into()));
         }
         match endpoint.rate_limit {
@@ -54,7 +62,14 @@ async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: 
 }
 
 fn rendered(endpoint: &Declaration, request_id: &str, result: Result<Response<Body>, Error>) -> Response<Body> {
-    result.unwrap_or_else(|error| error.into_response(endpoint.errors, request_id))
+    result.unwrap_or_else(|error| {
+        let while_away = endpoint.while_away.filter(|_| matches!(error, Error::Store(_)));
+        let response = error.into_response(endpoint.errors, request_id);
+        let Some(body) = while_away else { return response };
+        let mut empty = reply::text(body.to_owned());
+        *empty.extensions_mut() = response.extensions().clone();
+        empty
+    })
 }
 
 /// Runs an endpoint. Its reply and its own refusals are responses already, all other errors are still to be converted.

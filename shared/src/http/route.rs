@@ -21,7 +21,8 @@ pub fn find<'r, R>(request: &Request, routes: &'r [R], keys: impl Fn(&R) -> &'st
 }
 
 /// The route key of the request; `None` if it has none.
-fn route_key(request: &Request) -> Option<&str> {
+#[must_use]
+pub fn route_key(request: &Request) -> Option<&str> {
     match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV2(context)) => context.route_key.as_deref().filter(|key| *key != DEFAULT),
         _ => None,
@@ -46,6 +47,12 @@ fn captured<'r>(path: &str, request: &'r Request) -> Option<&'r str> {
 #[must_use]
 pub fn parameter_name(path: &str) -> Option<&str> {
     Some(path.split_once('{')?.1.trim_end_matches(['+', '}']))
+}
+
+/// The names of the parameters of a path or a route key.
+#[must_use]
+pub fn parameter_names(path: &str) -> Vec<&str> {
+    path.split('{').skip(1).filter_map(|rest| rest.split(['+', '}']).next()).collect()
 }
 
 /// The parameter of the request's route among `keys`, percent-decoded. The gateway passes it decoded; it is decoded

@@ -14,6 +14,7 @@ mod command;
 mod content;
 mod decimal;
 mod delivery;
+mod game_login;
 mod id;
 mod internal_id;
 mod item;
@@ -42,6 +43,7 @@ pub use command::{CommandEvent, CommandTemplate, ItemDelivery, StoreDelivery};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use decimal::DecimalError;
 pub use delivery::{Command, CommandId, CommandState, Delivery, NotACommandId, Standing};
+pub use game_login::{AddressHash, Attempt, AuthId, GameLogin, KnownAddress, NotAnAuthId, PendingLogin};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use internal_id::InternalId;
 pub use item::{

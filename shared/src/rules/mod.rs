@@ -10,6 +10,7 @@ pub mod command_text;
 pub mod delivery;
 pub mod donations;
 pub mod erase;
+pub mod game_login;
 pub mod held;
 pub mod missing;
 pub mod order;

@@ -37,6 +37,8 @@
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner and an amount above zero, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
+//! | the logins in the game of a name | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put in transactions |
+//! | logins that game servers are told of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
 //! | how far the provider's webhook events were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the commands of an order, as they were published when it was created | `ORDER#id` | `COMMANDS` | Get, Put |
@@ -45,7 +47,6 @@
 //! | commands that are neither served nor finished, by state | `QUEUE#server` | *state*`#`*seconds*`#`*id* | Query, Put and Delete in transactions |
 //! | what a server's last poll was served, and when it polled | `LEASE#server` | `LEASE` | BatchGet, Update |
 //! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
-//! | a login in the game | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put, Update |
 //! | when an item of a player expires on a server | `EXPIRY#name`, lower-cased | *item*`#`*server* | BatchGet, Put in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 

@@ -21,6 +21,7 @@ pub mod keys;
 pub mod leases;
 pub mod ledgers;
 pub mod limiter;
+pub mod logins;
 pub mod names;
 pub mod open_limited;
 pub mod orders;

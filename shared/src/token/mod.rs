@@ -45,6 +45,8 @@ struct Claims {
 pub enum Via {
     /// By typing a name, which proves nothing.
     Name,
+    /// By a confirmation in the game.
+    Game,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +76,7 @@ impl Claim {
     pub fn login(&self) -> Option<Login> {
         match self.via {
             Some(Via::Name) => self.sid.map(Login::Name),
-            None => Some(Login::Proven),
+            Some(Via::Game) | None => Some(Login::Proven),
         }
     }
 }

@@ -9,5 +9,6 @@ pub mod carts;
 pub mod checkouts;
 pub mod delivery;
 pub mod erase;
+pub mod game_login;
 pub mod name_index;
 pub mod orders;

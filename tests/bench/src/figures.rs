@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub const FUNCTIONS: [&str; 5] = ["catalog", "cart", "payments", "content", "auth"];
+pub const FUNCTIONS: [&str; 6] = ["catalog", "cart", "payments", "content", "auth", "delivery"];
 /// The runtime without a function; its one warm row has the same name.
 pub const HELLO: &str = "hello";
 /// The endpoint that the peers have as well, and whose calls are replayed over a bare socket.

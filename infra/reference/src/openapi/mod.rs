@@ -95,6 +95,7 @@ fn tags() -> Value {
         {"name": "payments", "description": "Payment methods, checkouts and the state of orders."},
         {"name": "content", "description": "Pages, staff, patrons and settings."},
         {"name": "auth", "description": "Login and the account of the caller."},
+        {"name": "delivery", "description": "The calls of game servers: what the vendor's public plugin sends."},
     ])
 }
 

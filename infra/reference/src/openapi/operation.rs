@@ -133,7 +133,7 @@ impl Operation<'_> {
     fn parameters(self, components: &Components, samples: &[&Sample]) -> Vec<Value> {
         let request = &self.endpoint.description.request;
         let mut parameters = Vec::new();
-        if let (Some(name), Some(schema)) = (self.endpoint.description.path_parameter, &request.path_parameter) {
+        for (name, schema) in self.endpoint.description.path_parameters.iter().zip(&request.path_parameters) {
             let mut schema = components.request(json(schema));
             let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
             let description = description.unwrap_or_else(|| json!("A decimal number."));

@@ -68,6 +68,10 @@ fn success(operation: Operation<'_>, components: &Components) -> Status {
             [_] => "Success.".to_owned(),
             _ => "Success, or a refusal that the body names.".to_owned(),
         }
+    } else if reply.media_type.is_empty() {
+        return Status { when: vec!["Success, without a body.".to_owned()], ..Status::default() };
+    } else if reply.media_type == "text/plain" {
+        "Success.".to_owned()
     } else {
         schema = json!({
             "type": "string",

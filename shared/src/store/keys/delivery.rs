@@ -1,7 +1,7 @@
 //! Keys of what is delivered to game servers.
 
 use super::{Key, key, second_text};
-use crate::model::{CommandId, CommandState, InternalId, ItemId, ServerId, UserName};
+use crate::model::{AuthId, CommandId, CommandState, InternalId, ItemId, ServerId, UserName};
 
 /// The commands of an order, as they were published when it was created.
 #[must_use]
@@ -66,4 +66,22 @@ pub fn login(name: &UserName) -> Key {
 #[must_use]
 pub fn expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
     key(format!("EXPIRY#{name}"), &format!("{item}#{server}"))
+}
+
+/// The logins in the game of a name.
+#[must_use]
+pub fn game_login(name: &UserName) -> Key {
+    key(format!("LOGIN#{name}"), "LOGIN")
+}
+
+/// Partition of the logins that game servers are told of.
+#[must_use]
+pub fn pending_logins() -> String {
+    "LOGINS".to_owned()
+}
+
+/// A login that game servers are told of.
+#[must_use]
+pub fn pending_login(id: &AuthId) -> Key {
+    key(pending_logins(), id.as_str())
 }

@@ -1,0 +1,156 @@
+//! The input of the calls that name commands: a key, and a body of ids. The plugin sends the ids of logins as well.
+
+use crate::key::SentKey;
+#[cfg(feature = "schema")]
+use crate::key::ServerKeyText;
+use crate::path;
+use crate::reply::UnknownKey;
+use crate::State;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+#[cfg(feature = "schema")]
+use shared::endpoint::RequestSchemas;
+use shared::endpoint::{Error, Input, InputKind, Received};
+use shared::http::body::{self, BodyFault};
+use shared::model::CommandId;
+use shared::usecases::delivery::{self, Answer, ServerKey};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// The largest body of these calls in bytes.
+pub const LARGEST: usize = 256 * 1024;
+/// The most ids of a call.
+const MOST: usize = 10_000;
+
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IdsRequest {
+    /// The ids of rows of the queue, at most 10,000.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<i64>", length(max = MOST)))]
+    #[serde(deserialize_with = "ids")]
+    ids: Vec<i64>,
+}
+
+/// A key, and ids in the order in which they were sent, each once.
+#[derive(Debug)]
+pub struct Ids {
+    key: SentKey,
+    /// What is wrong with the body is named only to a caller with a valid key.
+    ids: Result<Vec<i64>, BodyFault>,
+}
+
+/// A call with a key that can be one, and ids.
+#[derive(Debug)]
+pub struct Call {
+    pub key: ServerKey,
+    /// The ids that can be those of commands.
+    pub known: Vec<CommandId>,
+    ids: Vec<i64>,
+}
+
+impl Ids {
+    /// The call. A body that cannot be read is named only to a caller with a valid key.
+    ///
+    /// # Errors
+    /// [`UnknownKey`], [`Error::Body`], and if the table cannot be read.
+    pub async fn call(self, state: &State) -> Result<Call, Error<UnknownKey>> {
+        let (key, base) = (self.key.required()?.clone(), &state.base);
+        match self.ids {
+            Ok(ids) => {
+                base.published.may_write().await?;
+                let known = ids.iter().filter_map(|id| CommandId::new(*id).ok()).collect();
+                Ok(Call { key, known, ids })
+            }
+            Err(fault) => match delivery::server_of(&base.db, &key).await? {
+                Some(_) => Err(Error::Body(fault)),
+                None => Err(Error::Refused(UnknownKey)),
+            },
+        }
+    }
+}
+
+impl Call {
+    /// The outcome of each id in the order of the call; `false` for one that cannot be that of a command.
+    pub fn answers(&self, answers: &[Answer]) -> impl Iterator<Item = (i64, bool)> {
+        let answers: HashMap<u32, bool> = answers.iter().map(|(id, answer)| (id.get(), *answer)).collect();
+        let answer = move |id: i64| u32::try_from(id).ok().and_then(|id| answers.get(&id).copied()).unwrap_or(false);
+        self.ids.iter().map(move |id| (*id, answer(*id)))
+    }
+}
+
+impl Input for Ids {
+    const KIND: InputKind = InputKind::PathParameterAndJsonBody;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let ids = body::object(received.request).map(|IdsRequest { ids }| each_once(ids));
+        Ok(Self { key: SentKey::of(&path::parameters(received.request)), ids })
+    }
+
+    #[cfg(feature = "schema")]
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        let path_parameters = vec![generator.subschema_for::<ServerKeyText>()];
+        RequestSchemas { path_parameters, query: None, body: Some(generator.subschema_for::<IdsRequest>()) }
+    }
+}
+
+fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
+    let mut seen = HashSet::with_capacity(ids.len());
+    ids.retain(|id| seen.insert(*id));
+    ids
+}
+
+fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+    struct List;
+    impl<'de> Visitor<'de> for List {
+        type Value = Vec<i64>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a list of whole numbers")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<i64>, A::Error> {
+            let mut ids = Vec::new();
+            while let Some(id) = list.next_element()? {
+                if ids.len() == MOST {
+                    return Err(A::Error::custom(format_args!("must not have more than {MOST} numbers")));
+                }
+                ids.push(id);
+            }
+            Ok(ids)
+        }
+    }
+    deserializer.deserialize_seq(List)
+}
+
+/// The response to a call that tells of commands.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToldReply {
+    /// Always true.
+    status: bool,
+    /// Every id of the call.
+    results: Vec<ToldId>,
+    /// Always empty.
+    error: &'static str,
+}
+
+/// An id of the call.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToldId {
+    /// The id.
+    id: i64,
+    /// Whether there is something with this id on the server.
+    status: bool,
+    /// The reason if there is not; otherwise empty.
+    error: &'static str,
+}
+
+impl ToldReply {
+    /// The response with the outcome for each id.
+    pub fn of(results: impl Iterator<Item = (i64, bool)>) -> Self {
+        let result =
+            |(id, status)| ToldId { id, status, error: if status { "" } else { "There is no such command." } };
+        Self { status: true, results: results.map(result).collect(), error: "" }
+    }
+}

@@ -1,0 +1,89 @@
+//! The delivery function: the calls of game servers (rules.md, "Game servers").
+//!
+//! May read and change queues, commands, servers, leases and logins in the game, and read the published content that game
+//! servers show. It reads no order, ledger, cart, account, token or code.
+
+#![warn(missing_docs)]
+
+mod confirm;
+mod content;
+mod delivered;
+mod donation_goal;
+mod executed;
+mod get_version;
+mod ids;
+mod key;
+mod packages_new;
+mod path;
+mod paynow;
+mod profile;
+mod queue;
+mod reply;
+mod settings_get;
+mod top_donators;
+mod total_payments;
+mod validated;
+
+pub use path::{ROUTES, declared, of_gateway, without_key};
+
+use lambda_http::{Body, Request, Response};
+use shared::base::Base;
+use shared::endpoint::{self, Route};
+use shared::http::reply as http_reply;
+use shared::model::{Donations, Settings, TopPatrons};
+use shared::store::timed::Timed;
+use shared::store::versioned_cache::VersionedCache;
+
+/// The endpoints of this function. Their routes are below the gateway's [`ROUTES`].
+pub const ENDPOINTS: &[Route<State>] = &[
+    Route::to::<get_version::GetVersion>(),
+    Route::to::<packages_new::PackagesNew>(),
+    Route::to::<donation_goal::DonationGoal>(),
+    Route::to::<total_payments::TotalPayments>(),
+    Route::to::<top_donators::TopDonators>(),
+    Route::to::<settings_get::SettingsGet>(),
+    Route::to::<profile::Profile>(),
+    Route::to::<queue::Queue>(),
+    Route::to::<paynow::PayNow>(),
+    Route::to::<delivered::Delivered>(),
+    Route::to::<executed::Executed>(),
+    Route::to::<validated::Validated>(),
+    Route::to::<confirm::Confirm>(),
+];
+
+/// The state of the function, which lives as long as its process.
+#[derive(Debug)]
+pub struct State {
+    base: Base,
+    settings: VersionedCache<Settings>,
+    donations: Timed<Donations>,
+    patrons: Timed<TopPatrons>,
+}
+
+impl AsRef<Base> for State {
+    fn as_ref(&self) -> &Base {
+        &self.base
+    }
+}
+
+impl State {
+    /// A state with empty caches.
+    #[must_use]
+    pub fn new(base: Base) -> Self {
+        let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));
+        Self { base, settings: VersionedCache::new(), donations, patrons }
+    }
+}
+
+/// Connects to the database before the first request.
+pub async fn warm_up(state: &State) {
+    state.base.connect().await;
+}
+
+/// Responds to a request. Never panics and never fails: every fault becomes a response.
+pub async fn handle(state: &State, request: Request) -> Response<Body> {
+    match path::find(&request) {
+        Some(route) => endpoint::respond(route, state, &request).await,
+        None => http_reply::no_route(),
+    }
+}

@@ -1,0 +1,42 @@
+//! GET /plugin/api/servers/{key}/commands/paynow: whether a payment service of the plugin is on. It is not. The plugin asks
+//! right after it has thrown its first response of the queue away, so that this call gives those rows back.
+
+use crate::State;
+use crate::key::{KeyOnly, refused};
+use crate::reply::{AsciiJson, UnknownKey};
+use serde::Serialize;
+use shared::endpoint::{Endpoint, Error, RoundTrips};
+use shared::usecases::delivery;
+
+/// GET /plugin/api/servers/{key}/commands/paynow.
+pub struct PayNow;
+
+/// The service is off, since there is no token for it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PayNowReply {
+    /// Always true.
+    status: bool,
+}
+
+impl Endpoint for PayNow {
+    type State = State;
+    type Caller = ();
+    type Input = KeyOnly;
+    type Reply = AsciiJson<PayNowReply>;
+    type Refusal = UnknownKey;
+
+    const NAME: &'static str = "plugin/servers/commands/paynow";
+    const ROUTES: &'static [&'static str] = &["GET /plugin/api/servers/{key}/commands/paynow"];
+    const SUMMARY: &'static str = "gives back what the last poll of a game server that starts was served";
+    const NUMBER: Option<u8> = None;
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
+    const WHILE_AWAY: Option<&'static str> = Some(r#"{"status":true}"#);
+
+    async fn handle(state: &State, (): (), KeyOnly(key): KeyOnly) -> Result<Self::Reply, Error<UnknownKey>> {
+        let (key, base) = (key.required()?, &state.base);
+        base.published.may_write().await?;
+        delivery::paynow(&base.db, base.clock.as_ref(), key).await.map_err(refused)?;
+        Ok(AsciiJson::of(&PayNowReply { status: true }))
+    }
+}

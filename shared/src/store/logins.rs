@@ -1,0 +1,110 @@
+//! Logins in the game: a row for each name, and one for each login that game servers are told of.
+
+use super::client::Db;
+use super::codec::{Row, encode_live};
+use super::keys::{self, TTL};
+use super::transaction::{Sent, VERSION, Write, send};
+use super::{StoreError, read_live};
+use crate::model::{AuthId, GameLogin, PendingLogin, ServerId, UserName};
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Deserialize;
+
+/// How many pending logins a poll looks at.
+const MOST_READ: i32 = 500;
+
+/// What is stored of a name, and the number of its writes.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct StoredLogin {
+    #[serde(flatten)]
+    pub login: GameLogin,
+    #[serde(default)]
+    version: u64,
+}
+
+/// The row of a name, strongly consistent; an empty one if there is none.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded.
+pub async fn of_name(db: &Db, name: &UserName) -> Result<StoredLogin, StoreError> {
+    Ok(read_live(db, &keys::game_login(name)).await?.unwrap_or_default())
+}
+
+/// A login that game servers are told of, strongly consistent.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded.
+pub async fn pending(db: &Db, auth_id: &AuthId) -> Result<Option<PendingLogin>, StoreError> {
+    read_live(db, &keys::pending_login(auth_id)).await
+}
+
+/// What a write of a name's row does to the row that game servers are told.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    Nothing,
+    Begins(&'a PendingLogin),
+    Ends(&'a AuthId),
+}
+
+/// Writes a name's row, kept until `expires_at`, on the condition that nothing has changed since it was read. Returns whether
+/// it was written.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn save(
+    db: &Db,
+    name: &UserName,
+    read: &StoredLogin,
+    next: &GameLogin,
+    expires_at: i64,
+    told: Told<'_>,
+) -> Result<bool, StoreError> {
+    let key = keys::game_login(name);
+    let mut item = encode_live(&key, next)?;
+    let number = |value: String| AttributeValue::N(value);
+    item.insert(VERSION.to_owned(), number((read.version + 1).to_string()));
+    item.insert(TTL.to_owned(), number(expires_at.to_string()));
+    let mut writes = vec![Write::put(key, item).and_at(read.version)];
+    match told {
+        Told::Nothing => {}
+        Told::Begins(login) => {
+            let key = keys::pending_login(&login.auth_id);
+            writes.push(Write::put(key.clone(), encode_live(&key, login)?));
+        }
+        Told::Ends(auth_id) => writes.push(Write::delete(keys::pending_login(auth_id))),
+    }
+    Ok(send(db, writes).await? == Sent::Written)
+}
+
+/// The logins that game servers are told of, in no order.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn all_pending(db: &Db) -> Result<Vec<PendingLogin>, StoreError> {
+    let (rows, _) = db.query_descending(&keys::pending_logins(), MOST_READ, None).await?;
+    rows.into_iter().map(Row::live_found).collect()
+}
+
+/// Marks that a server is told of logins at `now`, on the condition that none of them was changed and none told since `before`.
+/// Returns whether it was written.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn mark_served(
+    db: &Db,
+    server: ServerId,
+    logins: &[PendingLogin],
+    now: i64,
+    before: i64,
+) -> Result<bool, StoreError> {
+    let mark = |login: &PendingLogin| {
+        Write::update(keys::pending_login(&login.auth_id), "SET served.#server = :now")
+            .only_if(
+                "attribute_exists(#pk) AND (attribute_not_exists(served.#server) OR served.#server <= :before)",
+            )
+            .name("#pk", keys::PK)
+            .name("#server", server.to_string())
+            .number(":now", now)
+            .number(":before", before)
+    };
+    Ok(send(db, logins.iter().map(mark).collect()).await? == Sent::Written)
+}

@@ -1,0 +1,155 @@
+//! Logins that a player confirms in the game: begun and ended for a browser, told to game servers and confirmed by them.
+
+use crate::model::{AddressHash, AuthId, GameLogin, PendingLogin, PlayerName, ServerId};
+use crate::random;
+use crate::rules::game_login::{self as rule, Begun};
+use crate::store::logins::{self, Told};
+use crate::store::{Db, RETRIES, StoreError, backoff, sequences};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// How many logins one poll returns.
+pub const MOST_SERVED: usize = 20;
+/// How many seconds a row is kept after it has decided about anything.
+const KEPT_SECONDS: i64 = 3_600;
+
+/// The result of beginning a login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// The player is asked in the game, or has confirmed already.
+    Pending,
+    /// Another address logs this player in as well: neither counts.
+    Voided,
+    /// It cannot begin for these seconds.
+    Wait { seconds: i64 },
+}
+
+/// An address with a name, as it is stored.
+#[must_use]
+pub fn hashed(player: &PlayerName, address: &str) -> AddressHash {
+    let digest = Sha256::new().chain_update(player.key().to_string()).chain_update("#").chain_update(address).finalize();
+    AddressHash(hex::encode(&digest[..16]))
+}
+
+/// An address begins a login of a player at `now` (seconds since 1970 UTC).
+///
+/// # Errors
+/// [`StoreError`]; also if other requests for the same name kept colliding.
+pub async fn begin(db: &Db, player: &PlayerName, address: &AddressHash, now: i64) -> Result<Beginning, StoreError> {
+    let fresh = random::bits().map(AuthId::new).ok_or_else(|| StoreError::unavailable("getrandom"))?;
+    for round in 0..=RETRIES {
+        let found = logins::of_name(db, player.key()).await?;
+        let (next, told, result) = match rule::begin(&found.login, address, fresh.clone(), now) {
+            Begun::Confirmed => return Ok(Beginning::Pending),
+            Begun::Wait { seconds } => return Ok(Beginning::Wait { seconds }),
+            Begun::Voided { next, former } => (next, Change::Ends(former), Beginning::Voided),
+            Begun::Pending { next, auth_id } => {
+                let login = pending(db, player, auth_id, now).await?;
+                (next, Change::Begins(login), Beginning::Pending)
+            }
+        };
+        if save(db, player, &found, &next, &told).await? {
+            return Ok(result);
+        }
+        tokio::time::sleep(backoff(round)).await;
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// What becomes of the row that game servers are told.
+enum Change {
+    Begins(PendingLogin),
+    Ends(Option<AuthId>),
+}
+
+async fn save(
+    db: &Db,
+    player: &PlayerName,
+    found: &logins::StoredLogin,
+    next: &GameLogin,
+    change: &Change,
+) -> Result<bool, StoreError> {
+    let told = match change {
+        Change::Begins(login) => Told::Begins(login),
+        Change::Ends(former) => former.as_ref().map_or(Told::Nothing, Told::Ends),
+    };
+    let kept = rule::forgotten_at(next) + KEPT_SECONDS;
+    logins::save(db, player.key(), found, next, kept, told).await
+}
+
+async fn pending(db: &Db, player: &PlayerName, auth_id: AuthId, now: i64) -> Result<PendingLogin, StoreError> {
+    let id = sequences::reserve(db, sequences::COMMANDS, 1).await?;
+    let id = u32::try_from(id).map_err(|_| StoreError::unavailable("UpdateItem"))?;
+    let until = now + rule::SECONDS;
+    let (player, served) = (player.clone(), BTreeMap::new());
+    Ok(PendingLogin { id, auth_id, player, until, served, expires_at: until + KEPT_SECONDS })
+}
+
+/// A game server says at `now` that the player has confirmed the login with this id. Returns whether there was one to confirm.
+///
+/// # Errors
+/// [`StoreError`]; also if other requests for the same name kept colliding.
+pub async fn confirm(db: &Db, auth_id: &AuthId, now: i64) -> Result<bool, StoreError> {
+    let Some(pending) = logins::pending(db, auth_id).await? else { return Ok(false) };
+    let change = Change::Ends(Some(auth_id.clone()));
+    for round in 0..=RETRIES {
+        let found = logins::of_name(db, pending.player.key()).await?;
+        let Some(next) = rule::confirm(&found.login, auth_id, now) else { return Ok(false) };
+        if save(db, &pending.player, &found, &next, &change).await? {
+            return Ok(true);
+        }
+        tokio::time::sleep(backoff(round)).await;
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// Whether the login that an address began is confirmed; it ends then.
+///
+/// # Errors
+/// [`StoreError`]; also if other requests for the same name kept colliding.
+pub async fn end(
+    db: &Db,
+    player: &PlayerName,
+    found: logins::StoredLogin,
+    address: &AddressHash,
+    now: i64,
+) -> Result<bool, StoreError> {
+    let mut found = found;
+    for round in 0..=RETRIES {
+        let Some(next) = rule::end(&found.login, address, now) else { return Ok(false) };
+        if save(db, player, &found, &next, &Change::Ends(None)).await? {
+            return Ok(true);
+        }
+        tokio::time::sleep(backoff(round)).await;
+        found = logins::of_name(db, player.key()).await?;
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// The logins that a server has to be told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
+    let (before, server) = (now - rule::EVERY, server.to_string());
+    let mut due = logins::all_pending(db).await?;
+    due.retain(|login| now < login.until && login.served.get(&server).is_none_or(|served| *served <= before));
+    due.sort_by_key(|login| login.id);
+    due.truncate(MOST_SERVED);
+    Ok(due)
+}
+
+/// Takes the logins of [`due`] for a response to the server, whose key is known to be valid. None are left if another poll of the
+/// server takes one of them at the same time, or one of them has ended.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn take(
+    db: &Db,
+    server: ServerId,
+    due: Vec<PendingLogin>,
+    now: i64,
+) -> Result<Vec<PendingLogin>, StoreError> {
+    let is_taken = due.is_empty() || logins::mark_served(db, server, &due, now, now - rule::EVERY).await?;
+    Ok(if is_taken { due } else { Vec::new() })
+}

@@ -1,0 +1,117 @@
+//! POST /game_auth/check/{username}.
+
+use super::game_auth_init::{init, open};
+use serde_json::{Value, json};
+use shared::token::Via;
+use std::time::Duration;
+use tests::{Call, TestStore};
+
+async fn check(store: &TestStore, name: &str, address: &str) -> Value {
+    let reply = store.send(Call::post(&format!("/game_auth/check/{name}")).from_ip(address)).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+/// The id of the login that the game server is served.
+async fn auth_id(store: &TestStore) -> String {
+    store.poll().await[0]["auth_id"].as_str().unwrap().to_owned()
+}
+
+async fn confirm(store: &TestStore, id: &str) {
+    let call = Call::post(&format!("/plugin/api/game_auth/confirm/{id}/")).bytes([0]);
+    let reply = store.send(call).await;
+    assert_eq!((reply.status.as_u16(), reply.text.as_str()), (200, ""));
+}
+
+/// Logs a player in from an address.
+async fn log_in(store: &TestStore, name: &str, address: &str) -> Value {
+    assert_eq!(init(store, name, address).await["status"], true);
+    let id = auth_id(store).await;
+    confirm(store, &id).await;
+    check(store, name, address).await
+}
+
+#[tokio::test]
+async fn a_confirmed_login_gives_one_token_to_the_address_that_began() {
+    let store = open().await;
+    let waiting = check(&store, "Thornwick", "192.0.2.1").await;
+    insta::assert_json_snapshot!(waiting);
+    init(&store, "Thornwick", "192.0.2.1").await;
+    assert_eq!(check(&store, "Thornwick", "192.0.2.1").await, waiting);
+    let id = auth_id(&store).await;
+    confirm(&store, &id).await;
+    assert_eq!(check(&store, "Thornwick", "192.0.2.2").await, waiting, "another address");
+    let done = check(&store, "Thornwick", "192.0.2.1").await;
+    assert_eq!(done["status"], true);
+    let claim = store.keys.verify(done["token"].as_str().unwrap(), tests::NOW).unwrap();
+    assert_eq!((claim.user.get(), claim.via), (1, Some(Via::Game)));
+    confirm(&store, &id).await;
+    assert_eq!(check(&store, "Thornwick", "192.0.2.1").await, waiting, "once");
+    store.clock.advance(Duration::from_secs(30));
+    assert_eq!(store.poll().await, json!([]), "it is not served again");
+}
+
+#[tokio::test]
+async fn a_confirmation_after_five_minutes_is_too_late() {
+    let store = open().await;
+    init(&store, "Thornwick", "192.0.2.1").await;
+    let id = auth_id(&store).await;
+    store.clock.advance(Duration::from_secs(300));
+    confirm(&store, &id).await;
+    assert_eq!(check(&store, "Thornwick", "192.0.2.1").await["status"], false);
+}
+
+#[tokio::test]
+async fn a_token_is_not_given_five_minutes_after_the_login_began() {
+    let store = open().await;
+    init(&store, "Thornwick", "192.0.2.1").await;
+    let id = auth_id(&store).await;
+    confirm(&store, &id).await;
+    store.clock.advance(Duration::from_secs(300));
+    assert_eq!(check(&store, "Thornwick", "192.0.2.1").await["status"], false);
+}
+
+#[tokio::test]
+async fn a_stranger_does_not_ride_on_the_players_confirmation() {
+    let store = open().await;
+    init(&store, "Thornwick", "203.0.113.66").await;
+    let first = auth_id(&store).await;
+    assert_eq!(init(&store, "Thornwick", "192.0.2.1").await["status"], false);
+    // The game server keeps the first id, and the player confirms that one.
+    confirm(&store, &first).await;
+    for address in ["203.0.113.66", "192.0.2.1"] {
+        assert_eq!(check(&store, "Thornwick", address).await["status"], false, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn the_login_of_an_address_that_confirmed_the_name_is_voided_by_no_other() {
+    let store = open().await;
+    assert_eq!(log_in(&store, "Thornwick", "192.0.2.1").await["status"], true);
+    init(&store, "Thornwick", "192.0.2.1").await;
+    assert_eq!(init(&store, "Thornwick", "203.0.113.66").await["status"], false);
+    let id = auth_id(&store).await;
+    confirm(&store, &id).await;
+    assert_eq!(check(&store, "Thornwick", "203.0.113.66").await["status"], false);
+    assert_eq!(check(&store, "Thornwick", "192.0.2.1").await["status"], true);
+}
+
+#[tokio::test]
+async fn a_known_address_logs_in_although_a_stranger_began() {
+    let store = open().await;
+    log_in(&store, "Thornwick", "192.0.2.1").await;
+    init(&store, "Thornwick", "203.0.113.66").await;
+    let first = auth_id(&store).await;
+    assert_eq!(init(&store, "Thornwick", "192.0.2.1").await["status"], true);
+    confirm(&store, &first).await;
+    assert_eq!(check(&store, "Thornwick", "203.0.113.66").await["status"], false);
+    assert_eq!(check(&store, "Thornwick", "192.0.2.1").await["status"], true);
+}
+
+#[tokio::test]
+async fn a_first_login_in_the_game_makes_an_account() {
+    let store = open().await;
+    let done = log_in(&store, "*Quartz_7", "192.0.2.1").await;
+    let user = store.send(Call::post("/user").token(done["token"].as_str().unwrap())).await;
+    assert_eq!(user.json()["username"], "*Quartz_7");
+}

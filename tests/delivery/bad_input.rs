@@ -1,0 +1,119 @@
+//! What no plugin sends: keys and bodies that are wrong, and calls that do not exist.
+
+use serde_json::json;
+use shared::model::CommandState;
+use tests::{Call, Fault, SERVER_KEY, TestStore};
+
+const CALLS: [(&str, &str); 5] =
+    [("GET", "queue"), ("GET", "paynow"), ("POST", "delivered"), ("POST", "executed"), ("POST", "validated")];
+
+fn call(method: &str, key: &str, call: &str, body: &str) -> Call {
+    let path = format!("/plugin/api/servers/{key}commands/{call}/");
+    if method == "GET" { Call::get(&path) } else { Call::post(&path).bytes(body.to_owned()) }
+}
+
+#[tokio::test]
+async fn a_key_that_is_missing_cut_foreign_or_long_is_refused_before_the_body() {
+    let store = TestStore::open().await;
+    let other_server = SERVER_KEY.replacen("4-", "3-", 1);
+    let long = "4-".to_owned() + &"a".repeat(4_096);
+    let keys = [
+        String::new(),
+        format!("{}/", &SERVER_KEY[..SERVER_KEY.len() - 1]),
+        format!("{SERVER_KEY}0/"),
+        format!("{}/", SERVER_KEY.to_uppercase()),
+        format!("{other_server}/"),
+        format!("{long}/"),
+        "4-/".to_owned(),
+        "%00/".to_owned(),
+    ];
+    for key in keys {
+        for (method, name) in CALLS {
+            for body in [r#"{"ids":[1]}"#, "{", "[]"] {
+                let reply = store.send(call(method, &key, name, body)).await;
+                assert_eq!(reply.status, 401, "{name} {key:.60}: {}", reply.text);
+            }
+        }
+    }
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_key_in_another_spelling_of_the_path_is_the_same_key() {
+    let store = TestStore::open().await;
+    let encoded = format!("%34-{}", &SERVER_KEY[2..]);
+    assert_eq!(store.send(call("GET", &format!("{encoded}/"), "queue", "")).await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn ids_that_cannot_be_are_named_false_and_change_nothing() {
+    let store = TestStore::open().await;
+    let id = store.queue_command("Thornwick", "give Thornwick diamond", false).await;
+    for name in ["delivered", "executed", "validated"] {
+        let sent = json!({ "ids": [0, -1, 2_147_483_648_u32, -9_223_372_036_854_775_808_i64, 0] });
+        let reply = store.server_says(name, Some(sent)).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        let results = reply.json()["results"].as_array().cloned().unwrap();
+        assert_eq!(results.len(), 4, "each once: {}", reply.text);
+        assert!(results.iter().all(|result| result["status"] == json!(false)), "{}", reply.text);
+    }
+    assert_eq!(store.command_state(id).await, CommandState::Ready);
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_lists_of_at_most_ten_thousand_numbers_are_refused() {
+    let store = TestStore::open().await;
+    let many = |count: u32| json!({ "ids": (1..=count).collect::<Vec<_>>() }).to_string();
+    let bad = ["", "{", "[]", "{}", r#"{"ids":1}"#, r#"{"ids":["7"]}"#, r#"{"ids":[1.5]}"#, r#"{"ids":[null]}"#,
+        r#"{"ids":{}}"#, r#"{"ids":[9223372036854775808]}"#, "\0", &many(10_001)];
+    for name in ["delivered", "executed", "validated"] {
+        for body in bad {
+            let reply = store.send(call("POST", &format!("{SERVER_KEY}/"), name, body)).await;
+            assert_eq!(reply.status, 400, "{name} {body:.40}: {}", reply.text);
+        }
+        let empty = store.send(call("POST", &format!("{SERVER_KEY}/"), name, r#"{"ids":[]}"#)).await;
+        assert_eq!((empty.status.as_u16(), &empty.json()["results"]), (200, &json!([])));
+        let large = format!("{{\"ids\":[1]{}}}", " ".repeat(256 * 1024));
+        assert_eq!(store.send(call("POST", &format!("{SERVER_KEY}/"), name, &large)).await.status, 413);
+    }
+    assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn calls_of_add_ons_do_not_exist() {
+    let store = TestStore::open().await;
+    for path in ["createCoupon", "createGiftCard", "cart/getGift", "payment/markAsPaid/1", "payment/handle",
+        "in-game/manageSubscriptions"]
+    {
+        for call in [Call::get, Call::post] {
+            let reply = store.send(call(&format!("/plugin/api/{SERVER_KEY}/{path}/"))).await;
+            assert_eq!((reply.status.as_u16(), reply.text.as_str()), (404, r#"{"message":"Not Found"}"#), "{path}");
+        }
+    }
+    assert!(store.calls.operations().is_empty());
+}
+
+#[tokio::test]
+async fn a_word_before_the_command_was_served_counts_and_a_second_one_changes_nothing() {
+    let store = TestStore::open().await;
+    let id = store.queue_command("Thornwick", "give Thornwick diamond", false).await;
+    assert_eq!(store.tell("executed", &[id, id]).await, [(json!(id), true)]);
+    assert_eq!(store.tell("delivered", &[id]).await, [(json!(id), true)]);
+    assert_eq!(store.command_state(id).await, CommandState::Executed);
+    assert_eq!(store.poll().await, json!([]));
+}
+
+#[tokio::test]
+async fn while_the_database_is_away_reads_are_empty_and_words_are_refused() {
+    let store = TestStore::open().await;
+    store.faults.inject(|_| Some(Fault::Away));
+    for (method, name) in CALLS {
+        let reply = store.send(call(method, &format!("{SERVER_KEY}/"), name, r#"{"ids":[1]}"#)).await;
+        assert_eq!(reply.status.as_u16(), if method == "GET" { 200 } else { 503 }, "{name}: {}", reply.text);
+        assert!(!reply.text.is_empty(), "an empty body ends the plugin");
+    }
+    for name in ["gui/packages_new", "donation_goal", "getTotalPayments", "top_donators", "profile/Thornwick"] {
+        let reply = store.send(Call::get(&format!("/plugin/api/{SERVER_KEY}/{name}/"))).await;
+        assert_eq!(reply.status, 200, "{name}: {}", reply.text);
+    }
+}
