@@ -13,7 +13,7 @@ use tests::{Call, Fault, Reply, TestStore, endpoints};
 
 /// One request per route, each of which needs the database.
 fn requests() -> Vec<(&'static str, Call)> {
-    // The sample notice concerns no order, so that nothing is read for it.
+    // The sample webhook event concerns no order, so that nothing is read for it.
     let calling = endpoints().into_iter().filter(|endpoint| endpoint.declaration.input != InputKind::Signed);
     calling.map(|endpoint| (endpoint.route, endpoint.call())).collect()
 }

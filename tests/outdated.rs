@@ -57,7 +57,7 @@ async fn every_endpoint_refuses_earlier_data_and_writes_nothing() {
 async fn a_function_that_could_read_nothing_at_its_start_refuses_earlier_data_before_it_writes() {
     let mut store = TestStore::open().await;
     number(&store, None).await;
-    // The sample notice concerns no order, so that nothing is read or written for it.
+    // The sample webhook event concerns no order, so that nothing is read or written for it.
     for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.declaration.input != InputKind::Signed) {
         store.restart();
         store.calls.clear();

@@ -140,14 +140,14 @@ class Storefront:
         expect_equal("the state of the order", order.json()["order_data"]["status"], "PAID")
 
     def no_payments(self):
-        """Without the parameter Payments there is no method, and no notice is believed."""
+        """Without the parameter Payments there is no method, and no webhook event is believed."""
         methods = self.call("POST", "/payments/get", token=self.tokens["buyer"])
         expect_equal("the payment methods", (methods.status, methods.json()), (200, []))
         body = {"paymentMethod": "Stripe", "termsAndConditions": True, "privacyPolicy": True}
         begun = self.call("POST", "/payments/create", body, self.tokens["buyer"])
         expect_equal("a checkout", (begun.status, begun.json()["success"]), (200, False))
-        notice = self.call("POST", "/payments/webhook/stripe", {}, headers=[("Stripe-Signature", "t=1,v1=00")])
-        expect_equal("a notice", notice.status, 400)
+        event = self.call("POST", "/payments/webhook/stripe", {}, headers=[("Stripe-Signature", "t=1,v1=00")])
+        expect_equal("a webhook event", event.status, 400)
         return {"POST /payments/get", "POST /payments/create", "POST /payments/webhook/stripe"}
 
     def chat_callback(self):

@@ -131,7 +131,7 @@ def compare(local, watched, tokens):
 
 def invoke(watched, environment):
     # `<function>/<endpoint>.json` is a success, one per endpoint.
-    # The notice of Stripe is signed for another time, and the chat platform of the published store does not exist.
+    # The webhook event of Stripe is signed for another time, and the chat platform of the published store does not exist.
     files = [file for file in EVENTS if "." not in file.stem and file.stem not in ("stripe_webhook", "chat_callback")]
     for file in files:
         command = ["cargo", "lambda", "invoke", file.parent.name, "--invoke-address", "127.0.0.1", "--invoke-port",

@@ -86,7 +86,7 @@ async fn a_json_bomb_is_a_client_error_in_little_time_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_bomb_in_a_signed_notice_is_refused_by_its_signature() {
+async fn a_bomb_in_a_signed_webhook_event_is_refused_by_its_signature() {
     let store = TestStore::open().await;
     for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.declaration.input == InputKind::Signed) {
         for body in bombs("data") {

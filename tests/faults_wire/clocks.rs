@@ -112,14 +112,14 @@ async fn what_was_read_by_a_clock_that_was_ahead_is_read_again() {
 }
 
 #[tokio::test]
-async fn a_notice_is_refused_if_stripes_clock_and_ours_differ_by_more_than_five_minutes() {
+async fn a_webhook_event_is_refused_if_stripes_clock_and_ours_differ_by_more_than_five_minutes() {
     let store = TestStore::open().await;
     let (_, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
-    let notice = store.payments.signed(store.payments.events().last().unwrap()).unwrap();
+    let signed = store.payments.signed(store.payments.events().last().unwrap()).unwrap();
     let send = async || {
-        let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &notice.header);
-        store.send(call.bytes(notice.body.clone())).await.status.as_u16()
+        let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &signed.header);
+        store.send(call.bytes(signed.body.clone())).await.status.as_u16()
     };
     let order = shared::model::InternalId::new(&begun.order);
     let is_paid = async || {

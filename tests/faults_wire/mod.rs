@@ -51,8 +51,8 @@ fn is_retried(side: Side, fault: WireFault) -> bool {
     side == Side::Database && !is_final.contains(&fault)
 }
 
-/// Every endpoint whose sample event needs the database. The sample notice concerns no order, and nothing is read for it:
-/// [`payments`] has notices that do.
+/// Every endpoint whose sample event needs the database. The sample webhook event concerns no order, and nothing is read for it:
+/// [`payments`] has webhook events that do.
 fn calling() -> Vec<Endpoint> {
     endpoints().into_iter().filter(|endpoint| endpoint.declaration.input != InputKind::Signed).collect()
 }

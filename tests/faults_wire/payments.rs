@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 const STEPS: [Step; 5] = [Step::Create, Step::Paid, Step::Status, Step::Refunded, Step::Sweep];
 /// The time of a request that may call the payment provider.
 const DEADLINE: Duration = Duration::from_secs(18);
-/// A request of the purchase. A notice is a request of the provider's.
+/// A request of the purchase. A webhook event is a request of the provider's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Create,
@@ -75,7 +75,7 @@ impl Market {
         self.database.clear();
         self.provider.clear();
         let calls = (self.database.seen().len(), self.provider.seen().len());
-        // Some notices concern no order, and nothing is called for them.
+        // Some webhook events concern no order, and nothing is called for them.
         if calls != (0, 0) {
             self.calls.entry(step).or_insert(calls);
         }
@@ -102,15 +102,15 @@ impl Market {
         self.store.send(call).await
     }
 
-    /// Does what the buyer or the owner does at the provider, and passes the notices on.
+    /// Does what the buyer or the owner does at the provider, and passes the webhook events on.
     async fn act(&mut self, step: Step, session: &str, action: &Action) {
         let before = self.store.payments.events();
         let acted = self.store.payments.act(session, action);
         assert_eq!(acted, Ok(()), "{:?}", self.plan);
         for event in self.store.payments.events().iter().filter(|event| !before.contains(event)) {
-            let notice = self.store.payments.signed(event).unwrap();
-            let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &notice.header);
-            self.send(step, Some(call.bytes(notice.body))).await;
+            let signed = self.store.payments.signed(event).unwrap();
+            let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &signed.header);
+            self.send(step, Some(call.bytes(signed.body))).await;
         }
     }
 

@@ -33,7 +33,7 @@ impl Bench {
         let path = repository().join("infra/local/src/sweep.json");
         let sweep = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let bench = Self { store, instances, faults: Arc::default(), addresses: AtomicU32::new(0), sweep };
-        // The first sweep notes from when on it asks for notices.
+        // The first sweep notes from when on it asks for webhook events.
         bench.sweep().await;
         bench
     }

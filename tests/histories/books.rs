@@ -10,7 +10,7 @@ use shared::store::orders::{self, StoredOrder};
 use shared::store::{carts, codec, keys, ledgers, names, statistics};
 use std::time::Duration;
 
-/// Lets all checkouts expire, and sweeps until nothing is due. Every hour the sweep asks for the provider's notices.
+/// Lets all checkouts expire, and sweeps until nothing is due. Every hour the sweep asks for the provider's webhook events.
 pub async fn settle(bench: &Bench) {
     for round in 0..10 {
         bench.store.clock.advance(Duration::from_mins(65));

@@ -186,17 +186,17 @@ impl Run {
         }
     }
 
-    /// Sends every notice about a session or its payment, the latest first, and again.
+    /// Sends every webhook event about a session or its payment, the latest first, and again.
     async fn notify(&self, buyer: usize, session: &str) -> bool {
         let mut events = self.bench.store.payments.events();
         events.reverse();
         events.truncate(12);
         let mut is_told = false;
         for event in events.iter().chain(events.iter().take(2)) {
-            let Some(notice) = self.bench.store.payments.signed(event) else { continue };
-            let body: Value = serde_json::from_str(&notice.body).unwrap();
-            let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &notice.header);
-            let reply = self.send(buyer, "", call.bytes(notice.body).from_ip(&self.bench.address())).await;
+            let Some(signed) = self.bench.store.payments.signed(event) else { continue };
+            let body: Value = serde_json::from_str(&signed.body).unwrap();
+            let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &signed.header);
+            let reply = self.send(buyer, "", call.bytes(signed.body).from_ip(&self.bench.address())).await;
             is_told |= reply.status == 200 && body["data"]["object"]["id"] == session;
         }
         is_told

@@ -33,7 +33,7 @@ pub enum Op {
     Expire(usize),
     /// The provider refunds so many cents, or the rest.
     Refund(usize, Option<i64>),
-    /// The provider sends a notice to two instances at once, perhaps again.
+    /// The provider sends a webhook event to two instances at once, perhaps again.
     Notify(usize),
     /// payments/checkStatus, as after a checkout or not.
     Status(usize, bool),

@@ -19,7 +19,7 @@ pub enum What {
     Expire(String),
     /// So many cents, or the rest.
     Refund(String, Option<i64>),
-    /// A notice about an order was received.
+    /// A webhook event about an order was received.
     Noticed(String),
     Status(String, Status),
     Spied(String),

@@ -219,10 +219,10 @@ impl Run {
     async fn notify(&self, worker: usize, back: usize, killed_after: Option<u64>) -> Option<What> {
         let events = self.bench.store.payments.events();
         let place = events.len().checked_sub(back + 1).filter(|place| *place >= self.old_events)?;
-        let notice = self.bench.store.payments.signed(&events[place])?;
-        let body: Value = serde_json::from_str(&notice.body).unwrap();
-        let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &notice.header);
-        let call = call.bytes(notice.body);
+        let signed = self.bench.store.payments.signed(&events[place])?;
+        let body: Value = serde_json::from_str(&signed.body).unwrap();
+        let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &signed.header);
+        let call = call.bytes(signed.body);
         let [one, other] = [worker, worker + 1].map(|place| &self.bench.instances[place % INSTANCES]);
         let twice = (self.send(one, "", call.clone(), killed_after), self.send(other, "", call, None));
         let (reply, _) = tokio::join!(twice.0, twice.1);
@@ -230,10 +230,10 @@ impl Run {
         let session = &body["data"]["object"]["id"];
         let orders = self.orders.lock().unwrap();
         let order = orders.iter().find(|(_, known)| session == known.as_str()).map(|(order, _)| order.clone());
-        // A notice of a payment finds its order only when that is paid.
+        // A webhook event of a payment finds its order only when that is paid.
         match order {
             Some(order) if reply.status == 200 => Some(What::Noticed(order)),
-            _ => Some(What::Other(format!("notice {} {}: {}", body["type"], session, reply.status))),
+            _ => Some(What::Other(format!("webhook event {} {}: {}", body["type"], session, reply.status))),
         }
     }
 

@@ -12,10 +12,10 @@ use shared::model::{
 };
 use shared::providers::Stripe;
 use shared::store::codec::encode_live;
-use shared::store::notices::Notices;
 use shared::store::orders::{self, StoredOrder};
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::unfinished::{self, Unfinished};
+use shared::store::webhook_events::EventCursor;
 use shared::store::{keys, statistics};
 use shared::usecases::checkouts::Provider;
 use std::time::{Duration, Instant};
@@ -85,7 +85,7 @@ async fn write(store: &TestStore, writes: Vec<Write>) {
     assert_eq!(send(&store.db, writes).await.unwrap(), Sent::Written);
 }
 
-/// Opens a checkout and pays it; no notice is sent.
+/// Opens a checkout and pays it; no webhook event is sent.
 async fn open_paid(store: &TestStore, stripe: &Stripe, stored: &StoredOrder) -> String {
     let session = stripe.open(stored).await.unwrap().id;
     store.payments.act(&session, &Action::Pay).unwrap();
@@ -107,7 +107,7 @@ async fn fill(store: &TestStore, backlog: Backlog) {
         write(store, vec![stored.put_new().unwrap(), row]).await;
     }
     store.clock.advance(Duration::from_hours(1));
-    write(store, vec![Notices::beginning(store.clock.seconds()).put().unwrap()]).await;
+    write(store, vec![EventCursor::beginning(store.clock.seconds()).put().unwrap()]).await;
     for number in 0..backlog.events {
         // No order of the table: there is still a look at each.
         open_paid(store, &stripe, &pending(100_000 + number, store.clock.seconds())).await;
@@ -117,7 +117,7 @@ async fn fill(store: &TestStore, backlog: Backlog) {
 
 /// Whether only what always fails is left.
 async fn is_handled(store: &TestStore, backlog: Backlog, until: i64) -> bool {
-    let mark = Notices::read(&store.db).await.unwrap().unwrap();
+    let mark = EventCursor::read(&store.db).await.unwrap().unwrap();
     let due = unfinished::due(&store.db, store.clock.seconds()).await.unwrap();
     mark.since >= until && due.len() == usize::try_from(backlog.failing).unwrap()
 }

@@ -61,7 +61,7 @@ async fn an_order_keeps_the_referral_the_consent_the_login_and_the_chat_account(
 }
 
 #[tokio::test]
-async fn a_paid_checkout_is_found_without_any_notice() {
+async fn a_paid_checkout_is_found_without_any_webhook_event() {
     let store = TestStore::open().await;
     let (token, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();

@@ -122,7 +122,7 @@ async fn a_checkout_that_is_paid_is_not_begun_again_by_another_login() {
     let [owner, other] = two_logins(&store).await;
     add(&store, &owner, 302, 1).await;
     let begun = create(&store, &owner).await;
-    // The notice has not come yet.
+    // The webhook event has not come yet.
     store.payments.act(&begun.session, &Action::Pay).unwrap();
     let reply = call(&store, &other, "/payments/create", &agreed()).await;
     assert!(!reply.text.contains(&begun.session) && reply.text.contains(&begun.order), "{}", reply.text);

@@ -1,4 +1,4 @@
-//! POST /payments/webhook/stripe: a notice says only where to look.
+//! POST /payments/webhook/stripe: a webhook event says only where to look.
 
 use super::support::{act, add, begin, create, login, status};
 use local::stripe::{Action, Fault, FaultKind};
@@ -12,14 +12,14 @@ async fn send(store: &TestStore, header: &str, body: &[u8]) -> Reply {
 }
 
 #[tokio::test]
-async fn a_notice_about_something_else_is_received() {
+async fn a_webhook_event_about_something_else_is_received() {
     let store = TestStore::open().await;
     let reply = store.invoke_file("payments/stripe_webhook").await;
-    insta::assert_json_snapshot!("a_notice", reply.data());
+    insta::assert_json_snapshot!("a_webhook_event", reply.data());
 }
 
 #[tokio::test]
-async fn only_a_notice_with_our_signature_is_read() {
+async fn only_a_webhook_event_with_our_signature_is_read() {
     let store = TestStore::open().await;
     let (_, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
@@ -44,7 +44,7 @@ async fn only_a_notice_with_our_signature_is_read() {
 }
 
 #[tokio::test]
-async fn a_notice_may_come_often_and_late() {
+async fn a_webhook_event_may_come_often_and_late() {
     let store = TestStore::open().await;
     let (token, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
@@ -52,8 +52,8 @@ async fn a_notice_may_come_often_and_late() {
     let mut events = store.payments.events();
     events.reverse();
     for event in events.iter().chain(&events.clone()) {
-        let notice = store.payments.signed(event).unwrap();
-        assert_eq!(send(&store, &notice.header, notice.body.as_bytes()).await.status, 200);
+        let signed = store.payments.signed(event).unwrap();
+        assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);
     }
     let (_, state) = status(&store, &token, &begun).await;
     assert!(state == "CANCELLED" || state == "REFUNDED", "{state}");
@@ -95,24 +95,24 @@ async fn what_stripe_refuses_for_good_is_received_and_everything_else_is_sent_ag
     let (token, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
     let event = store.payments.events().pop().unwrap();
-    let notice = async |fault: Option<FaultKind>| {
-        let notice = store.payments.signed(&event).unwrap();
+    let send_event = async |fault: Option<FaultKind>| {
+        let signed = store.payments.signed(&event).unwrap();
         if let Some(fault) = fault {
             store.payments.inject(Fault::before(fault).on("/v1/checkout/sessions"));
         }
-        send(&store, &notice.header, notice.body.as_bytes()).await
+        send(&store, &signed.header, signed.body.as_bytes()).await
     };
     // An unknown object, one that the key may not see in this mode, and a request that makes no sense.
     for status in [400, 402, 404] {
-        assert_eq!(notice(Some(Status(status))).await.status, 200, "{status}");
+        assert_eq!(send_event(Some(Status(status))).await.status, 200, "{status}");
     }
     // A key of ours, too many requests, a server that fails, and a connection that breaks.
     for fault in [Status(401), Status(403), Status(429), Status(500), Status(503), Cut] {
-        let reply = notice(Some(fault)).await;
+        let reply = send_event(Some(fault)).await;
         assert_eq!(reply.status, 503, "{fault:?}");
         assert_ne!(reply.header("retry-after"), "", "{fault:?}");
     }
-    let reply = notice(None).await;
+    let reply = send_event(None).await;
     assert_eq!(reply.status, 200);
     assert_eq!(reply.data(), json!({ "received": true }));
     assert_eq!(status(&store, &token, &begun).await.1, "PAID");
@@ -126,13 +126,13 @@ async fn a_paid_webhook_reads_its_order_twice_and_tries_nothing_again() {
     let store = TestStore::open().await;
     let (_, begun) = begin(&store).await;
     store.payments.act(&begun.session, &Action::Pay).unwrap();
-    let notice = store.payments.signed(&store.payments.events().pop().unwrap()).unwrap();
+    let signed = store.payments.signed(&store.payments.events().pop().unwrap()).unwrap();
     store.calls.clear();
-    assert_eq!(send(&store, &notice.header, notice.body.as_bytes()).await.status, 200);
+    assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);
     // The order; the published version and, with the order, everything that decides about it; the cart.
     let paid = ["GetItem", "GetItem", "BatchGetItem", "TransactWriteItems", "GetItem", "TransactWriteItems"];
     assert_eq!(store.calls.operations(), paid);
     store.calls.clear();
-    assert_eq!(send(&store, &notice.header, notice.body.as_bytes()).await.status, 200);
-    assert_eq!(store.calls.operations(), ["GetItem"], "the notice again");
+    assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);
+    assert_eq!(store.calls.operations(), ["GetItem"], "the webhook event again");
 }

@@ -79,14 +79,14 @@ pub async fn begin(store: &TestStore) -> (String, Begun) {
     (token, begun)
 }
 
-/// Does what the buyer does on the provider's page, and passes every notice on, as the provider does.
+/// Does what the buyer does on the provider's page, and passes every webhook event on, as the provider does.
 pub async fn act(store: &TestStore, begun: &Begun, action: &Action) {
     let before = store.payments.events();
     store.payments.act(&begun.session, action).unwrap();
     for event in store.payments.events().iter().filter(|event| !before.contains(event)) {
-        let notice = store.payments.signed(event).unwrap();
-        let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &notice.header);
-        let reply = store.send(call.bytes(notice.body)).await;
+        let signed = store.payments.signed(event).unwrap();
+        let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &signed.header);
+        let reply = store.send(call.bytes(signed.body)).await;
         assert_eq!(reply.status, 200, "{}", reply.text);
     }
 }

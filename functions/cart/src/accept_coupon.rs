@@ -2,9 +2,9 @@
 //! nothing: uses and balance are taken when the order is paid.
 
 use crate::State;
-use crate::context;
-use crate::unknown_codes::{self, TooMany, Tries};
-use crate::write::{self, Contention};
+use crate::support::context;
+use crate::support::unknown_codes::{self, TooMany, Tries};
+use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};

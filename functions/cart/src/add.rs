@@ -1,10 +1,10 @@
 //! POST /cart/add/{id}: adds an item to the cart (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::change::{money, refused};
-use crate::context;
-use crate::count::Count;
-use crate::write::{self, Contention};
+use crate::support::change::{money, refused};
+use crate::support::context;
+use crate::support::count::Count;
+use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::de;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -2,9 +2,9 @@
 //! applied to the cart; without one the browser keeps it for its first write to a cart, see [`captured`].
 
 use crate::State;
-use crate::captured;
 use crate::set_referral::{outcome, set};
-use crate::write::{Contention, Failure};
+use crate::support::captured;
+use crate::support::write::{Contention, Failure};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithCookie};
 use shared::http::body;

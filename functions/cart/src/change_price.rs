@@ -1,7 +1,7 @@
 //! POST /cart/changePrice/{cid}: sets the price that the buyer pays for one unit (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::change::{ChangeRefusal, Done, change, money};
+use crate::support::change::{ChangeRefusal, Done, change, money};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
 use shared::http::body::Written;

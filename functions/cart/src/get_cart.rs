@@ -1,8 +1,8 @@
 //! POST /cart/get: the cart at current prices (rules.md, "Carts").
 
 use crate::State;
-use crate::context;
-use crate::servers::{self, ServerBody};
+use crate::support::context;
+use crate::support::servers::{self, ServerBody};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::{

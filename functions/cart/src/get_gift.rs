@@ -2,7 +2,7 @@
 //! needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
 
 use crate::State;
-use crate::unknown_codes::{self, TooMany, Tries};
+use crate::support::unknown_codes::{self, TooMany, Tries};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};

@@ -1,7 +1,7 @@
 //! POST /cart/getPromoted: the items that the store promotes in the cart (rules.md, "Promotions").
 
 use crate::State;
-use crate::context;
+use crate::support::context;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::{ActiveVersion, ItemId, Promotions, Sold, StoreConfig};

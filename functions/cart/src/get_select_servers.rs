@@ -1,8 +1,8 @@
 //! POST /cart/getSelectServers: the servers that can be selected for items in the cart (rules.md, "Server selection").
 
 use crate::State;
-use crate::context;
-use crate::servers::{self, ServerBody};
+use crate::support::context;
+use crate::support::servers::{self, ServerBody};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::ItemType;

@@ -7,27 +7,20 @@
 mod accept_coupon;
 mod add;
 mod capture_referral;
-mod captured;
-mod change;
 mod change_price;
-mod context;
-mod count;
 mod get_cart;
 mod get_gift;
 mod get_promoted;
 mod get_select_servers;
 mod reload;
 mod remove;
-mod remove_code;
 mod remove_coupon;
 mod remove_giftcard;
 mod remove_referral;
-mod servers;
 mod set_referral;
 mod set_selected_server;
 mod set_variable;
-mod unknown_codes;
-mod write;
+mod support;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
@@ -97,5 +90,5 @@ pub async fn warm_up(state: &State) {
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
     let headers = request.headers().clone();
     // Boxed, because it is moved through several futures, each of which would have room for it.
-    captured::in_request(&headers, Box::pin(endpoint::handle(ENDPOINTS, state, request))).await
+    support::captured::in_request(&headers, Box::pin(endpoint::handle(ENDPOINTS, state, request))).await
 }

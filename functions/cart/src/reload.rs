@@ -1,8 +1,8 @@
 //! POST /cart/reload/{cid}: sets the number of units (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::change::{ChangeRefusal, Done, change};
-use crate::count::Count;
+use crate::support::change::{ChangeRefusal, Done, change};
+use crate::support::count::Count;
 use lambda_http::http::StatusCode;
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, Refusal, RoundTrips};

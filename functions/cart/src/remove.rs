@@ -1,8 +1,8 @@
 //! POST /cart/remove/{cid}: removes a line from the cart (api.md, "POST /cart/remove/{cid}").
 
 use crate::State;
-use crate::context;
-use crate::write::{self, Contention};
+use crate::support::context;
+use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use shared::endpoint::{Endpoint, Error, Json, PathId, Refusal, RoundTrips};
 use shared::http::reply::Outcome;

@@ -1,8 +1,8 @@
 //! POST /cart/removeCoupon: removes the coupon from the cart (api.md, "POST /cart/removeCoupon").
 
 use crate::State;
-use crate::remove_code::remove_code;
-use crate::write::{Contention, Failure};
+use crate::support::remove_code::remove_code;
+use crate::support::write::{Contention, Failure};
 use shared::endpoint::{Endpoint, ErrorBody, Json, RoundTrips};
 use shared::http::reply::Outcome;
 use shared::model::CodeKind;

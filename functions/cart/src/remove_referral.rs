@@ -1,8 +1,8 @@
 //! POST /cart/removeReferral: removes the referral code from the cart (rules.md, "Referral codes").
 
 use crate::State;
-use crate::context;
-use crate::write::{self, Contention, Failure};
+use crate::support::context;
+use crate::support::write::{self, Contention, Failure};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::http::reply::Outcome;
 use shared::token::Claim;

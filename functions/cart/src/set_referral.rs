@@ -1,8 +1,8 @@
 //! POST /cart/setReferral: applies a referral code to the cart (rules.md, "Referral codes").
 
 use crate::State;
-use crate::context;
-use crate::write::{self, Contention, Failure};
+use crate::support::context;
+use crate::support::write::{self, Contention, Failure};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;

@@ -1,7 +1,7 @@
 //! POST /cart/setVariable/{cid}: sets the value of a variable (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::change::{ChangeRefusal, Done, change};
+use crate::support::change::{ChangeRefusal, Done, change};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
 use shared::http::body::Written;

@@ -1,4 +1,4 @@
-//! POST /payments/webhook/stripe: notices of Stripe (api.md, "POST /payments/webhook/stripe"). A notice says only where to
+//! POST /payments/webhook/stripe: webhook events of Stripe (api.md, "POST /payments/webhook/stripe"). A webhook event says only where to
 //! look.
 
 use crate::{DEADLINE, State};
@@ -21,7 +21,7 @@ pub struct Receipt {
     received: bool,
 }
 
-/// Why a notice is refused.
+/// Why a webhook event is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookRefusal {
     #[error("The signature is missing or not valid.")]
@@ -56,30 +56,31 @@ impl Endpoint for StripeWebhook {
     async fn handle(state: &State, (): (), signed: Signed) -> Result<Self::Reply, Error<WebhookRefusal>> {
         let clock = state.base.clock.as_ref();
         let Some(stripe) = &state.stripe else { return Err(Error::Refused(WebhookRefusal::Signature)) };
-        let notice = stripe.notice(signed.signature.as_deref(), &signed.body, clock.seconds()).map_err(|error| {
-            tracing::error!(error = %error, "a webhook with a bad signature");
-            // Stripe signs every notice: what has no signature says nothing about our secret.
-            if signed.signature.is_some() {
-                telemetry::signature(false);
-            }
-            Error::Refused(WebhookRefusal::Signature)
-        })?;
+        let event =
+            stripe.webhook_event(signed.signature.as_deref(), &signed.body, clock.seconds()).map_err(|error| {
+                tracing::error!(error = %error, "a webhook with a bad signature");
+                // Stripe signs every webhook event: what has no signature says nothing about our secret.
+                if signed.signature.is_some() {
+                    telemetry::signature(false);
+                }
+                Error::Refused(WebhookRefusal::Signature)
+            })?;
         telemetry::signature(true);
-        if let Some(notice) = notice {
+        if let Some(event) = event {
             state.base.published.may_write().await?;
-            act(&state.base.db, clock, stripe, &notice).await.or_else(answered)?;
+            act(&state.base.db, clock, stripe, &event).await.or_else(answered)?;
         }
         Ok(Json::of(&Receipt { received: true }))
     }
 }
 
-/// Decides whether Stripe sends the notice again. A permanent refusal, such as of an object of another account, would
+/// Decides whether Stripe sends the webhook event again. A permanent refusal, such as of an object of another account, would
 /// be repeated; a refused key is an operator's to correct.
 fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
     Err(match error {
         SettleError::Store(error) => error.into(),
         SettleError::Provider(ProviderError::Refused(reason) | ProviderError::NoCheckout(reason)) => {
-            tracing::warn!(reason, "a notice about something that the payment provider does not show");
+            tracing::warn!(reason, "a webhook event about something that the payment provider does not show");
             return Ok(());
         }
         SettleError::Provider(ProviderError::Unavailable(reason) | ProviderError::Key(reason)) => {

@@ -1,14 +1,14 @@
 //! What needs the whole table: comparing it with its orders, and finishing statistics that are behind. The use cases
 //! themselves are [`shared::usecases::orders`].
 
-use crate::table::each;
+use crate::table::{each, each_order};
 use publish::OnProgress;
 use shared::model::{Cart, Goal, InternalId, Settings, User, UserId};
 use shared::rules::erase::ErasedPlayer;
 use shared::rules::referral::Credits;
 use shared::store::codec::{Row, decode_live, key_of};
 use shared::store::keys::{self, prefix};
-use shared::store::orders::{COUNTED, StoredOrder};
+use shared::store::orders::StoredOrder;
 use shared::store::published::read_active_version;
 use shared::store::statistics::VersionedDonations;
 use shared::store::{Db, StoreError, read_published};
@@ -50,12 +50,9 @@ pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
 /// [`StoreError`] if the table cannot be read.
 pub async fn behind(db: &Db, progress: OnProgress<'_>) -> Result<Vec<InternalId>, StoreError> {
     let mut behind = Vec::new();
-    each(db, prefix::ORDER, |item| {
+    each_order(db, |stored| {
         progress(1);
-        if item.contains_key(COUNTED) {
-            let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
-            behind.extend(stored.statistics_due().then_some(stored.order.internal_id));
-        }
+        behind.extend(stored.statistics_due().then_some(stored.order.internal_id));
         Ok::<(), StoreError>(())
     })
     .await?;
@@ -127,8 +124,7 @@ pub async fn repair(db: &Db, audit: &Audit, goals: &[Goal]) -> Result<usize, Sto
 /// [`StoreError`] if the table cannot be read.
 pub async fn credits(db: &Db, period: &Range<i64>) -> Result<Credits, StoreError> {
     let mut credits = Credits::default();
-    each(db, prefix::ORDER, |item| {
-        let StoredOrder { order, effects } = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
+    each_order(db, |StoredOrder { order, effects }| {
         credits.add(&order, &effects, period);
         Ok::<(), StoreError>(())
     })
@@ -155,7 +151,7 @@ pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError
     let mut traces = Traces::default();
     each(db, "", |item| {
         let key = key_of(&item)?;
-        if key.pk.starts_with(prefix::ORDER) {
+        if keys::is_order(&key) {
             let StoredOrder { order, effects } = StoredOrder::decode(&key, Row::from(item))?;
             traces.open.extend(player.has_open(&order).then(|| order.internal_id.clone()));
             traces.orders.extend(player.without_in_order(&order, &effects).map(|_| order.internal_id));
@@ -172,8 +168,8 @@ pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError
 
 async fn all_orders(db: &Db) -> Result<Vec<StoredOrder>, StoreError> {
     let mut orders = Vec::new();
-    each(db, prefix::ORDER, |item| {
-        orders.push(StoredOrder::decode(&key_of(&item)?, Row::from(item))?);
+    each_order(db, |stored| {
+        orders.push(stored);
         Ok::<(), StoreError>(())
     })
     .await?;

@@ -1,9 +1,26 @@
 //! Looking through the whole table, page by page.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::store::codec::Item;
-use shared::store::keys::PK;
+use shared::store::codec::{Item, Row, key_of};
+use shared::store::keys::{self, PK, prefix};
+use shared::store::orders::StoredOrder;
 use shared::store::{Db, StoreError};
+
+/// Hands every order to `take`, as [`each`] does.
+///
+/// # Errors
+/// As [`each`].
+pub async fn each_order<E: From<StoreError>>(
+    db: &Db,
+    mut take: impl FnMut(StoredOrder) -> Result<(), E>,
+) -> Result<(), E> {
+    each(db, prefix::ORDER, |item| {
+        let key = key_of(&item)?;
+        // An order's commands are in its partition.
+        if keys::is_order(&key) { take(StoredOrder::decode(&key, Row::from(item))?) } else { Ok(()) }
+    })
+    .await
+}
 
 /// Hands every item of a kind (see [`shared::store::keys::prefix`]) to `take`, in no order; pages are read one
 /// after another, so that memory does not grow with the table.

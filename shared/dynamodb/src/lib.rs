@@ -26,6 +26,7 @@ mod unreadable;
 
 pub use access::{Access, MissingVariable};
 pub use backoff::backoff;
-pub use row::{Item, Row, from_item, from_json, to_item};
+pub use raw_item::Item;
+pub use row::{Row, from_item, from_json, to_item};
 pub use table::{BatchGetError, Middleware, Table};
 pub use unreadable::Unreadable;

@@ -5,7 +5,6 @@
 //! straight into structs" in `infra/docs/performance-notes.md`). An item that the SDK has read becomes a [`RawItem`] too, so
 //! that every struct has one reader.
 
-use crate::row::Item;
 use crate::unreadable::Unreadable;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
@@ -14,8 +13,12 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 use serde_json::Error;
+use std::collections::HashMap;
 use std::fmt;
 use std::slice;
+
+/// An item as the SDK has it.
+pub type Item = HashMap<String, AttributeValue>;
 
 /// An item: its attributes by name, in the order of the response.
 #[derive(Debug, Clone)]

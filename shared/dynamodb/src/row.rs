@@ -1,14 +1,9 @@
 //! Rows read into structs, and structs written as items.
 
-use crate::raw_item::RawItem;
+use crate::raw_item::{Item, RawItem};
 use crate::unreadable::Unreadable;
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::HashMap;
-
-/// An item as the SDK has it.
-pub type Item = HashMap<String, AttributeValue>;
 
 /// An item that was read, not yet as a struct.
 #[derive(Debug, Clone)]

@@ -2,8 +2,9 @@
 
 use crate::access::Access;
 use crate::backoff::backoff;
+use crate::raw_item::Item;
 use crate::responses::{Batch, Page};
-use crate::row::{Item, Row};
+use crate::row::Row;
 use crate::runtime::{SERVICE, common, for_operation, for_operation_read_by, typed};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};

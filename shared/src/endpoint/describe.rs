@@ -2,13 +2,14 @@
 //! Everything follows from the endpoint's types, so that the documentation cannot say something else. Compiled with the
 //! feature `schema` only, which no deployed function has.
 
+use super::reply::Content;
 use super::{Access, Cache, Endpoint, Error, Input, Received, Refusal, Reply, RequestSchemas};
 use crate::http::body::BodyFault;
 use crate::http::reply;
 use crate::http::route::parameter_name;
 use lambda_http::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use lambda_http::{Body, Request, Response};
-use schemars::{Schema, SchemaGenerator};
+use schemars::SchemaGenerator;
 
 /// Stands for the request id in example bodies.
 const REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
@@ -36,15 +37,6 @@ pub struct Description {
     /// The ordinary response, with status 200.
     pub reply: Content,
     pub others: Vec<OtherResponse>,
-}
-
-/// The body of a response.
-#[derive(Debug)]
-pub struct Content {
-    /// `application/json`, for example.
-    pub media_type: &'static str,
-    /// The schema of the body.
-    pub schema: Schema,
 }
 
 /// A response other than the ordinary one.

@@ -15,13 +15,15 @@ mod run;
 
 pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
-pub use describe::{Content, Description, OtherResponse, Schemas};
+pub use describe::{Description, OtherResponse, Schemas};
 pub use error::{Error, ErrorBody, Refusal, failed, too_many_attempts};
 #[cfg(feature = "schema")]
 pub use input::RequestSchemas;
 pub use input::{
     Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie, WithAddress,
 };
+#[cfg(feature = "schema")]
+pub use reply::Content;
 pub use reply::{Json, Reply, WithCookie};
 pub use run::handle;
 

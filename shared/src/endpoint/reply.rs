@@ -16,7 +16,17 @@ pub trait Reply: Send {
 
     /// The body, for the documentation.
     #[cfg(feature = "schema")]
-    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content;
+    fn content(generator: &mut schemars::SchemaGenerator) -> Content;
+}
+
+/// The body of a response.
+#[cfg(feature = "schema")]
+#[derive(Debug)]
+pub struct Content {
+    /// `application/json`, for example.
+    pub media_type: &'static str,
+    /// The schema of the body.
+    pub schema: schemars::Schema,
 }
 
 /// A response that also sets a cookie, if there is one to set.
@@ -36,7 +46,7 @@ impl<R: Reply> Reply for WithCookie<R> {
     }
 
     #[cfg(feature = "schema")]
-    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content {
+    fn content(generator: &mut schemars::SchemaGenerator) -> Content {
         R::content(generator)
     }
 }
@@ -83,7 +93,7 @@ impl<T: Described> Reply for Json<T> {
     }
 
     #[cfg(feature = "schema")]
-    fn content(generator: &mut schemars::SchemaGenerator) -> super::Content {
-        super::Content { media_type: "application/json", schema: generator.subschema_for::<T>() }
+    fn content(generator: &mut schemars::SchemaGenerator) -> Content {
+        Content { media_type: "application/json", schema: generator.subschema_for::<T>() }
     }
 }

@@ -13,22 +13,27 @@ mod code;
 mod command;
 mod content;
 mod decimal;
+mod delivery;
 mod id;
+mod internal_id;
 mod item;
 mod ledger;
+mod line;
 mod local_addresses;
 mod login;
 mod money;
 mod order;
+mod order_delivery;
 mod player_name;
 mod refund;
 mod settings;
 mod slug;
 mod statistics;
 mod user;
+mod user_name;
 
 pub use active_version::{ActiveVersion, ChatLogin, Drained, Maintenance, Payments, SCHEMA, StoreConfig};
-pub use cart::{AppliedCoupon, AppliedGiftCard, Cart, Line, LineVariable, PaymentType};
+pub use cart::{AppliedCoupon, AppliedGiftCard, Cart};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use chat::{ChatAccount, ChatId, ChatName, NotAChatId, NotAChatName};
 pub use checkout::{Held, OpenCheckout, Units};
@@ -36,25 +41,30 @@ pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, 
 pub use command::{CommandEvent, CommandTemplate, ItemDelivery, StoreDelivery};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use decimal::DecimalError;
+pub use delivery::{Command, CommandId, CommandState, Delivery, NotACommandId, Standing};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
+pub use internal_id::InternalId;
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Server, Sold,
     Variable, VariableKind,
 };
 pub use ledger::{Holding, Ledger};
+pub use line::{Line, LineVariable, PaymentType};
 pub use local_addresses::LocalAddresses;
 pub use login::{Login, LoginId, NotALoginId};
 pub use money::{Money, Percent, Rate};
 pub use order::{
-    Chosen, GiftCardPayment, InternalId, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus,
-    ProviderAccount, ProviderCheckout,
+    Chosen, GiftCardPayment, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus, ProviderAccount,
+    ProviderCheckout,
 };
+pub use order_delivery::{DeliveryStep, Expiry, FrozenCommand, FrozenCommands, FrozenLine, Holder, OrderDelivery};
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
 pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
-pub use user::{LEEWAY, User, UserName, UserNameError, next_issue};
+pub use user::{LEEWAY, User, next_issue};
+pub use user_name::{UserName, UserNameError};
 
 /// Whether a field may be left out when it is stored.
 fn is_default<T: Default + PartialEq>(field: &T) -> bool {

@@ -1,56 +1,10 @@
 //! Orders.
 
 use super::{
-    ChatId, CodeText, ItemId, LineId, LineVariable, Login, Money, OrderNumber, PaymentType, PlayerName, RefundAttempt,
-    Reviewed, ServerId, UserId,
+    ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery, OrderNumber, PaymentType,
+    PlayerName, RefundAttempt, Reviewed, ServerId, UserId,
 };
 use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// The id that buyers and gateways use for an order; matched exactly (rules.md, "Who may see an order").
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct InternalId(String);
-
-impl InternalId {
-    /// The longest id in characters (rules.md, "Request bodies").
-    pub const LONGEST: usize = 255;
-
-    /// Base32 in lower case (RFC 4648's alphabet).
-    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-
-    /// The id of 80 random bits: 16 characters of base32 (rules.md, "Who may see an order").
-    #[must_use]
-    pub fn from_bits(bits: [u8; 10]) -> Self {
-        let number = bits.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
-        let digit = |place: u32| usize::try_from(number >> (place * 5) & 31).unwrap_or_default();
-        Self((0..16).rev().map(|place| char::from(Self::ALPHABET[digit(place)])).collect())
-    }
-
-    /// An id, unchanged.
-    #[must_use]
-    pub fn new(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
-    /// The id's text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for InternalId {
-    fn from(text: &str) -> Self {
-        Self::new(text)
-    }
-}
-
-impl fmt::Display for InternalId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The state of an order (rules.md, "Who may see an order").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,7 +131,7 @@ pub struct Order {
 
 impl Order {
     /// The most lines of an order: those of a full cart.
-    pub const MAX_LINES: usize = super::Cart::MAX_LINES;
+    pub const MAX_LINES: usize = super::line::MAX_LINES;
 
     /// The sum of the lines, in the store's currency.
     #[must_use]
@@ -345,17 +299,7 @@ pub struct OrderEffects {
     /// The state of a dispute, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn eighty_bits_are_sixteen_characters() {
-        let text = |bits: [u8; 10]| InternalId::from_bits(bits).to_string();
-        assert_eq!(text([0; 10]), "aaaaaaaaaaaaaaaa");
-        assert_eq!(text([0xff; 10]), "7777777777777777");
-        assert_eq!(text(*b"0123456789"), "gaytemzugu3doobz");
-    }
+    /// How far its delivery is; `None` if nothing of it runs on a game server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<OrderDelivery>,
 }

@@ -9,7 +9,9 @@ use crate::rules::payment::{PaymentState, Progress};
 use crate::store::connector;
 use crate::store::orders::StoredOrder;
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::checkouts::{DisputeState, Notice, NoticePage, PaymentPage, Provider, ProviderError, Session};
+use crate::usecases::checkouts::{
+    DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
+};
 use outgoing::OutgoingError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,9 +66,14 @@ impl Stripe {
     ///
     /// # Errors
     /// [`SignatureError`] if it is not from Stripe.
-    pub fn notice(&self, header: Option<&str>, body: &[u8], now: i64) -> Result<Option<Notice>, SignatureError> {
+    pub fn webhook_event(
+        &self,
+        header: Option<&str>,
+        body: &[u8],
+        now: i64,
+    ) -> Result<Option<WebhookEvent>, SignatureError> {
         verify(header, body, &self.webhooks, now)?;
-        Ok(serde_json::from_slice(body).ok().and_then(|event: Event| notice_of(&event)))
+        Ok(serde_json::from_slice(body).ok().and_then(|event: Event| webhook_event_of(&event)))
     }
 
     async fn send<T: serde::de::DeserializeOwned>(&self, call: Call<T>) -> Result<T, ProviderError> {
@@ -174,7 +181,7 @@ impl Provider for Stripe {
         Ok(Session { id: session.id.to_string(), url: session.url.ok_or_else(ended)? })
     }
 
-    async fn look(&self, session: &str) -> Result<PaymentState, ProviderError> {
+    async fn fetch(&self, session: &str) -> Result<PaymentState, ProviderError> {
         let session = self.send_about(stripe::Session::retrieve(&id(session)?)).await?;
         let refunds = self.refunds(session.payment_intent.as_ref().and_then(Expandable::object)).await?;
         Ok(self.state(&session, &refunds))
@@ -204,14 +211,14 @@ impl Provider for Stripe {
         Ok(DisputeState { intent, state: dispute.status.as_str().to_owned() })
     }
 
-    async fn notices(&self, times: (i64, i64), after: Option<&str>) -> Result<NoticePage, ProviderError> {
+    async fn webhook_events(&self, times: (i64, i64), after: Option<&str>) -> Result<WebhookEventPage, ProviderError> {
         let after = after.map(id).transpose()?;
         let page = self.send(Event::list(&EventKind::ALL, times, after.as_ref())).await?;
         if page.unreadable > 0 {
             tracing::error!(events = page.unreadable, "events of Stripe cannot be read and are skipped");
         }
-        let notices = page.events.iter().filter_map(notice_of).collect();
-        Ok(NoticePage { notices, next: page.last.map(|last| last.to_string()) })
+        let events = page.events.iter().filter_map(webhook_event_of).collect();
+        Ok(WebhookEventPage { events, next: page.last.map(|last| last.to_string()) })
     }
 
     async fn payments(&self, since: i64, after: Option<&str>) -> Result<PaymentPage, ProviderError> {
@@ -240,18 +247,18 @@ pub fn return_url(storefront: &str, order: &InternalId, checkout: &str) -> Strin
     format!("{storefront}/payment/flow?order_id={order}&checkout_id={checkout}")
 }
 
-fn notice_of(event: &Event) -> Option<Notice> {
+fn webhook_event_of(event: &Event) -> Option<WebhookEvent> {
     let object = || event.object.as_ref().map(ObjectId::to_string);
     match event.kind {
         EventKind::SessionCompleted
         | EventKind::SessionPaymentSucceeded
         | EventKind::SessionPaymentFailed
-        | EventKind::SessionExpired => object().map(Notice::Checkout),
+        | EventKind::SessionExpired => object().map(WebhookEvent::Checkout),
         // Each names the payment that it belongs to.
         EventKind::ChargeRefunded | EventKind::RefundUpdated | EventKind::RefundFailed => {
-            event.payment_intent.as_ref().map(|intent| Notice::Payment(intent.to_string()))
+            event.payment_intent.as_ref().map(|intent| WebhookEvent::Payment(intent.to_string()))
         }
-        EventKind::DisputeCreated | EventKind::DisputeClosed => object().map(Notice::Dispute),
+        EventKind::DisputeCreated | EventKind::DisputeClosed => object().map(WebhookEvent::Dispute),
         EventKind::Other(_) => None,
     }
 }

@@ -7,6 +7,7 @@ pub mod checkout;
 pub mod code;
 pub mod command_servers;
 pub mod command_text;
+pub mod delivery;
 pub mod donations;
 pub mod erase;
 pub mod held;

@@ -81,6 +81,36 @@ impl Db {
         self.query_all(request).await
     }
 
+    /// Reads at most `most` items of a partition whose sort keys are within `first` and `last`, strongly consistent and in
+    /// order.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the database does not return them.
+    pub async fn query_first(
+        &self,
+        partition: &str,
+        (first, last): (&str, &str),
+        most: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let request = partition_request(partition)
+            .key_condition_expression("#pk = :pk AND #sk BETWEEN :first AND :last")
+            .expression_attribute_names("#sk", SK)
+            .expression_attribute_values(":first", text(first))
+            .expression_attribute_values(":last", text(last));
+        let (mut found, mut start) = (Vec::new(), None);
+        loop {
+            let limit = i32::try_from(most - found.len()).unwrap_or(i32::MAX);
+            let page = self.0.query_page(request.clone().limit(limit).set_exclusive_start_key(start)).await;
+            let (rows, next) = page.map_err(|error| StoreError::from_sdk("Query", error))?;
+            found.extend(rows.into_iter().map(Row::from));
+            start = next;
+            if start.is_none() || found.len() >= most {
+                return Ok(found);
+            }
+        }
+    }
+
     async fn query_all(&self, request: QueryInputBuilder) -> Result<Vec<Row>, StoreError> {
         let rows = self.0.query(request).await.map_err(|error| StoreError::from_sdk("Query", error))?;
         Ok(rows.into_iter().map(Row::from).collect())

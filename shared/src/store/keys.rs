@@ -36,9 +36,21 @@
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner and an amount above zero, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
-//! | how far the provider's notices were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
+//! | how far the provider's webhook events were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
+//! | the commands of an order, as they were published when it was created | `ORDER#id` | `COMMANDS` | Get, Put |
+//! | a command of an order | `COMMAND#id` | `COMMAND` | BatchGet, Put in transactions |
+//! | what a game server's poll finds, by the second it is due | `QUEUE#server` | *seconds*`#`*id* | Query, Put and Delete in transactions |
+//! | commands that are neither served nor finished, by state | `QUEUE#server` | *state*`#`*seconds*`#`*id* | Query, Put and Delete in transactions |
+//! | what a server's last poll was served, and when it polled | `LEASE#server` | `LEASE` | BatchGet, Update |
+//! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
+//! | a login in the game | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put, Update |
+//! | when an item of a player expires on a server | `EXPIRY#name`, lower-cased | *item*`#`*server* | BatchGet, Put in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
+
+mod delivery;
+
+pub use delivery::*;
 
 use crate::model::{CategoryPath, ChatId, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
 use std::fmt;
@@ -303,15 +315,15 @@ pub fn unfinished_order(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}", second_text(due), number.get()))
 }
 
-/// Units on their way into an order, sorted as [`unfinished_order`]: the order may be due at the same second.
+/// A reservation of units for an order, sorted as [`unfinished_order`]: the order may be due at the same second.
 #[must_use]
-pub fn unfinished_take(due: i64, number: OrderNumber) -> Key {
+pub fn unfinished_reservation(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
 }
 
-/// Whether a key is one of [`unfinished_take`].
+/// Whether a key is one of [`unfinished_reservation`].
 #[must_use]
-pub fn is_unfinished_take(key: &Key) -> bool {
+pub fn is_unfinished_reservation(key: &Key) -> bool {
     key.pk == unfinished() && key.sk.ends_with("#TAKE")
 }
 
@@ -332,9 +344,9 @@ fn second_text(second: i64) -> String {
     format!("{:012}", second.max(0))
 }
 
-/// How far the provider's notices were asked for. It sorts behind every due order.
+/// How far the provider's webhook events were asked for. It sorts behind every due order.
 #[must_use]
-pub fn notices() -> Key {
+pub fn webhook_events() -> Key {
     key(unfinished(), "NOTICES")
 }
 
@@ -353,7 +365,6 @@ pub fn sequence(kind: &str) -> Key {
 /// The prefixes of partition keys by kind, for the operations tool, which scans the whole table.
 pub mod prefix {
     pub const USER: &str = "USER#";
-    /// Index rows of user names.
     pub const NAME: &str = "NAME#";
     /// Bans of names.
     pub const BAN: &str = "BAN#";
@@ -367,11 +378,22 @@ pub mod prefix {
     pub const LEDGER: &str = "LEDGER#";
     pub const CART: &str = "CART#";
     pub const ORDER: &str = "ORDER#";
+    /// Commands of orders.
+    pub const COMMAND: &str = "COMMAND#";
+    /// Queues of game servers, written again from the commands after a restore.
+    pub const QUEUE: &str = "QUEUE#";
+    /// Leases of game servers; a backup leaves them out.
+    pub const LEASE: &str = "LEASE#";
+    /// Game servers by the hashes of their keys.
+    pub const SERVER: &str = "SERVER#";
+    /// Logins in the game; a backup leaves them out.
+    pub const LOGIN: &str = "LOGIN#";
+    /// When items of players expire.
+    pub const EXPIRY: &str = "EXPIRY#";
     /// Requests of an address; a backup leaves them out.
     pub const RATE: &str = "RATE#";
     /// How often users used coupons.
     pub const USE: &str = "USE#";
-    /// Units sold.
     pub const COUNT: &str = "COUNT#";
     /// Every kind of live row with an amount of money or of virtual currency.
     pub const LIVE: [&str; 10] = [USER, CART, CODE, ORDER, LEDGER, "CREDIT#", "STATS", "PATRONS", "MONTH#", "PAID"];

@@ -246,7 +246,8 @@ impl StoredOrder {
 
     /// The due time and row that a mark removes: nothing is left to do about the order then.
     fn done_by_mark(&self) -> Option<(i64, Key)> {
-        self.effects.due.zip(self.unfinished()).filter(|_| self.effects.cart_cleared != Some(false))
+        let is_done = self.effects.cart_cleared != Some(false) && !self.delivery_due();
+        self.effects.due.zip(self.unfinished()).filter(|_| is_done)
     }
 
     fn with_row(&self, mark: Write) -> Vec<Write> {

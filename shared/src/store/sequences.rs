@@ -12,6 +12,8 @@ pub const USERS: &str = "user";
 pub const ORDERS: &str = "order";
 /// Ids of coupons and gift cards.
 pub const CODES: &str = "code";
+/// Ids of commands and of logins in the game, for all game servers together.
+pub const COMMANDS: &str = "command";
 
 /// The attribute that holds the next free id.
 pub const NEXT: &str = "next";

@@ -1,7 +1,10 @@
 //! Transactions: writes with their conditions, sent together. A cancelled transaction is read by position in one pure
 //! function, [`judge`].
 
+mod or_read;
 mod token;
+
+pub use or_read::send_or_read;
 
 use super::backoff;
 use super::client::Db;

@@ -4,7 +4,7 @@ use super::StoreError;
 use super::client::Db;
 use super::codec::{Row, encode_live};
 use super::keys::{self, Key};
-use super::takes::Take;
+use super::reservations::Reservation;
 use super::transaction::Write;
 use crate::model::{InternalId, Order, Units};
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ impl Unfinished {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
     Order(InternalId),
-    /// Units that were on their way into an order.
-    Take(Take),
+    /// Units that were reserved for an order.
+    Reservation(Reservation),
 }
 
 /// A row that is due. Its key has the second since when, however often it failed.
@@ -55,7 +55,7 @@ impl DueRow {
         Ok(match row.live(&key) {
             Ok(Attributes { order, units, failed, again_at, reason }) => {
                 let due = match units {
-                    Some(units) => Due::Take(Take::found(key.clone(), order, units)),
+                    Some(units) => Due::Reservation(Reservation::found(key.clone(), order, units)),
                     None => Due::Order(order),
                 };
                 Self { key, due: Ok(due), failed, again_at, reason }
@@ -68,7 +68,7 @@ impl DueRow {
     #[must_use]
     pub fn order(&self) -> Option<&InternalId> {
         match self.due.as_ref().ok()? {
-            Due::Order(order) | Due::Take(Take { order, .. }) => Some(order),
+            Due::Order(order) | Due::Reservation(Reservation { order, .. }) => Some(order),
         }
     }
 

@@ -3,7 +3,7 @@
 
 mod payments;
 
-pub use payments::{PaymentEvent, overdue_orders, payment_event, signature};
+pub use payments::PaymentEvent;
 
 use crate::money::{self, Decimal};
 use payments::Noted;
@@ -173,6 +173,21 @@ pub async fn observed<T>(
         let _ = std::io::stdout().lock().write_all(&line);
     }
     answer
+}
+
+/// Notes that an event happened `count` times in this request.
+pub fn payment_event(event: PaymentEvent, count: u32) {
+    let _ = METER.try_with(|meter| meter.payments.add(event, count));
+}
+
+/// Notes how many orders are overdue. Zero is written too, so that its absence shows that the sweep has stopped.
+pub fn overdue_orders(count: u32) {
+    let _ = METER.try_with(|meter| meter.payments.set(PaymentEvent::Overdue, count));
+}
+
+/// Notes whether a webhook's signature is valid. Both counts are written, zero included, because an alarm compares them.
+pub fn signature(is_valid: bool) {
+    let _ = METER.try_with(|meter| meter.payments.set_signature(is_valid));
 }
 
 /// Runs work as if it were a request, and returns the events of payments that it noted, by their metrics. Nothing is emitted.

@@ -1,7 +1,6 @@
 //! Events of payments that an operator must notice. Each is a metric only in the requests in which it happened, so that the
 //! functions that never see a payment do not pay for it.
 
-use super::METER;
 use std::cell::Cell;
 
 /// An event that an alarm waits for.
@@ -58,21 +57,6 @@ impl PaymentEvent {
     }
 }
 
-/// Notes that an event happened `count` times in this request.
-pub fn payment_event(event: PaymentEvent, count: u32) {
-    let _ = METER.try_with(|meter| meter.payments.add(event, count));
-}
-
-/// Notes how many orders are overdue. Zero is written too, so that its absence shows that the sweep has stopped.
-pub fn overdue_orders(count: u32) {
-    let _ = METER.try_with(|meter| meter.payments.set(PaymentEvent::Overdue, count));
-}
-
-/// Notes whether a webhook's signature is valid. Both counts are written, zero included, because an alarm compares them.
-pub fn signature(is_valid: bool) {
-    let _ = METER.try_with(|meter| meter.payments.set_signature(is_valid));
-}
-
 /// The events of one request.
 #[derive(Debug, Default)]
 pub(super) struct Noted([Cell<Option<u32>>; PaymentEvent::ALL.len()]);
@@ -85,7 +69,7 @@ impl Noted {
         }
     }
 
-    fn set_signature(&self, is_valid: bool) {
+    pub(super) fn set_signature(&self, is_valid: bool) {
         self.set(PaymentEvent::BadSignature, u32::from(!is_valid));
         self.set(PaymentEvent::GoodSignature, u32::from(is_valid));
     }

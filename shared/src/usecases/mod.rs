@@ -6,4 +6,5 @@
 pub mod accounts;
 pub mod carts;
 pub mod checkouts;
+pub mod delivery;
 pub mod orders;

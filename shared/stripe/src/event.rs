@@ -2,8 +2,8 @@
 
 use crate::call::Call;
 use crate::form::Form;
+use crate::list::List;
 use crate::names::names;
-use crate::objects::List;
 use crate::values::ObjectId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -2,6 +2,7 @@
 
 use crate::call::{Call, path};
 use crate::form::Form;
+use crate::list::{List, Metadata};
 use crate::names::names;
 use crate::refund::Refund;
 use crate::values::ObjectId;
@@ -61,22 +62,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Expandable<T> {
 
         deserializer.deserialize_any(Either(PhantomData))
     }
-}
-
-/// What was sent with an object, for us.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct Metadata {
-    pub order: Option<String>,
-    /// The number of a refund's attempt.
-    pub attempt: Option<String>,
-}
-
-/// A page of a list, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct List<T> {
-    pub data: Vec<T>,
-    /// Whether more follow after the last one.
-    pub has_more: bool,
 }
 
 names! {

@@ -2,8 +2,8 @@
 
 use crate::call::Call;
 use crate::form::Form;
+use crate::list::{List, Metadata};
 use crate::names::names;
-use crate::objects::{List, Metadata};
 use crate::values::{IdempotencyKey, ObjectId};
 use serde::Deserialize;
 

@@ -2,8 +2,9 @@
 
 use crate::call::{Call, path};
 use crate::form::Form;
+use crate::list::{List, Metadata};
 use crate::names::names;
-use crate::objects::{Expandable, List, Metadata, PaymentIntent};
+use crate::objects::{Expandable, PaymentIntent};
 use crate::values::{IdempotencyKey, ObjectId};
 use serde::Deserialize;
 

@@ -4,8 +4,8 @@ use crate::API_VERSION;
 use crate::call::{Call, path};
 use crate::event::EventKind;
 use crate::form::Form;
+use crate::list::List;
 use crate::names::names;
-use crate::objects::List;
 use crate::values::{IdempotencyKey, ObjectId, WebhookSecret};
 use serde::Deserialize;
 

@@ -3,9 +3,9 @@
 use super::calls;
 use super::error::ApiError;
 use super::idempotency::Request;
-use super::notices::list;
 use super::parameters::{self, Parameter, Shape, texts};
 use super::state::State;
+use super::webhooks::list;
 use super::{API_VERSION, Received, form};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value};

@@ -3,10 +3,10 @@
 use super::api::{EXPAND, Input};
 use super::error::ApiError;
 use super::give_back::Note;
-use super::notices::{Endpoint, Event, list};
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::parameters::{Parameter, Shape, integer, metadata, text, texts};
 use super::state::State;
+use super::webhooks::{Endpoint, Event, list};
 use serde_json::{Value, json};
 
 pub(super) use super::new_session::{NEW_SESSION, create_session};

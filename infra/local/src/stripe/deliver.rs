@@ -1,7 +1,7 @@
 //! Webhooks: their signature, and how they are posted.
 
-use super::notices::Endpoint;
 use super::server::Shared;
+use super::webhooks::Endpoint;
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::Request;

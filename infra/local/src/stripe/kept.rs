@@ -1,10 +1,10 @@
 //! The file in which a stand-in keeps what it remembers, so that a restart of the server leaves no order without its session.
 
 use super::idempotency::Responses;
-use super::notices::{Endpoint, Event};
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::server::Shared;
 use super::state::State;
+use super::webhooks::{Endpoint, Event};
 use crate::data;
 use crate::error::StartError;
 use serde::{Deserialize, Serialize};

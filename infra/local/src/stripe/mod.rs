@@ -16,13 +16,13 @@ mod idempotency;
 mod kept;
 mod limit;
 mod new_session;
-mod notices;
 mod objects;
 mod pages;
 mod parameters;
 mod pay;
 mod server;
 mod state;
+mod webhooks;
 
 pub use accounts::Account;
 pub use deliver::{Signed, Switches};

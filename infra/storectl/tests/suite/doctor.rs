@@ -7,7 +7,7 @@ use shared::clock::{Clock, SystemClock};
 use shared::model::{ActiveVersion, InternalId, ItemId, OrderNumber, Units, UserId};
 use shared::store::codec::{decode_live, encode_live, key_attributes};
 use shared::store::keys::{self, Key};
-use shared::store::takes::{self, Counted, Take};
+use shared::store::reservations::{self, Reservation, Reserved};
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{orders, statistics};
 use storectl::error::Exit;
@@ -107,10 +107,10 @@ async fn what_waits_for_the_sweep_is_named_and_not_repaired() {
     let mut order = orders::get(&bench.db, &InternalId::new("a")).await.unwrap().unwrap().order;
     (order.id, order.internal_id) = (OrderNumber::new(99), InternalId::new("broken-off"));
     let units = Units { item: ItemId::new(302), count: 2 };
-    let taken = Take::new(&order, vec![units], SystemClock.seconds() + 60);
-    let put: Write = taken.put().unwrap();
+    let reservation = Reservation::new(&order, vec![units], SystemClock.seconds() + 60);
+    let put: Write = reservation.put().unwrap();
     assert_eq!(send(&bench.db, vec![put]).await.unwrap(), Sent::Written);
-    assert_eq!(takes::count(&bench.db, &order.internal_id, units, None).await.unwrap(), Counted::Yes);
+    assert_eq!(reservations::reserve(&bench.db, &order.internal_id, units, None).await.unwrap(), Reserved::Yes);
     let before = rows_but_their_version(&bench).await;
     for arguments in [&["doctor"][..], &["doctor", "--repair"]] {
         let well = bench.ok(arguments).await;

@@ -289,5 +289,6 @@ pub fn paid(text: &str, owner: Option<u64>, lines: &[(u64, u32, i64)]) -> NewOrd
         gift_card: None,
         created_at: Some(NOW),
         payment: None,
+        delivers: true,
     }
 }

@@ -122,8 +122,8 @@ async fn the_doctor_names_what_is_overdue_and_the_events_that_fail() {
         events["said"].as_str().unwrap().starts_with("1 events could not be acted on: checkout cs_test_"),
         "{events}"
     );
-    let raw = Write::put(keys::notices(), key_attributes(&keys::notices()));
-    let row = keys::Key { sk: "000000001000#9".to_owned(), ..keys::notices() };
+    let raw = Write::put(keys::webhook_events(), key_attributes(&keys::webhook_events()));
+    let row = keys::Key { sk: "000000001000#9".to_owned(), ..keys::webhook_events() };
     let bad = Write::put(row.clone(), key_attributes(&row));
     assert_eq!(send(db, vec![raw, bad]).await.unwrap(), Sent::Written);
     let overdue = paying.doctor("open orders").await;

@@ -2,7 +2,9 @@
 
 use super::place_tests::wanted;
 use super::*;
-use crate::model::{CategoryId, CommandTemplate, ItemDelivery, PublishedItem, UserId};
+use crate::model::{
+    CategoryId, CommandTemplate, ItemDelivery, Items, Ledger, PublishedItem, Sold, StoreDelivery, UserId,
+};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::variable::WrongValue;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! What holds for every line of a cart, whether it is added or changed.
 
-use super::{CartInputs, LineRefusal};
+use super::inputs::CartInputs;
+use super::refusal::LineRefusal;
 use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
 use crate::rules::missing::is_promoted;
 use crate::rules::pricing::{Limits, availability, is_cumulative};

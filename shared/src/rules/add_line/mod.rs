@@ -1,48 +1,17 @@
 //! Whether a line can be added to a cart or changed, and the cart with it (rules.md, "Adding and changing lines").
 
 mod check;
+mod inputs;
 mod refusal;
 
+pub use inputs::CartInputs;
 pub use refusal::LineRefusal;
 
 use super::cart::is_own_step;
 use super::command_servers::are_too_many;
 use super::missing::with_valid_choices;
-use crate::model::{
-    Cart, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId, Sold,
-    StoreDelivery, UserName,
-};
+use crate::model::{Cart, Item, ItemId, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId};
 use check::{check, recipients};
-
-/// Everything besides the line itself that decides about it.
-#[derive(Debug, Clone, Copy)]
-pub struct CartInputs<'a> {
-    pub cart: &'a Cart,
-    /// The items of the cart's lines and of the line to add.
-    pub items: &'a Items,
-    /// Units sold of these items.
-    pub sold: &'a Sold,
-    /// What the buyer bought.
-    pub ledger: &'a Ledger,
-    pub buyer: &'a str,
-    /// Whether the store uses virtual currency.
-    pub has_virtual_currency: bool,
-    /// The commands of every sale.
-    pub delivery: &'a StoreDelivery,
-}
-
-impl CartInputs<'_> {
-    /// Whether a recipient is the buyer, without regard to case.
-    fn is_buyer(&self, recipient: &PlayerName) -> bool {
-        UserName::parse(self.buyer).is_ok_and(|buyer| buyer == *recipient.key())
-    }
-
-    /// Units of an item in the lines that `counts` is true of.
-    fn units(&self, item: ItemId, counts: impl Fn(&Line) -> bool) -> u64 {
-        let lines = self.cart.lines.iter().filter(|line| line.item == item && counts(line));
-        lines.map(|line| u64::from(line.count)).sum()
-    }
-}
 
 /// A line that is to be added to a cart. It may lack choices, see [`missing`](super::missing::missing).
 #[derive(Debug, Clone)]

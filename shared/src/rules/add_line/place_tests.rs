@@ -1,7 +1,7 @@
 //! Adding and changing lines, by example and by property.
 
 use super::*;
-use crate::model::{CategoryId, ItemDelivery, PriceTier, PublishedItem};
+use crate::model::{CategoryId, ItemDelivery, Items, Ledger, PriceTier, PublishedItem, Sold, StoreDelivery};
 use crate::rules::cart::{PricedLine, price_lines, sums};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::pricing::Limits;

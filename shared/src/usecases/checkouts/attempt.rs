@@ -3,7 +3,7 @@
 
 use super::provider::{Provider, ProviderError};
 use super::review::review;
-use super::settle::{SettleError, change, unknown_intent};
+use super::status::{SettleError, change, unknown_intent};
 use crate::clock::Clock;
 use crate::model::{OrderStatus, RefundAttempt, RefundOutcome};
 use crate::rules::payment::PaymentState;
@@ -87,7 +87,7 @@ pub(super) async fn refund_late<P: Provider>(
 ) -> Result<bool, SettleError> {
     let id = &stored.order.internal_id;
     let Some(intent) = state.intent.as_deref() else { return Ok(false) };
-    // It is not known yet how the open attempt ended: a later notice finds out.
+    // It is not known yet how the open attempt ended: a later webhook event finds out.
     let Ok(step) = next_step(&stored.effects, state, state.amount, clock.seconds()) else {
         return Err(SettleError::Conflict);
     };

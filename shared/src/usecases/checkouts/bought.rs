@@ -1,18 +1,34 @@
 //! The buyer's cart without what was bought. It is marked on the order, so that it is done once, and the next caller
 //! continues.
 
+use crate::clock::Clock;
 use crate::model::{Cart, CodeText, OrderStatus};
 use crate::rules::checkout::without_bought;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
+use crate::usecases::delivery::follow_or_leave;
 use crate::usecases::orders::pause_before;
 
 /// The order as it is after its status became PAID, as far as [`clear_cart`] needs it.
-pub(super) fn paid(mut stored: StoredOrder) -> StoredOrder {
+pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
     stored.order.status = OrderStatus::Paid;
     stored.effects.cart_cleared = Some(false);
     stored
+}
+
+/// What follows from a change of the order: the cart without what was bought, and the delivery, which is left to the sweep if
+/// it fails.
+///
+/// # Errors
+/// As [`clear_cart`].
+pub(super) async fn follow_up(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> Result<bool, StoreError> {
+    let (id, delivers) = (stored.order.internal_id.clone(), stored.effects.delivery.is_some());
+    let is_cleared = clear_cart(db, stored).await?;
+    if delivers {
+        follow_or_leave(db, clock, &id).await;
+    }
+    Ok(is_cleared)
 }
 
 /// Removes what was bought from the buyer's cart, if that is not done yet. `false` if the buyer kept changing the cart: the

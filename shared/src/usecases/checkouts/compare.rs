@@ -1,7 +1,7 @@
 //! Comparing the provider's payments with the orders, for an operator. Nothing is changed.
 
 use super::provider::{Provider, ProviderError};
-use super::settle::SettleError;
+use super::status::SettleError;
 use crate::model::{InternalId, Money, OrderStatus};
 use crate::rules::payment::{PaymentState, Progress, is_own};
 use crate::store::Db;
@@ -118,7 +118,7 @@ fn of_payment(payment: PaymentState, stored: Option<StoredOrder>) -> Option<Diff
 /// The reason for which a paid order's checkout is not paid; `None` if it is.
 async fn missing_payment<P: Provider>(provider: &P, session: Option<&str>) -> Result<Option<String>, SettleError> {
     let Some(session) = session else { return Ok(Some("its checkout is not known".to_owned())) };
-    match provider.look(session).await {
+    match provider.fetch(session).await {
         Ok(state) if state.progress == Progress::Paid => Ok(None),
         Ok(_) => Ok(Some("its checkout is not paid".to_owned())),
         Err(ProviderError::Refused(reason) | ProviderError::NoCheckout(reason)) => Ok(Some(reason)),
@@ -132,5 +132,5 @@ async fn missing_payment<P: Provider>(provider: &P, session: Option<&str>) -> Re
 /// [`SettleError`] if the provider refuses or does not respond; the same call may be repeated.
 pub async fn return_payment<P: Provider>(provider: &P, payment: &PaymentState) -> Result<PaymentState, SettleError> {
     provider.return_payment(payment).await?;
-    Ok(provider.look(&payment.session).await?)
+    Ok(provider.fetch(&payment.session).await?)
 }

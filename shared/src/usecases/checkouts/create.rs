@@ -1,52 +1,31 @@
 //! Beginning a checkout.
 
 use super::begin_limit::BeginLimit;
-use super::draft::{inputs, order, with_checkout};
+use super::draft::{Request, inputs, order, with_checkout};
 use super::existing::{Existing, resume};
 use super::hold::{self, Recipient, Recipients};
+use super::open::{Checkout, open};
 use super::provider::{Provider, ProviderError};
-use super::settle::{SettleError, complete, open_session};
-use super::take::{keep, left_to_sweep};
+use super::reservation::{confirm, left_to_sweep};
+use super::status::SettleError;
 use super::write::{Begun, Place, has_limited, write};
-use crate::model::{Cart, ChatId, InternalId, Login, Money, OrderStatus, ProviderAccount};
+use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, sale};
 use crate::rules::code::AppliedCodes;
 use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
-use crate::store::takes::Take;
-use crate::store::transaction::{Sent, Write, send, send_patiently};
-use crate::store::{StoreError, backoff, carts, orders};
+use crate::store::reservations::Reservation;
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{StoreError, backoff, carts};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
+use crate::usecases::delivery::freeze;
 use crate::usecases::orders::next_number;
-use crate::usecases::orders::refusal::OrderRefusal;
+use crate::usecases::orders::refusal::{Guarded, OrderRefusal};
 use std::collections::BTreeMap;
 
 /// How often a cart that keeps changing is read again.
 const ROUNDS: u32 = 8;
-
-/// What a buyer asks for.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// The name of the payment method.
-    pub gateway: &'a str,
-    /// The login that asks (rules.md, "Logins").
-    pub login: Login,
-    /// The chat account whose login was completed, if the buyer may use it (rules.md, "Chat login").
-    pub chat: Option<&'a ChatId>,
-    /// Whether the buyer has agreed to the terms and the privacy policy with this request.
-    pub has_consented: bool,
-    /// The client's address, whose checkouts are counted; `None` for an operator.
-    pub address: Option<&'a str>,
-}
-
-/// A checkout that the buyer can pay.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkout {
-    pub order: InternalId,
-    /// The URL at which it is paid; `None` if the order is paid already.
-    pub url: Option<String>,
-}
 
 /// Why there is no checkout. `E` is why the buyer could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -86,8 +65,8 @@ pub enum CreateError<E> {
         /// Seconds until one of them no longer counts.
         retry_seconds: u64,
     },
-    /// Other writes kept changing the same items.
-    #[error("other writes kept changing the same items; nothing was held")]
+    /// Other writes confirmed changing the same items.
+    #[error("other writes confirmed changing the same items; nothing was held")]
     Conflict,
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -136,7 +115,7 @@ where
             (Err(CreateError::Refused(CheckoutRefusal::Empty)), Some(order)) => {
                 return Ok(Checkout { order: order.clone(), url: None });
             }
-            // Another request of the same buyer may have counted the units, and its order is not on the cart yet.
+            // Another request of the same buyer may have reserved the units, and its order is not on the cart yet.
             (Err(CreateError::Refused(CheckoutRefusal::SoldOut { .. } | CheckoutRefusal::Left { .. })), _)
                 if !is_looked_at_again =>
             {
@@ -145,27 +124,27 @@ where
             }
             (begun, _) => begun?,
         };
-        if let Some((order, take)) = begun {
-            let (opened, ()) = tokio::join!(open(sources, provider, &order), kept(sources, take));
+        if let Some((order, reservation)) = begun {
+            let (opened, ()) = tokio::join!(open(sources, provider, &order), confirmed(sources, reservation));
             return opened.map_err(CreateError::from);
         }
     }
     Err(CreateError::Conflict)
 }
 
-async fn kept(sources: &CartSources<'_>, take: Option<Take>) {
-    if let Some(take) = take {
-        left_to_sweep(&take, keep(sources.db, &take).await);
+async fn confirmed(sources: &CartSources<'_>, reservation: Option<Reservation>) {
+    if let Some(reservation) = reservation {
+        left_to_sweep(&reservation, confirm(sources.db, &reservation).await);
     }
 }
 
-/// Judges the cart and holds what it sells. `None` if it has changed meanwhile.
+/// Prices the cart, reserves stock and writes the pending order. `None` if it has changed meanwhile.
 async fn begin<E>(
     sources: &CartSources<'_>,
     account: ProviderAccount,
     request: Request<'_>,
     mut context: CartContext,
-) -> Result<Option<(StoredOrder, Option<Take>)>, CreateError<E>> {
+) -> Result<Option<(StoredOrder, Option<Reservation>)>, CreateError<E>> {
     let now = sources.clock.seconds();
     let limit = |address| BeginLimit::take(&mut context.rows, address, sources.clock);
     let limit = request.address.map(limit).transpose()?;
@@ -203,18 +182,20 @@ async fn begin<E>(
     let is_limited = has_limited(&lines);
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, now)?;
-    let order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
+    let mut order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
     let inputs = inputs(&loaded, &lines, &names);
+    let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     let CartContext { cart, ledger, .. } = &loaded.context;
     hold::read_ledgers(sources.db, &lines, &mut names).await?;
     let place = Place::of(&order, &lines, request.address);
-    let writes = |take: Option<&Take>| {
-        let mut writes = hold::writes(&order, cart, ledger, &lines, &names, &inputs, take)?;
+    let writes = |reservation: Option<&Reservation>| {
+        let mut writes = hold::writes(&order, cart, ledger, &lines, &names, &inputs, reservation)?;
         writes.extend(limit.as_ref().map(BeginLimit::count));
+        writes.extend(commands.map(Guarded::from));
         Ok(writes)
     };
     match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await? {
-        Begun::Written(take) => Ok(Some((order, take))),
+        Begun::Written(reservation) => Ok(Some((order, reservation))),
         Begun::Conflict => Ok(None),
         Begun::Refused(refusal) => refused(refusal, &lines),
         Begun::TooManyOpen { retry_seconds } => Err(CreateError::TooManyOpen { retry_seconds }),
@@ -279,38 +260,6 @@ fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Opti
         | OrderRefusal::CouponUsedUpByUser
         | OrderRefusal::GiftCardBalance => return Ok(None),
     }))
-}
-
-/// Opens the provider's checkout of an order and stores it. An order without a price is paid at once. If the provider
-/// refuses it permanently, what was held is given back.
-pub(super) async fn open<P: Provider>(
-    sources: &CartSources<'_>,
-    provider: &P,
-    stored: &StoredOrder,
-) -> Result<Checkout, SettleError> {
-    let order = stored.order.internal_id.clone();
-    if stored.order.price == Money::ZERO {
-        complete(sources.db, sources.clock, stored).await?;
-        return Ok(Checkout { order, url: None });
-    }
-    let session = open_session(sources.db, sources.clock, provider, stored).await?;
-    let write: Write = stored.set_session(&session.id, &session.url);
-    if send_patiently(sources.db, vec![write]).await? != Sent::Written {
-        // Another request for the same order may have stored the same session, or ended the order.
-        let now = orders::get(sources.db, &order).await?;
-        let is_stored = |stored: &StoredOrder| {
-            stored.effects.provider.as_ref().is_some_and(|provider| provider.session.as_ref() == Some(&session.id))
-        };
-        if !now.as_ref().is_some_and(is_stored) {
-            // The session of an order that waits is opened again by the next request or the sweep, with the same key: the
-            // provider then returns this one, and it must not be expired.
-            if !now.is_some_and(|stored| stored.order.status == OrderStatus::Pending) {
-                provider.expire(&session.id).await?;
-            }
-            return Err(SettleError::Conflict);
-        }
-    }
-    Ok(Checkout { order, url: Some(session.url) })
 }
 
 impl<E> From<SettleError> for CreateError<E> {

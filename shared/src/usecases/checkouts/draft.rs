@@ -1,10 +1,9 @@
 //! The order of a checkout, before it is written.
 
-use super::create::Request;
 use super::hold::Recipients;
 use crate::model::{
-    LoginKind, Money, Order, OrderEffects, OrderNumber, OrderReferral, OrderStatus, Payments, ProviderAccount,
-    ProviderCheckout, UserId,
+    ChatId, Login, LoginKind, Money, Order, OrderEffects, OrderNumber, OrderReferral, OrderStatus, Payments,
+    ProviderAccount, ProviderCheckout, UserId,
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::Sale;
@@ -21,6 +20,21 @@ const MARGIN: i64 = 300;
 const LEAST_MINUTES: i64 = 30;
 /// How many seconds after its end the sweep looks at a checkout.
 pub(super) const GRACE: i64 = 60;
+
+/// What a buyer asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The name of the payment method.
+    pub gateway: &'a str,
+    /// The login that asks (rules.md, "Logins").
+    pub login: Login,
+    /// The chat account whose login was completed, if the buyer may use it (rules.md, "Chat login").
+    pub chat: Option<&'a ChatId>,
+    /// Whether the buyer has agreed to the terms and the privacy policy with this request.
+    pub has_consented: bool,
+    /// The client's address, whose checkouts are counted; `None` for an operator.
+    pub address: Option<&'a str>,
+}
 
 /// The order of a sale. Everything that the provider is sent is in it.
 pub(super) fn order(
@@ -107,5 +121,6 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
         has_use: false,
         gift_card: loaded.gift_card().cloned(),
         checkout: None,
+        delivery: loaded.context.active.config.delivery.clone(),
     }
 }

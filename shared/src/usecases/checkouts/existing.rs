@@ -1,17 +1,18 @@
 //! A checkout that is open already, when its buyer asks for one.
 
 use super::bought::clear_cart;
-use super::create::{Checkout, open};
 use super::gone::{EndsGone, or_gone};
+use super::open::{Checkout, open};
 use super::provider::{Provider, ProviderError};
-use super::settle::{SettleError, Settled, end};
+use super::settle::end;
+use super::status::{SettleError, Settled};
 use crate::model::{Cart, Login, OpenCheckout, OrderStatus, UserId};
 use crate::store::orders;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, carts};
 use crate::usecases::carts::CartSources;
 
-/// What became of it.
+/// State of the cart's open checkout.
 pub(super) enum Existing {
     /// It sells the same cart and can be paid.
     Open(Checkout),

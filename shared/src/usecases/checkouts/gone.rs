@@ -4,7 +4,7 @@
 use super::draft::GRACE;
 use super::provider::{Provider, ProviderError};
 use super::review::review;
-use super::settle::{SettleError, Settled, give_up};
+use super::status::{SettleError, Settled, give_up};
 use crate::clock::Clock;
 use crate::model::OrderStatus;
 use crate::rules::payment::{Origin, origin};

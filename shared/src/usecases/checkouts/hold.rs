@@ -6,7 +6,7 @@ use crate::rules::checkout::{Beneficiary, MayOwn, may_own};
 use crate::rules::held::held;
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
-use crate::store::takes::Take;
+use crate::store::reservations::Reservation;
 use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, StoreError, carts, chat, ledgers};
@@ -72,8 +72,8 @@ pub(super) async fn read_ledgers(
     Ok(())
 }
 
-/// The writes with which a checkout begins. `cart` and the buyer's `ledger` are as they were read, `take` the units that
-/// are counted already.
+/// The writes with which a checkout begins. `cart` and the buyer's `ledger` are as they were read, `reservation` its units
+/// that are reserved already.
 pub(super) fn writes(
     order: &StoredOrder,
     cart: &Cart,
@@ -81,14 +81,14 @@ pub(super) fn writes(
     lines: &[PricedLine<'_>],
     recipients: &Recipients,
     inputs: &OrderInputs,
-    take: Option<&Take>,
+    reservation: Option<&Reservation>,
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
     writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?.map(Guarded::from));
     writes.push(carts::write(&with_checkout(cart, order))?.into());
     let mut written = None;
     if order.effects.held {
-        writes.extend(take.map(|take| take.check().into()));
+        writes.extend(reservation.map(|reservation| reservation.check().into()));
         writes.extend(take_codes(order, inputs)?);
         written = order.order.owner.filter(|_| spent(order).is_some());
     }

@@ -4,7 +4,8 @@ use super::attempt::{send_attempt, write_step};
 use super::gone::{EndsGone, or_gone};
 use super::provider::{Provider, ProviderError};
 use super::review::end_review;
-use super::settle::{Paid, SettleError, Settled, end, pay_as, settle_or_end, settle_with, unknown_intent};
+use super::settle::{end, settle_or_end, settle_with};
+use super::status::{ChangeOutcome, SettleError, Settled, unknown_intent, write_paid};
 use crate::clock::Clock;
 use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
@@ -15,7 +16,7 @@ use crate::usecases::orders::transition::Step;
 use crate::usecases::orders::{follow, pause_before};
 
 /// How often an order is looked at while other processes change it.
-const LOOKS: u32 = 12;
+const ROUNDS: u32 = 12;
 /// How many responses of the provider may be lost before a refund is left to the next command.
 const LOST: u32 = 2;
 
@@ -129,9 +130,9 @@ pub async fn refund<P: Provider>(
 ) -> Result<Refunded, OperatorError> {
     let begun = read(db, id).await?.effects.refund.filter(RefundAttempt::is_open);
     let (mut sent, mut lost) = (None, 0);
-    for round in 0..LOOKS {
+    for round in 0..ROUNDS {
         pause_before(round.min(RETRIES)).await;
-        let (stored, state) = look(db, clock, provider, id).await?;
+        let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
         let (intent, total) = payment(&stored, &state, total)?;
         let step = next_step(&stored.effects, &state, total, clock.seconds())?;
         if step == NextStep::Done {
@@ -143,7 +144,7 @@ pub async fn refund<P: Provider>(
         }
         let (NextStep::Begin(attempt) | NextStep::Resume(attempt)) = step else { continue };
         match send_attempt(db, clock, provider, &stored, intent, &attempt).await {
-            // It may have been done: the next look says so, and otherwise it is sent again under the same key.
+            // It may have been done: the next round says so, and otherwise it is sent again under the same key.
             Err(SettleError::Provider(ProviderError::Unavailable(_))) if lost < LOST => lost += 1,
             Err(SettleError::Conflict) => {}
             done => done?,
@@ -206,7 +207,7 @@ pub async fn accept<P: Provider>(
 ) -> Result<(StoredOrder, bool), OperatorError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let (stored, state) = look(db, clock, provider, id).await?;
+        let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
         let (order, effects) = (&stored.order, &stored.effects);
         let Some(reason) = effects.review.clone() else {
             let is_accepted =
@@ -227,8 +228,8 @@ pub async fn accept<P: Provider>(
         };
         let is_written = match order.status {
             OrderStatus::Paid => end_review(db, &stored, &reviewed).await?,
-            _ => match pay_as(db, clock, &stored, &step).await? {
-                Paid::Refused => return Err(OperatorError::SoldOut),
+            _ => match write_paid(db, clock, &stored, &step).await? {
+                ChangeOutcome::Refused => return Err(OperatorError::SoldOut),
                 paid => paid.is_written(),
             },
         };
@@ -243,17 +244,17 @@ pub async fn accept<P: Provider>(
 
 /// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was before
 /// the provider was asked, so that no refund was begun in between which the provider's words do not have.
-async fn look<P: Provider>(
+async fn settle_and_fetch<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
     id: &InternalId,
 ) -> Result<(StoredOrder, PaymentState), OperatorError> {
-    for round in 0..LOOKS {
+    for round in 0..ROUNDS {
         pause_before(round.min(RETRIES)).await;
         let before = read(db, id).await?;
         let session = before.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
-        let state = provider.look(session.ok_or(OperatorError::NoPayment)?).await?;
+        let state = provider.fetch(session.ok_or(OperatorError::NoPayment)?).await?;
         settle_with(db, clock, provider, id, &state).await?;
         let after = read(db, id).await?;
         let shown = |stored: &StoredOrder| {

@@ -40,7 +40,7 @@ pub enum NotPaid {
 /// # Errors
 /// [`NotPaid`].
 pub async fn paid_checkout<P: Provider>(provider: &P, session: &str) -> Result<PaidCheckout, NotPaid> {
-    let state = provider.look(session).await?;
+    let state = provider.fetch(session).await?;
     let order = state.order.ok_or(NotPaid::NotOurs)?;
     if !state.same_mode {
         return Err(NotPaid::OtherMode);

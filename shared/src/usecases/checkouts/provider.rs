@@ -12,15 +12,15 @@ pub trait Provider: Debug + Sync {
     /// Opens a checkout for an order. It is built only from the order, so that the same order opens the same checkout again.
     fn open(&self, order: &StoredOrder) -> impl Future<Output = Result<Session, ProviderError>> + Send;
 
-    /// What became of a checkout; [`ProviderError::NoCheckout`] if it has none with this id.
-    fn look(&self, session: &str) -> impl Future<Output = Result<PaymentState, ProviderError>> + Send;
+    /// The state of a checkout; [`ProviderError::NoCheckout`] if it has none with this id.
+    fn fetch(&self, session: &str) -> impl Future<Output = Result<PaymentState, ProviderError>> + Send;
 
-    /// Ends a checkout. One that has ended or is paid already is not changed; [`Self::look`] says which. One that it does
+    /// Ends a checkout. One that has ended or is paid already is not changed; [`Self::fetch`] says which. One that it does
     /// not have is [`ProviderError::NoCheckout`].
     fn expire(&self, session: &str) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
     /// Makes an attempt to refund a part of an order's payment. The same attempt refunds once for a day at least, and
-    /// [`Self::look`] returns it for ever.
+    /// [`Self::fetch`] returns it for ever.
     fn refund(
         &self,
         order: &Order,
@@ -28,16 +28,16 @@ pub trait Provider: Debug + Sync {
         attempt: &RefundAttempt,
     ) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
-    /// What became of a dispute.
+    /// The state of a dispute.
     fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
 
-    /// A page of the notices that it has sent in a time, newest first: notices can be lost. `times` are the first and the
-    /// last second, since 1970 UTC; `after` is [`NoticePage::next`] of the page before.
-    fn notices(
+    /// A page of the webhook events that it has sent in a time, newest first: webhook events can be lost. `times` are the first and the
+    /// last second, since 1970 UTC; `after` is [`WebhookEventPage::next`] of the page before.
+    fn webhook_events(
         &self,
         times: (i64, i64),
         after: Option<&str>,
-    ) -> impl Future<Output = Result<NoticePage, ProviderError>> + Send;
+    ) -> impl Future<Output = Result<WebhookEventPage, ProviderError>> + Send;
 
     /// A page of the checkouts that buyers have completed and that were opened since a second (since 1970 UTC), newest
     /// first, with those that are not ours. `after` is [`PaymentPage::next`] of the page before.
@@ -52,9 +52,9 @@ pub trait Provider: Debug + Sync {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NoticePage {
-    /// The notices. One that cannot be read is left out.
-    pub notices: Vec<Notice>,
+pub struct WebhookEventPage {
+    /// The webhook events. One that cannot be read is left out.
+    pub events: Vec<WebhookEvent>,
     /// Where the next page begins; `None` after the last one.
     pub next: Option<String>,
 }
@@ -67,9 +67,9 @@ pub struct PaymentPage {
     pub next: Option<String>,
 }
 
-/// What a provider's notice is about. It says only where to look.
+/// What a provider's webhook event is about: the id of what to fetch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Notice {
+pub enum WebhookEvent {
     /// A checkout, by its id.
     Checkout(String),
     /// A payment, by its id.
@@ -78,7 +78,7 @@ pub enum Notice {
     Dispute(String),
 }
 
-impl Notice {
+impl WebhookEvent {
     /// Its kind, and the id of what it is about, as they are stored.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &str) {
@@ -89,7 +89,7 @@ impl Notice {
         }
     }
 
-    /// The notice with these [`parts`](Self::parts); `None` if the kind is unknown.
+    /// The webhook event with these [`parts`](Self::parts); `None` if the kind is unknown.
     #[must_use]
     pub fn of(kind: &str, id: &str) -> Option<Self> {
         let make = match kind {

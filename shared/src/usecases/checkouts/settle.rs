@@ -1,47 +1,21 @@
 //! Writing what the provider says of an order.
 
 use super::attempt::{note_attempt, refund_late};
-use super::bought::{self, clear_cart};
+use super::bought::{self, clear_cart, follow_up};
 use super::gone::{EndsGone, or_gone};
 use super::provider::{Provider, ProviderError, Session};
 use super::refund::{note_failed, refund_in_part};
 use super::review::{end_review, ended_by, review};
+use super::status::{ChangeOutcome, SettleError, Settled, change, give_up, unknown_intent, write_paid};
 use crate::clock::Clock;
 use crate::model::{InternalId, Money, OrderStatus};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, Write, send, send_patiently};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError};
 use crate::telemetry;
-use crate::usecases::orders::effects::Limits;
-use crate::usecases::orders::recipients::with_accounts;
-use crate::usecases::orders::transition::{Planned, Step, plan};
-use crate::usecases::orders::{SetStatusError, pause_before};
-
-/// Outcome of settling an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
-    /// The payment has not ended; the order waits.
-    Open,
-    /// The provider has no such checkout; the order waits for the end of its time.
-    Gone,
-    /// The order has changed.
-    Changed,
-    /// The order says already what the provider says.
-    Unchanged,
-}
-
-/// Why an order was not settled. The same call may be repeated.
-#[derive(Debug, thiserror::Error)]
-pub enum SettleError {
-    #[error(transparent)]
-    Provider(#[from] ProviderError),
-    /// Other writes kept changing the same items.
-    #[error("other writes kept changing the same items")]
-    Conflict,
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
+use crate::usecases::orders::pause_before;
+use crate::usecases::orders::transition::Step;
 
 /// Asks the provider what became of an order's checkout, and writes it. An order whose checkout was never opened waits.
 ///
@@ -56,7 +30,7 @@ pub async fn settle<P: Provider>(
     let Some(session) = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref()) else {
         return Ok(Settled::Open);
     };
-    let settled = match provider.look(session).await {
+    let settled = match provider.fetch(session).await {
         Ok(state) => settle_with(db, clock, provider, &stored.order.internal_id, &state).await,
         Err(error) => Err(error.into()),
     };
@@ -88,7 +62,7 @@ async fn end_or_ended<P: Provider>(
     stored: &StoredOrder,
 ) -> Result<Settled, SettleError> {
     if let Some(session) = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref()) {
-        let state = provider.look(session).await?;
+        let state = provider.fetch(session).await?;
         if state.progress != Progress::Open {
             return settle_with(db, clock, provider, &stored.order.internal_id, &state).await;
         }
@@ -143,7 +117,7 @@ pub(super) async fn end<P: Provider>(
         },
     };
     provider.expire(&session).await?;
-    let state = provider.look(&session).await?;
+    let state = provider.fetch(&session).await?;
     settle_with(db, clock, provider, id, &state).await
 }
 
@@ -189,7 +163,11 @@ pub(super) async fn settle_known<P: Provider>(
         if decision == Decision::Nothing {
             note_payment(db, &stored, state).await?;
             let status = stored.order.status;
-            clear_cart(db, stored).await?;
+            if stored.delivery_due() {
+                follow_up(db, clock, stored).await?;
+            } else {
+                clear_cart(db, stored).await?;
+            }
             return Ok(Some(match status {
                 OrderStatus::Pending => Settled::Open,
                 _ if has_changed => Settled::Changed,
@@ -203,7 +181,7 @@ pub(super) async fn settle_known<P: Provider>(
             // It is seen for the first time when a part is refunded already.
             has_changed = true;
         } else {
-            clear_cart(db, if is_payment { bought::paid(stored) } else { stored }).await?;
+            follow_up(db, clock, if is_payment { bought::with_paid_status(stored) } else { stored }).await?;
             return Ok(Some(Settled::Changed));
         }
     }
@@ -226,7 +204,7 @@ async fn write<P: Provider>(
     };
     Ok(match decision {
         Decision::Nothing => true,
-        Decision::Pay | Decision::PayOrRefund => pay(db, clock, provider, stored, state).await?,
+        Decision::Pay | Decision::PayOrRefund => pay_or_refund(db, clock, provider, stored, state).await?,
         Decision::FinishRefund => refund_late(db, clock, provider, stored, state).await?,
         Decision::End(to) => change(db, stored, &step(to)).await?.is_written(),
         Decision::Refund => change(db, stored, &step(OrderStatus::Refunded)).await?.is_written(),
@@ -238,14 +216,6 @@ async fn write<P: Provider>(
         },
         Decision::Review(reason) => review(db, stored, unknown_intent(stored, state), reason).await?,
     })
-}
-
-/// The id of the order's own payment, if the order does not have it yet.
-pub(super) fn unknown_intent<'a>(stored: &StoredOrder, state: &'a PaymentState) -> Option<&'a str> {
-    let provider = stored.effects.provider.as_ref()?;
-    let intent = state.intent.as_deref().filter(|_| state.progress == Progress::Paid)?;
-    let is_own = state.order.as_ref() == Some(&stored.order.internal_id);
-    (is_own && provider.intent.as_deref() != Some(intent)).then_some(intent)
 }
 
 /// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment.
@@ -265,19 +235,21 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
         let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
         let is_pending = stored.order.status == OrderStatus::Pending;
         let is_paid = if is_pending {
-            pay_as(db, clock, &stored, &Step::to(OrderStatus::Paid, clock.seconds())).await?
+            write_paid(db, clock, &stored, &Step::to(OrderStatus::Paid, clock.seconds())).await?
         } else {
-            Paid::Written
+            ChangeOutcome::Written
         };
         match is_paid {
-            Paid::Written => {
-                if let Err(error) = clear_cart(db, if is_pending { bought::paid(stored) } else { stored }).await {
+            ChangeOutcome::Written => {
+                if let Err(error) =
+                    follow_up(db, clock, if is_pending { bought::with_paid_status(stored) } else { stored }).await
+                {
                     tracing::warn!(order = %id, %error, "left to the sweep");
                 }
                 return Ok(());
             }
-            Paid::Refused => return give_up(db, clock, id).await,
-            Paid::Conflict => {}
+            ChangeOutcome::Refused => return give_up(db, clock, id).await,
+            ChangeOutcome::Conflict => {}
         }
     }
     Err(SettleError::Conflict)
@@ -302,37 +274,8 @@ pub(super) async fn open_session<P: Provider>(
     Ok(opened?)
 }
 
-/// Ends an order that cannot be paid, and gives back what it holds.
-pub(super) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
-        let step = Step::to(OrderStatus::Cancelled, clock.seconds());
-        if stored.order.status != OrderStatus::Pending || change(db, &stored, &step).await?.is_written() {
-            return Ok(());
-        }
-    }
-    Err(SettleError::Conflict)
-}
-
-/// The outcome of an attempt to change a status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Paid {
-    Written,
-    /// Something changed in between.
-    Conflict,
-    /// A limit does not allow it.
-    Refused,
-}
-
-impl Paid {
-    pub(super) const fn is_written(self) -> bool {
-        matches!(self, Self::Written)
-    }
-}
-
 /// Writes that an order is paid. What was not held and cannot be taken any more is refunded.
-async fn pay<P: Provider>(
+async fn pay_or_refund<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
@@ -340,42 +283,9 @@ async fn pay<P: Provider>(
     state: &PaymentState,
 ) -> Result<bool, SettleError> {
     let step = Step { intent: state.intent.as_deref(), ..Step::to(OrderStatus::Paid, clock.seconds()) };
-    match pay_as(db, clock, stored, &step).await? {
-        Paid::Written => Ok(true),
-        Paid::Conflict => Ok(false),
-        Paid::Refused => refund_late(db, clock, provider, stored, state).await,
+    match write_paid(db, clock, stored, &step).await? {
+        ChangeOutcome::Written => Ok(true),
+        ChangeOutcome::Conflict => Ok(false),
+        ChangeOutcome::Refused => refund_late(db, clock, provider, stored, state).await,
     }
-}
-
-/// Writes that an order is paid. Recipients without an account get one. What is held cannot be refused: if a gift came in
-/// between, the limit is exceeded, and the order says so.
-pub(super) async fn pay_as(
-    db: &Db,
-    clock: &dyn Clock,
-    stored: &StoredOrder,
-    step: &Step<'_>,
-) -> Result<Paid, SettleError> {
-    let lines = with_accounts(db, clock, &stored.order).await?;
-    let step = Step { lines: lines.as_deref(), ..*step };
-    match change(db, stored, &step).await? {
-        Paid::Refused if stored.effects.held => change(db, stored, &Step { limits: Limits::Ignored, ..step }).await,
-        paid => Ok(paid),
-    }
-}
-
-/// Changes an order's status.
-pub(super) async fn change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Result<Paid, SettleError> {
-    let Planned { writes, .. } = match plan(db, stored, step).await {
-        Ok(planned) => planned,
-        Err(SetStatusError::Refused(_)) => return Ok(Paid::Refused),
-        Err(SetStatusError::Store(error)) => return Err(error.into()),
-        Err(SetStatusError::Forbidden { .. } | SetStatusError::Unknown(_) | SetStatusError::Conflict) => {
-            return Ok(Paid::Conflict);
-        }
-    };
-    Ok(match send_patiently(db, writes).await? {
-        Sent::Written => Paid::Written,
-        Sent::Conflict => Paid::Conflict,
-        Sent::Refused(_) => Paid::Refused,
-    })
 }

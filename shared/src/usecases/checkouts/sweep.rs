@@ -2,30 +2,30 @@
 //!
 //! Its time is limited, and more may be due than it can do. It does several things at once, what failed waits for a later
 //! sweep. The orders that are due have half of the time at first, the statistics half of the rest, and then the provider's
-//! notices ([`reconcile`](super::reconcile)); if these leave time, orders and statistics go on.
+//! webhook events ([`reconcile`](super::reconcile)); if these leave time, orders and statistics go on.
 
 use super::batch::work_until;
 use super::bought::clear_cart;
 use super::provider::Provider;
 use super::reconcile::{Reconciled, reconcile};
-use super::settle::{SettleError, Settled, settle_or_end};
-use super::take::settle_take;
+use super::reservation::settle_reservation;
+use super::retry::{OVERDUE, again_in};
+use super::settle::settle_or_end;
+use super::status::{SettleError, Settled};
 use crate::clock::Clock;
 use crate::deadline::{self, Stop};
 use crate::model::{InternalId, Order, OrderStatus};
 use crate::store::keys::Key;
-use crate::store::orders;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::unfinished::{self, Due, DueRow};
 use crate::store::{Db, StoreError};
+use crate::store::{orders, published};
 use crate::telemetry::overdue_orders;
+use crate::usecases::delivery::{follow, sweep_servers};
 use crate::usecases::orders::{AT_ONCE, CatchUp, catch_up_all};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// After how many seconds an order that is still due is overdue.
-pub const OVERDUE: i64 = 900;
 
 /// The time of a sweep that has no deadline.
 const WHOLE: Duration = Duration::from_secs(18);
@@ -34,10 +34,11 @@ const METRIC: Duration = Duration::from_secs(2);
 /// The time before that in which nothing new is begun.
 const LAST: Duration = Duration::from_secs(2);
 
-/// When something that failed is tried again, in seconds: at first, and at most.
-const AGAIN: (i64, i64) = (300, 21_600);
-/// When an order that waits for the provider is looked at again, in seconds: at the earliest, and at the latest.
+/// When an order that waits for the provider is settled again, in seconds: at the earliest, and at the latest.
 const LATER: (i64, i64) = (900, 21_600);
+
+/// When an order is looked at again whose commands can still run, in seconds.
+const DELIVERY: i64 = 60;
 
 /// What a sweep did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -53,18 +54,13 @@ pub struct Swept {
     pub left: usize,
 }
 
-/// In how many seconds something that failed `failed` times before is tried again.
-pub(super) fn again_in(failed: u32) -> i64 {
-    2_i64.checked_pow(failed).and_then(|times| AGAIN.0.checked_mul(times)).map_or(AGAIN.1, |time| time.min(AGAIN.1))
-}
-
-/// In how many seconds an order that waits for the provider is looked at again: after a quarter of its age. The provider
-/// confirms a delayed payment after days, and sends a notice then.
+/// In how many seconds an order that waits for the provider is settled again: after a quarter of its age. The provider
+/// confirms a delayed payment after days, and sends a webhook event then.
 fn later_in(order: &Order, now: i64) -> i64 {
     (now.saturating_sub(order.created_at) / 4).clamp(LATER.0, LATER.1)
 }
 
-/// Looks at every order that is due, and at the provider's notices. What fails keeps nothing else waiting. Without a
+/// Settles every order that is due, and reconciles the provider's webhook events. What fails keeps nothing else waiting. Without a
 /// deadline it takes 18 seconds at most.
 ///
 /// # Errors
@@ -74,7 +70,10 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
     let time = deadline::left().unwrap_or(WHOLE).saturating_sub(METRIC);
     let rows = unfinished::due(db, now).await?;
     let overdue = overdue(&rows, now);
-    let (swept, notices) = deadline::scope(time, in_time(db, clock, provider, rows, time)).await;
+    let (swept, events) = deadline::scope(time, in_time(db, clock, provider, rows, time)).await;
+    if let Err(error) = servers(db, clock).await {
+        tracing::warn!(%error, "the game servers were not looked at");
+    }
     let now = clock.seconds();
     let orders = match overdue {
         0 => 0,
@@ -86,8 +85,19 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
             }
         },
     };
-    overdue_orders(u32::try_from(orders + notices).unwrap_or(u32::MAX));
+    overdue_orders(u32::try_from(orders + events).unwrap_or(u32::MAX));
     Ok(swept)
+}
+
+/// Looks at the game servers of the store.
+async fn servers(db: &Db, clock: &dyn Clock) -> Result<(), StoreError> {
+    let active = published::read_active_version(db).await?.unwrap_or_default();
+    let servers = active.config.delivery.servers;
+    let found = sweep_servers(db, clock, servers.iter().map(|server| server.id)).await?;
+    for health in found.iter().filter(|health| health.unknown > 0) {
+        tracing::warn!(server = %health.server, unknown = health.unknown, "it is not known whether commands ran");
+    }
+    Ok(())
 }
 
 fn overdue(rows: &[DueRow], now: i64) -> usize {
@@ -95,7 +105,7 @@ fn overdue(rows: &[DueRow], now: i64) -> usize {
     rows.iter().filter(|row| row.key.sk <= last).count()
 }
 
-/// The sweep itself, and how many notices are overdue.
+/// The sweep itself, and how many webhook events are overdue.
 async fn in_time<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -113,9 +123,9 @@ async fn in_time<P: Provider>(
     tally.count(db, clock, most).await;
     let mut overdue = 0;
     if let Some(provider) = provider {
-        let Reconciled { failed, overdue: notices } = reconcile(db, clock, provider, stop).await;
+        let Reconciled { failed, overdue: events } = reconcile(db, clock, provider, stop).await;
         tally.swept.failed += failed;
-        overdue = notices;
+        overdue = events;
     }
     tally.add(work_until(&mut queue, stop, &work).await);
     tally.count(db, clock, stop).await;
@@ -123,7 +133,7 @@ async fn in_time<P: Provider>(
     (tally.swept, overdue)
 }
 
-/// The outcome of looking at a row.
+/// Outcome of finishing a row.
 #[derive(Debug)]
 enum Outcome {
     Done,
@@ -183,8 +193,10 @@ async fn counted(db: &Db, rows: &[DueRow]) -> Result<(), SettleError> {
 /// Finishes what a row is about, or notes when it is tried again.
 async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, row: DueRow, stop: Stop) -> Outcome {
     let is_done = match &row.due {
-        Ok(Due::Order(id)) => look_at(db, clock, provider, &row.key, id).await,
-        Ok(Due::Take(take)) => settle_take(db, take).await.map(|()| true).map_err(SettleError::from),
+        Ok(Due::Order(id)) => settle_due(db, clock, provider, &row.key, id).await,
+        Ok(Due::Reservation(reservation)) => {
+            settle_reservation(db, reservation).await.map(|()| true).map_err(SettleError::from)
+        }
         Err(error) => {
             tracing::error!(row = row.key.sk, %error, "a row of what is due cannot be read and is skipped");
             return Outcome::Failed;
@@ -216,7 +228,7 @@ async fn failed(db: &Db, clock: &dyn Clock, row: &DueRow, error: SettleError, st
 }
 
 /// Does what is left to do about an order; `false` if that are only the statistics.
-async fn look_at<P: Provider>(
+async fn settle_due<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: Option<&P>,
@@ -231,13 +243,21 @@ async fn look_at<P: Provider>(
         return Ok(true);
     };
     if stored.order.status != OrderStatus::Pending {
-        let (is_counted, finish): (bool, Vec<Write>) = (!stored.statistics_due(), stored.finish());
-        if !clear_cart(db, stored).await? {
+        let is_counted = !stored.statistics_due();
+        if !clear_cart(db, stored.clone()).await? {
             return Err(SettleError::Conflict);
         }
-        if is_counted {
+        let is_delivered = !stored.delivery_due() || follow(db, clock, id).await?;
+        let writes: Vec<Write> = if !is_delivered {
+            stored.postpone(clock.seconds().saturating_add(DELIVERY))?
+        } else if is_counted {
+            stored.finish()
+        } else {
+            Vec::new()
+        };
+        if !writes.is_empty() {
             // If it conflicts, something else became due.
-            let _: Sent<_> = send(db, finish).await?;
+            let _: Sent<_> = send(db, writes).await?;
         }
         return Ok(is_counted);
     }
@@ -249,16 +269,4 @@ async fn look_at<P: Provider>(
         let _: Sent<_> = send(db, writes).await?;
     }
     Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_fails_is_tried_again_after_a_time_that_doubles_to_six_hours() {
-        let minutes: Vec<i64> = (0..8).map(|failed| again_in(failed) / 60).collect();
-        assert_eq!(minutes, [5, 10, 20, 40, 80, 160, 320, 360]);
-        assert_eq!((again_in(62), again_in(u32::MAX)), (21_600, 21_600));
-    }
 }

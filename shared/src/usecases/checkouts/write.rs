@@ -1,13 +1,13 @@
-//! Writing the order of a checkout: its units and its place among the open checkouts of its address are counted first, and
-//! given back if the order is not written.
+//! Writing the order of a checkout: its units are reserved and its place among the open checkouts of its address is counted
+//! first, and both are given back if the order is not written.
 
 use super::hold::HoldError;
-use super::take::{Took, left_to_sweep, settle_take, take_back, take_units};
+use super::reservation::{ReserveOutcome, left_to_sweep, release, reserve_units, settle_reservation};
 use crate::model::{Cart, Money};
 use crate::rules::cart::PricedLine;
 use crate::store::open_limited::{self, Added, Entry};
 use crate::store::orders::StoredOrder;
-use crate::store::takes::Take;
+use crate::store::reservations::Reservation;
 use crate::store::transaction::{Sent, send_patiently};
 use crate::store::{Db, StoreError, keys, read_live};
 use crate::usecases::orders::inputs::OrderInputs;
@@ -16,7 +16,7 @@ use crate::usecases::orders::refusal::{Guarded, OrderRefusal};
 /// Outcome of beginning a checkout.
 pub(super) enum Begun {
     /// It is written, with these units.
-    Written(Option<Take>),
+    Written(Option<Reservation>),
     /// Something changed in between.
     Conflict,
     /// A limit does not allow it.
@@ -65,14 +65,14 @@ pub(super) async fn write(
     cart: &Cart,
     inputs: &OrderInputs,
     place: Option<&Place<'_>>,
-    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Guarded>, HoldError>,
+    writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
 ) -> Result<Begun, StoreError> {
-    let (taken, added) = tokio::join!(take(db, order, cart, inputs), add(db, place));
-    let begun = match (taken?, added) {
-        (Ok(take), Ok(Added::Yes)) => send_order(db, writes, take).await?,
-        (Ok(take), refused) => {
-            if let Some(take) = &take {
-                take_back(db, take).await?;
+    let (reserved, added) = tokio::join!(reserve(db, order, cart, inputs), add(db, place));
+    let begun = match (reserved?, added) {
+        (Ok(reservation), Ok(Added::Yes)) => send_order(db, writes, reservation).await?,
+        (Ok(reservation), refused) => {
+            if let Some(reservation) = &reservation {
+                release(db, reservation).await?;
             }
             match refused? {
                 Added::Full { retry_seconds } => return Ok(Begun::TooManyOpen { retry_seconds }),
@@ -94,41 +94,41 @@ async fn add(db: &Db, place: Option<&Place<'_>>) -> Result<Added, StoreError> {
     }
 }
 
-/// Counts the units of an order that holds them.
-async fn take(
+/// Reserves the units of an order that holds them.
+async fn reserve(
     db: &Db,
     order: &StoredOrder,
     cart: &Cart,
     inputs: &OrderInputs,
-) -> Result<Result<Option<Take>, Begun>, StoreError> {
+) -> Result<Result<Option<Reservation>, Begun>, StoreError> {
     if !order.effects.held {
         return Ok(Ok(None));
     }
-    Ok(match take_units(db, order, inputs, order.order.created_at).await? {
-        Took::All(take) => Ok(Some(take)),
-        Took::Refused(refusal) => {
-            // Another request of the same buyer may have taken them.
+    Ok(match reserve_units(db, order, inputs, order.order.created_at).await? {
+        ReserveOutcome::All(reservation) => Ok(Some(reservation)),
+        ReserveOutcome::Refused(refusal) => {
+            // Another request of the same buyer may have reserved them.
             let current: Option<Cart> = read_live(db, &keys::cart(cart.user)).await?;
             let is_same = current.is_none_or(|current| current.version == cart.version);
             Err(if is_same { Begun::Refused(refusal) } else { Begun::Conflict })
         }
-        Took::Conflict => Err(Begun::Conflict),
+        ReserveOutcome::Conflict => Err(Begun::Conflict),
     })
 }
 
-/// Sends the writes of an order. If they are refused, its units are taken back.
+/// Sends the writes of an order. If they are refused, the reservation is released.
 async fn send_order(
     db: &Db,
-    writes: impl FnOnce(Option<&Take>) -> Result<Vec<Guarded>, HoldError>,
-    take: Option<Take>,
+    writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
+    reservation: Option<Reservation>,
 ) -> Result<Begun, StoreError> {
-    let sent = match writes(take.as_ref()) {
+    let sent = match writes(reservation.as_ref()) {
         Ok(writes) => match send_patiently(db, writes).await {
             Ok(sent) => sent,
             Err(error) => {
-                if let Some(take) = &take {
+                if let Some(reservation) = &reservation {
                     // It is not known whether the order is written.
-                    left_to_sweep(take, settle_take(db, take).await);
+                    left_to_sweep(reservation, settle_reservation(db, reservation).await);
                 }
                 return Err(error);
             }
@@ -136,11 +136,11 @@ async fn send_order(
         Err(HoldError::Refused(refusal)) => Sent::Refused(refusal),
         Err(HoldError::Store(error)) => return Err(error),
     };
-    if let Some(take) = take.as_ref().filter(|_| sent != Sent::Written) {
-        take_back(db, take).await?;
+    if let Some(reservation) = reservation.as_ref().filter(|_| sent != Sent::Written) {
+        release(db, reservation).await?;
     }
     Ok(match sent {
-        Sent::Written => Begun::Written(take),
+        Sent::Written => Begun::Written(reservation),
         Sent::Conflict => Begun::Conflict,
         Sent::Refused(refusal) => Begun::Refused(refusal),
     })

@@ -2,7 +2,7 @@
 //! (the least amount, the most units at once) is left out: the order is paid elsewhere.
 
 use super::active_version;
-use super::price::{LineRequest, PriceError};
+use super::order_request::{LineRequest, PriceError};
 use crate::clock::Clock;
 use crate::model::{
     Cart, Code, GiftCardPayment, Ledger, Line, LineId, Money, OrderLine, PaymentType, Payments, User, UserId,

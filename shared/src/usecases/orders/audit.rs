@@ -15,8 +15,8 @@ use crate::store::codec::{Item, Row, encode_live, key_of};
 use crate::store::counters::SOLD;
 use crate::store::keys::{self, Key, prefix};
 use crate::store::orders::StoredOrder;
+use crate::store::reservations;
 use crate::store::statistics::VersionedDonations;
-use crate::store::takes;
 use crate::store::transaction::{NumberChange, Sent, VERSION, Write, send};
 use crate::store::{Db, StoreError, ledgers, users};
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,7 +166,7 @@ impl TableSums {
     /// [`StoreError::Unreadable`] if it is an order, or the row of units on their way, that does not decode.
     pub fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let key = key_of(&item)?;
-        if key.pk.starts_with(prefix::ORDER) {
+        if keys::is_order(&key) {
             self.add_order(&StoredOrder::decode(&key, Row::from(item))?);
         } else if key.pk.starts_with(prefix::COUNT) {
             self.find(&key, &item, |name| name == SOLD);
@@ -175,8 +175,8 @@ impl TableSums {
             self.find(&key, &item, ledgers::is_entry);
         } else if key.pk == keys::patrons() {
             self.find(&key, &item, |name| name == AMOUNT);
-        } else if keys::is_unfinished_take(&key) {
-            self.waiting.add_take(key, item)?;
+        } else if keys::is_unfinished_reservation(&key) {
+            self.waiting.add_reservation(key, item)?;
         } else if key == keys::donations() {
             self.has_donations = true;
         } else if let Some(id) = key.pk.strip_prefix(prefix::USER) {
@@ -282,7 +282,7 @@ fn numbers(key: &Key, differences: &[&Difference], before: u64) -> Write {
     let version = differences.first().map_or(0, |difference| difference.version).saturating_add(before);
     let write = Write::set_numbers(key.clone(), &numbers, version);
     let stray: BTreeSet<&InternalId> = differences.iter().flat_map(|difference| &difference.stray).collect();
-    takes::also_forget(write, stray.into_iter())
+    reservations::also_confirm(write, stray.into_iter())
 }
 
 /// The writes that correct a patron's sum. The row has a name too, and a user with a sum of zero is not a patron.

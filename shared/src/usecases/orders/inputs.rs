@@ -1,7 +1,7 @@
 //! Everything that decides about an order, read together.
 
 use super::active_version;
-use crate::model::{Code, InternalId, ItemId, PublishedItem, UserId};
+use crate::model::{ActiveVersion, Code, InternalId, ItemId, PublishedItem, StoreDelivery, UserId};
 use crate::rules::order::users;
 use crate::store::orders::StoredOrder;
 use crate::store::{Db, StoreError, carts, codes, counters, keys};
@@ -26,12 +26,14 @@ pub(in crate::usecases) struct OrderInputs {
     pub(in crate::usecases) gift_card: Option<Code>,
     /// The order that the owner's cart remembers as its checkout; read only for the order of a checkout.
     pub(in crate::usecases) checkout: Option<InternalId>,
+    /// The game servers, and the commands of every sale.
+    pub(in crate::usecases) delivery: StoreDelivery,
 }
 
 impl OrderInputs {
     /// Reads everything that decides about `order`.
     pub(in crate::usecases) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
-        let version = active_version(db).await?.version;
+        let ActiveVersion { version, config, .. } = active_version(db).await?;
         let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
         let (own, owner, of_order) = (order.key(), order.order.owner, users(&order.order));
         let (coupon, gift) = (order.effects.coupon.as_ref(), order.effects.gift_card.as_ref());
@@ -69,6 +71,7 @@ impl OrderInputs {
             counted,
             has_use: uses > 0,
             checkout: cart.and_then(|cart| cart.checkout).map(|checkout| checkout.order),
+            delivery: config.delivery,
             coupon: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
             gift_card: gift.map_or(Ok(None), |gift| codes::take(&mut rows, &gift.code))?,
         })

@@ -11,6 +11,7 @@ mod audit;
 pub(in crate::usecases) mod effects;
 mod erase;
 pub(in crate::usecases) mod inputs;
+mod order_request;
 mod patrons;
 mod price;
 pub(in crate::usecases) mod recipients;
@@ -24,14 +25,16 @@ mod waiting;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
 pub use erase::{Erased, erase_from_cart, erase_from_order, erase_names};
+pub use order_request::{LineRequest, OrderRequest, PriceError};
 pub use patrons::{differs as patrons_differ, repair as repair_patrons};
-pub use price::{LineRequest, OrderRequest, PriceError, price};
+pub use price::price;
 pub use record::{NewOrder, PaidSession, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
 pub use rename::rename_in_statistics;
-pub use set_status::{Changed, SetStatusError, set_status};
+pub use set_status::{Changed, set_status};
 pub(in crate::usecases) use statistics::follow;
 pub use statistics::{AT_ONCE, CatchUp, Statistics, catch_up, catch_up_all};
+pub use transition::SetStatusError;
 pub use waiting::Waiting;
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};

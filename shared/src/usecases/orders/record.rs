@@ -14,7 +14,9 @@ use crate::model::{
 use crate::rules::order::{merged, users};
 use crate::store::orders::{self, Payment, StoredOrder};
 use crate::store::transaction::{Sent, send};
+use crate::store::unfinished::Unfinished;
 use crate::store::{Db, RETRIES, StoreError};
+use crate::usecases::delivery::{follow_or_leave, freeze};
 use std::collections::BTreeSet;
 
 /// How many seconds an order's date may be ahead of our clock.
@@ -59,6 +61,8 @@ pub struct NewOrder {
     pub created_at: Option<i64>,
     /// The provider's payment; `None` if it was paid elsewhere.
     pub payment: Option<PaidSession>,
+    /// Whether its commands run on game servers when it is paid.
+    pub delivers: bool,
 }
 
 /// The result of [`record`].
@@ -113,13 +117,14 @@ pub enum RecordError {
 /// [`RecordError`].
 pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorded, RecordError> {
     check(&new, clock.seconds())?;
-    let dated = new.created_at.is_some();
+    let (dated, delivers) = (new.created_at.is_some(), new.delivers);
     let mut draft = draft(new, clock.seconds())?;
     let mut numbered = false;
     for round in 0..=RETRIES {
         pause_before(round).await;
         let inputs = OrderInputs::read(db, &draft).await?;
         if let Some(stored) = inputs.stored {
+            deliver(db, clock, &stored).await;
             return already(db, &draft, dated, stored).await;
         }
         if let Some(unknown) = users(&draft.order).difference(&inputs.users).next() {
@@ -139,11 +144,19 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
             draft.order.id = next_number(db).await?;
             numbered = true;
         }
+        if delivers {
+            writes.extend(freeze(&mut draft, &inputs.items, &inputs.delivery)?.map(Guarded::from));
+        }
+        // Its commands are queued at once, or by the sweep.
+        draft.effects.due = draft.delivery_due().then(|| clock.seconds());
+        let due = draft.effects.due.map(|due| Unfinished::put(&draft.order, due)).transpose()?;
+        writes.extend(due.map(Guarded::from));
         writes.insert(0, draft.put_new()?.into());
         let intent = draft.effects.provider.as_ref().and_then(|provider| provider.intent.as_deref());
         writes.extend(intent.map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         match send(db, writes).await? {
             Sent::Written => {
+                deliver(db, clock, &draft).await;
                 let statistics = follow(db, &draft.order.internal_id).await;
                 let stored = orders::get(db, &draft.order.internal_id).await.ok().flatten().unwrap_or(draft);
                 return Ok(Recorded { stored, already: false, unguarded, statistics });
@@ -153,6 +166,12 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         }
     }
     Err(RecordError::Conflict)
+}
+
+async fn deliver(db: &Db, clock: &dyn Clock, stored: &StoredOrder) {
+    if stored.delivery_due() {
+        follow_or_leave(db, clock, &stored.order.internal_id).await;
+    }
 }
 
 /// The writes that a new order needs in addition to its own, and the items whose limits are not known.

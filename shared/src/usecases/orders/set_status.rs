@@ -1,14 +1,14 @@
 //! Changing an order's status, with everything it takes or gives back, in one transaction.
 
 use super::pause_before;
-use super::refusal::OrderRefusal;
 use super::statistics::{Statistics, follow};
-use super::transition::{Planned, Step, plan};
+use super::transition::{Planned, SetStatusError, Step, plan};
 use crate::clock::Clock;
 use crate::model::{InternalId, ItemId, OrderStatus};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
-use crate::store::{Db, RETRIES, StoreError};
+use crate::store::{Db, RETRIES};
+use crate::usecases::delivery::follow_or_leave;
 
 /// The result of [`set_status`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,29 +20,6 @@ pub struct Changed {
     pub unguarded: Vec<ItemId>,
     /// Whether the statistics show it.
     pub statistics: Statistics,
-}
-
-/// Why a status was not changed.
-#[derive(Debug, thiserror::Error)]
-pub enum SetStatusError {
-    /// There is no such order.
-    #[error("there is no order {0}")]
-    Unknown(InternalId),
-    /// An order with the one status cannot change to the other.
-    #[error("an order that is {} cannot become {}", from.as_str(), to.as_str())]
-    Forbidden {
-        from: OrderStatus,
-        /// The status asked for.
-        to: OrderStatus,
-    },
-    /// A limit, a code or a balance does not allow it.
-    #[error(transparent)]
-    Refused(#[from] OrderRefusal),
-    /// Other writes kept conflicting with this one.
-    #[error("other writes kept changing the same items; nothing was changed")]
-    Conflict,
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// Changes an order's status. A payment takes what the order takes, and a refund gives it back, each once: the write is
@@ -67,6 +44,9 @@ pub async fn set_status(
         let Planned { writes, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
         match send(db, writes).await? {
             Sent::Written => {
+                if before.effects.delivery.is_some() {
+                    follow_or_leave(db, clock, id).await;
+                }
                 let statistics = follow(db, id).await;
                 let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
                 return Ok(Changed { stored, from, unguarded, statistics });

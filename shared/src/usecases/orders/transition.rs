@@ -3,13 +3,35 @@
 use super::effects::{Limits, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist};
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, OrderRefusal};
-use super::set_status::SetStatusError;
-use crate::model::{ItemId, OrderLine, OrderStatus, Reviewed, UserId};
+use crate::model::{InternalId, ItemId, OrderLine, OrderStatus, Reviewed, UserId};
 use crate::rules::order::may_become;
 use crate::store::orders::{Payment, StatusChange, StoredOrder};
 use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
-use crate::store::{Db, carts};
+use crate::store::{Db, StoreError, carts};
+
+/// Why a status was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SetStatusError {
+    /// There is no such order.
+    #[error("there is no order {0}")]
+    Unknown(InternalId),
+    /// An order with the one status cannot change to the other.
+    #[error("an order that is {} cannot become {}", from.as_str(), to.as_str())]
+    Forbidden {
+        from: OrderStatus,
+        /// The status asked for.
+        to: OrderStatus,
+    },
+    /// A limit, a code or a balance does not allow it.
+    #[error(transparent)]
+    Refused(#[from] OrderRefusal),
+    /// Other writes kept conflicting with this one.
+    #[error("other writes kept changing the same items; nothing was changed")]
+    Conflict,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// A change of status.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +84,9 @@ pub(in crate::usecases) async fn plan(
     }
     let inputs = OrderInputs::read(db, &order).await?;
     let mut planned = effects(&order, &inputs, step)?;
-    // The statistics follow at the next sweep.
-    let due = (order.is_checkout() && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
+    // Statistics and delivery follow, at the latest at the next sweep.
+    let is_followed = order.is_checkout() || order.effects.delivery.is_some();
+    let due = (is_followed && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
     let change = StatusChange {
         to: step.to,
         lines: step.lines,

@@ -5,33 +5,33 @@ use crate::store::StoreError;
 use crate::store::codec::{Item, Row};
 use crate::store::keys::{Key, prefix};
 use crate::store::orders::StoredOrder;
-use crate::store::takes::{self, Take};
+use crate::store::reservations::{self, Reservation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the sweep has still to finish. None of it is wrong, and none of it is to be repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Waiting {
-    /// Units that are counted for orders which are not written: the sweep takes them back.
+    /// Units that are counted for orders which are not written: the sweep releases them.
     pub units: BTreeMap<ItemId, u64>,
     /// Ended orders from which something has still to follow, and pending ones, each with the second (since 1970 UTC) at
     /// which the sweep looks at it.
     pub orders: BTreeMap<InternalId, (OrderStatus, i64)>,
-    /// The units of orders that are, or were, on their way.
-    taking: BTreeMap<InternalId, Vec<Units>>,
+    /// The units of the reservations, by order.
+    reservations: BTreeMap<InternalId, Vec<Units>>,
 }
 
-/// The counter of an item with the orders whose units are on their way.
+/// The counter of an item with the orders that have a reservation in it.
 #[derive(Debug, Clone)]
 pub(super) struct Counter {
     pub(super) item: ItemId,
-    taking: Vec<InternalId>,
+    reserved_by: Vec<InternalId>,
 }
 
 impl Counter {
     /// Reads a counter's row; `None` if it is not named by an item.
     pub(super) fn of(key: &Key, row: &Item) -> Option<Self> {
         let item = key.pk.strip_prefix(prefix::COUNT)?.parse().ok()?;
-        Some(Self { item, taking: takes::taking(row) })
+        Some(Self { item, reserved_by: reservations::reserved_orders(row) })
     }
 }
 
@@ -44,10 +44,10 @@ impl Waiting {
         self.orders.iter().filter(|(_, order)| waits(**order)).map(|(id, _)| id).collect()
     }
 
-    /// Takes the row of units on their way into account.
-    pub(super) fn add_take(&mut self, key: Key, row: Item) -> Result<(), StoreError> {
-        let take = Take::decode(key, Row::from(row))?;
-        self.taking.insert(take.order, take.units);
+    /// Takes a reservation into account.
+    pub(super) fn add_reservation(&mut self, key: Key, row: Item) -> Result<(), StoreError> {
+        let reservation = Reservation::decode(key, Row::from(row))?;
+        self.reservations.insert(reservation.order, reservation.units);
         Ok(())
     }
 
@@ -61,8 +61,8 @@ impl Waiting {
     /// in it and known to nothing.
     pub(super) fn count(&mut self, counter: &Counter, orders: &BTreeSet<InternalId>) -> (u64, BTreeSet<InternalId>) {
         let (mut all, mut stray) = (0, BTreeSet::new());
-        for order in counter.taking.iter().filter(|order| !orders.contains(*order)) {
-            match self.taking.get(order) {
+        for order in counter.reserved_by.iter().filter(|order| !orders.contains(*order)) {
+            match self.reservations.get(order) {
                 Some(units) => {
                     let own = units.iter().filter(|units| units.item == counter.item);
                     all += own.map(|units| units.count).sum::<u64>();

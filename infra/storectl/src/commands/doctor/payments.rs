@@ -10,9 +10,9 @@ use http::{Method, Request, StatusCode};
 use shared::config::StripeKeys;
 use shared::store::connector;
 use shared::store::keys::due_second;
-use shared::store::notices::Notices;
 use shared::store::published::read_active_version;
 use shared::store::unfinished::{self, DueRow};
+use shared::store::webhook_events::EventCursor;
 use shared::usecases::checkouts::OVERDUE;
 use stripe::WebhookEndpoint;
 
@@ -25,7 +25,7 @@ const CONNECT: &str = "run `storectl payments connect stripe`, and deploy what i
 
 /// Compares store, stack and keys, and asks Stripe for the endpoint of the webhooks.
 pub(super) async fn check(target: &Target) -> Vec<Finding> {
-    let mut findings = vec![overdue(target).await, notices(target).await];
+    let mut findings = vec![overdue(target).await, webhook_events(target).await];
     match keys(target).await {
         Ok(Some(keys)) => {
             findings.push(at_stripe(target, &keys).await.unwrap_or_else(|failure| Finding::failed(CHECK, failure)));
@@ -72,9 +72,9 @@ fn named(row: &DueRow) -> String {
 }
 
 /// Whether the provider's events are asked for, and which of them fail.
-async fn notices(target: &Target) -> Finding {
+async fn webhook_events(target: &Target) -> Finding {
     const CHECK: &str = "payment events";
-    let mark = match Notices::read(&target.db).await {
+    let mark = match EventCursor::read(&target.db).await {
         Ok(Some(mark)) => mark,
         Ok(None) => return Finding::ok(CHECK, "the sweep has not asked for any yet"),
         Err(error) => {
@@ -87,7 +87,7 @@ async fn notices(target: &Target) -> Finding {
             .failed
             .iter()
             .take(NAMED)
-            .map(|notice| format!("{} {} (since {})", notice.kind, notice.id, shown_time(notice.since)))
+            .map(|event| format!("{} {} (since {})", event.kind, event.id, shown_time(event.since)))
             .collect();
         let more = if mark.failed.len() > NAMED { ", …" } else { "" };
         let said = format!("{} events could not be acted on: {}{more}", mark.failed.len(), named.join(", "));

@@ -46,7 +46,7 @@ async fn at_provider(target: &Target, check: &'static str) -> Result<Finding, Fa
         let origin = origin(checkout, &ours);
         let is_missing = match (&checkout.session, origin) {
             (_, Origin::Other) => true,
-            (Some(session), _) => matches!(provider.look(session).await, Err(ProviderError::NoCheckout(_))),
+            (Some(session), _) => matches!(provider.fetch(session).await, Err(ProviderError::NoCheckout(_))),
             (None, _) => false,
         };
         is_missing.then_some((id, origin))

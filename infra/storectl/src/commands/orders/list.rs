@@ -8,12 +8,10 @@ use crate::commands::common::{period, published, shown_time};
 use crate::commands::items;
 use crate::commands::users::read;
 use crate::error::Failure;
-use crate::table::each;
+use crate::table::each_order;
 use crate::target::Target;
 use serde_json::json;
 use shared::model::{ItemId, Money, Order, OrderEffects, OrderLine, OrderStatus, PlayerName, UserId, UserName};
-use shared::store::codec::{Row, key_of};
-use shared::store::keys::prefix;
 use shared::store::orders::StoredOrder;
 use shared::store::{StoreError, names};
 use std::cmp::Reverse;
@@ -67,8 +65,7 @@ pub(in crate::commands) async fn list(target: &Target, options: &ListOrders) -> 
     let period = period(options.from.as_deref(), options.to.as_deref(), target.clock.seconds())?;
     let wanted = Wanted { options, player, period, digits };
     let mut orders = Vec::new();
-    each(&target.db, prefix::ORDER, |item| {
-        let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
+    each_order(&target.db, |stored| {
         orders.extend(wanted.has(&stored).then_some(stored));
         Ok::<(), StoreError>(())
     })

@@ -6,15 +6,13 @@ use crate::cli::Reconcile;
 use crate::commands::common::{published, shown_time, time};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
-use crate::table::each;
+use crate::table::each_order;
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{Money, Order};
 use shared::money::CurrencyFormat;
 use shared::providers::Stripe;
 use shared::rules::payment::PaymentState;
-use shared::store::codec::{Row, key_of};
-use shared::store::keys::prefix;
 use shared::store::orders::StoredOrder;
 use shared::store::{Db, StoreError};
 use shared::usecases::checkouts::{Difference, compare, return_payment};
@@ -59,8 +57,7 @@ pub(in crate::commands) async fn reconcile(
 
 async fn made_since(db: &Db, since: i64) -> Result<Vec<StoredOrder>, StoreError> {
     let mut orders = Vec::new();
-    each(db, prefix::ORDER, |item| {
-        let stored = StoredOrder::decode(&key_of(&item)?, Row::from(item))?;
+    each_order(db, |stored| {
         orders.extend((stored.order.created_at >= since).then_some(stored));
         Ok::<(), StoreError>(())
     })

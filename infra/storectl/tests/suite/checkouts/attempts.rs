@@ -79,7 +79,7 @@ async fn refund_with(till: &Till, order: &InternalId, number: u32, place: usize,
     let note = format!("{lost:?} at {place}, {later:?} later, refund {number}");
     // The webhook of the refund may come first.
     if place.is_multiple_of(2) {
-        till.notice(order).await;
+        till.webhook_event(order).await;
     }
     let again = till.refund(order, Some(total)).await;
     assert_eq!(again.as_ref().map(|refunded| refunded.total).ok(), Some(money(total)), "{note}: {again:?}");
@@ -282,7 +282,7 @@ async fn an_automatic_refund_is_made_once_whenever_it_is_interrupted() {
             let stored = till.order(&order).await;
             assert_eq!(stored.order.status, OrderStatus::Cancelled, "{note}");
             assert_eq!(stored.effects.refund.unwrap().outcome, Some(RefundOutcome::Refunded), "{note}");
-            assert!(till.notice(&order).await, "{note}: the payment's row");
+            assert!(till.webhook_event(&order).await, "{note}: the payment's row");
             if fired.load(Ordering::SeqCst) == 0 {
                 assert!(place > 8, "{place}");
                 break;

@@ -31,9 +31,9 @@ async fn a_partial_refund_that_fails_is_counted_again_and_may_be_repeated() {
     till.refund(&order, Some(200)).await.unwrap();
     assert_eq!((sums(&till, &order).await, paid_by_patron(&till).await), ((200, 0, 0), PRICE - 200));
     till.stand_in.act(&session, &Action::FailRefund).unwrap();
-    // The notice names the payment; that it is repeated or late changes nothing.
+    // The webhook event names the payment; that it is repeated or late changes nothing.
     for _ in 0..2 {
-        assert!(till.notice(&order).await);
+        assert!(till.webhook_event(&order).await);
         till.market.sweep().await;
         assert_eq!((sums(&till, &order).await, paid_by_patron(&till).await), ((0, 200, 200), PRICE));
     }
@@ -54,7 +54,7 @@ async fn a_refunded_order_whose_refund_fails_stays_refunded_and_is_marked() {
     till.refund(&order, None).await.unwrap();
     till.stand_in.act(&session, &Action::FailRefund).unwrap();
     for _ in 0..2 {
-        till.notice(&order).await;
+        till.webhook_event(&order).await;
         assert_eq!(till.order(&order).await.order.status, OrderStatus::Refunded);
         assert_eq!(sums(&till, &order).await, (0, PRICE, PRICE));
     }
@@ -63,7 +63,7 @@ async fn a_refunded_order_whose_refund_fails_stays_refunded_and_is_marked() {
     assert_eq!(sums(&till, &order).await, (0, PRICE, 0));
     assert_eq!(till.refund(&order, None).await.unwrap().kind, RefundKind::Already);
     till.stand_in.act(&session, &Action::FailRefund).unwrap();
-    till.notice(&order).await;
+    till.webhook_event(&order).await;
     assert_eq!(sums(&till, &order).await, (0, 2 * PRICE, PRICE), "the second one fails as well");
     assert_sums(till.db(), &Facts::of_fixture()).await;
 }
@@ -80,7 +80,7 @@ async fn an_automatic_refund_that_fails_pays_nothing_and_is_marked() {
         .await
         .unwrap();
     for _ in 0..2 {
-        assert!(till.notice(&order).await);
+        assert!(till.webhook_event(&order).await);
         assert_eq!(till.order(&order).await.order.status, OrderStatus::Cancelled);
     }
     let price = till.order(&order).await.order.price.minor();

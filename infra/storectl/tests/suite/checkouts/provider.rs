@@ -3,7 +3,9 @@
 use shared::model::{InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::orders::StoredOrder;
-use shared::usecases::checkouts::{DisputeState, Notice, NoticePage, PaymentPage, Provider, ProviderError, Session};
+use shared::usecases::checkouts::{
+    DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +28,7 @@ struct Books {
     refunds: BTreeSet<String>,
     /// The number of calls so far.
     calls: usize,
-    /// How many notices are on a page; all if it is not set.
+    /// How many webhook events are on a page; all if it is not set.
     page: Option<usize>,
     /// The account of the keys; `None` is the first.
     account: Option<ProviderAccount>,
@@ -85,9 +87,9 @@ impl TestProvider {
         self.books.lock().unwrap().refunds.len()
     }
 
-    /// Sets how many notices are on a page.
-    pub fn set_page(&self, notices: usize) {
-        self.books.lock().unwrap().page = Some(notices);
+    /// Sets how many webhook events are on a page.
+    pub fn set_page(&self, events: usize) {
+        self.books.lock().unwrap().page = Some(events);
     }
 
     /// Adds a checkout that was not opened by us.
@@ -208,8 +210,8 @@ impl Provider for TestProvider {
         })
     }
 
-    async fn look(&self, session: &str) -> Result<PaymentState, ProviderError> {
-        self.call("look", |books| books.sessions.get(session).cloned().ok_or_else(|| unknown(session)))
+    async fn fetch(&self, session: &str) -> Result<PaymentState, ProviderError> {
+        self.call("fetch", |books| books.sessions.get(session).cloned().ok_or_else(|| unknown(session)))
     }
 
     async fn expire(&self, session: &str) -> Result<(), ProviderError> {
@@ -238,10 +240,10 @@ impl Provider for TestProvider {
         self.call("dispute", |_| Ok(DisputeState { intent: Some(dispute.to_owned()), state: "open".to_owned() }))
     }
 
-    async fn notices(&self, _: (i64, i64), after: Option<&str>) -> Result<NoticePage, ProviderError> {
-        self.call("notices", |books| {
+    async fn webhook_events(&self, _: (i64, i64), after: Option<&str>) -> Result<WebhookEventPage, ProviderError> {
+        self.call("webhook_events", |books| {
             let (ids, next) = page(books, after, books.page.unwrap_or(usize::MAX));
-            Ok(NoticePage { notices: ids.into_iter().map(Notice::Checkout).collect(), next })
+            Ok(WebhookEventPage { events: ids.into_iter().map(WebhookEvent::Checkout).collect(), next })
         })
     }
 

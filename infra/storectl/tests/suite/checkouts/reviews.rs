@@ -7,7 +7,7 @@ use crate::orders_support::{FIVE, paid};
 use shared::model::{InternalId, Money, OrderStatus, ReviewOutcome};
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::orders::of_payment;
-use shared::usecases::checkouts::{Notice, OperatorError, RefundKind, Settled, accept, act, refund};
+use shared::usecases::checkouts::{OperatorError, RefundKind, Settled, WebhookEvent, accept, act, refund};
 use shared::usecases::orders::record;
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ async fn the_payment_of_an_order_in_review_is_known_at_once() {
     let (market, order) = in_review(other_amount).await;
     let intent = format!("intent-{order}");
     assert_eq!(of_payment(&market.shop.db, &intent).await.unwrap(), Some(order.clone()));
-    let dispute = Notice::Dispute(intent);
+    let dispute = WebhookEvent::Dispute(intent);
     act(&market.shop.db, market.clock(), &market.provider, &dispute).await.unwrap();
     assert_eq!(market.order(&order).await.effects.dispute.as_deref(), Some("open"));
 }
@@ -110,8 +110,8 @@ async fn a_refund_ends_a_review_in_every_status() {
 async fn a_refund_in_the_dashboard_ends_a_review_too() {
     let (market, order) = in_review(other_amount).await;
     market.provider.set(&order, |state| state.refunded = state.amount);
-    let notice = Notice::Payment(format!("intent-{order}"));
-    act(&market.shop.db, market.clock(), &market.provider, &notice).await.unwrap();
+    let event = WebhookEvent::Payment(format!("intent-{order}"));
+    act(&market.shop.db, market.clock(), &market.provider, &event).await.unwrap();
     let stored = market.order(&order).await;
     assert_eq!((stored.order.status, stored.effects.review), (OrderStatus::Cancelled, None));
     assert_eq!(market.shop.sold(FIVE).await, 0);

@@ -211,7 +211,7 @@ impl Market {
     /// The rows of what is not finished.
     pub async fn unfinished(&self) -> usize {
         let rows = self.shop.db.query(&keys::unfinished()).await.unwrap();
-        rows.into_iter().filter(|row| row.key().unwrap() != keys::notices()).count()
+        rows.into_iter().filter(|row| row.key().unwrap() != keys::webhook_events()).count()
     }
 
     /// Makes an order one of before account and mode were stored.

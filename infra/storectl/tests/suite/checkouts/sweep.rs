@@ -10,11 +10,11 @@ use shared::clock::Clock as _;
 use shared::deadline;
 use shared::model::{InternalId, Money, OrderStatus, UserId};
 use shared::rules::payment::{PaymentState, Progress};
-use shared::store::notices::Notices;
 use shared::store::unfinished::{self, DueRow};
+use shared::store::webhook_events::EventCursor;
 use shared::store::{codec, keys};
 use shared::telemetry::payment_events;
-use shared::usecases::checkouts::{Notice, OVERDUE, Swept, act, sweep};
+use shared::usecases::checkouts::{OVERDUE, Swept, WebhookEvent, act, sweep};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ async fn open(market: &Market, buyers: u64) -> Vec<InternalId> {
     orders
 }
 
-/// Paid orders, which the provider refunds without a notice that arrives. The sweep has noted since when it asks.
+/// Paid orders, which the provider refunds without a webhook event that arrives. The sweep has noted since when it asks.
 async fn refunded_unnoticed(market: &Market, buyers: u64) -> Vec<InternalId> {
     let orders = open(market, buyers).await;
     for order in &orders {
@@ -47,8 +47,8 @@ async fn refunded_unnoticed(market: &Market, buyers: u64) -> Vec<InternalId> {
     orders
 }
 
-async fn mark(market: &Market) -> Notices {
-    Notices::read(&market.shop.db).await.unwrap().unwrap()
+async fn mark(market: &Market) -> EventCursor {
+    EventCursor::read(&market.shop.db).await.unwrap().unwrap()
 }
 
 async fn overdue(market: &Market) -> Vec<DueRow> {
@@ -76,7 +76,7 @@ async fn an_order_that_always_fails_waits_longer_each_time_and_stays_overdue_fro
     let market = Market::open().await;
     let order = open(&market, 1).await.remove(0);
     let due = market.order(&order).await.effects.due.unwrap();
-    fail(&market, "look", usize::MAX, Fault::Away);
+    fail(&market, "fetch", usize::MAX, Fault::Away);
     // Every five minutes, as the schedule does.
     for _ in 0..12 * 12 {
         market.sweep().await;
@@ -105,7 +105,7 @@ async fn a_row_that_cannot_be_read_keeps_nothing_else_waiting() {
     let number = market.order(&orders[0]).await.order.id;
     put_raw(&market, &keys::unfinished_order(1_000, number)).await;
     put_raw(&market, &keys::order(&orders[1])).await;
-    put_raw(&market, &keys::notices()).await;
+    put_raw(&market, &keys::webhook_events()).await;
     let swept = market.sweep().await;
     assert_eq!((swept.due, swept.done, swept.failed), (4, 2, 3), "the row, the order and the place in the events");
     assert_eq!(market.status(&orders[0]).await, OrderStatus::Paid);
@@ -122,17 +122,17 @@ async fn the_next_sweep_continues_where_the_one_before_had_to_stop() {
     market.provider.set_page(2);
     let before = mark(&market).await.since;
     // The page after the first is asked for while the first is worked on.
-    let looks = fail(&market, "look", 0, Fault::Away);
+    let looks = fail(&market, "fetch", 0, Fault::Away);
     let pages = AtomicUsize::new(0);
-    market
-        .provider
-        .fail(move |_, name| (name == "notices" && pages.fetch_add(1, Ordering::SeqCst) == 1).then_some(Fault::Away));
+    market.provider.fail(move |_, name| {
+        (name == "webhook_events" && pages.fetch_add(1, Ordering::SeqCst) == 1).then_some(Fault::Away)
+    });
     drop(looks);
     assert_eq!(market.sweep().await.failed, 1);
     let stopped = mark(&market).await;
     assert_eq!(stopped.since, before);
     assert!(stopped.window.as_ref().is_some_and(|window| window.after.is_some()), "{stopped:?}");
-    let looks = fail(&market, "look", 0, Fault::Away);
+    let looks = fail(&market, "fetch", 0, Fault::Away);
     assert_eq!(market.sweep().await.failed, 0);
     assert_eq!(looks.load(Ordering::SeqCst), 4, "the first page is not worked on again");
     let done = mark(&market).await;
@@ -143,11 +143,11 @@ async fn the_next_sweep_continues_where_the_one_before_had_to_stop() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notice_that_fails_is_kept_and_the_others_go_on() {
+async fn a_webhook_event_that_fails_is_kept_and_the_others_go_on() {
     let market = Market::open().await;
     let orders = refunded_unnoticed(&market, 3).await;
     let now = market.clock().seconds();
-    fail(&market, "look", 1, Fault::Away);
+    fail(&market, "fetch", 1, Fault::Away);
     assert_eq!(market.sweep().await.failed, 1);
     let kept = mark(&market).await;
     assert_eq!((kept.since, kept.failed.len()), (now, 1));
@@ -172,7 +172,7 @@ async fn a_notice_that_fails_is_kept_and_the_others_go_on() {
 async fn what_the_provider_refuses_to_show_counts_as_done() {
     let market = Market::open().await;
     refunded_unnoticed(&market, 2).await;
-    fail(&market, "look", 1, Fault::Refused);
+    fail(&market, "fetch", 1, Fault::Refused);
     assert_eq!(market.sweep().await.failed, 0);
     let done = mark(&market).await;
     assert_eq!((done.since, done.failed.len()), (market.clock().seconds(), 0));
@@ -185,7 +185,7 @@ async fn a_place_that_the_provider_has_forgotten_is_the_newest_event_again() {
     market.provider.set_page(2);
     let pages = AtomicUsize::new(0);
     market.provider.fail(move |_, name| match (name, pages.load(Ordering::SeqCst)) {
-        ("notices", page) => {
+        ("webhook_events", page) => {
             pages.store(page + 1, Ordering::SeqCst);
             match page {
                 1 => Some(Fault::Away),
@@ -258,18 +258,18 @@ async fn a_checkout_that_is_not_the_orders_own_changes_nothing() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2)], None).await;
     let order = market.create(1).await.unwrap().order;
-    let notice = Notice::Checkout("foreign".to_owned());
+    let event = WebhookEvent::Checkout("foreign".to_owned());
     for (progress, refunded) in [(Progress::Paid, 0), (Progress::Paid, 200), (Progress::Expired, 0)] {
         let state = PaymentState { progress, refunded: Money::from_minor(refunded), ..foreign(&order, 200) };
         market.provider.add(state);
-        act(&market.shop.db, market.clock(), &market.provider, &notice).await.unwrap();
+        act(&market.shop.db, market.clock(), &market.provider, &event).await.unwrap();
         let stored = market.order(&order).await;
         assert_eq!((stored.order.status, stored.effects.review), (OrderStatus::Pending, None), "{progress:?}");
     }
     market.provider.pay(&order);
     market.settle(&order).await;
     market.provider.add(PaymentState { refunded: Money::from_minor(200), ..foreign(&order, 200) });
-    act(&market.shop.db, market.clock(), &market.provider, &notice).await.unwrap();
+    act(&market.shop.db, market.clock(), &market.provider, &event).await.unwrap();
     assert_eq!(market.status(&order).await, OrderStatus::Paid);
     assert_quiet(&market, &NO_BALANCES).await;
 }
@@ -278,11 +278,11 @@ async fn a_checkout_that_is_not_the_orders_own_changes_nothing() {
 async fn a_paid_checkout_of_ours_without_an_order_is_counted_until_it_is_refunded() {
     let market = Market::open().await;
     let missing = InternalId::new("missing");
-    let notice = Notice::Checkout("foreign".to_owned());
+    let event = WebhookEvent::Checkout("foreign".to_owned());
     let seen = async |state: PaymentState| {
         market.provider.add(state);
         let (acted, events) =
-            Box::pin(payment_events(act(&market.shop.db, market.clock(), &market.provider, &notice))).await;
+            Box::pin(payment_events(act(&market.shop.db, market.clock(), &market.provider, &event))).await;
         acted.unwrap();
         events
     };
@@ -298,7 +298,7 @@ async fn a_paid_checkout_of_ours_without_an_order_is_counted_until_it_is_refunde
     market.clock().advance(Duration::from_hours(1));
     market.provider.add(foreign(&missing, 200));
     let (_, events) = payment_events(market.sweep()).await;
-    assert_eq!(events, [("OverdueOrders", 0), ("PaidWithoutOrder", 1)], "the sweep finds it without a notice");
+    assert_eq!(events, [("OverdueOrders", 0), ("PaidWithoutOrder", 1)], "the sweep finds it without a webhook event");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -336,11 +336,11 @@ async fn a_checkout_whose_id_was_never_stored_is_known_by_the_order_that_it_name
     let another = InternalId::new("another");
     market.provider.pay(&order);
     market.provider.set(&order, |state| state.order = Some(another));
-    let notice = Notice::Checkout(order.to_string());
-    act(&market.shop.db, market.clock(), &market.provider, &notice).await.unwrap();
+    let event = WebhookEvent::Checkout(order.to_string());
+    act(&market.shop.db, market.clock(), &market.provider, &event).await.unwrap();
     assert_eq!(market.status(&order).await, OrderStatus::Pending);
     market.provider.set(&order, |state| state.order = Some(order.clone()));
-    act(&market.shop.db, market.clock(), &market.provider, &notice).await.unwrap();
+    act(&market.shop.db, market.clock(), &market.provider, &event).await.unwrap();
     assert_eq!(market.status(&order).await, OrderStatus::Paid);
 }
 

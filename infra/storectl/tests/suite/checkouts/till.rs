@@ -9,7 +9,7 @@ use shared::providers::Stripe;
 use shared::rules::payment::PaymentState;
 use shared::store::Db;
 use shared::store::orders::StoredOrder;
-use shared::usecases::checkouts::{self, Notice, OperatorError, Provider as _, Refunded, Request, Settled};
+use shared::usecases::checkouts::{self, OperatorError, Provider as _, Refunded, Request, Settled, WebhookEvent};
 use std::sync::Arc;
 use std::time::Duration;
 use stripe::ApiBase;
@@ -77,7 +77,7 @@ impl Till {
     /// What the provider says of an order's payment.
     pub async fn says(&self, order: &InternalId) -> PaymentState {
         let session = self.order(order).await.effects.provider.unwrap().session.unwrap();
-        self.stripe.look(&session).await.unwrap()
+        self.stripe.fetch(&session).await.unwrap()
     }
 
     pub async fn refund(&self, order: &InternalId, total: Option<i64>) -> Result<Refunded, OperatorError> {
@@ -88,12 +88,12 @@ impl Till {
         checkouts::refund(db, self.market.clock(), &self.stripe, order, total.map(money)).await
     }
 
-    /// Acts on the provider's notice of an order's payment, as the webhook does. Whether the order was found.
-    pub async fn notice(&self, order: &InternalId) -> bool {
+    /// Acts on the provider's webhook event of an order's payment, as the webhook does. Whether the order was found.
+    pub async fn webhook_event(&self, order: &InternalId) -> bool {
         let intent = self.says(order).await.intent.unwrap();
         let found = shared::store::orders::of_payment(self.db(), &intent).await.unwrap().as_ref() == Some(order);
-        let notice = Notice::Payment(intent);
-        checkouts::act(self.db(), self.market.clock(), &self.stripe, &notice).await.unwrap();
+        let event = WebhookEvent::Payment(intent);
+        checkouts::act(self.db(), self.market.clock(), &self.stripe, &event).await.unwrap();
         found
     }
 

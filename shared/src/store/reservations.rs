@@ -1,4 +1,4 @@
-//! Units on their way into a checkout.
+//! Reservations: units that are counted for a checkout before its order is written.
 //!
 //! Many buyers may want one item at the same second. Transactions on one counter cancel each other, so that a counter is
 //! changed by an update of its own before the transaction that writes the order. The update adds the order's id to a set
@@ -18,15 +18,15 @@ use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput}
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use serde::{Deserialize, Serialize};
 
-/// The attribute of a counter with the orders whose units are counted already and which may never be written.
-const TAKING: &str = "taking";
+/// The attribute of a counter with the orders that have a reservation: their units are counted, and they may never be written.
+const RESERVING: &str = "taking";
 
-/// How often an update is tried if a transaction is on the same counter, or others are taking its last units.
+/// How often an update is tried if a transaction is on the same counter, or others have reserved its last units.
 const ROUNDS: u32 = 6;
 
-/// Units that an order takes before it is written.
+/// The units that are reserved for an order before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Take {
+pub struct Reservation {
     key: Key,
     pub order: InternalId,
     /// Its units, each item once.
@@ -34,30 +34,30 @@ pub struct Take {
 }
 
 #[derive(Serialize)]
-struct TakeRow<'a> {
+struct NewRow<'a> {
     order: &'a InternalId,
     units: &'a [Units],
 }
 
 #[derive(Deserialize)]
-struct TakenRow {
+struct StoredRow {
     order: InternalId,
     units: Vec<Units>,
 }
 
-impl Take {
+impl Reservation {
     /// The units of an order. The sweep looks at them at `due`, seconds since 1970 UTC.
     #[must_use]
     pub fn new(order: &Order, units: Vec<Units>, due: i64) -> Self {
-        Self::found(keys::unfinished_take(due, order.id), order.internal_id.clone(), units)
+        Self::found(keys::unfinished_reservation(due, order.id), order.internal_id.clone(), units)
     }
 
-    /// Reads a row of [`keys::unfinished_take`].
+    /// Reads a row of [`keys::unfinished_reservation`].
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it does not decode.
     pub fn decode(key: Key, row: Row) -> Result<Self, StoreError> {
-        let TakenRow { order, units } = row.live(&key)?;
+        let StoredRow { order, units } = row.live(&key)?;
         Ok(Self::found(key, order, units))
     }
 
@@ -65,16 +65,16 @@ impl Take {
         Self { key, order, units }
     }
 
-    /// The write of the row, before anything is taken.
+    /// The write of the row, before anything is reserved.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn put(&self) -> Result<Write, StoreError> {
-        let row = TakeRow { order: &self.order, units: &self.units };
+        let row = NewRow { order: &self.order, units: &self.units };
         Ok(Write::put(self.key.clone(), encode_live(&self.key, &row)?).only_if_absent())
     }
 
-    /// The condition that the row exists and that its units are not being taken back.
+    /// The condition that the row exists and that it is not being released.
     #[must_use]
     pub fn check(&self) -> Write {
         let condition = "attribute_exists(#pk) AND attribute_not_exists(closing)";
@@ -98,7 +98,7 @@ impl Take {
 /// The outcome of an update of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Counted {
+pub enum Reserved {
     /// The units are counted.
     Yes,
     /// Not as many are left.
@@ -112,11 +112,11 @@ pub enum Counted {
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the units may then be counted or not.
-pub async fn count(db: &Db, order: &InternalId, units: Units, limit: Option<u32>) -> Result<Counted, StoreError> {
-    let absent = format!("(attribute_not_exists(#{TAKING}) OR NOT contains(#{TAKING}, :order))");
+pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u32>) -> Result<Reserved, StoreError> {
+    let absent = format!("(attribute_not_exists(#{RESERVING}) OR NOT contains(#{RESERVING}, :order))");
     let mut request = request(db, units.item, order).expression_attribute_names("#sold", SOLD);
     request = request
-        .update_expression(format!("ADD #sold :units, #{TAKING} :orders, #version :one"))
+        .update_expression(format!("ADD #sold :units, #{RESERVING} :orders, #version :one"))
         .expression_attribute_names("#version", VERSION)
         .expression_attribute_values(":one", number(1))
         .expression_attribute_values(":units", number(units.count))
@@ -125,34 +125,34 @@ pub async fn count(db: &Db, order: &InternalId, units: Units, limit: Option<u32>
         None => request.condition_expression(absent),
         Some(limit) => {
             // A counter that does not exist yet would pass any condition.
-            let Some(before) = u64::from(limit).checked_sub(units.count) else { return Ok(Counted::SoldOut) };
+            let Some(before) = u64::from(limit).checked_sub(units.count) else { return Ok(Reserved::SoldOut) };
             let condition = format!("{absent} AND (attribute_not_exists(#sold) OR #sold <= :before)");
             request.condition_expression(condition).expression_attribute_values(":before", number(before))
         }
     };
     for round in 0..ROUNDS {
         match update(db, request.clone()).await? {
-            Updated::Written => return Ok(Counted::Yes),
-            Updated::Failed(Some(old)) if is_taking(&old, order) => return Ok(Counted::Yes),
-            // Units of others that are on their way may come back: of the same buyer's other request, for example.
-            Updated::Failed(Some(old)) if old.contains_key(TAKING) => tokio::time::sleep(backoff(round)).await,
+            Updated::Written => return Ok(Reserved::Yes),
+            Updated::Failed(Some(old)) if is_reserved(&old, order) => return Ok(Reserved::Yes),
+            // Reservations of others may be released: of the same buyer's other request, for example.
+            Updated::Failed(Some(old)) if old.contains_key(RESERVING) => tokio::time::sleep(backoff(round)).await,
             Updated::Failed(_) => break,
-            Updated::Conflict => return Ok(Counted::Conflict),
+            Updated::Conflict => return Ok(Reserved::Conflict),
         }
     }
-    Ok(if limit.is_some() { Counted::SoldOut } else { Counted::Conflict })
+    Ok(if limit.is_some() { Reserved::SoldOut } else { Reserved::Conflict })
 }
 
-/// Takes units of an order that was not written out of an item's counter again, on the condition that the order is marked
-/// in it. Repeating it has no second effect. A counter that has fewer units, because it was set by hand, becomes zero.
+/// Releases a reservation of an order that was not written: subtracts its units from an item's counter, on the condition
+/// that the order is marked in it. Repeating it has no second effect. A counter that has fewer units, because it was set by hand, becomes zero.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not confirm it.
-pub async fn take_back(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
+pub async fn release(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
     let write = |expression: &str, enough: &str| {
         request(db, units.item, order)
-            .update_expression(format!("{expression} DELETE #{TAKING} :orders"))
-            .condition_expression(format!("contains(#{TAKING}, :order) AND {enough}"))
+            .update_expression(format!("{expression} DELETE #{RESERVING} :orders"))
+            .condition_expression(format!("contains(#{RESERVING}, :order) AND {enough}"))
             .expression_attribute_names("#sold", SOLD)
             .expression_attribute_names("#version", VERSION)
             .expression_attribute_values(":one", number(1))
@@ -167,7 +167,7 @@ pub async fn take_back(db: &Db, order: &InternalId, units: Units) -> Result<(), 
         for request in [&all, &rest] {
             match update(db, request.clone()).await? {
                 // The other one of the two conditions holds, or did a moment ago.
-                Updated::Failed(Some(old)) if is_taking(&old, order) => {}
+                Updated::Failed(Some(old)) if is_reserved(&old, order) => {}
                 updated => return confirmed(&updated),
             }
         }
@@ -175,14 +175,14 @@ pub async fn take_back(db: &Db, order: &InternalId, units: Units) -> Result<(), 
     Err(StoreError::unavailable("UpdateItem"))
 }
 
-/// Forgets that the units of an order were on their way: the order is written and has them.
+/// Confirms a reservation: the order is written and has its units, so that its mark in the counter is removed.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not confirm it.
-pub async fn forget(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
+pub async fn confirm(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
     let request = request(db, units.item, order)
-        .update_expression(format!("DELETE #{TAKING} :orders"))
-        .condition_expression(format!("contains(#{TAKING}, :order)"));
+        .update_expression(format!("DELETE #{RESERVING} :orders"))
+        .condition_expression(format!("contains(#{RESERVING}, :order)"));
     confirmed(&update(db, request).await?)
 }
 
@@ -191,26 +191,26 @@ fn request(db: &Db, item: ItemId, order: &InternalId) -> UpdateItemInputBuilder 
     UpdateItemInput::builder()
         .table_name(db.table())
         .set_key(Some(key))
-        .expression_attribute_names(format!("#{TAKING}"), TAKING)
+        .expression_attribute_names(format!("#{RESERVING}"), RESERVING)
         .expression_attribute_values(":order", AttributeValue::S(order.clone()))
         .expression_attribute_values(":orders", AttributeValue::Ss(vec![order]))
 }
 
-/// The orders whose units are marked in a counter's row as on their way.
+/// The orders that have a reservation in a counter's row.
 #[must_use]
-pub fn taking(row: &Item) -> Vec<InternalId> {
-    let orders = row.get(TAKING).and_then(|value| value.as_ss().ok());
+pub fn reserved_orders(row: &Item) -> Vec<InternalId> {
+    let orders = row.get(RESERVING).and_then(|value| value.as_ss().ok());
     orders.into_iter().flatten().map(|order| InternalId::new(order.as_str())).collect()
 }
 
-/// Adds to the write of a counter that it forgets orders whose units are marked as on their way.
+/// Adds to the write of a counter that the marks of these orders are removed.
 #[must_use]
-pub fn also_forget<'a>(write: Write, orders: impl Iterator<Item = &'a InternalId>) -> Write {
+pub fn also_confirm<'a>(write: Write, orders: impl Iterator<Item = &'a InternalId>) -> Write {
     let orders: Vec<String> = orders.map(ToString::to_string).collect();
     if orders.is_empty() {
         return write;
     }
-    let write = write.also(&format!("DELETE #{TAKING} :orders")).name(format!("#{TAKING}"), TAKING);
+    let write = write.also(&format!("DELETE #{RESERVING} :orders")).name(format!("#{RESERVING}"), RESERVING);
     write.value(":orders", AttributeValue::Ss(orders))
 }
 
@@ -218,12 +218,12 @@ fn number(value: u64) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-fn is_taking(row: &Item, order: &InternalId) -> bool {
-    let orders = row.get(TAKING).and_then(|value| value.as_ss().ok());
+fn is_reserved(row: &Item, order: &InternalId) -> bool {
+    let orders = row.get(RESERVING).and_then(|value| value.as_ss().ok());
     orders.is_some_and(|orders| orders.iter().any(|other| other == order.as_str()))
 }
 
-/// What became of an update.
+/// Outcome of an update.
 enum Updated {
     Written,
     /// Its condition failed on this row.

@@ -1,4 +1,4 @@
-//! How far the provider's notices were asked for, and which of them failed. One row, which only the sweep writes.
+//! How far the provider's webhook events were asked for, and which of them failed. One row, which only the sweep writes.
 
 use super::client::Db;
 use super::codec::encode_live;
@@ -7,23 +7,23 @@ use super::transaction::Write;
 use super::{StoreError, read_live};
 use serde::{Deserialize, Serialize};
 
-/// How far the provider's notices were asked for. Times are seconds since 1970 UTC.
+/// How far the provider's webhook events were asked for. Times are seconds since 1970 UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notices {
-    /// All notices before this were acted on, but those in `failed`.
+pub struct EventCursor {
+    /// All webhook events before this were acted on, but those in `failed`.
     pub since: i64,
     /// The time that is being asked for; `None` between two times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// Notices that failed and are acted on again.
+    /// Webhook events that failed and are acted on again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<FailedNotice>,
+    pub failed: Vec<FailedEvent>,
     /// How often the row was written since this was stored; the condition of the next write.
     #[serde(default)]
     version: u64,
 }
 
-/// A time that is being asked for, from the newest notice to the oldest. It begins at [`Notices::since`].
+/// A time that is being asked for, from the newest webhook event to the oldest. It begins at [`EventCursor::since`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Its last second.
@@ -34,7 +34,7 @@ pub struct Window {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailedNotice {
+pub struct FailedEvent {
     /// What it is about.
     pub kind: String,
     /// The provider's id of that.
@@ -47,7 +47,7 @@ pub struct FailedNotice {
     pub again_at: i64,
 }
 
-impl Notices {
+impl EventCursor {
     /// A row that was not stored before.
     #[must_use]
     pub const fn beginning(since: i64) -> Self {
@@ -59,7 +59,7 @@ impl Notices {
     /// # Errors
     /// [`StoreError`] if it can be neither read nor decoded.
     pub async fn read(db: &Db) -> Result<Option<Self>, StoreError> {
-        read_live(db, &keys::notices()).await
+        read_live(db, &keys::webhook_events()).await
     }
 
     /// The write of the row, on the condition that no other sweep has written it since it was read.
@@ -68,7 +68,7 @@ impl Notices {
     /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn put(&mut self) -> Result<Write, StoreError> {
         const VERSION: &str = "version";
-        let (key, read) = (keys::notices(), self.version);
+        let (key, read) = (keys::webhook_events(), self.version);
         self.version += 1;
         let write = Write::put(key.clone(), encode_live(&key, self)?);
         Ok(match read {

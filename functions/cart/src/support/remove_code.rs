@@ -1,8 +1,8 @@
 //! Removing the coupon or gift card from the cart: what removeCoupon and removeGiftcard have in common.
 
 use crate::State;
-use crate::context;
-use crate::write::{self, Failure};
+use crate::support::context;
+use crate::support::write::{self, Failure};
 use shared::endpoint::Error;
 use shared::http::reply::Outcome;
 use shared::model::CodeKind;

@@ -1,8 +1,8 @@
 //! Changing a line of the cart: what reload, setVariable, setSelectedServer and changePrice have in common.
 
 use crate::State;
-use crate::context;
-use crate::write::{self, Contention};
+use crate::support::context;
+use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Error, ErrorBody, Refusal};

@@ -1,7 +1,7 @@
 //! Changing a cart, and what an endpoint responds if other requests keep changing it.
 
 use crate::State;
-use crate::captured;
+use crate::support::captured;
 use lambda_http::http::StatusCode;
 use shared::endpoint::{Error, Refusal};
 use shared::model::{Cart, Referral};

@@ -1,0 +1,201 @@
+//! A command of an order on its way to a game server, as it is stored (rules.md, "Delivery").
+
+use super::{CommandEvent, InternalId, ItemId, ServerId, is_default};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The id of a command, or of a login in the game: game servers read both as a signed integer of 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct CommandId(u32);
+
+/// A number that is not the id of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an id of a command is between 1 and {}", CommandId::LARGEST)]
+pub struct NotACommandId;
+
+impl CommandId {
+    /// The largest id.
+    pub const LARGEST: u32 = (1 << 31) - 1;
+
+    /// The id with this number.
+    ///
+    /// # Errors
+    /// [`NotACommandId`].
+    pub fn new(number: impl TryInto<u32>) -> Result<Self, NotACommandId> {
+        let number = number.try_into().map_err(|_| NotACommandId)?;
+        if (1..=Self::LARGEST).contains(&number) { Ok(Self(number)) } else { Err(NotACommandId) }
+    }
+
+    /// The id's number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl TryFrom<u32> for CommandId {
+    type Error = NotACommandId;
+    fn try_from(number: u32) -> Result<Self, NotACommandId> {
+        Self::new(number)
+    }
+}
+
+impl From<CommandId> for u32 {
+    fn from(id: CommandId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for CommandId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The state of a command. What each means, and what changes it, is in `rules::delivery`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CommandState {
+    /// Its delay, or the time until the item expires, is not over.
+    Waiting,
+    /// It is due.
+    Ready,
+    /// A poll returned it.
+    Served,
+    /// It waits for the player on the game server's disk, or is lost if the player was online.
+    Kept,
+    /// The game server has run it; it needs no player.
+    Delivered,
+    /// The game server asked whether it may run, and may.
+    Validated,
+    /// The game server says that it ran.
+    Executed,
+    /// It may have run; the owner decides.
+    Unknown,
+    /// It will not run: the order was refunded or disputed, or its time is over.
+    Recalled,
+    /// It will not run: the player was banned or erased.
+    Stopped,
+    /// The owner cancelled it.
+    Cancelled,
+    /// The owner did it by hand.
+    Done,
+    /// The owner had it sent again under a new id.
+    Retried,
+}
+
+impl CommandState {
+    /// Every state, in the order of rules.md, "Delivery".
+    pub const ALL: [Self; 13] = [
+        Self::Waiting,
+        Self::Ready,
+        Self::Served,
+        Self::Kept,
+        Self::Delivered,
+        Self::Validated,
+        Self::Executed,
+        Self::Unknown,
+        Self::Recalled,
+        Self::Stopped,
+        Self::Cancelled,
+        Self::Done,
+        Self::Retried,
+    ];
+
+    /// The state in the table and in lists.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Ready => "ready",
+            Self::Served => "served",
+            Self::Kept => "kept",
+            Self::Delivered => "delivered",
+            Self::Validated => "validated",
+            Self::Executed => "executed",
+            Self::Unknown => "unknown",
+            Self::Recalled => "recalled",
+            Self::Stopped => "stopped",
+            Self::Cancelled => "cancelled",
+            Self::Done => "done",
+            Self::Retried => "retried",
+        }
+    }
+}
+
+/// Whether a command may still be served: what its order, or its player, is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The order is paid.
+    #[default]
+    Good,
+    Refunded,
+    ChargedBack,
+    /// The player is banned or erased.
+    Stopped,
+    /// The item now expires at another time, with other commands.
+    Superseded,
+}
+
+/// All that decides about a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    pub state: CommandState,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub standing: Standing,
+    /// Whether it runs only while the player is on the server.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub online: bool,
+    /// Whether it should rather not run at all than run twice.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub once: bool,
+    /// When it becomes ready. All times are seconds since 1970 UTC.
+    pub due: i64,
+    /// From when on it is not served; `None` if it does not expire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<i64>,
+    /// How often it was served, without the times that were given back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub served: u8,
+    /// When it was last served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_at: Option<i64>,
+    /// When the game server first said that it has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<i64>,
+    /// When the game server was last told that it may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validated_at: Option<i64>,
+    /// From when on it no longer runs because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_at: Option<i64>,
+    /// When the game server first said that it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executed_at: Option<i64>,
+}
+
+/// A command of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    pub id: CommandId,
+    /// Counts the writes.
+    pub version: u32,
+    pub order: InternalId,
+    /// The place of its line in the order, from 0.
+    pub line: u16,
+    pub item: ItemId,
+    pub event: CommandEvent,
+    pub server: ServerId,
+    /// The name of the player that it is for; empty after an erasure.
+    pub player: String,
+    /// The text that the console runs; empty after an erasure.
+    pub text: String,
+    /// The id that it was sent again under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_as: Option<CommandId>,
+    pub delivery: Delivery,
+}

@@ -1,0 +1,107 @@
+//! The delivery of an order: the commands that it was created with, and how far it is.
+
+use super::{CommandId, CommandTemplate, ItemId, Server, ServerId, Standing, is_default};
+use serde::{Deserialize, Serialize};
+
+/// What the delivery of an order has to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryStep {
+    /// To queue its commands when it is paid.
+    #[default]
+    Queue,
+    /// Nothing, as long as it stays paid.
+    Queued,
+    /// To recall what has not run.
+    Recall,
+    /// To wait until nothing of it can run any more.
+    Settle,
+    /// To queue the commands that take back what may have run.
+    TakeBack,
+    /// Nothing.
+    Over,
+}
+
+/// How far the delivery of an order is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OrderDelivery {
+    /// Counts the writes.
+    #[serde(default)]
+    pub version: u32,
+    #[serde(default)]
+    pub step: DeliveryStep,
+    /// The place in the step's work.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub next: u32,
+    /// Why it is taken back, if it is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub standing: Standing,
+    /// The first of the ids that are reserved for what is queued when the order is paid, and how many they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<CommandId>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub made: u32,
+    /// The first of the ids that are reserved for what takes it back, and how many they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_first: Option<CommandId>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub back_made: u32,
+    /// Other ids of its commands: those that the owner had sent again, and those that expire at another time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<CommandId>,
+    /// Whether it was restored before its commands were queued: it is not known whether they ran.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub restored: bool,
+}
+
+/// A command of a line, and the servers that it runs on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrozenCommand {
+    /// Its place among the templates.
+    pub template: u16,
+    pub servers: Vec<ServerId>,
+}
+
+/// The commands of a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrozenLine {
+    /// The place of the line in the order, from 0.
+    pub line: u16,
+    pub item: ItemId,
+    /// The item's name.
+    pub name: String,
+    /// Seconds after which one unit expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_after: Option<u32>,
+    pub commands: Vec<FrozenCommand>,
+}
+
+/// The commands of an order, as they were published when it was created. Lines share templates.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FrozenCommands {
+    pub templates: Vec<CommandTemplate>,
+    /// The names of the servers.
+    pub servers: Vec<Server>,
+    pub lines: Vec<FrozenLine>,
+}
+
+/// When an item of a player expires on a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expiry {
+    /// Counts the writes.
+    pub version: u32,
+    /// Seconds since 1970 UTC.
+    pub ends_at: i64,
+    /// What each line of an order has added.
+    pub holders: Vec<Holder>,
+    /// The commands that run then.
+    pub commands: Vec<CommandId>,
+}
+
+/// A line of an order that made an item last longer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    pub order: super::InternalId,
+    pub line: u16,
+    pub seconds: i64,
+}

@@ -1,0 +1,76 @@
+//! Names of users as unique keys.
+
+use std::fmt;
+
+/// A user's name as the unique key: trimmed and lower-cased (rules.md, "Accounts"). Names that differ in
+/// case only are equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserName(String);
+
+/// Why a text is not a user name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UserNameError {
+    /// It is empty after trimming.
+    #[error("a name must not be blank")]
+    Blank,
+    /// It consists of digits and would be read as an id.
+    #[error("a name must not consist of digits only")]
+    Digits,
+    /// It is too long.
+    #[error("a name has at most {} characters", UserName::LONGEST)]
+    Long,
+}
+
+impl UserName {
+    /// The longest name in characters.
+    pub const LONGEST: usize = 255;
+
+    /// Normalises a name.
+    ///
+    /// # Errors
+    /// [`UserNameError`] if it is not a valid name.
+    pub fn parse(text: &str) -> Result<Self, UserNameError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(UserNameError::Blank);
+        }
+        if text.chars().all(|letter| letter.is_ascii_digit()) {
+            return Err(UserNameError::Digits);
+        }
+        if text.chars().count() > Self::LONGEST {
+            return Err(UserNameError::Long);
+        }
+        Ok(Self(text.to_lowercase()))
+    }
+}
+
+impl fmt::Display for UserName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_differ_in_case_or_outer_spaces_are_equal() {
+        assert_eq!(UserName::parse(" LOKI "), UserName::parse("loki"));
+        assert_ne!(UserName::parse("loki2"), UserName::parse("loki"));
+        assert_eq!(UserName::parse("Straße").unwrap().to_string(), "straße");
+    }
+
+    #[test]
+    fn what_could_be_taken_for_an_id_is_not_a_name() {
+        for (text, error) in [
+            (" \t", UserNameError::Blank),
+            ("2", UserNameError::Digits),
+            (" 007 ", UserNameError::Digits),
+            (&"x".repeat(256), UserNameError::Long),
+        ] {
+            assert_eq!(UserName::parse(text), Err(error), "{text}");
+        }
+        assert!(UserName::parse("2b").is_ok() && UserName::parse(&"💎".repeat(255)).is_ok());
+    }
+}

@@ -1,0 +1,33 @@
+//! What decides about a line of a cart.
+
+use crate::model::{Cart, ItemId, Items, Ledger, Line, PlayerName, Sold, StoreDelivery, UserName};
+
+/// Everything besides the line itself that decides about it.
+#[derive(Debug, Clone, Copy)]
+pub struct CartInputs<'a> {
+    pub cart: &'a Cart,
+    /// The items of the cart's lines and of the line to add.
+    pub items: &'a Items,
+    /// Units sold of these items.
+    pub sold: &'a Sold,
+    /// What the buyer bought.
+    pub ledger: &'a Ledger,
+    pub buyer: &'a str,
+    /// Whether the store uses virtual currency.
+    pub has_virtual_currency: bool,
+    /// The commands of every sale.
+    pub delivery: &'a StoreDelivery,
+}
+
+impl CartInputs<'_> {
+    /// Whether a recipient is the buyer, without regard to case.
+    pub(super) fn is_buyer(&self, recipient: &PlayerName) -> bool {
+        UserName::parse(self.buyer).is_ok_and(|buyer| buyer == *recipient.key())
+    }
+
+    /// Units of an item in the lines that `counts` is true of.
+    pub(super) fn units(&self, item: ItemId, counts: impl Fn(&Line) -> bool) -> u64 {
+        let lines = self.cart.lines.iter().filter(|line| line.item == item && counts(line));
+        lines.map(|line| u64::from(line.count)).sum()
+    }
+}

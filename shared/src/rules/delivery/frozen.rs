@@ -1,0 +1,102 @@
+//! The commands of an order: frozen when it is created, expanded and filled when they are queued.
+
+use crate::model::{
+    CommandEvent, CommandTemplate, FrozenCommand, FrozenCommands, FrozenLine, PublishedItem, Server, ServerId,
+    StoreDelivery,
+};
+use crate::rules::command_servers::{of_line, servers};
+use crate::rules::command_text::{CommandText, Placeholder};
+use std::collections::BTreeMap;
+
+/// The most commands of one line that expire on one server: they move together, in one transaction.
+pub const MOST_EXPIRED: usize = 24;
+
+/// A line of an order, as far as it decides which commands it makes: its place, its item and the selected server.
+pub type LineToFreeze<'a> = (u16, &'a PublishedItem, Option<ServerId>);
+
+/// The commands of lines as they are published now; `None` if there are none.
+#[must_use]
+pub fn freeze<'a>(lines: impl Iterator<Item = LineToFreeze<'a>>, store: &StoreDelivery) -> Option<FrozenCommands> {
+    let mut frozen = FrozenCommands::default();
+    let mut names: BTreeMap<ServerId, Server> = BTreeMap::new();
+    for (line, published, selected) in lines {
+        let mut commands: Vec<FrozenCommand> = Vec::new();
+        for template in of_line(published, store) {
+            let servers = servers(template, &published.item, selected, store);
+            let known = store.servers.iter().chain(&published.item.servers);
+            names.extend(known.filter(|server| servers.contains(&server.id)).map(|server| (server.id, server.clone())));
+            let place = frozen.templates.iter().position(|other| other == template).unwrap_or_else(|| {
+                frozen.templates.push(template.clone());
+                frozen.templates.len() - 1
+            });
+            if let (Ok(template), false) = (u16::try_from(place), servers.is_empty()) {
+                commands.push(FrozenCommand { template, servers });
+            }
+        }
+        if !commands.is_empty() {
+            let (item, name) = (published.item.id, published.item.name.clone());
+            let expires_after = published.delivery.expires_after;
+            frozen.lines.push(FrozenLine { line, item, name, expires_after, commands });
+        }
+    }
+    frozen.servers = names.into_values().collect();
+    (!frozen.lines.is_empty()).then_some(frozen)
+}
+
+/// A command of a line on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expanded<'a> {
+    pub line: &'a FrozenLine,
+    pub template: &'a CommandTemplate,
+    pub server: ServerId,
+}
+
+impl Expanded<'_> {
+    /// Whether another command expires together with this one.
+    #[must_use]
+    pub fn expires_with(&self, other: &Self) -> bool {
+        let is_expired = |expanded: &Self| expanded.template.on == CommandEvent::Expired;
+        is_expired(self) && is_expired(other) && (self.line.line, self.server) == (other.line.line, other.server)
+    }
+}
+
+/// What is queued when the order is paid: first what expires, by line and server, then what was bought, in its order.
+#[must_use]
+pub fn when_paid(frozen: &FrozenCommands) -> Vec<Expanded<'_>> {
+    let mut expired: Vec<Expanded<'_>> = on(frozen, CommandEvent::Expired);
+    expired.retain(|expanded| expanded.line.expires_after.is_some());
+    expired.sort_by_key(|expanded| (expanded.line.line, expanded.server));
+    expired.extend(on(frozen, CommandEvent::Bought));
+    expired
+}
+
+/// What takes an order back after a refund or a dispute. A line without commands for a dispute has those for a refund.
+#[must_use]
+pub fn when_taken_back(frozen: &FrozenCommands, is_dispute: bool) -> Vec<Expanded<'_>> {
+    let disputed = on(frozen, CommandEvent::ChargedBack);
+    let has_own = |expanded: &Expanded<'_>| disputed.iter().any(|own| own.line.line == expanded.line.line);
+    let mut refunded = on(frozen, CommandEvent::Refunded);
+    if is_dispute {
+        refunded.retain(|expanded| !has_own(expanded));
+        refunded.extend(disputed);
+    }
+    refunded
+}
+
+fn on(frozen: &FrozenCommands, event: CommandEvent) -> Vec<Expanded<'_>> {
+    let mut all = Vec::new();
+    for line in &frozen.lines {
+        for command in &line.commands {
+            let template = frozen.templates.get(usize::from(command.template));
+            let Some(template) = template.filter(|template| template.on == event) else { continue };
+            all.extend(command.servers.iter().map(|server| Expanded { line, template, server: *server }));
+        }
+    }
+    all
+}
+
+/// The command's text with its values. Publishing has parsed it: one that does not parse is left as it is.
+#[must_use]
+pub fn fill(template: &CommandTemplate, value: impl Fn(Placeholder) -> String) -> String {
+    CommandText::parse(&template.run).map_or_else(|_| template.run.clone(), |text| text.fill(value))
+}

@@ -1,0 +1,268 @@
+//! The life of a command (rules.md, "Delivery"): one function, [`decide`], takes what is known of it, a [`Word`] and the
+//! time, and returns what is known then, the response, and where the command is found in its server's queue. Nothing else
+//! knows what the states mean.
+
+pub mod frozen;
+pub mod shown;
+#[cfg(test)]
+mod tests;
+
+use crate::model::{CommandState, Delivery, Standing};
+use CommandState::{
+    Cancelled, Delivered, Done, Executed, Kept, Ready, Recalled, Retried, Served, Stopped, Unknown, Validated, Waiting,
+};
+
+/// How many seconds one poll keeps what it was served.
+pub const LEASE: i64 = 60;
+/// How many seconds a question whether commands may run counts as one about commands that were just served.
+pub const FRESH: i64 = 60;
+/// After how many seconds without a word a command that may run is no longer expected to.
+pub const SILENCE: i64 = 300;
+/// How often a command is served without a word.
+const MOST_SERVED: u8 = 3;
+
+/// What happens to a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// A poll that has the server's lease found it in the queue.
+    Polled,
+    /// The game server threw away the response that it was last served in.
+    GivenBack,
+    /// The game server has run it, or keeps it for its player.
+    Delivered,
+    /// The game server asks whether it may run.
+    Validated {
+        /// Whether every known id of the call was served less than [`FRESH`] seconds ago.
+        is_fresh: bool,
+        /// How many ids the call has: the game server runs two in a second.
+        ids: u32,
+    },
+    /// The game server has run it.
+    Executed,
+    /// The order, or the player, is no longer what it was.
+    Recall(Standing),
+    /// The sweep has looked at it, and nothing was said.
+    Silence,
+    /// The owner does not want it to run.
+    Cancel,
+    /// The owner has done it by hand.
+    Done,
+    /// The owner wants it to run again.
+    Retry,
+}
+
+/// The place of a command in its server's queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Where polls find it, by the second it is due.
+    Queue,
+    /// Among those of its state that are neither finished nor served.
+    Open(CommandState),
+    /// Nowhere: nothing is expected of it.
+    Gone,
+}
+
+/// What follows from a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub next: Delivery,
+    /// Whether it is served, may run, or is done as the word says.
+    pub answer: bool,
+}
+
+/// Decides about a command at `now`, seconds since 1970 UTC.
+#[must_use]
+pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
+    let found = Delivery { state: state_at(before, now), ..before.clone() };
+    match word {
+        Word::Polled => polled(found, now),
+        Word::GivenBack => given_back(found),
+        Word::Delivered => delivered(found, now),
+        Word::Validated { is_fresh, ids } => validated(found, is_fresh, ids, now),
+        Word::Executed => {
+            let executed_at = found.executed_at.or(Some(now));
+            to(Executed, Delivery { executed_at, ..found })
+        }
+        Word::Recall(standing) => recall(found, standing),
+        Word::Silence => silence(found, now),
+        Word::Cancel => owners(found, Cancelled, &[Waiting, Ready, Kept, Unknown]),
+        Word::Done => owners(found, Done, &[Waiting, Ready, Kept, Delivered, Validated, Unknown]),
+        Word::Retry => {
+            let from = [Kept, Delivered, Validated, Executed, Unknown, Recalled, Stopped, Cancelled, Done];
+            owners(found, Retried, &from)
+        }
+    }
+}
+
+/// The state at `now`: what waits for its time becomes ready by itself.
+#[must_use]
+pub fn state_at(command: &Delivery, now: i64) -> CommandState {
+    if command.state == Waiting && command.due <= now { Ready } else { command.state }
+}
+
+/// Where the queue has a command.
+#[must_use]
+pub const fn place(state: CommandState) -> Place {
+    match state {
+        Waiting | Ready | Served => Place::Queue,
+        Kept | Validated | Unknown => Place::Open(state),
+        Delivered | Executed | Recalled | Stopped | Cancelled | Done | Retried => Place::Gone,
+    }
+}
+
+/// Whether a call with these commands is one about commands that were just served. A game server asks such a call about
+/// players who are online, and loses all of its commands if one is refused.
+pub fn is_fresh<'a>(mut commands: impl Iterator<Item = &'a Delivery>, now: i64) -> bool {
+    commands.all(|command| command.served_at.is_some_and(|served| now < served + FRESH))
+}
+
+/// Whether it may have run, so that it has to be taken back.
+#[must_use]
+pub const fn may_have_run(command: &Delivery) -> bool {
+    match command.state {
+        Served | Delivered | Validated | Executed | Unknown | Done | Retried => true,
+        Waiting | Ready => command.served > 0,
+        // One that was unknown before.
+        Cancelled => command.validated_at.is_some() || (command.served > 0 && command.delivered_at.is_none()),
+        Kept | Recalled | Stopped => false,
+    }
+}
+
+/// Whether a command that was recalled, or has to be taken back, can still run after `now`.
+#[must_use]
+pub fn can_still_run(command: &Delivery, now: i64) -> bool {
+    let quiet = |seconds: i64| {
+        let served = command.served_at.map_or(i64::MIN, |served| served + seconds);
+        served.max(command.silent_at.unwrap_or(i64::MIN)) <= now
+    };
+    match command.state {
+        Waiting | Ready | Served | Kept | Validated => true,
+        Delivered | Executed | Done => false,
+        Unknown | Retried | Cancelled => !quiet(SILENCE),
+        // The question about it may be on its way, and is answered true as long as it is fresh.
+        Recalled | Stopped => !quiet(FRESH),
+    }
+}
+
+/// Whether a dispute in this state, in the provider's words, takes an order back: an inquiry does not, nor one that is won.
+#[must_use]
+pub fn takes_back(dispute: &str) -> bool {
+    !dispute.starts_with("warning_") && !matches!(dispute, "won" | "prevented")
+}
+
+/// A command after a restore of a backup that was made at `at` or before (seconds since 1970 UTC): only what was to become
+/// ready later is sound, all else that has not ended may have run meanwhile.
+#[must_use]
+pub fn restored(command: &Delivery, at: i64) -> Delivery {
+    match state_at(command, at) {
+        Ready | Served | Kept | Validated => {
+            Delivery { state: Unknown, served: command.served.max(1), ..command.clone() }
+        }
+        _ => command.clone(),
+    }
+}
+
+fn to(state: CommandState, found: Delivery) -> Outcome {
+    Outcome { next: Delivery { state, ..found }, answer: true }
+}
+
+const fn unchanged(found: Delivery, answer: bool) -> Outcome {
+    Outcome { next: found, answer }
+}
+
+/// A command that has not run and will not.
+fn withdrawn(found: Delivery) -> Outcome {
+    let state = if found.standing == Standing::Stopped { Stopped } else { Recalled };
+    Outcome { answer: false, ..to(state, found) }
+}
+
+fn has_ended(command: &Delivery, now: i64) -> bool {
+    command.ends_at.is_some_and(|end| end <= now)
+}
+
+const fn most_served(command: &Delivery) -> u8 {
+    if command.once { 1 } else { MOST_SERVED }
+}
+
+fn polled(found: Delivery, now: i64) -> Outcome {
+    let is_leased = found.state == Served && found.served_at.is_some_and(|served| now < served + LEASE);
+    if is_leased || !matches!(found.state, Ready | Served) {
+        return unchanged(found, false);
+    }
+    let may_run = found.standing == Standing::Good && !has_ended(&found, now);
+    if may_run && found.served < most_served(&found) {
+        let (served, served_at) = (found.served + 1, Some(now));
+        return to(Served, Delivery { served, served_at, ..found });
+    }
+    unserved(found)
+}
+
+/// A command that is not served any more. One that was served without a word may have run.
+fn unserved(found: Delivery) -> Outcome {
+    if found.served > 0 { Outcome { answer: false, ..to(Unknown, found) } } else { withdrawn(found) }
+}
+
+fn given_back(found: Delivery) -> Outcome {
+    if found.state != Served {
+        return unchanged(found, false);
+    }
+    let served = found.served.saturating_sub(1);
+    let found = Delivery { served, served_at: found.served_at.filter(|_| served > 0), ..found };
+    if found.standing == Standing::Good { to(Ready, found) } else { unserved(found) }
+}
+
+fn delivered(found: Delivery, now: i64) -> Outcome {
+    let found = Delivery { delivered_at: found.delivered_at.or(Some(now)), ..found };
+    match found.state {
+        Waiting | Ready | Served | Unknown | Recalled | Stopped | Cancelled if !found.online => to(Delivered, found),
+        // What was validated has left the disk.
+        Unknown if found.validated_at.is_some() => unchanged(found, true),
+        Waiting | Ready | Served | Unknown if found.standing == Standing::Good => to(Kept, found),
+        Waiting | Ready | Served | Unknown => Outcome { answer: true, ..withdrawn(found) },
+        Recalled | Stopped | Cancelled | Kept | Delivered | Validated | Executed | Done | Retried => {
+            unchanged(found, true)
+        }
+    }
+}
+
+fn validated(found: Delivery, is_fresh: bool, ids: u32, now: i64) -> Outcome {
+    let is_over = matches!(found.state, Executed | Recalled | Stopped | Cancelled | Done | Retried);
+    let is_second = found.once && found.validated_at.is_some();
+    let is_refused = is_over || is_second || found.standing != Standing::Good || has_ended(&found, now);
+    if !is_fresh && is_refused {
+        // The game server forgets it.
+        return if found.state == Kept { withdrawn(found) } else { unchanged(found, false) };
+    }
+    let silent_at = Some(now + SILENCE + i64::from(ids.div_ceil(2)));
+    let state = if found.state == Executed { Executed } else { Validated };
+    to(state, Delivery { validated_at: Some(now), silent_at, ..found })
+}
+
+fn recall(found: Delivery, standing: Standing) -> Outcome {
+    if found.standing != Standing::Good {
+        return unchanged(found, false);
+    }
+    let found = Delivery { standing, ..found };
+    match found.state {
+        Waiting | Ready => unserved(found),
+        Kept => withdrawn(found),
+        _ => unchanged(found, false),
+    }
+}
+
+fn silence(found: Delivery, now: i64) -> Outcome {
+    let is_lost = match found.state {
+        Validated => found.silent_at.is_none_or(|silent| silent <= now),
+        Served => {
+            let ends =
+                found.standing != Standing::Good || found.served >= most_served(&found) || has_ended(&found, now);
+            ends && found.served_at.is_none_or(|served| served + LEASE <= now)
+        }
+        _ => false,
+    };
+    if is_lost { to(Unknown, found) } else { unchanged(found, false) }
+}
+
+fn owners(found: Delivery, state: CommandState, from: &[CommandState]) -> Outcome {
+    if from.contains(&found.state) { to(state, found) } else { unchanged(found, false) }
+}

@@ -1,0 +1,61 @@
+//! The delivery of an order's line, as its buyer is shown it.
+
+use crate::model::CommandState;
+use serde::Serialize;
+
+/// The delivery of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LineState {
+    /// Nothing of it runs on a game server.
+    None,
+    /// It is on its way.
+    Waiting,
+    /// It waits for the player to join.
+    Join,
+    Delivered,
+    /// It is not known whether all of it ran; the owner looks at it.
+    Unknown,
+    /// It will not be delivered.
+    Withdrawn,
+}
+
+/// The state of a line whose commands are in these states.
+#[must_use]
+pub fn line_state(states: impl Iterator<Item = CommandState>, is_on_its_way: bool) -> LineState {
+    let of_command = |state| match state {
+        CommandState::Waiting | CommandState::Ready | CommandState::Served => LineState::Waiting,
+        CommandState::Kept => LineState::Join,
+        CommandState::Delivered | CommandState::Validated | CommandState::Executed | CommandState::Done => {
+            LineState::Delivered
+        }
+        CommandState::Unknown => LineState::Unknown,
+        CommandState::Recalled | CommandState::Stopped | CommandState::Cancelled | CommandState::Retried => {
+            LineState::Withdrawn
+        }
+    };
+    let found: Vec<LineState> = states.map(of_command).collect();
+    // The first that any command is in.
+    let order = [LineState::Unknown, LineState::Waiting, LineState::Join, LineState::Delivered, LineState::Withdrawn];
+    let none = if is_on_its_way { LineState::Waiting } else { LineState::None };
+    order.into_iter().find(|state| found.contains(state)).unwrap_or(none)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CommandState::{Executed, Kept, Ready, Recalled, Retried, Unknown};
+
+    #[test]
+    fn a_line_shows_what_is_left_to_do() {
+        let shown = |states: &[CommandState]| line_state(states.iter().copied(), false);
+        assert_eq!(shown(&[Executed, Ready, Kept]), LineState::Waiting);
+        assert_eq!(shown(&[Executed, Kept]), LineState::Join);
+        assert_eq!(shown(&[Executed, Retried, Recalled]), LineState::Delivered);
+        assert_eq!(shown(&[Executed, Unknown]), LineState::Unknown);
+        assert_eq!(shown(&[Recalled]), LineState::Withdrawn);
+        assert_eq!(shown(&[]), LineState::None);
+        assert_eq!(line_state([].into_iter(), true), LineState::Waiting);
+    }
+}

@@ -1,0 +1,111 @@
+//! The delivery of an order: its frozen commands, how far it is, and when items expire.
+
+use super::StoreError;
+use super::client::Db;
+use super::codec::{encode_live, encode_published};
+use super::keys::{self, Key};
+use super::orders::StoredOrder;
+use super::transaction::Write;
+use super::unfinished::Unfinished;
+use super::{read_live, read_published};
+use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus, Standing};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Encoded<'a> {
+    delivery: &'a OrderDelivery,
+}
+
+impl StoredOrder {
+    /// Whether its delivery has something to do.
+    #[must_use]
+    pub fn delivery_due(&self) -> bool {
+        let Some(delivery) = &self.effects.delivery else { return false };
+        match (delivery.step, self.order.status) {
+            (DeliveryStep::Queue, status) => matches!(status, OrderStatus::Paid | OrderStatus::Refunded),
+            (DeliveryStep::Queued, status) => status == OrderStatus::Refunded,
+            (DeliveryStep::Recall | DeliveryStep::Settle | DeliveryStep::TakeBack, _) => true,
+            (DeliveryStep::Over, _) => false,
+        }
+    }
+
+    /// The write that notes how far the delivery is, on the condition that neither it nor the order's status has changed
+    /// since they were read.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it cannot be encoded.
+    pub fn set_delivery(&self, next: &OrderDelivery) -> Result<Write, StoreError> {
+        self.write_delivery(next, "SET delivery = :delivery")
+    }
+
+    fn write_delivery(&self, next: &OrderDelivery, expression: &str) -> Result<Write, StoreError> {
+        let read = self.effects.delivery.as_ref().map_or(0, |delivery| delivery.version);
+        let next = OrderDelivery { version: read.wrapping_add(1), ..next.clone() };
+        let mut item = encode_live(&self.key(), &Encoded { delivery: &next })?;
+        let delivery = item.remove("delivery").ok_or_else(|| StoreError::unreadable(&self.key(), "delivery"))?;
+        let write = Write::update(self.key(), expression)
+            .only_if("delivery.version = :read AND #status = :status")
+            .name("#status", "status")
+            .text(":status", self.order.status.as_str())
+            .number(":read", read);
+        Ok(write.value(":delivery", delivery))
+    }
+
+    /// The writes that note the state of a dispute which takes the order back, and let the sweep look at it at `now`
+    /// (seconds since 1970 UTC). `None` if nothing of it is delivered, or it is taken back already.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if they cannot be encoded.
+    pub fn take_back(&self, dispute: &str, now: i64) -> Result<Option<Vec<Write>>, StoreError> {
+        let delivery = self.effects.delivery.as_ref().filter(|delivery| {
+            matches!(delivery.step, DeliveryStep::Queue | DeliveryStep::Queued)
+                && self.order.status == OrderStatus::Paid
+        });
+        let Some(delivery) = delivery else { return Ok(None) };
+        let standing = Standing::ChargedBack;
+        let next = OrderDelivery { step: DeliveryStep::Recall, next: 0, standing, ..delivery.clone() };
+        let set = "SET delivery = :delivery, dispute = :dispute, due = :due";
+        let own = self.write_delivery(&next, set)?.text(":dispute", dispute).number(":due", now);
+        let last = self.unfinished().filter(|_| self.effects.due != Some(now)).map(Write::delete);
+        let row = Unfinished::put(&self.order, now)?;
+        Ok(Some([own].into_iter().chain(last).chain([row]).collect()))
+    }
+}
+
+/// The write of an order's frozen commands.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if they cannot be encoded.
+pub fn put_frozen(order: &InternalId, frozen: &FrozenCommands) -> Result<Write, StoreError> {
+    let key = keys::order_commands(order);
+    Ok(Write::put(key.clone(), encode_published(&key, frozen)?))
+}
+
+/// An order's frozen commands; none if it has none.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn frozen(db: &Db, order: &InternalId) -> Result<FrozenCommands, StoreError> {
+    Ok(read_published(db, &keys::order_commands(order)).await?.unwrap_or_default())
+}
+
+/// When an item of a player expires on a server.
+///
+/// # Errors
+/// [`StoreError`] if it can be neither read nor decoded.
+pub async fn expiry(db: &Db, key: &Key) -> Result<Option<Expiry>, StoreError> {
+    read_live(db, key).await
+}
+
+/// The write of when an item expires, on the condition that it is as it was read.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if it cannot be encoded.
+pub fn put_expiry(key: &Key, read: Option<&Expiry>, next: &Expiry) -> Result<Write, StoreError> {
+    let version = read.map_or(0, |read| read.version).wrapping_add(1);
+    let write = Write::put(key.clone(), encode_live(key, &Expiry { version, ..next.clone() })?);
+    Ok(match read {
+        Some(read) => write.only_if_equal("version", read.version),
+        None => write.only_if_absent(),
+    })
+}

@@ -1,0 +1,93 @@
+//! Leases: which poll of a game server has what it was served. One server has one reader at a time.
+
+use super::StoreError;
+use super::client::Rows;
+use super::keys;
+use super::transaction::Write;
+use crate::model::{CommandId, ServerId};
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Deserialize;
+
+/// The last lease of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct Lease {
+    /// Counts the server's leases; 0 before the first.
+    #[serde(default)]
+    pub number: u64,
+    /// When it was taken, seconds since 1970 UTC.
+    #[serde(default)]
+    pub taken_at: i64,
+    /// The commands that were served.
+    #[serde(default)]
+    pub ids: Vec<CommandId>,
+    /// Whether it was given back, or all of its commands were delivered.
+    #[serde(default)]
+    pub over: bool,
+    /// Whether another poll was refused because of it.
+    #[serde(default)]
+    pub refused: bool,
+    /// When the server last polled, to five minutes.
+    #[serde(default)]
+    pub seen: Option<i64>,
+}
+
+impl Lease {
+    /// Takes a server's lease out of the rows.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] if it does not decode.
+    pub fn take(rows: &mut Rows, server: ServerId) -> Result<Self, StoreError> {
+        let key = keys::lease(server);
+        rows.take(&key).map_or_else(|| Ok(Self::default()), |row| row.live(&key))
+    }
+
+    /// The write that takes the next lease, on the condition that no other poll has taken it since this one was read.
+    #[must_use]
+    pub fn next(&self, server: ServerId, ids: &[CommandId], now: i64) -> Write {
+        let ids = ids.iter().map(|id| AttributeValue::N(id.to_string())).collect();
+        let set = "SET #number = :next, taken_at = :now, ids = :ids REMOVE #over, refused";
+        let write = Write::update(keys::lease(server), set).name("#number", "number").name("#over", "over");
+        let write = match self.number {
+            0 => write.only_if("attribute_not_exists(#number)"),
+            number => write.only_if("#number = :number").number(":number", number),
+        };
+        write.number(":next", self.number + 1).number(":now", now).value(":ids", AttributeValue::L(ids))
+    }
+
+    /// The write that ends this lease.
+    #[must_use]
+    pub fn end(&self, server: ServerId) -> Write {
+        let write = Write::update(keys::lease(server), "SET #over = :yes").only_if("#number = :number");
+        let write = write.name("#number", "number").name("#over", "over");
+        write.number(":number", self.number).value(":yes", AttributeValue::Bool(true))
+    }
+
+    /// The write that ends this lease, on the condition that no poll was refused because of it.
+    #[must_use]
+    pub fn give_back(&self, server: ServerId) -> Write {
+        self.end(server).only_if(Self::IS_UNTOUCHED)
+    }
+
+    /// The condition that this lease was neither ended nor asked for by another poll.
+    #[must_use]
+    pub fn is_untouched(&self, server: ServerId) -> Write {
+        let write = Write::check(keys::lease(server)).only_if(Self::IS_UNTOUCHED);
+        write.name("#number", "number").name("#over", "over").number(":number", self.number)
+    }
+
+    const IS_UNTOUCHED: &str = "#number = :number AND attribute_not_exists(#over) AND attribute_not_exists(refused)";
+
+    /// The write that notes that another poll was refused because of this lease.
+    #[must_use]
+    pub fn refuse(&self, server: ServerId) -> Write {
+        let write = Write::update(keys::lease(server), "SET refused = :yes").only_if("#number = :number");
+        let write = write.name("#number", "number").number(":number", self.number);
+        write.value(":yes", AttributeValue::Bool(true))
+    }
+
+    /// The write that notes when the server was last seen.
+    #[must_use]
+    pub fn see(server: ServerId, now: i64) -> Write {
+        Write::update(keys::lease(server), "SET seen = :now").number(":now", now)
+    }
+}

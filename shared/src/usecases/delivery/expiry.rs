@@ -1,0 +1,97 @@
+//! When an item of a player expires on a server. All purchases of it add to one time; the commands of one of them run then.
+
+use super::making::Making;
+use super::write::{Decided, place_of};
+use crate::model::{Command, CommandId, CommandState, Expiry, Holder, ItemId, ServerId, Standing, UserName};
+use crate::rules::delivery::frozen::Expanded;
+use crate::rules::delivery::{Word, state_at};
+use crate::store::keys::{self, Key};
+use crate::store::transaction::Write;
+use crate::store::{Db, StoreError, commands, deliveries};
+
+/// The key of when an item of a player expires; `None` for a name that no player can have.
+pub(super) fn key(player: &str, item: ItemId, server: ServerId) -> Option<Key> {
+    UserName::parse(player).ok().map(|name| keys::expiry(&name, item, server))
+}
+
+/// The writes after which a line of an order makes an item last longer. The commands that wait for its end are moved;
+/// if they no longer wait, those of this order take their place.
+pub(super) async fn extend(
+    db: &Db,
+    making: &Making<'_>,
+    unit: &[Expanded<'_>],
+    first: CommandId,
+    player: &str,
+) -> Result<Vec<Write>, StoreError> {
+    let (Some(entry), now) = (unit.first(), making.now) else { return Ok(Vec::new()) };
+    let Some((key, seconds)) = key(player, entry.line.item, entry.server).zip(making.lasts(entry)) else {
+        return Ok(Vec::new());
+    };
+    let read = deliveries::expiry(db, &key).await?;
+    let before = read.clone().filter(|read| now < read.ends_at);
+    let ends_at = before.as_ref().map_or(now, |before| before.ends_at).saturating_add(seconds);
+    let mut holders = before.map(|before| before.holders).unwrap_or_default();
+    holders.push(Holder { order: making.stored.order.internal_id.clone(), line: entry.line.line, seconds });
+    let set: Vec<CommandId> = read.as_ref().map(|read| read.commands.clone()).unwrap_or_default();
+    let found: Vec<Command> = commands::read(db, set.iter().copied()).await?.into_values().collect();
+    let (mut writes, mut ids) = (Vec::new(), set.clone());
+    if !set.is_empty() && found.len() == set.len() && found.iter().all(|command| waits(command, now)) {
+        for command in found {
+            writes.extend(moved(&command, ends_at)?);
+        }
+    } else {
+        for command in found {
+            let decided = Decided::new(command, Word::Recall(Standing::Superseded), now);
+            writes.extend(if decided.has_changed() { decided.writes()? } else { Vec::new() });
+        }
+        ids.clear();
+        for (place, entry) in (0..).zip(unit) {
+            let id = CommandId::new(first.get() + place).map_err(|_| StoreError::unavailable("ids"))?;
+            let command = making.command_at(id, entry, player, ends_at);
+            writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
+            ids.push(id);
+        }
+    }
+    let next = Expiry { version: 0, ends_at, holders, commands: ids };
+    writes.push(deliveries::put_expiry(&key, read.as_ref(), &next)?);
+    Ok(writes)
+}
+
+/// The writes after which a line of an order no longer makes an item last longer. If no other line does, what waits for its
+/// end is recalled.
+pub(super) async fn release(
+    db: &Db,
+    making: &Making<'_>,
+    entry: &Expanded<'_>,
+    player: &str,
+    standing: Standing,
+) -> Result<Vec<Write>, StoreError> {
+    let Some(key) = key(player, entry.line.item, entry.server) else { return Ok(Vec::new()) };
+    let Some(read) = deliveries::expiry(db, &key).await? else { return Ok(Vec::new()) };
+    let is_own = |holder: &&Holder| holder.order == making.stored.order.internal_id && holder.line == entry.line.line;
+    let Some(own) = read.holders.iter().find(is_own) else { return Ok(Vec::new()) };
+    let holders: Vec<Holder> = read.holders.iter().filter(|holder| !is_own(holder)).cloned().collect();
+    let ends_at = read.ends_at.saturating_sub(own.seconds);
+    let mut writes = Vec::new();
+    for command in commands::read(db, read.commands.iter().copied()).await?.into_values() {
+        if holders.is_empty() {
+            let decided = Decided::new(command, Word::Recall(standing), making.now);
+            writes.extend(if decided.has_changed() { decided.writes()? } else { Vec::new() });
+        } else if waits(&command, making.now) {
+            writes.extend(moved(&command, ends_at)?);
+        }
+    }
+    let next = Expiry { version: 0, ends_at, holders, commands: read.commands.clone() };
+    writes.push(deliveries::put_expiry(&key, Some(&read), &next)?);
+    Ok(writes)
+}
+
+fn waits(command: &Command, now: i64) -> bool {
+    command.delivery.standing == Standing::Good && state_at(&command.delivery, now) == CommandState::Waiting
+}
+
+fn moved(command: &Command, due: i64) -> Result<Vec<Write>, StoreError> {
+    let mut after = command.clone();
+    after.delivery.due = due;
+    commands::change(command, &after, place_of(command), place_of(&after).as_ref())
+}

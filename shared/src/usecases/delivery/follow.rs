@@ -1,0 +1,321 @@
+//! What follows for the delivery of an order when it is paid, refunded or disputed. It is done in steps, which are marked on
+//! the order: each is one transaction with the mark, so that any caller continues where another one stopped.
+
+use super::expiry;
+use super::making::Making;
+use super::players::Players;
+use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
+use crate::clock::Clock;
+use crate::model::{
+    Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, InternalId, OrderDelivery, OrderStatus, Standing,
+};
+use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
+use crate::rules::delivery::{Word, can_still_run, may_have_run};
+use crate::store::orders::{self, StoredOrder};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, RETRIES, StoreError, commands, deliveries};
+use crate::telemetry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most steps of one call. A thousand commands take 25 of them.
+const MOST_STEPS: u32 = 200;
+/// How many commands are recalled in one transaction: each takes up to three writes.
+const RECALLED_AT_ONCE: usize = 30;
+
+/// The outcome of a step.
+enum Step {
+    Done,
+    /// Something has changed since it was read.
+    Conflict,
+    /// A command can still run.
+    Waits,
+}
+
+/// Does what is left to do about an order's delivery. `false` if it has to wait until nothing of the order can run.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond, or others kept changing the same rows; the same call continues.
+pub async fn follow(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<bool, StoreError> {
+    let mut frozen = None;
+    let mut conflicts = 0;
+    for _ in 0..MOST_STEPS {
+        let Some(stored) = orders::get(db, id).await?.filter(StoredOrder::delivery_due) else { return Ok(true) };
+        let Some(delivery) = stored.effects.delivery.clone() else { return Ok(true) };
+        if frozen.is_none() {
+            frozen = Some(deliveries::frozen(db, id).await?);
+        }
+        let Some(frozen) = &frozen else { continue };
+        let now = clock.seconds();
+        let order = Following { db, now, stored: &stored, delivery: &delivery, frozen };
+        match order.step().await? {
+            Step::Done => conflicts = 0,
+            Step::Waits => return Ok(false),
+            Step::Conflict if conflicts >= RETRIES => break,
+            Step::Conflict => {
+                telemetry::conflict();
+                conflicts += 1;
+                pause_before(conflicts).await;
+            }
+        }
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// [`follow`], for a caller whose own work is done: what fails is left to the sweep.
+pub async fn follow_or_leave(db: &Db, clock: &dyn Clock, id: &InternalId) {
+    if let Err(error) = follow(db, clock, id).await {
+        tracing::warn!(order = %id, %error, "the delivery is left to the sweep");
+    }
+}
+
+/// An order whose delivery has something to do.
+struct Following<'a> {
+    db: &'a Db,
+    now: i64,
+    stored: &'a StoredOrder,
+    delivery: &'a OrderDelivery,
+    frozen: &'a FrozenCommands,
+}
+
+impl Following<'_> {
+    async fn step(&self) -> Result<Step, StoreError> {
+        match (self.delivery.step, self.stored.order.status) {
+            (DeliveryStep::Queue, OrderStatus::Paid) => self.queue().await,
+            (DeliveryStep::Queue | DeliveryStep::Queued, _) => {
+                let standing = Standing::Refunded;
+                self.mark(OrderDelivery { standing, ..self.begin(DeliveryStep::Recall) }, Vec::new()).await
+            }
+            (DeliveryStep::Recall, _) => self.recall().await,
+            (DeliveryStep::Settle, _) => self.settle().await,
+            (DeliveryStep::TakeBack, _) => self.take_back().await,
+            (DeliveryStep::Over, _) => Ok(Step::Done),
+        }
+    }
+
+    /// The mark at the beginning of a step.
+    fn begin(&self, step: DeliveryStep) -> OrderDelivery {
+        OrderDelivery { step, next: 0, ..self.delivery.clone() }
+    }
+
+    /// The mark at a place of the step's work; at its end that of the following step.
+    fn at(&self, place: usize, end: usize, following: DeliveryStep) -> OrderDelivery {
+        match u32::try_from(place) {
+            Ok(next) if place < end => OrderDelivery { next, ..self.delivery.clone() },
+            _ => self.begin(following),
+        }
+    }
+
+    /// Writes a mark, on the condition that it and the order's status are as they were read, and what it marks.
+    async fn mark(&self, next: OrderDelivery, writes: Vec<Write>) -> Result<Step, StoreError> {
+        let mark = self.stored.set_delivery(&next)?;
+        let sent: Sent<_> = send(self.db, [mark].into_iter().chain(writes).collect()).await?;
+        Ok(if sent == Sent::Written { Step::Done } else { Step::Conflict })
+    }
+
+    fn place(&self) -> usize {
+        usize::try_from(self.delivery.next).unwrap_or(usize::MAX)
+    }
+
+    /// Queues a part of the commands of a paid order.
+    async fn queue(&self) -> Result<Step, StoreError> {
+        let all = when_paid(self.frozen);
+        let Some(first) = self.delivery.first else {
+            let Some((first, made)) = reserve(self.db, all.len()).await? else {
+                return self.mark(self.begin(DeliveryStep::Queued), Vec::new()).await;
+            };
+            return self.mark(OrderDelivery { first: Some(first), made, ..self.delivery.clone() }, Vec::new()).await;
+        };
+        let players = Players::read(self.db, &self.stored.order).await?;
+        let making = self.making(&players);
+        let mut place = self.place();
+        let Some(entry) = all.get(place) else {
+            return self.mark(self.begin(DeliveryStep::Queued), Vec::new()).await;
+        };
+        let unit = together(&all[place..]);
+        let mut writes = Vec::new();
+        if unit > 0 {
+            if let Some(player) = making.player(entry) {
+                writes =
+                    expiry::extend(self.db, &making, &all[place..place + unit], id(first, place)?, &player).await?;
+            }
+            place += unit;
+        } else {
+            let (mut checked, mut ends) = (BTreeSet::new(), BTreeMap::new());
+            while let Some(entry) = all.get(place).filter(|_| writes.len() + 3 < AT_ONCE) {
+                if let Some(player) = making.player(entry) {
+                    let mut command = making.command(id(first, place)?, entry, &player);
+                    let unit = (entry.line.line, entry.server);
+                    if !ends.contains_key(&unit) {
+                        ends.insert(unit, self.ends_at(&making, entry, &player).await?);
+                    }
+                    command.delivery.ends_at = ends.get(&unit).copied().flatten();
+                    writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
+                    if !players.is_banned(&player) && checked.insert(player.clone()) {
+                        writes.extend(Players::ban(&player).map(|ban| Write::check(ban).only_if_absent()));
+                    }
+                }
+                place += 1;
+            }
+        }
+        self.mark(self.at(place, all.len(), DeliveryStep::Queued), writes).await
+    }
+
+    fn making<'a>(&'a self, players: &'a Players) -> Making<'a> {
+        Making { stored: self.stored, frozen: self.frozen, players, now: self.now }
+    }
+
+    /// From when on a command is too late for what expires.
+    async fn ends_at(
+        &self,
+        making: &Making<'_>,
+        entry: &Expanded<'_>,
+        player: &str,
+    ) -> Result<Option<i64>, StoreError> {
+        let Some(seconds) = making.lasts(entry) else { return Ok(None) };
+        let shared = match expiry::key(player, entry.line.item, entry.server) {
+            Some(key) => deliveries::expiry(self.db, &key).await?,
+            None => None,
+        };
+        let own = self.now.saturating_add(seconds);
+        Ok(Some(shared.map_or(own, |shared| shared.ends_at.max(own))))
+    }
+
+    /// Recalls a part of the commands of an order that is taken back.
+    async fn recall(&self) -> Result<Step, StoreError> {
+        let all = when_paid(self.frozen);
+        let further = &self.delivery.further;
+        let (mut place, end) = (self.place(), all.len() + further.len());
+        let Some(first) = self.delivery.first.filter(|_| place < end) else {
+            return self.mark(self.begin(DeliveryStep::Settle), Vec::new()).await;
+        };
+        let mut writes = Vec::new();
+        let unit = all.get(place..).map_or(0, together);
+        if let Some(entry) = all.get(place).filter(|_| unit > 0) {
+            let players = Players::read(self.db, &self.stored.order).await?;
+            let making = self.making(&players);
+            if let Some(player) = making.player(entry) {
+                writes = expiry::release(self.db, &making, entry, &player, self.delivery.standing).await?;
+            }
+            place += unit;
+        } else {
+            let mut ids = Vec::new();
+            while place < end && ids.len() < RECALLED_AT_ONCE {
+                ids.push(if place < all.len() { id(first, place)? } else { further[place - all.len()] });
+                place += 1;
+            }
+            for command in commands::read(self.db, ids.into_iter()).await?.into_values() {
+                let decided = Decided::new(command, Word::Recall(self.delivery.standing), self.now);
+                writes.extend(if decided.has_changed() { decided.writes()? } else { Vec::new() });
+            }
+        }
+        self.mark(self.at(place, end, DeliveryStep::Settle), writes).await
+    }
+
+    /// The commands that ran, or may have run, because the order was paid.
+    async fn given(&self) -> Result<Vec<Command>, StoreError> {
+        let all = given_ids(self.delivery);
+        let mut found: Vec<Command> = commands::read(self.db, all.into_iter()).await?.into_values().collect();
+        // What expires belongs to all orders that made it last longer.
+        found.retain(|command| matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed));
+        Ok(found)
+    }
+
+    /// Waits until no command of the order can run any more.
+    async fn settle(&self) -> Result<Step, StoreError> {
+        let (mut parts, mut waits) = (Vec::new(), false);
+        for command in self.given().await? {
+            let decided = Decided::new(command, Word::Silence, self.now);
+            waits |= can_still_run(&decided.after.delivery, self.now);
+            if decided.has_changed() {
+                parts.push(((), decided.writes()?));
+            }
+        }
+        for (_, writes) in in_transactions(parts, AT_ONCE) {
+            if send(self.db, writes).await? != Sent::Written {
+                return Ok(Step::Conflict);
+            }
+        }
+        if waits { Ok(Step::Waits) } else { self.mark(self.begin(DeliveryStep::TakeBack), Vec::new()).await }
+    }
+
+    /// Queues a part of the commands that take back what may have run.
+    async fn take_back(&self) -> Result<Step, StoreError> {
+        let all = when_taken_back(self.frozen, self.delivery.standing == Standing::ChargedBack);
+        let Some(first) = self.delivery.back_first else {
+            let Some((first, made)) = reserve(self.db, all.len()).await? else {
+                return self.mark(self.begin(DeliveryStep::Over), Vec::new()).await;
+            };
+            let next = OrderDelivery { back_first: Some(first), back_made: made, ..self.delivery.clone() };
+            return self.mark(next, Vec::new()).await;
+        };
+        let players = Players::read(self.db, &self.stored.order).await?;
+        let making = self.making(&players);
+        let given = self.given().await?;
+        let (mut place, mut writes) = (self.place(), Vec::new());
+        while let Some(entry) = all.get(place).filter(|_| writes.len() + 2 < AT_ONCE) {
+            let player = making.player(entry).filter(|_| may_have_run_for(entry, &given));
+            if let Some(player) = player {
+                if !self.lasts_otherwise(entry, &player).await? {
+                    let command = making.command(id(first, place)?, entry, &player);
+                    writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
+                }
+            }
+            place += 1;
+        }
+        self.mark(self.at(place, all.len(), DeliveryStep::Over), writes).await
+    }
+
+    /// Whether another purchase of the same item lasts, so that nothing is taken back.
+    async fn lasts_otherwise(&self, entry: &Expanded<'_>, player: &str) -> Result<bool, StoreError> {
+        let Some(key) =
+            expiry::key(player, entry.line.item, entry.server).filter(|_| entry.line.expires_after.is_some())
+        else {
+            return Ok(false);
+        };
+        let shared = deliveries::expiry(self.db, &key).await?;
+        Ok(shared.is_some_and(|shared| !shared.holders.is_empty() && self.now < shared.ends_at))
+    }
+}
+
+/// Whether a command of the line may have run on the server; on any, if it has none there.
+fn may_have_run_for(entry: &Expanded<'_>, given: &[Command]) -> bool {
+    let of_line = || given.iter().filter(|command| command.line == entry.line.line);
+    let has_own = of_line().any(|command| command.server == entry.server);
+    let mut judged = of_line().filter(|command| !has_own || command.server == entry.server);
+    judged.any(|command| may_have_run(&command.delivery))
+}
+
+/// How many of the entries expire together with the first; 0 if it does not expire.
+fn together(entries: &[Expanded<'_>]) -> usize {
+    let Some(first) = entries.first() else { return 0 };
+    entries.iter().take_while(|entry| first.expires_with(entry)).count()
+}
+
+async fn reserve(db: &Db, count: usize) -> Result<Option<(CommandId, u32)>, StoreError> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    if count == 0 {
+        return Ok(None);
+    }
+    Ok(Some((commands::reserve(db, count).await?, count)))
+}
+
+/// The id at a place of a reserved block.
+fn id(first: CommandId, place: usize) -> Result<CommandId, StoreError> {
+    let id = u32::try_from(place).ok().and_then(|place| CommandId::new(first.get().checked_add(place)?).ok());
+    id.ok_or_else(|| StoreError::unavailable("ids"))
+}
+
+fn block(first: Option<CommandId>, count: u32) -> impl Iterator<Item = CommandId> {
+    let numbers = first.map(|first| first.get()..first.get().saturating_add(count));
+    numbers.into_iter().flatten().filter_map(|number| CommandId::new(number).ok())
+}
+
+/// The ids of what was queued because the order was paid.
+pub(super) fn given_ids(delivery: &OrderDelivery) -> Vec<CommandId> {
+    block(delivery.first, delivery.made).chain(delivery.further.iter().copied()).collect()
+}
+
+/// The ids of what takes the order back.
+pub(super) fn back_ids(delivery: &OrderDelivery) -> impl Iterator<Item = CommandId> {
+    block(delivery.back_first, delivery.back_made)
+}

@@ -1,0 +1,110 @@
+//! New commands of an order.
+
+use super::players::Players;
+use crate::model::{Command, CommandEvent, CommandId, CommandState, Delivery, FrozenCommands, Standing};
+use crate::money::CurrencyFormat;
+use crate::rules::command_text::Placeholder;
+use crate::rules::delivery::frozen::{Expanded, fill};
+use crate::store::orders::StoredOrder;
+
+/// Digits of the amounts of orders that do not say it.
+const DIGITS: u8 = 2;
+
+/// What new commands are made of.
+pub(super) struct Making<'a> {
+    pub(super) stored: &'a StoredOrder,
+    pub(super) frozen: &'a FrozenCommands,
+    pub(super) players: &'a Players,
+    /// Seconds since 1970 UTC.
+    pub(super) now: i64,
+}
+
+impl Making<'_> {
+    /// The player that a command is for.
+    pub(super) fn player(&self, entry: &Expanded<'_>) -> Option<String> {
+        let order = &self.stored.order;
+        self.players.of_line(order, order.lines.get(usize::from(entry.line.line))?)
+    }
+
+    /// How long all units of the line last, in seconds.
+    pub(super) fn lasts(&self, entry: &Expanded<'_>) -> Option<i64> {
+        let line = self.stored.order.lines.get(usize::from(entry.line.line))?;
+        entry.line.expires_after.map(|after| i64::from(after).saturating_mul(i64::from(line.count)))
+    }
+
+    /// A command that runs after its delay.
+    pub(super) fn command(&self, id: CommandId, entry: &Expanded<'_>, player: &str) -> Command {
+        self.command_at(id, entry, player, self.now.saturating_add(i64::from(entry.template.delay)))
+    }
+
+    /// A command that runs at `due`, seconds since 1970 UTC.
+    pub(super) fn command_at(&self, id: CommandId, entry: &Expanded<'_>, player: &str, due: i64) -> Command {
+        let stops = matches!(entry.template.on, CommandEvent::Bought | CommandEvent::Renewed);
+        let is_stopped = stops && self.players.is_banned(player);
+        let is_restored = self.stored.effects.delivery.as_ref().is_some_and(|delivery| delivery.restored);
+        let state = if is_stopped {
+            CommandState::Stopped
+        } else if due > self.now {
+            CommandState::Waiting
+        } else if is_restored {
+            // It may have run before the restore.
+            CommandState::Unknown
+        } else {
+            CommandState::Ready
+        };
+        Command {
+            id,
+            version: 0,
+            order: self.stored.order.internal_id.clone(),
+            line: entry.line.line,
+            item: entry.line.item,
+            event: entry.template.on,
+            server: entry.server,
+            player: player.to_owned(),
+            text: fill(entry.template, |placeholder| self.value(placeholder, entry, player)),
+            retried_as: None,
+            delivery: Delivery {
+                state,
+                standing: if is_stopped { Standing::Stopped } else { Standing::Good },
+                online: entry.template.online,
+                once: entry.template.once,
+                due,
+                ends_at: None,
+                served: u8::from(state == CommandState::Unknown),
+                served_at: None,
+                delivered_at: None,
+                validated_at: None,
+                silent_at: None,
+                executed_at: None,
+            },
+        }
+    }
+
+    fn value(&self, placeholder: Placeholder, entry: &Expanded<'_>, player: &str) -> String {
+        let (order, effects) = (&self.stored.order, &self.stored.effects);
+        let line = order.lines.get(usize::from(entry.line.line));
+        let chosen = line.and_then(|line| line.chosen.as_ref());
+        let text = |text: Option<String>| text.unwrap_or_default();
+        match placeholder {
+            Placeholder::Player => player.to_owned(),
+            Placeholder::Buyer => text(self.players.buyer(order)),
+            Placeholder::Item => chosen.map_or_else(|| entry.line.name.clone(), |chosen| chosen.name.clone()),
+            Placeholder::Count => text(line.map(|line| line.count.to_string())),
+            Placeholder::Price => {
+                let format = CurrencyFormat::new(order.digits.unwrap_or(DIGITS));
+                text(line.map(|line| format.money(line.total).to_string()))
+            }
+            Placeholder::Currency => order.currency.clone(),
+            Placeholder::Order => order.internal_id.to_string(),
+            Placeholder::Server => {
+                let server = self.frozen.servers.iter().find(|server| server.id == entry.server);
+                text(server.map(|server| server.name.clone()))
+            }
+            Placeholder::ChatId => text(effects.chat.as_ref().map(ToString::to_string)),
+            Placeholder::Variable(id) => {
+                let variables = chosen.map(|chosen| chosen.variables.as_slice()).unwrap_or_default();
+                text(variables.iter().find(|variable| variable.id == id).map(|variable| variable.value.clone()))
+            }
+        }
+    }
+}

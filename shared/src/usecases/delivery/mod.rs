@@ -1,0 +1,45 @@
+//! Delivery: what is paid runs on game servers, and what is refunded is recalled or taken back (rules.md, "Delivery").
+//!
+//! Game servers speak in [`poll`], [`paynow`], [`delivered`], [`executed`] and [`validated`], each with its [`ServerKey`].
+//! What follows from a payment, a refund or a dispute is done by [`follow`], in steps that are marked on the order. What any
+//! of it means for a command is decided in [`crate::rules::delivery`].
+
+mod expiry;
+mod follow;
+mod freeze;
+mod key;
+mod making;
+mod owner;
+mod players;
+mod poll;
+mod sweep;
+mod words;
+mod write;
+
+pub use follow::{follow, follow_or_leave};
+pub(in crate::usecases) use freeze::freeze;
+pub use key::{ServerKey, add_key, revoke_key, server_of};
+pub use owner::{Filter, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, retry, stop};
+pub use poll::{MOST_ROWS, Row, paynow, poll};
+pub use sweep::{ServerHealth, sweep_servers};
+pub use words::{Answer, delivered, executed, validated};
+pub use write::place_of;
+
+use crate::store::servers::{self, StoredKey};
+use crate::store::{Rows, StoreError};
+
+/// Why a call of a game server has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The key is unknown or revoked.
+    #[error("the key is unknown or revoked")]
+    UnknownKey,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The stored key of a call, out of the rows.
+fn known(rows: &mut Rows, key: &ServerKey) -> Result<StoredKey, CallError> {
+    let stored = servers::take(rows, key.hash())?;
+    stored.filter(|stored| stored.server == key.server()).ok_or(CallError::UnknownKey)
+}

@@ -1,0 +1,213 @@
+//! What an owner sees of commands, and decides about them.
+
+use super::follow::{back_ids, given_ids};
+use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
+use crate::clock::Clock;
+use crate::model::{
+    Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, OrderDelivery, ServerId, Standing,
+};
+use crate::rules::delivery::shown::{LineState, line_state};
+use crate::rules::delivery::{Word, state_at};
+use crate::store::orders::{self, StoredOrder};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, RETRIES, StoreError, commands, queue};
+
+/// The commands of an order by id, those that take it back last.
+///
+/// # Errors
+/// [`StoreError`] if they can be neither read nor decoded.
+pub async fn commands_of(db: &Db, stored: &StoredOrder) -> Result<Vec<Command>, StoreError> {
+    let Some(delivery) = &stored.effects.delivery else { return Ok(Vec::new()) };
+    let ids = given_ids(delivery).into_iter().chain(back_ids(delivery));
+    Ok(commands::read(db, ids).await?.into_values().collect())
+}
+
+/// The delivery of each line of an order: the item's name, and its state as the buyer is shown it.
+///
+/// # Errors
+/// As [`commands_of`].
+pub async fn lines_of(
+    db: &Db,
+    clock: &dyn Clock,
+    stored: &StoredOrder,
+) -> Result<Vec<(String, LineState)>, StoreError> {
+    let commands = commands_of(db, stored).await?;
+    let is_on_its_way = stored.delivery_due();
+    let lines = (0_u16..).zip(&stored.order.lines).map(|(place, line)| {
+        let own = commands.iter().filter(|command| command.line == place && command.event == CommandEvent::Bought);
+        let states = own.map(|command| state_at(&command.delivery, clock.seconds()));
+        let name = line.chosen.as_ref().map_or_else(String::new, |chosen| chosen.name.clone());
+        (name, line_state(states, is_on_its_way))
+    });
+    Ok(lines.collect())
+}
+
+/// Which commands are listed. What is `None` does not matter.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    pub server: Option<ServerId>,
+    pub order: Option<InternalId>,
+    /// Without regard to case.
+    pub player: Option<String>,
+    pub state: Option<CommandState>,
+    /// Those that became due at this second (since 1970 UTC) or before.
+    pub due_until: Option<i64>,
+}
+
+impl Filter {
+    /// Whether a command is listed at `now`, seconds since 1970 UTC.
+    #[must_use]
+    pub fn matches(&self, command: &Command, now: i64) -> bool {
+        let is_player = |player: &String| player.to_lowercase() == command.player.to_lowercase();
+        self.server.is_none_or(|server| server == command.server)
+            && self.order.as_ref().is_none_or(|order| *order == command.order)
+            && self.player.as_ref().is_none_or(is_player)
+            && self.state.is_none_or(|state| state == state_at(&command.delivery, now))
+            && self.due_until.is_none_or(|until| command.delivery.due <= until)
+    }
+}
+
+/// The outcome of what an owner decided about a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OwnerOutcome {
+    /// The command, as it is now.
+    Done(Command),
+    /// It was sent again as this command.
+    SentAgain(Command),
+    /// Its state does not allow it.
+    Refused(CommandState),
+    /// There is no such command.
+    Unknown,
+}
+
+/// Cancels a command that has not run.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond, or the command kept changing.
+pub async fn cancel(db: &Db, clock: &dyn Clock, id: CommandId) -> Result<OwnerOutcome, StoreError> {
+    decided(db, clock, id, Word::Cancel).await
+}
+
+/// Notes that the owner did by hand what a command does.
+///
+/// # Errors
+/// As [`cancel`].
+pub async fn done(db: &Db, clock: &dyn Clock, id: CommandId) -> Result<OwnerOutcome, StoreError> {
+    decided(db, clock, id, Word::Done).await
+}
+
+/// Sends a command again, under a new id.
+///
+/// # Errors
+/// As [`cancel`].
+pub async fn retry(db: &Db, clock: &dyn Clock, id: CommandId) -> Result<OwnerOutcome, StoreError> {
+    decided(db, clock, id, Word::Retry).await
+}
+
+async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Result<OwnerOutcome, StoreError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let Some(command) = commands::get(db, id).await? else { return Ok(OwnerOutcome::Unknown) };
+        let now = clock.seconds();
+        let mut decided = Decided::new(command, word, now);
+        // One whose text was erased cannot run.
+        if !decided.answer || (word == Word::Retry && decided.before.text.is_empty()) {
+            return Ok(OwnerOutcome::Refused(state_at(&decided.before.delivery, now)));
+        }
+        let (mut writes, mut outcome) = (Vec::new(), OwnerOutcome::Done(decided.after.clone()));
+        if word == Word::Retry {
+            let again = again(&decided.before, commands::reserve(db, 1).await?, now);
+            decided.after.retried_as = Some(again.id);
+            writes.extend(commands::put_new(&again, place_of(&again).as_ref())?);
+            writes.extend(of_order(db, &again).await?);
+            outcome = OwnerOutcome::SentAgain(again);
+        }
+        writes.extend(decided.writes()?);
+        if send(db, writes).await? == Sent::Written {
+            return Ok(outcome);
+        }
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}
+
+/// The same command under a new id, ready now.
+fn again(before: &Command, id: CommandId, now: i64) -> Command {
+    let delivery = Delivery {
+        state: CommandState::Ready,
+        standing: Standing::Good,
+        online: before.delivery.online,
+        once: before.delivery.once,
+        due: now,
+        ends_at: None,
+        served: 0,
+        served_at: None,
+        delivered_at: None,
+        validated_at: None,
+        silent_at: None,
+        executed_at: None,
+    };
+    Command { id, version: 0, retried_as: None, delivery, ..before.clone() }
+}
+
+/// The write after which a refund of the order recalls the command too.
+async fn of_order(db: &Db, command: &Command) -> Result<Option<Write>, StoreError> {
+    let Some(stored) = orders::get(db, &command.order).await? else { return Ok(None) };
+    let Some(delivery) = stored.effects.delivery.clone() else { return Ok(None) };
+    let mut further = delivery.further.clone();
+    further.push(command.id);
+    stored.set_delivery(&OrderDelivery { further, ..delivery }).map(Some)
+}
+
+/// Why commands are stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// The player is banned: what takes back, or ends, still runs.
+    Banned,
+    /// The player is erased: nothing runs, and the commands no longer name the player.
+    Erased,
+}
+
+/// Stops commands that have not run. Returns how many it stopped. The same call may be repeated.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond, or the commands kept changing.
+pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopReason) -> Result<usize, StoreError> {
+    let (mut left, mut stopped) = (ids.to_vec(), 0);
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let mut parts = Vec::new();
+        for command in commands::read(db, left.iter().copied()).await?.into_values() {
+            let stops = matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed);
+            if reason == StopReason::Banned && !stops {
+                continue;
+            }
+            let (id, mut decided) =
+                (command.id, Decided::new(command, Word::Recall(Standing::Stopped), clock.seconds()));
+            let is_stopped = decided.has_changed() && decided.after.delivery.state == CommandState::Stopped;
+            if reason == StopReason::Erased {
+                decided.after.player.clear();
+                decided.after.text.clear();
+            }
+            if decided.after == decided.before {
+                continue;
+            }
+            let mut writes = decided.writes()?;
+            // The copy in the queue has the names too.
+            let kept = place_of(&decided.after).filter(|place| Some(place) == place_of(&decided.before).as_ref());
+            if let Some(place) = kept.filter(|_| reason == StopReason::Erased) {
+                writes.push(queue::put(&place, &decided.after)?);
+            }
+            parts.push(((id, is_stopped), writes));
+        }
+        left.clear();
+        for (said, writes) in in_transactions(parts, AT_ONCE) {
+            let is_written = send(db, writes).await? == Sent::Written;
+            stopped += said.iter().filter(|(_, is_stopped)| is_written && *is_stopped).count();
+            left.extend(said.into_iter().filter(|_| !is_written).map(|(id, _)| id));
+        }
+        if left.is_empty() {
+            return Ok(stopped);
+        }
+    }
+    Err(StoreError::unavailable("TransactWriteItems"))
+}

@@ -1,0 +1,209 @@
+//! A poll of a game server, and the question after which its last one is given back.
+
+use super::key::ServerKey;
+use super::write::{AT_ONCE, Decided, in_transactions};
+use super::{CallError, known};
+use crate::clock::Clock;
+use crate::model::{Command, CommandId, CommandState, ServerId};
+use crate::rules::delivery::{LEASE, Word};
+use crate::store::leases::Lease;
+use crate::store::queue::{self, Entry, Queued, QueuedLogin};
+use crate::store::servers::StoredKey;
+use crate::store::transaction::{Sent, Write, send, send_or_read};
+use crate::store::{Db, StoreError, commands, keys, servers};
+
+/// The most rows of a response.
+pub const MOST_ROWS: usize = 90;
+/// The most writes of a poll's transaction, without that of the lease.
+const MOST_WRITES: usize = 98;
+/// After how many seconds a login is served again.
+const LOGIN_EVERY: i64 = 30;
+/// How old a lease may be that is given back, in seconds.
+const GIVEN_BACK_WITHIN: i64 = 15;
+/// After how many seconds it is noted again that a server was seen.
+const SEEN_EVERY: i64 = 300;
+
+/// A row of the response to a poll.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    Command { id: CommandId, player: String, text: String, online: bool },
+    Login { id: CommandId, player: String, auth_id: String },
+}
+
+/// Serves what is due to a game server, and keeps it from other polls until it is delivered, or for a minute.
+///
+/// # Errors
+/// [`CallError`]. Without a response of the database it is not known whether the rows are served: they are served again.
+pub async fn poll(db: &Db, clock: &dyn Clock, key: &ServerKey) -> Result<Vec<Row>, CallError> {
+    let (now, server) = (clock.seconds(), key.server());
+    let asked = vec![keys::server_key(key.hash()), keys::lease(server)];
+    let (mut rows, due) = tokio::try_join!(db.batch_get(asked), queue::due(db, server, now, MOST_ROWS))?;
+    let stored = known(&mut rows, key)?;
+    let lease = Lease::take(&mut rows, server)?;
+    see(db, key, &stored, &lease, now).await;
+    if is_held(&lease, now) {
+        if !lease.refused {
+            let refuse: Write = lease.refuse(server);
+            let _: Sent<_> = send(db, vec![refuse]).await?;
+        }
+        return Ok(Vec::new());
+    }
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(serve(db, server, &lease, due, now).await?)
+}
+
+/// Whether a poll has what it was served for itself.
+fn is_held(lease: &Lease, now: i64) -> bool {
+    lease.number > 0 && !lease.over && now < lease.taken_at + LEASE
+}
+
+/// Notes that the server was seen, if that was not noted for five minutes.
+async fn see(db: &Db, key: &ServerKey, stored: &StoredKey, lease: &Lease, now: i64) {
+    let is_old = |seen: Option<i64>| seen.is_none_or(|seen| seen + SEEN_EVERY <= now);
+    if !is_old(stored.seen) && !is_old(lease.seen) {
+        return;
+    }
+    let writes: Vec<Write> = vec![servers::see(key.hash(), now), Lease::see(key.server(), now)];
+    if let Err(error) = send(db, writes).await {
+        tracing::warn!(server = %key.server(), %error, "it was not noted that the server was seen");
+    }
+}
+
+/// What a poll does with a row that it found.
+struct Found {
+    row: Option<Row>,
+    writes: Vec<Write>,
+}
+
+/// Takes the lease and the rows in one transaction. The copies in the queue may be older than the commands; then the
+/// transaction fails, returns the commands, and is sent once more.
+async fn serve(
+    db: &Db,
+    server: ServerId,
+    lease: &Lease,
+    mut due: Vec<Queued>,
+    now: i64,
+) -> Result<Vec<Row>, StoreError> {
+    for _ in 0..2 {
+        let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, queued) in due.iter().enumerate() {
+            let found = look_at(server, queued, now)?;
+            if writes.len() + found.writes.len() > MOST_WRITES {
+                break;
+            }
+            owners.extend(std::iter::repeat_n(place, found.writes.len()));
+            writes.extend(found.writes);
+            rows.extend(found.row);
+        }
+        if writes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<CommandId> = rows.iter().filter_map(Row::command).collect();
+        // A login is served to whichever poll moves it.
+        if !ids.is_empty() {
+            writes.push(lease.next(server, &ids, now));
+        }
+        let Err(failed) = send_or_read(db, writes).await? else { return Ok(rows) };
+        if failed.iter().any(|(place, _)| *place >= owners.len()) {
+            // Another poll was faster.
+            return Ok(Vec::new());
+        }
+        let failed = failed.into_iter().map(|(place, item)| (owners[place], item));
+        let mut gone = Vec::new();
+        for (place, item) in failed {
+            let current = match &mut due[place].entry {
+                Entry::Command(command) => {
+                    item.map(|item| commands::decode(command.id, item)).transpose()?.map(|now| *command = now)
+                }
+                Entry::Login(_) => None,
+            };
+            if current.is_none() {
+                gone.push(place);
+            }
+        }
+        let mut place = 0;
+        due.retain(|_| {
+            place += 1;
+            !gone.contains(&(place - 1))
+        });
+    }
+    Ok(Vec::new())
+}
+
+fn look_at(server: ServerId, queued: &Queued, now: i64) -> Result<Found, StoreError> {
+    match &queued.entry {
+        Entry::Command(command) => {
+            let decided = Decided::new(command.clone(), Word::Polled, now);
+            let row = decided.answer.then(|| Row::of(command));
+            if super::write::place_of(command).as_ref() != Some(&queued.key) {
+                // It has moved, and was left here.
+                return Ok(Found { row: None, writes: vec![Write::delete(queued.key.clone())] });
+            }
+            Ok(Found { row, writes: if decided.has_changed() { decided.writes()? } else { Vec::new() } })
+        }
+        Entry::Login(login) => {
+            let gone = Write::delete(queued.key.clone()).only_if_present();
+            if login.until <= now {
+                return Ok(Found { row: None, writes: vec![gone] });
+            }
+            let again = queue::put_login(server, login, now + LOGIN_EVERY)?;
+            Ok(Found { row: Some(Row::of_login(login)), writes: vec![gone, again] })
+        }
+    }
+}
+
+impl Row {
+    fn of(command: &Command) -> Self {
+        let Command { id, player, text, delivery, .. } = command;
+        Self::Command { id: *id, player: player.clone(), text: text.clone(), online: delivery.online }
+    }
+
+    fn of_login(login: &QueuedLogin) -> Self {
+        Self::Login { id: login.id, player: login.player.clone(), auth_id: login.auth_id.clone() }
+    }
+
+    const fn command(&self) -> Option<CommandId> {
+        match self {
+            Self::Command { id, .. } => Some(*id),
+            Self::Login { .. } => None,
+        }
+    }
+}
+
+/// Gives back what the server's last poll was served, if nothing was said about it: a game server that starts throws its
+/// first response away and then asks this.
+///
+/// # Errors
+/// [`CallError`]. What was not given back is served again when the lease is over.
+pub async fn paynow(db: &Db, clock: &dyn Clock, key: &ServerKey) -> Result<(), CallError> {
+    let (now, server) = (clock.seconds(), key.server());
+    let mut rows = db.batch_get(vec![keys::server_key(key.hash()), keys::lease(server)]).await?;
+    known(&mut rows, key)?;
+    let lease = Lease::take(&mut rows, server)?;
+    if !is_held(&lease, now) || lease.refused || lease.taken_at + GIVEN_BACK_WITHIN < now {
+        return Ok(());
+    }
+    let found = commands::read(db, lease.ids.iter().copied()).await?;
+    let is_silent = |command: &Command| {
+        command.delivery.state == CommandState::Served && command.delivery.served_at == Some(lease.taken_at)
+    };
+    if !found.values().all(is_silent) {
+        return Ok(());
+    }
+    let mut parts = Vec::new();
+    for command in found.into_values() {
+        parts.push(((), Decided::new(command, Word::GivenBack, now).writes()?));
+    }
+    for (_, mut writes) in in_transactions(parts, AT_ONCE) {
+        writes.push(lease.is_untouched(server));
+        if send(db, writes).await? != Sent::Written {
+            // A word came, or another poll.
+            return Ok(());
+        }
+    }
+    let end: Write = lease.give_back(server);
+    let _: Sent<_> = send(db, vec![end]).await?;
+    Ok(())
+}

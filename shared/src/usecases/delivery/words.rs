@@ -1,0 +1,136 @@
+//! What a game server says about commands that it was served.
+
+use super::key::ServerKey;
+use super::write::{AT_ONCE, Decided, in_transactions, pause_before};
+use super::{CallError, known};
+use crate::clock::Clock;
+use crate::model::{Command, CommandId};
+use crate::rules::delivery::{Word, is_fresh};
+use crate::store::leases::Lease;
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, StoreError, commands, keys};
+use crate::telemetry;
+use futures_util::future::try_join_all;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How often words about the same commands are read again: two of them may come together.
+const ROUNDS: u32 = 6;
+
+/// The answer about an id, in the order of the call, each id once.
+pub type Answer = (CommandId, bool);
+
+/// The game server has the commands: it ran them, or keeps them for their players.
+///
+/// # Errors
+/// [`CallError`]; the same call may be repeated.
+pub async fn delivered(
+    db: &Db,
+    clock: &dyn Clock,
+    key: &ServerKey,
+    ids: &[CommandId],
+) -> Result<Vec<Answer>, CallError> {
+    let call = Call::read(db, key, ids).await?;
+    let lease = call.lease.clone();
+    let answers = call.hear(db, clock, |_| Word::Delivered).await?;
+    if !lease.ids.is_empty() && !lease.over && lease.ids.iter().all(|id| ids.contains(id)) {
+        let end: Write = lease.end(key.server());
+        let _: Sent<_> = send(db, vec![end]).await?;
+    }
+    Ok(answers)
+}
+
+/// The game server ran the commands.
+///
+/// # Errors
+/// As [`delivered`].
+pub async fn executed(
+    db: &Db,
+    clock: &dyn Clock,
+    key: &ServerKey,
+    ids: &[CommandId],
+) -> Result<Vec<Answer>, CallError> {
+    Call::read(db, key, ids).await?.hear(db, clock, |_| Word::Executed).await
+}
+
+/// The game server asks which commands may run. It runs those that are answered `true`, and forgets the others. Ids that
+/// the server does not have are answered `true`: it would run them also if they were not answered.
+///
+/// # Errors
+/// As [`delivered`]. Without a response the game server asks again, or loses them.
+pub async fn validated(
+    db: &Db,
+    clock: &dyn Clock,
+    key: &ServerKey,
+    ids: &[CommandId],
+) -> Result<Vec<Answer>, CallError> {
+    let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+    let now = clock.seconds();
+    let call = Call::read(db, key, ids).await?;
+    let is_fresh = is_fresh(call.found.values().map(|command| &command.delivery), now);
+    call.hear(db, clock, |_| Word::Validated { is_fresh, ids: count }).await
+}
+
+/// A call about commands.
+struct Call {
+    ids: Vec<CommandId>,
+    found: BTreeMap<CommandId, Command>,
+    key: ServerKey,
+    lease: Lease,
+}
+
+impl Call {
+    async fn read(db: &Db, key: &ServerKey, ids: &[CommandId]) -> Result<Self, CallError> {
+        let mut seen = BTreeSet::new();
+        let ids: Vec<CommandId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
+        let own = [keys::server_key(key.hash()), keys::lease(key.server())];
+        let mut rows = db.batch_get(own.into_iter().chain(ids.iter().copied().map(keys::command)).collect()).await?;
+        known(&mut rows, key)?;
+        let lease = Lease::take(&mut rows, key.server())?;
+        let found = of_server(commands::take(&mut rows, ids.iter().copied())?, key);
+        Ok(Self { ids, found, key: key.clone(), lease })
+    }
+
+    /// Decides about each command, writes that, and answers what was written. What has changed meanwhile is read again.
+    async fn hear(self, db: &Db, clock: &dyn Clock, word: impl Fn(&Command) -> Word) -> Result<Vec<Answer>, CallError> {
+        let Self { ids, mut found, key, .. } = self;
+        let mut answers = BTreeMap::new();
+        for round in 0..ROUNDS {
+            pause_before(round).await;
+            let mut parts = Vec::new();
+            for (id, command) in std::mem::take(&mut found) {
+                let word = word(&command);
+                let decided = Decided::new(command, word, clock.seconds());
+                if decided.has_changed() {
+                    parts.push(((id, decided.answer), decided.writes()?));
+                } else {
+                    answers.insert(id, decided.answer);
+                }
+            }
+            let transactions = in_transactions(parts, AT_ONCE).into_iter().map(|(said, writes)| async {
+                let sent: Sent<_> = send(db, writes).await?;
+                Ok::<_, StoreError>((said, sent == Sent::Written))
+            });
+            let mut again = Vec::new();
+            for (said, is_written) in try_join_all(transactions).await? {
+                if is_written {
+                    answers.extend(said);
+                } else {
+                    telemetry::conflict();
+                    again.extend(said.into_iter().map(|(id, _)| id));
+                }
+            }
+            if again.is_empty() {
+                let answer = |id: CommandId| (id, answers.get(&id).copied().unwrap_or(true));
+                return Ok(ids.into_iter().map(answer).collect());
+            }
+            found = of_server(commands::read(db, again.into_iter()).await?, &key);
+        }
+        Err(StoreError::unavailable("TransactWriteItems").into())
+    }
+}
+
+/// The commands that are the server's own. Others are unknown to it.
+fn of_server(mut found: BTreeMap<CommandId, Command>, key: &ServerKey) -> BTreeMap<CommandId, Command> {
+    found.retain(|_, command| command.server == key.server());
+    found
+}

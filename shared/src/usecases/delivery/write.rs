@@ -1,0 +1,76 @@
+//! Writing what was decided about commands.
+
+use crate::model::{Command, CommandState};
+use crate::rules::delivery::{Outcome, Place, Word, decide, place};
+use crate::store::keys::{self, Key};
+use crate::store::transaction::Write;
+use crate::store::{StoreError, backoff, commands};
+
+/// The most writes of a transaction that is not limited otherwise. The database takes a hundred.
+pub(super) const AT_ONCE: usize = 90;
+
+/// Waits before every round but the first.
+pub(super) async fn pause_before(round: u32) {
+    if let Some(earlier) = round.checked_sub(1) {
+        tokio::time::sleep(backoff(earlier)).await;
+    }
+}
+
+/// The place of a command in its server's queue.
+#[must_use]
+pub fn place_of(command: &Command) -> Option<Key> {
+    let delivery = &command.delivery;
+    match place(delivery.state) {
+        Place::Queue => Some(keys::queued(command.server, delivery.due, command.id)),
+        Place::Open(state) => {
+            let since = match state {
+                CommandState::Kept => delivery.delivered_at,
+                CommandState::Validated => delivery.silent_at,
+                _ => None,
+            };
+            Some(keys::open_command(command.server, state, since.unwrap_or(delivery.due), command.id))
+        }
+        Place::Gone => None,
+    }
+}
+
+/// A command with what was decided about it.
+pub(super) struct Decided {
+    pub(super) before: Command,
+    pub(super) after: Command,
+    pub(super) answer: bool,
+}
+
+impl Decided {
+    pub(super) fn new(before: Command, word: Word, now: i64) -> Self {
+        let Outcome { next, answer } = decide(&before.delivery, word, now);
+        Self { after: Command { delivery: next, ..before.clone() }, before, answer }
+    }
+
+    /// Whether it has changed, except that what waited is due by now.
+    pub(super) fn has_changed(&self) -> bool {
+        let (before, after) = (&self.before.delivery, &self.after.delivery);
+        let is_due = before.state == CommandState::Waiting && after.state == CommandState::Ready;
+        before != after && !(is_due && after.standing == before.standing)
+    }
+
+    /// The writes of the change, on the condition that the command is as it was read.
+    pub(super) fn writes(&self) -> Result<Vec<Write>, StoreError> {
+        commands::change(&self.before, &self.after, place_of(&self.before), place_of(&self.after).as_ref())
+    }
+}
+
+/// Divides writes that belong together into transactions.
+pub(super) fn in_transactions<T>(parts: Vec<(T, Vec<Write>)>, most: usize) -> Vec<(Vec<T>, Vec<Write>)> {
+    let mut all: Vec<(Vec<T>, Vec<Write>)> = Vec::new();
+    for (thing, writes) in parts {
+        match all.last_mut().filter(|(_, last)| last.len() + writes.len() <= most) {
+            Some((things, last)) => {
+                things.push(thing);
+                last.extend(writes);
+            }
+            None => all.push((vec![thing], writes)),
+        }
+    }
+    all
+}

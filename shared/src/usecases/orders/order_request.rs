@@ -1,0 +1,112 @@
+//! An order that is to be recorded, as it is asked for.
+
+use crate::model::{
+    Chosen, CodeText, GiftCardPayment, ItemId, Line, LineVariable, Money, OrderLine, PlayerName, ServerId, UserId,
+};
+use crate::rules::add_line::LineRefusal;
+use crate::rules::checkout::CheckoutRefusal;
+use crate::rules::code;
+use crate::store::StoreError;
+
+/// A line to be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineRequest {
+    pub item: ItemId,
+    /// Units.
+    pub count: u32,
+    /// The line's total after coupon, in the store's currency; `None` if it is to be priced.
+    pub total: Option<Money>,
+    /// The account that a gift is for; `None` on every other line, and of a player who has no account yet.
+    pub recipient: Option<UserId>,
+    /// The name of the player that a gift is for.
+    pub gift_to: Option<PlayerName>,
+    pub variables: Vec<LineVariable>,
+    pub server: Option<ServerId>,
+}
+
+impl LineRequest {
+    /// Whether it is a gift.
+    pub(super) const fn is_gift(&self) -> bool {
+        self.recipient.is_some() || self.gift_to.is_some()
+    }
+
+    /// The order's line. `line` is as a cart would have it, `name` the item's if it is published.
+    pub(super) fn with_total(&self, total: Money, line: &Line, name: Option<&str>) -> OrderLine {
+        let has_choices = !self.variables.is_empty() || self.server.is_some() || self.gift_to.is_some();
+        let chosen = || Chosen {
+            line: line.id,
+            name: name.map_or_else(|| self.item.to_string(), ToOwned::to_owned),
+            variables: self.variables.clone(),
+            server: self.server,
+            gift_to: self.gift_to.clone(),
+        };
+        OrderLine {
+            payment_type: line.payment_type,
+            recipient: self.recipient,
+            chosen: (has_choices || name.is_some()).then(chosen),
+            ..OrderLine::new(self.item, self.count, total)
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct OrderRequest<'a> {
+    /// The user whose order it is; `None` without one.
+    pub owner: Option<UserId>,
+    /// What was bought.
+    pub lines: &'a [LineRequest],
+    /// The coupon that was used.
+    pub coupon: Option<&'a CodeText>,
+    /// The payment with a gift card.
+    pub gift_card: Option<&'a GiftCardPayment>,
+    /// The second (since 1970 UTC) for which the codes are checked.
+    pub at: i64,
+    /// Whether it was sold before, so that it does not matter what a checkout would refuse now.
+    pub is_past: bool,
+}
+
+/// Why a line has no total, or cannot be sold.
+#[derive(Debug, thiserror::Error)]
+pub enum PriceError {
+    /// The item is not published, so that it has no price.
+    #[error("item {0} is not published")]
+    NotPublished(ItemId),
+    /// The buyer chooses the price.
+    #[error("the buyer names the price of item {0}")]
+    AnyPrice(ItemId),
+    /// A cart would show the line unavailable.
+    #[error(
+        "this buyer cannot buy item {0} now: it is not on sale, or they own it or a higher step, or the order has one"
+    )]
+    Unavailable(ItemId),
+    /// More than one unit of an item of a cumulative category.
+    #[error("only one of item {0} can be bought")]
+    OnlyOne(ItemId),
+    /// A coupon and some totals, from which it is already taken off.
+    #[error("a coupon is used and only some of the lines have a total")]
+    SomeWithCoupon,
+    /// The coupon would not be applied.
+    #[error("the coupon does not apply now: {0}")]
+    Coupon(code::CodeRefusal),
+    /// A cart would not take the gift card.
+    #[error("the gift card does not apply now: {0}")]
+    GiftCard(code::CodeRefusal),
+    /// A cart would not take the line.
+    #[error("item {item}: {refusal}")]
+    Line {
+        item: ItemId,
+        /// Why.
+        refusal: LineRefusal,
+    },
+    /// A checkout would refuse it.
+    #[error(transparent)]
+    Checkout(#[from] CheckoutRefusal),
+    /// The owner is banned.
+    #[error("the buyer is banned")]
+    Banned,
+    /// There is no such owner.
+    #[error("there is no user {0}")]
+    UnknownUser(UserId),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

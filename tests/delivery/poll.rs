@@ -1,0 +1,199 @@
+//! Polls: what they cost, and who is served.
+
+use crate::game_server::Trouble;
+use crate::shop::{BUYER, Shop, bought, online};
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use futures_util::future::join_all;
+use shared::model::{CommandId, CommandTemplate, ServerId};
+use shared::store::leases::Lease;
+use shared::store::transaction::{Sent, Write, send};
+use shared::store::{commands, keys, queue};
+use shared::usecases::delivery::{CallError, MOST_ROWS, Row, ServerKey, add_key, delivered, paynow, poll, revoke_key};
+use std::collections::{BTreeSet, HashMap};
+
+fn id(row: &Row) -> CommandId {
+    match row {
+        Row::Command { id, .. } | Row::Login { id, .. } => *id,
+    }
+}
+
+fn ids(rows: &[Row]) -> Vec<CommandId> {
+    rows.iter().map(id).collect()
+}
+
+fn twenty() -> Vec<CommandTemplate> {
+    (0..20).map(|number| bought(&format!("give {{player}} {number}"))).collect()
+}
+
+async fn round_trips(shop: &Shop, key: &ServerKey) -> (usize, usize) {
+    shop.store.calls.clear();
+    let rows = poll(shop.db(), shop.clock(), key).await.unwrap();
+    (rows.len(), shop.store.calls.round_trips())
+}
+
+#[tokio::test]
+async fn a_poll_with_commands_takes_two_round_trips_and_an_empty_one_takes_one() {
+    let shop = Shop::open(twenty()).await;
+    let server = shop.game_server(1).await;
+    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 1));
+    shop.buy("a").await;
+    assert_eq!(round_trips(&shop, &server.key).await, (20, 2));
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 2), "another poll is refused, and that is noted once");
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 1));
+    shop.wait(60);
+    assert_eq!(round_trips(&shop, &server.key).await, (20, 3), "they are served again");
+}
+
+/// Fills the queue of a server with copies of a command: `due` seconds from now on.
+async fn fill(shop: &Shop, count: u32, due: i64) {
+    let order = shop.buy(&format!("template{due}")).await;
+    let template = shop.commands(&order).await.remove(0);
+    let first = commands::reserve(&shop.store.db, count).await.unwrap().get();
+    let client = shop.store.db.client();
+    for chunk in (first..first + count).collect::<Vec<_>>().chunks(25) {
+        let mut requests = Vec::new();
+        for number in chunk {
+            let mut command = template.clone();
+            command.id = CommandId::new(*number).unwrap();
+            command.delivery.due += due;
+            let place = keys::queued(command.server, command.delivery.due, command.id);
+            let text = |text: &str| AttributeValue::S(text.to_owned());
+            let row = HashMap::from([
+                ("pk".to_owned(), text(&place.pk)),
+                ("sk".to_owned(), text(&place.sk)),
+            ]);
+            let put = PutRequest::builder().set_item(Some(row)).build().unwrap();
+            requests.push(WriteRequest::builder().put_request(put).build());
+        }
+        client.batch_write_item().request_items(shop.store.db.table(), requests).send().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_empty_poll_takes_one_round_trip_however_many_commands_wait() {
+    let shop = Shop::open(vec![bought("give {player}")]).await;
+    let server = shop.game_server(1).await;
+    fill(&shop, 5_000, 3_600).await;
+    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "one is leased, thousands wait");
+    shop.wait(60);
+    let server = shop.game_server(2).await;
+    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "they are another server's");
+}
+
+#[tokio::test]
+async fn a_response_has_ninety_rows_and_the_next_poll_the_rest() {
+    let shop = Shop::open(twenty()).await;
+    let server = shop.game_server(1).await;
+    for order in ["a", "b", "c", "d", "e"] {
+        shop.buy(order).await;
+    }
+    let first = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(first.len(), MOST_ROWS);
+    delivered(shop.db(), shop.clock(), &server.key, &ids(&first)).await.unwrap();
+    let second = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(second.len(), 10, "what is delivered ends the lease");
+    let all: BTreeSet<CommandId> = ids(&first).into_iter().chain(ids(&second)).collect();
+    assert_eq!(all.len(), 100);
+}
+
+/// Rows that are due for one of two polls only must not be served while the other one has the lease.
+#[tokio::test]
+async fn of_two_polls_that_found_no_lease_one_takes_it() {
+    let shop = Shop::open(Vec::new()).await;
+    let (server, now) = (ServerId::new(1), shop.clock().seconds());
+    let take = |lease: &Lease, number: u32| lease.next(server, &[CommandId::new(number).unwrap()], now);
+    let first = Lease::default();
+    assert_eq!(send(&shop.store.db, vec![take(&first, 1)]).await.unwrap(), Sent::Written);
+    assert_eq!(send(&shop.store.db, vec![take(&first, 2)]).await.unwrap(), Sent::Conflict);
+    let second = Lease { number: 1, ..Lease::default() };
+    assert_eq!(send(&shop.store.db, vec![take(&second, 3)]).await.unwrap(), Sent::Written);
+    assert_eq!(send(&shop.store.db, vec![take(&second, 4)]).await.unwrap(), Sent::Conflict);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sixteen_pollers_with_one_key_are_served_each_command_once_per_lease() {
+    let shop = Shop::open(twenty()).await;
+    let server = shop.game_server(1).await;
+    for order in ["a", "b", "c"] {
+        shop.buy(order).await;
+    }
+    let mut before = BTreeSet::new();
+    for lease in 0..2 {
+        let polls = (0..16).map(|_| poll(shop.db(), shop.clock(), &server.key));
+        let served: Vec<CommandId> =
+            join_all(polls).await.into_iter().flat_map(|rows| ids(&rows.unwrap_or_default())).collect();
+        let unique: BTreeSet<CommandId> = served.iter().copied().collect();
+        assert_eq!((served.len(), unique.len()), (60, 60), "lease {lease}");
+        assert!(before.is_empty() || before == unique);
+        before = unique;
+        shop.wait(60);
+    }
+}
+
+#[tokio::test]
+async fn what_a_starting_server_throws_away_is_given_back() {
+    let shop = Shop::open(vec![bought("say {player}")]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 1);
+    paynow(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(shop.states(&order).await, ["ready"]);
+    assert_eq!(server.round(&shop, Trouble::default()).await, 1);
+    assert_eq!(server.texts(), ["say Thornwick"]);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(shop.states(&order).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn a_lease_that_another_poll_asked_for_is_not_given_back() {
+    let shop = Shop::open(vec![bought("say {player}")]).await;
+    let server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 1);
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 0);
+    paynow(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(shop.states(&order).await, ["served"], "another process may have run it");
+    shop.wait(16);
+    paynow(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert_eq!(shop.states(&order).await, ["served"], "too late");
+}
+
+#[tokio::test]
+async fn a_key_opens_its_own_server_until_it_is_revoked() {
+    let shop = Shop::open(vec![online(bought("say {player}"))]).await;
+    let db = &shop.store.db;
+    let (text, key) = add_key(db, shop.clock(), ServerId::new(1)).await.unwrap();
+    let (_, other) = add_key(db, shop.clock(), ServerId::new(2)).await.unwrap();
+    assert_eq!(ServerKey::parse(&text), Some(key.clone()));
+    let order = shop.buy("a").await;
+    assert!(poll(shop.db(), shop.clock(), &other).await.unwrap().is_empty());
+    let rows = poll(shop.db(), shop.clock(), &key).await.unwrap();
+    delivered(shop.db(), shop.clock(), &other, &ids(&rows)).await.unwrap();
+    assert_eq!(shop.states(&order).await, ["served"], "another server cannot say it");
+    let forged = ServerKey::parse(&text.replacen("1-", "2-", 1)).unwrap();
+    assert!(matches!(poll(shop.db(), shop.clock(), &forged).await, Err(CallError::UnknownKey)));
+    assert!(revoke_key(db, key.hash()).await.unwrap());
+    assert!(matches!(poll(shop.db(), shop.clock(), &key).await, Err(CallError::UnknownKey)));
+    assert!(matches!(delivered(shop.db(), shop.clock(), &key, &ids(&rows)).await, Err(CallError::UnknownKey)));
+}
+
+#[tokio::test]
+async fn a_login_is_served_every_thirty_seconds_until_it_ends() {
+    let shop = Shop::open(Vec::new()).await;
+    let server = shop.game_server(1).await;
+    let id = commands::reserve(&shop.store.db, 1).await.unwrap();
+    let now = shop.clock().seconds();
+    let login = queue::QueuedLogin { id, player: BUYER.1.to_owned(), auth_id: "secret".to_owned(), until: now + 70 };
+    let put: Write = queue::put_login(ServerId::new(1), &login, now).unwrap();
+    assert_eq!(send(&shop.store.db, vec![put]).await.unwrap(), Sent::Written);
+    let mut served = Vec::new();
+    for second in 0..9 {
+        let rows = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+        served.extend(rows.iter().map(|_| second * 10));
+        shop.wait(10);
+    }
+    assert_eq!(served, [0, 30, 60]);
+}

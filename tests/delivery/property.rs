@@ -1,0 +1,210 @@
+//! Anything that can happen to three orders and two game servers, in any order.
+//!
+//! At the end every command of an order that is still paid ran, or is visible as one that has not; nothing ran again after the
+//! server had said a word about it; and what ran of an order that is taken back is followed by the commands that take it
+//! back, after it. What a game server repeats from its own disk is excepted.
+
+use crate::game_server::{GameServer, Trouble};
+use crate::shop::{BUYER, Shop, bought, on, online};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use shared::model::{CommandEvent, CommandState, CommandTemplate, InternalId, ItemDelivery, OrderStatus, Standing};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use tests::Fault;
+
+/// How many histories are tried; `DELIVERY_CASES` says otherwise.
+const CASES: u32 = 40;
+
+#[derive(Debug, Clone, Copy)]
+enum Op {
+    Pay(usize),
+    Refund(usize),
+    Dispute(usize),
+    Round(usize, Trouble),
+    Join(usize),
+    Leave(usize),
+    Restart(usize, bool),
+    Sweep,
+    Wait(u64),
+}
+
+/// A fault of one call to the database during an operation.
+type Broken = Option<(usize, Fault)>;
+
+fn troubles() -> impl Strategy<Value = Trouble> {
+    (prop::bool::weighted(0.15), any::<bool>(), prop::bool::weighted(0.1)).prop_map(|(lost, asks_first, crashes)| Trouble {
+        lost,
+        asks_first,
+        crashes,
+    })
+}
+
+fn ops() -> impl Strategy<Value = (Op, Broken)> {
+    let op = prop_oneof![
+        4 => (0_usize..3).prop_map(Op::Pay),
+        2 => (0_usize..3).prop_map(Op::Refund),
+        1 => (0_usize..3).prop_map(Op::Dispute),
+        8 => (0_usize..2, troubles()).prop_map(|(server, trouble)| Op::Round(server, trouble)),
+        3 => (0_usize..2).prop_map(Op::Join),
+        1 => (0_usize..2).prop_map(Op::Leave),
+        1 => (0_usize..2, any::<bool>()).prop_map(|(server, disk)| Op::Restart(server, disk)),
+        2 => Just(Op::Sweep),
+        4 => prop_oneof![Just(1_u64), Just(10), Just(61), Just(400)].prop_map(Op::Wait),
+    ];
+    let fault = prop_oneof![Just(Fault::Away), Just(Fault::ResponseLost), Just(Fault::TransactionConflict)];
+    (op, prop::option::weighted(0.15, (0_usize..8, fault)))
+}
+
+fn commands() -> Vec<CommandTemplate> {
+    let once = |template| CommandTemplate { once: true, ..template };
+    vec![
+        bought("give-offline {order}"),
+        online(bought("give-online {order}")),
+        once(online(bought("give-once {order}"))),
+        once(bought("give-once-offline {order}")),
+        on(CommandEvent::Refunded, "take {order}"),
+    ]
+}
+
+struct World {
+    shop: Shop,
+    servers: Vec<GameServer>,
+    orders: Vec<InternalId>,
+}
+
+impl World {
+    async fn run(&mut self, op: Op, broken: Broken) {
+        if let Some((place, fault)) = broken {
+            let seen = Arc::new(AtomicUsize::new(0));
+            self.shop.store.faults.inject(move |operation| {
+                let hit = seen.fetch_add(1, Ordering::SeqCst) == place;
+                // Only a transaction can conflict with another one.
+                let fits = fault != Fault::TransactionConflict || operation == "TransactWriteItems";
+                (hit && fits).then_some(fault)
+            });
+        }
+        let shop = &self.shop;
+        match op {
+            Op::Pay(order) => drop(shop.set(&self.orders[order], OrderStatus::Paid).await),
+            Op::Refund(order) => drop(shop.set(&self.orders[order], OrderStatus::Refunded).await),
+            Op::Dispute(order) => drop(shop.dispute(&self.orders[order]).await),
+            Op::Round(server, trouble) => drop(self.servers[server].round(shop, trouble).await),
+            Op::Join(server) => self.servers[server].join(shop, BUYER.1).await,
+            Op::Leave(server) => self.servers[server].leave(BUYER.1),
+            Op::Restart(server, loses_disk) => self.servers[server].restart(shop, loses_disk).await,
+            Op::Sweep => shop.sweep().await,
+            Op::Wait(seconds) => shop.wait(seconds),
+        }
+        self.shop.store.faults.clear();
+    }
+
+    /// Nothing fails any more, the servers poll, and the player joins everywhere.
+    async fn settle(&mut self) {
+        for _ in 0..16 {
+            self.shop.wait(61);
+            self.shop.sweep().await;
+            for server in &mut self.servers {
+                server.round(&self.shop, Trouble::default()).await;
+                server.leave(BUYER.1);
+                server.join(&self.shop, BUYER.1).await;
+            }
+        }
+    }
+
+    async fn check(&self) -> Result<(), TestCaseError> {
+        for server in &self.servers {
+            prop_assert!(server.served_again.is_empty(), "served after a word: {:?}", server.served_again);
+            for run in &server.ran {
+                let times = server.ran.iter().filter(|other| other.id == run.id).count();
+                prop_assert!(!run.text.contains("once") || times <= 1, "twice: {run:?}");
+            }
+        }
+        for id in &self.orders {
+            self.check_order(id).await?;
+        }
+        Ok(())
+    }
+
+    async fn check_order(&self, id: &InternalId) -> Result<(), TestCaseError> {
+        let stored = self.shop.stored(id).await;
+        let commands = self.shop.commands(id).await;
+        let delivery = stored.effects.delivery.clone().unwrap();
+        let is_standing = stored.order.status == OrderStatus::Paid && delivery.standing == Standing::Good;
+        let given = || commands.iter().filter(|command| command.event == CommandEvent::Bought);
+        if is_standing {
+            prop_assert_eq!(given().count(), 8, "all of it is queued");
+            for command in given() {
+                let server = &self.servers[usize::from(command.server != self.servers[0].key.server())];
+                let has_run = server.ran.iter().any(|run| run.id == command.id);
+                let state = command.delivery.state;
+                let is_visible = matches!(
+                    state,
+                    CommandState::Waiting | CommandState::Ready | CommandState::Served | CommandState::Kept | CommandState::Unknown
+                );
+                prop_assert!(has_run || is_visible, "{command:?} neither ran nor is visible");
+            }
+        } else if stored.order.status != OrderStatus::Pending {
+            for server in &self.servers {
+                self.check_taken_back(id, server, &commands)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_taken_back(
+        &self,
+        id: &InternalId,
+        server: &GameServer,
+        commands: &[shared::model::Command],
+    ) -> Result<(), TestCaseError> {
+        let ran = |word: &str| {
+            let is_of = |run: &crate::game_server::Run| run.text.starts_with(word) && run.text.ends_with(id.as_str());
+            server.ran.iter().enumerate().filter(move |(_, run)| is_of(run)).map(|(place, _)| place).collect::<Vec<_>>()
+        };
+        let (given, taken) = (ran("give"), ran("take"));
+        if let (Some(last), Some(first)) = (given.last(), taken.first()) {
+            prop_assert!(last < first, "{id}: taken back before it ran: {:?}", server.ran);
+        }
+        let is_back = |command: &&shared::model::Command| {
+            command.event == CommandEvent::Refunded && command.server == server.key.server()
+        };
+        prop_assert!(given.is_empty() || commands.iter().any(|command| is_back(&command)), "{id}: nothing takes it back");
+        Ok(())
+    }
+}
+
+#[test]
+fn nothing_is_lost_repeated_or_left_whatever_happens() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let shop = std::sync::Mutex::new(Some(runtime.block_on(Shop::open(Vec::new()))));
+    let case = AtomicU64::new(0);
+    let cases = std::env::var("DELIVERY_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let histories = prop::collection::vec(ops(), 5..60);
+    let result = TestRunner::new(config).run(&histories, |history| {
+        let mut lent = shop.lock().unwrap();
+        let number = case.fetch_add(1, Ordering::SeqCst);
+        runtime.block_on(async {
+            let own = lent.take().unwrap();
+            let ids = [number * 2 + 1, number * 2 + 2];
+            own.publish(&ids, ItemDelivery { commands: commands(), expires_after: None }).await;
+            let servers = vec![own.game_server(ids[0]).await, own.game_server(ids[1]).await];
+            let mut orders = Vec::new();
+            for order in 0..3 {
+                orders.push(own.order(&format!("case{number}order{order}")).await);
+            }
+            let mut world = World { shop: own, servers, orders };
+            for (op, broken) in history {
+                world.run(op, broken).await;
+            }
+            world.settle().await;
+            let checked = world.check().await;
+            *lent = Some(world.shop);
+            checked
+        })
+    });
+    if let Err(failed) = result {
+        panic!("{failed}");
+    }
+}

@@ -1,0 +1,175 @@
+//! A shop with commands, and what happens to its orders.
+
+use crate::game_server::GameServer;
+use shared::clock::Clock;
+use shared::model::{
+    Command, CommandEvent, CommandTemplate, Expiry, InternalId, ItemDelivery, ItemId, Money, OrderLine, OrderStatus,
+    PublishedItem, Server, ServerId, StoreDelivery, UserId,
+};
+use shared::providers::Stripe;
+use shared::store::orders::{self, StoredOrder};
+use shared::store::published::read_active_version;
+use shared::store::transaction::{Sent, Write, send};
+use shared::store::{Db, StoreError, codec, keys, read_live, read_published};
+use shared::usecases::checkouts::sweep;
+use shared::usecases::delivery::{add_key, commands_of, follow_or_leave};
+use shared::usecases::orders::{NewOrder, record, set_status};
+use std::time::Duration;
+use tests::{TestStore, configure};
+
+/// The item that the shop sells.
+pub const ITEM: ItemId = ItemId::new(302);
+/// Who buys it.
+pub const BUYER: (UserId, &str) = (UserId::new(1), "Thornwick");
+
+/// A shop in a fresh table.
+pub struct Shop {
+    pub store: TestStore,
+}
+
+/// A command that is run when the item is bought.
+pub fn bought(run: &str) -> CommandTemplate {
+    CommandTemplate { run: run.to_owned(), ..CommandTemplate::default() }
+}
+
+/// A command that is run at another event.
+pub fn on(event: CommandEvent, run: &str) -> CommandTemplate {
+    CommandTemplate { on: event, ..bought(run) }
+}
+
+pub fn online(template: CommandTemplate) -> CommandTemplate {
+    CommandTemplate { online: true, ..template }
+}
+
+impl Shop {
+    /// A shop that runs these commands on one server.
+    pub async fn open(commands: Vec<CommandTemplate>) -> Self {
+        let shop = Self { store: TestStore::open().await };
+        shop.publish(&[1], ItemDelivery { commands, expires_after: None }).await;
+        shop
+    }
+
+    /// Publishes the item with these commands on these servers.
+    pub async fn publish(&self, servers: &[u64], delivery: ItemDelivery) {
+        let db = &self.store.db;
+        let servers: Vec<Server> =
+            servers.iter().map(|id| Server { id: ServerId::new(*id), name: format!("S{id}") }).collect();
+        let all = StoreDelivery { servers: servers.clone(), commands: Vec::new() };
+        configure(db, |config| config.delivery = all).await;
+        let version = read_active_version(db).await.unwrap().unwrap().version;
+        let key = keys::item(&version, ITEM);
+        let mut published: PublishedItem = read_published(db, &key).await.unwrap().unwrap();
+        published.item.servers = servers;
+        published.item.global_limit = None;
+        published.item.user_limit = None;
+        published.delivery = delivery;
+        let item = codec::encode_published(&key, &published).unwrap();
+        db.client().put_item().table_name(db.table()).set_item(Some(item)).send().await.unwrap();
+    }
+
+    /// The database as the functions reach it.
+    pub fn db(&self) -> &Db {
+        self.store.functions_db()
+    }
+
+    pub fn clock(&self) -> &dyn Clock {
+        self.store.clock.as_ref()
+    }
+
+    pub fn wait(&self, seconds: u64) {
+        self.store.clock.advance(Duration::from_secs(seconds));
+    }
+
+    /// A game server with a key of its own.
+    pub async fn game_server(&self, server: u64) -> GameServer {
+        let (_, key) = add_key(&self.store.db, self.clock(), ServerId::new(server)).await.unwrap();
+        GameServer::new(key)
+    }
+
+    fn new_order(&self, id: &str, status: OrderStatus, count: u32) -> NewOrder {
+        NewOrder {
+            internal_id: Some(InternalId::new(id)),
+            status,
+            price: Money::from_minor(100),
+            currency: "EUR".to_owned(),
+            digits: 2,
+            gateway: "bank".to_owned(),
+            owner: Some(BUYER.0),
+            lines: vec![OrderLine::new(ITEM, count, Money::from_minor(100))],
+            coupon: None,
+            gift_card: None,
+            created_at: None,
+            payment: None,
+            delivers: true,
+        }
+    }
+
+    /// An order that is not paid yet.
+    pub async fn order(&self, id: &str) -> InternalId {
+        let new = self.new_order(id, OrderStatus::Pending, 1);
+        record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
+    }
+
+    /// An order that is paid.
+    pub async fn buy(&self, id: &str) -> InternalId {
+        self.buy_many(id, 1).await
+    }
+
+    pub async fn buy_many(&self, id: &str, count: u32) -> InternalId {
+        let new = self.new_order(id, OrderStatus::Paid, count);
+        record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
+    }
+
+    /// Changes the status of an order, through the database as functions reach it. Whether that is known to be done.
+    pub async fn set(&self, id: &InternalId, to: OrderStatus) -> bool {
+        set_status(self.db(), self.clock(), id, to).await.is_ok()
+    }
+
+    pub async fn refund(&self, id: &InternalId) {
+        assert!(self.set(id, OrderStatus::Refunded).await);
+    }
+
+    /// A dispute, as the webhook writes it.
+    pub async fn dispute(&self, id: &InternalId) -> Result<(), StoreError> {
+        let Some(stored) = orders::get(self.db(), id).await? else { return Ok(()) };
+        if let Some(writes) = stored.take_back("needs_response", self.clock().seconds())? {
+            let _: Sent<_> = send::<Write>(self.db(), writes).await?;
+            follow_or_leave(self.db(), self.clock(), id).await;
+        }
+        Ok(())
+    }
+
+    pub async fn sweep(&self) {
+        // What fails is left to the next one.
+        drop(sweep::<Stripe>(self.db(), self.clock(), None).await);
+    }
+
+    /// Sweeps every minute for so many minutes.
+    pub async fn sweep_for(&self, minutes: u32) {
+        for _ in 0..minutes {
+            self.wait(60);
+            self.sweep().await;
+        }
+    }
+
+    pub async fn stored(&self, id: &InternalId) -> StoredOrder {
+        orders::get(&self.store.db, id).await.unwrap().unwrap()
+    }
+
+    /// The commands of an order, by id.
+    pub async fn commands(&self, id: &InternalId) -> Vec<Command> {
+        commands_of(&self.store.db, &self.stored(id).await).await.unwrap()
+    }
+
+    /// The states of an order's commands, by id.
+    pub async fn states(&self, id: &InternalId) -> Vec<&'static str> {
+        let now = self.clock().seconds();
+        let commands = self.commands(id).await;
+        commands.iter().map(|command| shared::rules::delivery::state_at(&command.delivery, now).as_str()).collect()
+    }
+
+    pub async fn expiry(&self, server: u64) -> Option<Expiry> {
+        let name = shared::model::UserName::parse(BUYER.1).unwrap();
+        read_live(&self.store.db, &keys::expiry(&name, ITEM, ServerId::new(server))).await.unwrap()
+    }
+}

@@ -1,0 +1,216 @@
+//! What follows from a payment, a refund and a dispute.
+
+use crate::game_server::Trouble;
+use crate::shop::{BUYER, Shop, bought, on, online};
+use shared::model::{CommandEvent, CommandTemplate, DeliveryStep, ItemDelivery, OrderStatus};
+use shared::usecases::delivery::follow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tests::Fault;
+
+fn many() -> Vec<CommandTemplate> {
+    let bought = (0..100).map(|number| bought(&format!("give {{player}} {number}")));
+    bought.chain([on(CommandEvent::Refunded, "take {player}")]).collect()
+}
+
+/// Lets `passing` writes of the functions pass, and fails every later one.
+fn cut_after(shop: &Shop, passing: usize) -> Arc<AtomicUsize> {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&seen);
+    shop.store.faults.inject(move |operation| {
+        let writes = matches!(operation, "TransactWriteItems" | "UpdateItem");
+        (writes && count.fetch_add(1, Ordering::SeqCst) >= passing).then_some(Fault::Away)
+    });
+    seen
+}
+
+#[tokio::test]
+async fn a_payment_that_is_cut_off_after_any_write_is_finished_by_the_sweep() {
+    let shop = Shop::open(many()).await;
+    let mut server = shop.game_server(1).await;
+    let expected: Vec<String> = (0..100).map(|number| format!("give Thornwick {number}")).collect();
+    for passing in 0..8 {
+        let order = shop.order(&format!("order{passing}")).await;
+        cut_after(&shop, passing);
+        let is_paid = shop.set(&order, OrderStatus::Paid).await;
+        shop.store.faults.clear();
+        assert!(is_paid || passing == 0, "{passing}");
+        if !is_paid {
+            assert!(shop.set(&order, OrderStatus::Paid).await);
+        }
+        shop.sweep_for(1).await;
+        assert_eq!(shop.commands(&order).await.len(), 100, "{passing}");
+        assert_eq!(shop.stored(&order).await.effects.due, None, "nothing is left to do");
+        server.ran.clear();
+        for _ in 0..3 {
+            server.round(&shop, Trouble::default()).await;
+        }
+        assert_eq!(server.texts(), expected, "{passing}");
+    }
+}
+
+#[tokio::test]
+async fn a_refund_that_is_cut_off_after_any_write_is_finished_by_the_sweep() {
+    let shop = Shop::open(many()).await;
+    let mut server = shop.game_server(1).await;
+    for passing in 1..12 {
+        let order = shop.buy(&format!("order{passing}")).await;
+        server.round(&shop, Trouble::default()).await;
+        cut_after(&shop, passing);
+        assert!(shop.set(&order, OrderStatus::Refunded).await, "{passing}");
+        shop.store.faults.clear();
+        shop.sweep_for(3).await;
+        let states = shop.states(&order).await;
+        assert_eq!(states.iter().filter(|state| **state == "recalled").count(), 10, "{passing}: {states:?}");
+        assert_eq!(states.len(), 101, "one takes it back: {states:?}");
+        server.ran.clear();
+        server.round(&shop, Trouble::default()).await;
+        assert_eq!(server.texts(), ["take Thornwick"], "{passing}");
+    }
+}
+
+#[tokio::test]
+async fn a_take_back_waits_until_nothing_can_run_and_comes_only_where_something_may_have_run() {
+    let delivery = ItemDelivery {
+        commands: vec![online(bought("give {player} {server}")), on(CommandEvent::Refunded, "take {player} {server}")],
+        expires_after: None,
+    };
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1, 2], delivery).await;
+    let (mut first, mut second) = (shop.game_server(1).await, shop.game_server(2).await);
+    let order = shop.buy("a").await;
+    first.join(&shop, BUYER.1).await;
+    first.round(&shop, Trouble::default()).await;
+    second.round(&shop, Trouble::default()).await;
+    assert_eq!(shop.states(&order).await, ["validated", "kept"]);
+    shop.refund(&order).await;
+    shop.sweep_for(3).await;
+    assert_eq!(shop.states(&order).await, ["validated", "recalled"], "it may still run");
+    first.round(&shop, Trouble::default()).await;
+    shop.sweep_for(2).await;
+    assert_eq!(shop.states(&order).await, ["executed", "recalled", "ready"]);
+    first.round(&shop, Trouble::default()).await;
+    second.round(&shop, Trouble::default()).await;
+    assert_eq!((first.texts(), second.texts()), (vec!["give Thornwick S1", "take Thornwick S1"], Vec::new()));
+    assert_eq!(shop.stored(&order).await.effects.delivery.unwrap().step, DeliveryStep::Over);
+}
+
+#[tokio::test]
+async fn a_take_back_comes_after_silence() {
+    let shop = Shop::open(vec![online(bought("give {player}")), on(CommandEvent::Refunded, "take {player}")]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble { crashes: true, ..Trouble::default() }).await;
+    shop.refund(&order).await;
+    shop.sweep_for(4).await;
+    assert_eq!(shop.states(&order).await, ["unknown"]);
+    shop.sweep_for(3).await;
+    assert_eq!(shop.states(&order).await, ["unknown", "ready"]);
+}
+
+#[tokio::test]
+async fn a_dispute_takes_an_order_back_once() {
+    let commands =
+        vec![bought("give"), on(CommandEvent::Refunded, "take"), on(CommandEvent::ChargedBack, "ban {player}")];
+    let shop = Shop::open(commands).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.dispute(&order).await.unwrap();
+    shop.refund(&order).await;
+    shop.sweep_for(3).await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["give", "ban Thornwick"]);
+    assert!(follow(&shop.store.db, shop.clock(), &order).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_dispute_without_commands_of_its_own_runs_those_of_a_refund() {
+    let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.dispute(&order).await.unwrap();
+    shop.sweep_for(2).await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["give", "take"]);
+    assert_eq!(shop.stored(&order).await.order.status, OrderStatus::Paid);
+}
+
+const DAY: u64 = 86_400;
+
+fn for_thirty_days() -> ItemDelivery {
+    let commands = vec![
+        bought("add {player}"),
+        on(CommandEvent::Expired, "end {player}"),
+        on(CommandEvent::Refunded, "take {player}"),
+    ];
+    ItemDelivery { commands, expires_after: Some(30 * 86_400) }
+}
+
+#[tokio::test]
+async fn a_second_purchase_moves_the_end_and_a_refund_moves_it_back() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], for_thirty_days()).await;
+    let mut server = shop.game_server(1).await;
+    let begun = shop.clock().seconds();
+    let first = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(shop.expiry(1).await.unwrap().ends_at, begun + 30 * 86_400);
+    shop.wait(10 * DAY);
+    let second = shop.buy_many("b", 2).await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(shop.expiry(1).await.unwrap().ends_at, begun + 90 * 86_400);
+    assert_eq!(shop.states(&first).await.len() + shop.states(&second).await.len(), 3, "one end for both");
+    shop.refund(&first).await;
+    shop.sweep_for(3).await;
+    assert_eq!(shop.expiry(1).await.unwrap().ends_at, begun + 60 * 86_400);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick"], "the other purchase lasts");
+    shop.wait(50 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick", "end Thornwick"]);
+}
+
+#[tokio::test]
+async fn the_last_refund_takes_back_and_ends_nothing_more() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], for_thirty_days()).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.refund(&order).await;
+    shop.sweep_for(2).await;
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(40 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["add Thornwick", "take Thornwick"]);
+}
+
+#[tokio::test]
+async fn an_end_that_is_due_is_set_again_by_a_further_purchase() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], for_thirty_days()).await;
+    let mut server = shop.game_server(1).await;
+    shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(31 * DAY);
+    shop.buy("b").await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick"], "the end that was due is recalled");
+    shop.wait(30 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts().last(), Some(&"end Thornwick"));
+}
+
+#[tokio::test]
+async fn what_expired_before_it_was_served_does_not_run() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], for_thirty_days()).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    shop.wait(31 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["end Thornwick"]);
+    assert!(shop.states(&order).await.contains(&"recalled"));
+}

@@ -1,0 +1,142 @@
+//! What game servers say, and what they are told.
+
+use crate::game_server::Trouble;
+use crate::shop::{BUYER, Shop, bought, online};
+use shared::model::{CommandId, CommandTemplate, OrderStatus};
+use shared::usecases::delivery::{OwnerOutcome, StopReason, cancel, delivered, executed, poll, retry, stop, validated};
+
+fn once(template: CommandTemplate) -> CommandTemplate {
+    CommandTemplate { once: true, ..template }
+}
+
+#[tokio::test]
+async fn what_waits_for_a_player_runs_when_the_player_joins() {
+    let shop = Shop::open(vec![bought("a {player}"), online(bought("b {player} {count} {price} {currency}"))]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy_many("a", 3).await;
+    assert_eq!(shop.states(&order).await, ["ready", "ready"]);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!((server.texts(), shop.states(&order).await), (vec!["a Thornwick"], vec!["delivered", "kept"]));
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(shop.states(&order).await, ["delivered", "validated"]);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["a Thornwick", "b Thornwick 3 1.00 EUR"]);
+    assert_eq!(shop.states(&order).await, ["executed", "executed"]);
+}
+
+#[tokio::test]
+async fn a_refund_recalls_what_is_kept_and_the_server_forgets_it() {
+    let shop = Shop::open(vec![online(bought("b {player}"))]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.refund(&order).await;
+    assert_eq!(shop.states(&order).await, ["recalled"]);
+    shop.wait(60);
+    server.join(&shop, BUYER.1).await;
+    assert!(server.ran.is_empty() && server.disk.is_empty());
+}
+
+#[tokio::test]
+async fn a_fresh_batch_is_never_refused_and_a_later_one_is() {
+    let shop = Shop::open(vec![online(bought("b {player}"))]).await;
+    let server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    assert!(shop.set(&order, OrderStatus::Refunded).await);
+    let id = shop.commands(&order).await[0].id;
+    let foreign = CommandId::new(CommandId::LARGEST).unwrap();
+    let answers = validated(shop.db(), shop.clock(), &server.key, &[foreign, id, id]).await.unwrap();
+    assert_eq!(answers, [(foreign, true), (id, true)], "each once, in the order of the call");
+    assert_eq!(shop.states(&order).await, ["validated"]);
+    shop.wait(60);
+    let answers = validated(shop.db(), shop.clock(), &server.key, &[id, foreign]).await.unwrap();
+    assert_eq!(answers, [(id, false), (foreign, true)]);
+}
+
+#[tokio::test]
+async fn once_is_served_once_and_validated_once() {
+    let shop = Shop::open(vec![once(online(bought("b {player}")))]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble { lost: true, ..Trouble::default() }).await;
+    shop.wait(60);
+    assert_eq!(server.round(&shop, Trouble::default()).await, 0);
+    assert_eq!(shop.states(&order).await, ["unknown"]);
+    let other = shop.buy("b").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(60);
+    let id = shop.commands(&other).await[0].id;
+    assert_eq!(validated(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap(), [(id, true)]);
+    assert_eq!(validated(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap(), [(id, false)]);
+}
+
+#[tokio::test]
+async fn silence_is_served_three_times_and_then_unknown() {
+    let shop = Shop::open(vec![bought("a {player}")]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    for _ in 0..3 {
+        let rows = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+        assert_eq!(rows.len(), 1);
+        shop.wait(60);
+    }
+    assert_eq!(server.round(&shop, Trouble::default()).await, 0);
+    assert_eq!(shop.states(&order).await, ["unknown"]);
+    let id = shop.commands(&order).await[0].id;
+    executed(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap();
+    assert_eq!(shop.states(&order).await, ["executed"], "words count whenever they come");
+    delivered(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap();
+    assert_eq!(shop.states(&order).await, ["executed"], "and never move it back");
+}
+
+#[tokio::test]
+async fn the_sweep_notes_what_was_validated_and_never_ran() {
+    let shop = Shop::open(vec![online(bought("b {player}"))]).await;
+    let server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    let id = shop.commands(&order).await[0].id;
+    validated(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap();
+    shop.sweep_for(4).await;
+    assert_eq!(shop.states(&order).await, ["validated"]);
+    shop.sweep_for(2).await;
+    assert_eq!(shop.states(&order).await, ["unknown"]);
+}
+
+#[tokio::test]
+async fn the_owner_cancels_and_sends_again_and_a_refund_reaches_what_was_sent_again() {
+    let shop = Shop::open(vec![online(bought("b {player}"))]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    let id = shop.commands(&order).await[0].id;
+    server.round(&shop, Trouble::default()).await;
+    let OwnerOutcome::SentAgain(again) = retry(&shop.store.db, shop.clock(), id).await.unwrap() else { panic!() };
+    assert_eq!(shop.states(&order).await, ["retried", "ready"]);
+    assert!(matches!(retry(&shop.store.db, shop.clock(), id).await.unwrap(), OwnerOutcome::Refused(_)));
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(60);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(server.ran.len(), 1, "the old one is forgotten");
+    let other = shop.buy("b").await;
+    let id = shop.commands(&other).await[0].id;
+    let OwnerOutcome::Done(_) = cancel(&shop.store.db, shop.clock(), id).await.unwrap() else { panic!() };
+    assert_eq!(shop.states(&other).await, ["cancelled"]);
+    let OwnerOutcome::SentAgain(last) = retry(&shop.store.db, shop.clock(), id).await.unwrap() else { panic!() };
+    shop.refund(&other).await;
+    assert_eq!(shop.states(&other).await, ["retried", "recalled"]);
+    assert!(again.id < last.id);
+}
+
+#[tokio::test]
+async fn a_stop_leaves_nothing_of_the_player() {
+    let shop = Shop::open(vec![bought("a {player}"), online(bought("b {player}"))]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    let ids: Vec<CommandId> = shop.commands(&order).await.iter().map(|command| command.id).collect();
+    assert_eq!(stop(&shop.store.db, shop.clock(), &ids, StopReason::Banned).await.unwrap(), 2);
+    assert_eq!(stop(&shop.store.db, shop.clock(), &ids, StopReason::Erased).await.unwrap(), 0);
+    assert_eq!(shop.states(&order).await, ["stopped", "stopped"]);
+    assert!(shop.commands(&order).await.iter().all(|command| command.text.is_empty() && command.player.is_empty()));
+    assert_eq!(server.round(&shop, Trouble::default()).await, 0);
+}
