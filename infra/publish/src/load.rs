@@ -49,10 +49,10 @@ pub async fn load(db: &Db, record: &VersionRecord) -> Result<Compiled, LoadError
         patronage: part(db, version, &keys::patronage(version)).await?,
         pages: pages(db, record).await?,
     };
-    let deliveries = deliveries(db, record, &categories).await?;
+    let (deliveries, is_whole) = deliveries(db, record, &categories).await?;
     let compiled = Compiled::of(frame, categories, &deliveries);
     if compiled.version != store_of(version) {
-        return Err(LoadError::Altered { version: version.clone() });
+        return Err(if is_whole { LoadError::Altered { version: version.clone() } } else { missing("ITEM") });
     }
     Ok(Compiled { version: version.clone(), ..compiled })
 }
@@ -71,27 +71,28 @@ async fn part<T: DeserializeOwned>(db: &Db, version: &str, key: &Key) -> Result<
     read_published(db, key).await?.ok_or_else(missing)
 }
 
-/// The deliveries of the items of these categories, which only the items' own rows have.
+/// The deliveries of the items of these categories, which only the items' own rows have, and whether every row is there.
 async fn deliveries(
     db: &Db,
     record: &VersionRecord,
     categories: &[CompiledCategory],
-) -> Result<Deliveries, LoadError> {
+) -> Result<(Deliveries, bool), LoadError> {
     let shelves = categories.iter().flat_map(|top| std::iter::once(&top.shelf).chain(&top.subcategories));
-    let ids = shelves.flat_map(|shelf| &shelf.items).map(|item| Ok::<ItemId, LoadError>(item.id));
-    let reads = stream::iter(batches(ids)).map(|batch| async move {
+    let ids: Vec<ItemId> = shelves.flat_map(|shelf| &shelf.items).map(|item| item.id).collect();
+    let count = ids.len();
+    let reads = stream::iter(batches(ids.into_iter().map(Ok::<ItemId, LoadError>))).map(|batch| async move {
         let version = record.version.as_str();
         let keys: Vec<(ItemId, Key)> = batch?.into_iter().map(|id| (id, keys::item(version, id))).collect();
         let mut rows = db.batch_get(keys.iter().map(|(_, key)| key.clone()).collect()).await?;
         let delivery = |(id, key): (ItemId, Key)| {
-            let missing = || LoadError::Missing { version: version.to_owned(), kind: key.to_string() };
-            let row = rows.take(&key).ok_or_else(missing)?;
-            let (published, _): (PublishedItem, usize) = row.published(&key)?;
-            Ok((id, published.delivery))
+            let published: Result<(PublishedItem, usize), StoreError> = rows.take(&key)?.published(&key);
+            Some(published.map(|(published, _)| (id, published.delivery)))
         };
-        keys.into_iter().map(delivery).collect::<Result<Deliveries, LoadError>>()
+        Ok::<Deliveries, LoadError>(keys.into_iter().filter_map(delivery).collect::<Result<_, _>>()?)
     });
-    reads.buffer_unordered(IN_FLIGHT).try_concat().await
+    let found: Deliveries = reads.buffer_unordered(IN_FLIGHT).try_concat().await?;
+    let is_whole = found.len() == count;
+    Ok((found, is_whole))
 }
 
 async fn pages(db: &Db, record: &VersionRecord) -> Result<Vec<Page>, LoadError> {

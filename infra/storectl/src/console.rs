@@ -71,6 +71,21 @@ impl Console {
         if agreed { Ok(()) } else { Err(Failure::new(Exit::Declined, "Not confirmed.", format!("Type {word}."))) }
     }
 
+    /// Asks which of two words is meant, and returns its place.
+    ///
+    /// # Errors
+    /// [`Exit::Declined`] if something else is typed, or there is no terminal.
+    pub fn choose(&self, shown: &str, question: &str, words: [&str; 2]) -> Result<usize, Failure> {
+        let options = format!("Add --{} or --{}.", words[0], words[1]);
+        let typed = match self.answers {
+            Answers::Terminal => read_answer(shown, &format!("{question} [{}/{}]", words[0], words[1])),
+            Answers::Always(answer) => words[usize::from(!answer)].to_owned(),
+            Answers::Nobody => return Err(Failure::new(Exit::Declined, shown, options)),
+        };
+        let place = words.iter().position(|word| *word == typed.trim().to_lowercase());
+        place.ok_or_else(|| Failure::new(Exit::Declined, "Not confirmed.", options))
+    }
+
     /// A progress bar over `total` steps; it appears once the work has taken two seconds.
     #[must_use]
     pub fn progress(&self, label: &'static str, total: Option<u64>) -> Progress {

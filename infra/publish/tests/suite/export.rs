@@ -114,6 +114,10 @@ prop_compose! {
         if on(7) {
             writeln!(yaml, "    promotion: {{price: 0, sorting: {sorting}}}").unwrap();
         }
+        if on(3) && on(4) {
+            writeln!(yaml, "    expires_after: {} days", 1 + sorting.unsigned_abs()).unwrap();
+            writeln!(yaml, "    commands: [{{run: {}, once: {}}}, {{run: b, on: expired, delay: 90 minutes}}]", quoted(&format!("say {{player}} {}", name.replace('{', "{{"))), on(2)).unwrap();
+        }
         if let Some(limit) = limit {
             writeln!(yaml, "    global_limit: {limit}\n    user_limit: {limit}").unwrap();
         }
@@ -168,6 +172,7 @@ prop_compose! {
         let store = format!(
             "format: 1\nname: {}\ncurrency: {{code: EUR, digits: {digits}, per_usd: 0.921659}}\n\
              virtual_currency: {{enabled: true, name: Embers}}\nservers:\n  - {{id: 1, name: A}}\n  - {{id: 2, name: B}}\n\
+             commands: [{{run: 'thank {{buyer}} {{{{', servers: [2, 1]}}]\n\
              guest_mode: {}\nprofiles: {}\nreferrals: {}\npatrons: {{enabled: {}, thresholds: [{}]}}\n\
              languages: [{{code: en, name: English}}, {{code: de, name: Deutsch}}]\nlanguage: de\n\
              goals: [{{id: 1, name: Roof, amount: 100}}]\nsocials: {{b: https://b.example, a: https://a.example}}\n\

@@ -39,6 +39,7 @@ fn the_page_names_every_field_under_its_file() {
         ("store.yaml", fields::<files::PaymentsFile>()),
         ("store.yaml", fields::<files::PatronsFile>()),
         ("store.yaml", fields::<files::ServerFile>()),
+        ("Commands", fields::<files::CommandFile>()),
         ("categories/*.yaml", fields::<files::CategoryFile>()),
         ("categories/*.yaml", fields::<files::ComparisonRow>()),
         ("categories/*.yaml", fields::<files::ItemFile>()),

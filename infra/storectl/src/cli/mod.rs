@@ -2,6 +2,7 @@
 
 mod accounts;
 mod codes;
+mod delivery;
 mod orders;
 mod people;
 
@@ -9,6 +10,9 @@ pub use accounts::{BanCommand, BanName, CreditUser, RenameUser, UnbanName};
 pub use codes::{
     AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
     PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
+};
+pub use delivery::{
+    AddServer, DecideDelivery, DeliveryCommand, ListDelivery, RevokeServer, RotateServer, ServerCommand,
 };
 pub use orders::{ConfirmedOrder, Connect, Drain, ListOrders, PaymentsCommand, Reconcile, RefundOrder};
 pub use people::{
@@ -184,6 +188,12 @@ pub enum Command {
     /// The payment provider.
     #[command(subcommand)]
     Payments(PaymentsCommand),
+    /// Game servers and their keys.
+    #[command(subcommand)]
+    Server(ServerCommand),
+    /// Commands on their way to game servers.
+    #[command(subcommand)]
+    Delivery(DeliveryCommand),
     /// Buyers' carts, with the same rules as the API.
     #[command(subcommand)]
     Cart(CartCommand),
@@ -225,6 +235,9 @@ pub struct Publish {
     /// Allow changing a third of the prices, or more, by more than half; --yes is not enough.
     #[arg(long)]
     pub allow_price_changes: bool,
+    /// Cancel the commands that wait for a server which store.yaml no longer has.
+    #[arg(long)]
+    pub drop_queue: bool,
     /// Label of this version, shown by `versions` and `rollback`.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub label: Option<String>,
@@ -322,7 +335,7 @@ pub struct Doctor {
     /// Origin of a storefront that must be allowed, such as `https://shop.example`; may be given more than once.
     #[arg(long = "origin", value_name = "ORIGIN")]
     pub origins: Vec<String>,
-    /// Correct units sold, what users own and what patrons gave from the orders.
+    /// Correct units sold, what users own and what patrons gave from the orders, and what waits for game servers.
     #[arg(long)]
     pub repair: bool,
 }

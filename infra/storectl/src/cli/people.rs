@@ -124,6 +124,9 @@ pub enum OrderCommand {
     /// Show an order.
     #[command(after_help = "Example:\n  storectl order show xihrrpwsa7d4vdj2 --stack storefront")]
     Show(OneOrder),
+    /// Print what is known of an order, as text for a dispute: payment, login, consent, and commands with their times.
+    #[command(after_help = "Example:\n  storectl order evidence xihrrpwsa7d4vdj2 --stack storefront > evidence.txt")]
+    Evidence(OneOrder),
     /// List orders, or find them, newest first; looks through the whole table.
     #[command(after_help = "Examples:\n  storectl order list --open --stack storefront\n  \
                             storectl order list --status paid --player Thornwick --stack storefront\n  \
@@ -215,6 +218,9 @@ pub struct RecordOrder {
     /// It was sold before: record it although a checkout would refuse it now.
     #[arg(long)]
     pub past: bool,
+    /// Run none of its commands on game servers: it was delivered before.
+    #[arg(long)]
+    pub no_delivery: bool,
 }
 
 /// A value of one of an order's lines.

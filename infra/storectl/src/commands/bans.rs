@@ -1,6 +1,7 @@
 //! `ban`, `ban list`, `unban` and `revoke`: who may log in, and which tokens are refused.
 
 use super::common::shown_time;
+use super::delivery;
 use super::users::find_which;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{OneUser, UnbanName};
@@ -24,8 +25,18 @@ pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) ->
         Some(id) => format!("every token of user {id} is refused"),
         None => "it has no account".to_owned(),
     };
-    let text = format!("{} {name} is banned; {account}.", paint(GOOD, "ok"));
-    Ok(Answer::new(text, json!({ "name": name.to_string(), "banned": true, "user": user })))
+    let stopped = delivery::stop_banned(target, &name)
+        .await
+        .map_err(|failure| failure.done(format!("{name} is banned; what waits for game servers may still run.")))?;
+    let commands = match stopped {
+        0 => String::new(),
+        count => {
+            format!(" {count} commands for game servers are stopped; their sales stand, refund them if you mean to.")
+        }
+    };
+    let text = format!("{} {name} is banned; {account}.{commands}", paint(GOOD, "ok"));
+    let json = json!({ "name": name.to_string(), "banned": true, "user": user, "stopped_commands": stopped });
+    Ok(Answer::new(text, json))
 }
 
 fn unknown(error: StoreError) -> Failure {

@@ -1,5 +1,6 @@
 //! `user erase`.
 
+use super::delivery;
 use super::orders::end_order;
 use super::users::{find_which, read};
 use crate::answer::{Answer, GOOD, paint};
@@ -13,6 +14,7 @@ use shared::rules::erase::ErasedPlayer;
 use shared::store::keys::prefix;
 use shared::usecases::erase;
 use shared::usecases::orders::{erase_from_cart, erase_from_order, erase_names};
+use std::fmt::Write as _;
 
 /// Erases a user. An id whose account is gone already continues an earlier attempt that was interrupted.
 pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUser) -> Result<Answer, Failure> {
@@ -45,16 +47,21 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     let player = ErasedPlayer { user: id, names: own.into_iter().chain(held).collect() };
     // While the account is there an attempt that was interrupted can be repeated by name.
     let mut removed = remove_traces(target, &player).await?;
+    let mut stopped = delivery::stop_erased(target, &player).await?;
     erase::erase_account(&target.db, id, name.as_deref()).await.map_err(|error| unknown(error.into()))?;
     let codes = erase::erase_possessions(&target.db, id, rows).await.map_err(|error| unknown(error.into()))?;
     // A checkout may have begun in between.
     removed += remove_traces(target, &player).await.map_err(unknown)?;
+    stopped += delivery::stop_erased(target, &player).await.map_err(unknown)?;
     let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;
-    let text =
+    let mut text =
         format!("{} User {id} is erased; orders stay, without an account that could see them.", paint(GOOD, "ok"));
+    if stopped > 0 {
+        _ = write!(text, "\n{stopped} commands for game servers are stopped.");
+    }
     let json = json!({
         "user": id, "referral_codes": codes, "was_shown": names.was_shown, "was_patron": names.was_patron,
-        "orders_and_carts": removed,
+        "orders_and_carts": removed, "stopped_commands": stopped,
     });
     Ok(Answer::new(text, json))
 }

@@ -10,6 +10,7 @@ mod codes;
 mod common;
 mod coupons;
 mod currency;
+mod delivery;
 mod doctor;
 mod edit;
 mod erase;
@@ -21,9 +22,11 @@ mod openapi;
 mod orders;
 mod payments;
 mod publishing;
+mod queues;
 mod ready;
 mod referrals;
 mod restore;
+mod servers;
 mod tokens;
 mod upgrade;
 mod users;
@@ -31,12 +34,13 @@ mod versions;
 
 use crate::answer::Answer;
 use crate::cli::{
-    BanCommand, CartCommand, ChatCommand, Cli, Command, CouponCommand, GiftCommand, OrderCommand, PaymentsCommand,
-    ReferralCommand, UserCommand,
+    BanCommand, CartCommand, ChatCommand, Cli, Command, CouponCommand, DeliveryCommand, GiftCommand, OrderCommand,
+    PaymentsCommand, ReferralCommand, ServerCommand, UserCommand,
 };
 use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
+use delivery::Decision;
 use shared::clock::Clock;
 use shared::model::CodeKind;
 use std::sync::Arc;
@@ -100,6 +104,8 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Referral(command) => referral(command, target).await,
         Command::Order(command) => Box::pin(order(command, target, console)).await,
         Command::Payments(command) => Box::pin(pay(command, target, console)).await,
+        Command::Server(command) => Box::pin(server(command, target, console)).await,
+        Command::Delivery(command) => Box::pin(deliver(command, target, console)).await,
         Command::Cart(command) => cart(command, target).await,
         Command::Doctor(options) => Box::pin(doctor::run(target, options)).await,
         Command::Check(_) | Command::Publish(_) | Command::Openapi => {
@@ -157,6 +163,7 @@ async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Re
         OrderCommand::Record(options) => orders::record(target, options).await,
         OrderCommand::SetStatus(options) => orders::set_status(target, options).await,
         OrderCommand::Show(options) => orders::show(target, &options.id).await,
+        OrderCommand::Evidence(options) => orders::evidence(target, &options.id).await,
         OrderCommand::List(options) => orders::list(target, options).await,
         OrderCommand::Settle(options) => orders::settle(target, &options.id).await,
         OrderCommand::Refund(options) => orders::refund(target, console, options).await,
@@ -171,6 +178,24 @@ async fn pay(command: &PaymentsCommand, target: &Target, console: &Console) -> R
         PaymentsCommand::Drain(options) => payments::drain(target, console, options).await,
         PaymentsCommand::Show => payments::show(target).await,
         PaymentsCommand::Reconcile(options) => payments::reconcile(target, console, options).await,
+    }
+}
+
+async fn server(command: &ServerCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
+    match command {
+        ServerCommand::Add(options) => servers::add(target, console, options).await,
+        ServerCommand::List => servers::list(target).await,
+        ServerCommand::Revoke(options) => servers::revoke(target, console, options).await,
+        ServerCommand::Rotate(options) => servers::rotate(target, console, options).await,
+    }
+}
+
+async fn deliver(command: &DeliveryCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
+    match command {
+        DeliveryCommand::List(options) => delivery::list(target, options).await,
+        DeliveryCommand::Retry(options) => delivery::decide(target, console, options, Decision::Retry).await,
+        DeliveryCommand::Cancel(options) => delivery::decide(target, console, options, Decision::Cancel).await,
+        DeliveryCommand::Done(options) => delivery::decide(target, console, options, Decision::Done).await,
     }
 }
 

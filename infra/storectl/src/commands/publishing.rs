@@ -2,6 +2,7 @@
 
 use super::check;
 use super::currency::{self, Confirm};
+use super::queues;
 use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
 use crate::cli::Publish;
 use crate::console::Console;
@@ -11,6 +12,7 @@ use publish::{
     Changes, Compiled, LoadError, PriceChanges, PublishError, Published, Reassigned, Removals, Thing, changes,
 };
 use serde_json::{Value, json};
+use shared::model::{Command, Server};
 use shared::store::published::read_active_version;
 use shared::store::versions::set_label;
 use shared::store::{counters, keys};
@@ -64,6 +66,8 @@ pub(super) struct Plan {
     removals: Removals,
     /// Prices that would change by more than half.
     prices: PriceChanges,
+    /// Servers that would be removed while commands wait for them.
+    queues: Vec<(Server, Vec<Command>)>,
     pub(super) json: Value,
 }
 
@@ -74,13 +78,16 @@ impl Plan {
         let changes = changes(before.store.as_ref(), store);
         let removals = publish::removals(before.store.as_ref(), store);
         let prices = publish::price_changes(before.store.as_ref(), store);
+        let servers = |store: &Compiled| store.config.delivery.servers.clone();
+        let before_servers = before.store.as_ref().map(servers).unwrap_or_default();
+        let queues = queues::of_removed(target, &before_servers, &servers(store)).await?;
         let warnings = warnings(target, publish::reassigned(before.store.as_ref(), store)).await?;
         let shown = shown(target, &before, store, &changes, &warnings);
         let json = json!({
             "version": store.version, "previous": before.version, "changes": changes, "rows": store.parts("").len(),
             "removals": removals, "price_changes": prices, "warnings": warnings,
         });
-        Ok(Self { before, shown, removals, prices, json })
+        Ok(Self { before, shown, removals, prices, queues, json })
     }
 
     /// What is shown, with a change of the currency, which is refused or has to be confirmed apart.
@@ -102,10 +109,33 @@ impl Plan {
 
     /// The options without which this plan is not carried out, as a line.
     fn needs(&self) -> String {
-        let needed =
-            [(self.removals.are_many(), "--allow-removals"), (self.prices.are_many(), "--allow-price-changes")];
+        let needed = [
+            (self.removals.are_many(), "--allow-removals"),
+            (self.prices.are_many(), "--allow-price-changes"),
+            (!self.queues.is_empty(), "--drop-queue"),
+        ];
         let needed: Vec<&str> = needed.into_iter().filter_map(|(is, option)| is.then_some(option)).collect();
         if needed.is_empty() { String::new() } else { format!("\nPublishing this needs {}.", needed.join(" and ")) }
+    }
+
+    /// Refuses to remove a server while commands wait for it, unless they are to be cancelled.
+    fn allows_servers(&self, options: &Publish) -> Result<(), Failure> {
+        let Some((server, waiting)) = self.queues.first().filter(|_| !options.drop_queue) else { return Ok(()) };
+        let (shown, name, id, count) = (&self.shown, &server.name, server.id, waiting.len());
+        let what = format!("{shown}\nThis removes the server {name} ({id}) while {count} commands wait for it.");
+        let next = "Wait until they have run, or add --drop-queue to cancel them; `storectl delivery list` shows them.";
+        Err(Failure::refused(what, next))
+    }
+
+    /// Cancels what waits for the servers that `version` has removed; returns how many commands.
+    async fn drop_queues(&self, target: &Target, version: &str) -> Result<usize, Failure> {
+        let mut dropped = 0;
+        for (_, waiting) in &self.queues {
+            dropped += queues::drop_all(target, waiting).await.map_err(|failure| {
+                failure.done(format!("Version {version} is published; some commands of removed servers still wait."))
+            })?;
+        }
+        Ok(dropped)
     }
 
     /// Refuses to remove many active items unless that is allowed: most often a folder is missing.
@@ -144,6 +174,7 @@ pub(super) async fn run(
         return Ok(Answer::new(text, json!({ "published": false, "dry_run": true, "plan": plan.json })));
     }
     plan.allows(options)?;
+    plan.allows_servers(options)?;
     let asked = Confirm::Asked { console, yes: options.yes, allowed: options.allow_currency.as_deref() };
     let shown = plan.with_currency(target, store, asked).await?;
     plan.confirm_prices(console, options, &shown)?;
@@ -156,6 +187,7 @@ pub(super) async fn run(
     let labelled = label(target, &version, options).await.map_err(|failure| {
         failure.done(format!("Version {version} is published, without its label.")).next("Run the same command again.")
     })?;
+    let dropped = plan.drop_queues(target, &version).await?;
     let removed = tidy(target, console, options.grace).await;
     // Without a question the changes were not shown yet.
     let mut text = if options.yes { format!("{shown}\n") } else { String::new() };
@@ -167,12 +199,14 @@ pub(super) async fn run(
             _ = write!(text, "\nTo go back: storectl rollback {previous}");
         }
     }
+    text.push_str(&told_dropped(dropped));
     text.push_str(&labelled);
     text.push_str(&told_removed(&removed));
     text.push_str(&live);
     let removed = removed.unwrap_or_default();
     let json = json!({
         "published": true, "repaired": same, "version": version, "plan": plan.json, "removed": removed,
+        "dropped_commands": dropped,
     });
     Ok(Answer::new(text, json))
 }
@@ -256,6 +290,13 @@ async fn tidy(target: &Target, console: &Console, grace: i64) -> Result<Vec<Stri
     let progress = console.progress("Removing old versions", None);
     let now = target.clock.seconds();
     Ok(publish::remove_outdated(&target.db, now, grace, &|rows| progress.advance(rows)).await?)
+}
+
+fn told_dropped(dropped: usize) -> String {
+    if dropped == 0 {
+        return String::new();
+    }
+    format!("\n{dropped} commands that waited for removed servers were cancelled.")
 }
 
 fn told_removed(removed: &Result<Vec<String>, Failure>) -> String {

@@ -315,11 +315,16 @@ async fn an_export_published_again_changes_nothing() {
 async fn a_damaged_version_is_found_and_mended_by_publishing_it_again() {
     let bench = Bench::published().await;
     let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
-    let key = shared::store::keys::item(&version, shared::model::ItemId::new(101));
-    shared::store::bulk::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
+    let deals = shared::store::keys::deals(&version);
+    shared::store::bulk::delete_each(&bench.db, std::iter::once(deals), &|_| {}).await.unwrap();
     let found = bench.run(&["doctor"]).await.unwrap();
     assert_eq!(found.trouble(), Some(Exit::Faults));
     assert!(found.text().contains("1 rows of"), "{}", found.text());
+    // An item's row alone has its commands.
+    let item = shared::store::keys::item(&version, shared::model::ItemId::new(101));
+    shared::store::bulk::delete_each(&bench.db, std::iter::once(item), &|_| {}).await.unwrap();
+    let found = bench.run(&["doctor"]).await.unwrap();
+    assert!(found.text().contains("a ITEM row is missing"), "{}", found.text());
     let staff = shared::store::keys::staff(&version);
     shared::store::bulk::delete_each(&bench.db, std::iter::once(staff), &|_| {}).await.unwrap();
     assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);

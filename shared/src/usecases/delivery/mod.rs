@@ -23,6 +23,7 @@ pub use owner::{Filter, OwnerOutcome, StopReason, cancel, commands_of, done, lin
 pub use poll::{MOST_ROWS, Row, paynow, poll};
 pub use sweep::{ServerHealth, sweep_servers};
 pub use words::{Answer, delivered, executed, validated};
+pub use write::place_of;
 
 use crate::store::servers::{self, StoredKey};
 use crate::store::{Rows, StoreError};

@@ -17,7 +17,8 @@ pub(super) async fn pause_before(round: u32) {
 }
 
 /// The place of a command in its server's queue.
-pub(super) fn place_of(command: &Command) -> Option<Key> {
+#[must_use]
+pub fn place_of(command: &Command) -> Option<Key> {
     let delivery = &command.delivery;
     match place(delivery.state) {
         Place::Queue => Some(keys::queued(command.server, delivery.due, command.id)),

@@ -1,5 +1,6 @@
 //! `doctor`: one line for everything that must be right, and what to do if it is not.
 
+mod delivery;
 mod finding;
 mod names;
 mod origins;
@@ -47,6 +48,7 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
             findings.push(statistics(target).await);
             findings.push(referrals::check(target).await);
             findings.extend(payments::check(target).await);
+            findings.extend(delivery::check(target, options.repair).await);
         }
     }
     findings.push(keys_of(target).await);

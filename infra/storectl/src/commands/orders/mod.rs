@@ -1,5 +1,6 @@
 //! `order …`. Here are `set-status` and `show`.
 
+mod evidence;
 mod lines;
 mod list;
 mod names;
@@ -7,6 +8,7 @@ mod provider;
 mod record;
 mod refund;
 
+pub(super) use evidence::evidence;
 pub(super) use list::list;
 pub(super) use provider::{cancel, end_order, settle};
 pub(super) use record::record;
@@ -15,6 +17,7 @@ pub(super) use refund::{accept, refund};
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::SetStatus;
 use crate::commands::common::{published, shown_time};
+use crate::commands::delivery;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use names::Names;
@@ -23,6 +26,7 @@ use shared::model::{InternalId, ItemId, LoginKind, Money, OrderLine, OrderStatus
 use shared::money::CurrencyFormat;
 use shared::store::StoreError;
 use shared::store::orders::{self as store, StoredOrder};
+use shared::usecases::delivery::commands_of;
 use shared::usecases::orders::{self, SetStatusError, Statistics};
 use std::fmt::Write as _;
 
@@ -97,7 +101,8 @@ const fn word(statistics: Statistics) -> &'static str {
 }
 
 pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
-    let digits = published(target).await?.config.digits;
+    let active = published(target).await?;
+    let digits = active.config.digits;
     let stored = store::get(&target.db, &InternalId::new(id)).await?;
     let stored = stored.ok_or_else(|| {
         Failure::refused("There is no order with this internal id.", "It is matched exactly, case included.")
@@ -121,7 +126,12 @@ pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answe
     };
     let rows: Vec<_> = order.lines.iter().map(row).collect();
     lines.push(columns(&["ITEM", "NAME", "COUNT", "TOTAL", ""], &rows));
+    let (commands, now) = (commands_of(&target.db, &stored).await?, target.clock.seconds());
+    if !commands.is_empty() {
+        lines.push(delivery::table(&commands, &active, now));
+    }
     let mut json = facts(&stored, digits);
+    json["commands"] = commands.iter().map(|command| delivery::facts(command, &active, now)).collect();
     names.add_to(&mut json, &stored);
     Ok(Answer::new(lines.join("\n"), json))
 }

@@ -78,7 +78,7 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
         gift_card,
         created_at,
         payment,
-        delivers: true,
+        delivers: !options.no_delivery,
     };
     record_and_render(target, new, &id).await
 }

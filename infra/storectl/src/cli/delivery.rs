@@ -1,0 +1,145 @@
+//! `server` and `delivery`.
+
+use super::seconds;
+use clap::{Args, Subcommand};
+use shared::model::{CommandId, CommandState};
+
+/// `server …`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ServerCommand {
+    /// Make a key for a game server of store.yaml, and print what to enter there.
+    #[command(after_help = "Examples:\n  storectl server add Survival --stack storefront\n  \
+                            storectl server add 1 --drop --stack storefront\n\n\
+                            The key is shown once: only its hash is stored. What was sold for this server before is shown, \
+                            and delivered or dropped as you decide.")]
+    Add(AddServer),
+    /// List the game servers, their keys by the beginning of the hash, and what waits for each.
+    #[command(after_help = "Example:\n  storectl server list --stack storefront")]
+    List,
+    /// Make a key void at once; the game server's plugin is then refused.
+    #[command(after_help = "Examples:\n  storectl server revoke Survival --stack storefront\n  \
+                            storectl server revoke Survival --key 3f9a0c21 --stack storefront\n\n\
+                            After 17 minutes of refusals the plugin gives up, until `/ms reload` or a restart.")]
+    Revoke(RevokeServer),
+    /// Make another key for a game server; the older ones work until --finish.
+    #[command(after_help = "Examples:\n  storectl server rotate Survival --stack storefront\n  \
+                            storectl server rotate Survival --finish --stack storefront")]
+    Rotate(RotateServer),
+}
+
+/// `server add`.
+#[derive(Debug, Clone, Args)]
+pub struct AddServer {
+    /// The server's id or name in store.yaml.
+    pub server: String,
+    /// Deliver what waits for it already; do not ask.
+    #[arg(long)]
+    pub deliver: bool,
+    /// Cancel what waits for it already; do not ask.
+    #[arg(long, conflicts_with = "deliver")]
+    pub drop: bool,
+    /// Address of the API that the game server calls; the stack's own by default.
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+/// `server revoke`.
+#[derive(Debug, Clone, Args)]
+pub struct RevokeServer {
+    /// The server's id or name.
+    pub server: String,
+    /// Only the key whose hash begins like this, as `server list` shows it; all of the server by default.
+    #[arg(long, value_name = "HASH")]
+    pub key: Option<String>,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `server rotate`.
+#[derive(Debug, Clone, Args)]
+pub struct RotateServer {
+    /// The server's id or name.
+    pub server: String,
+    /// Make all keys but the newest void.
+    #[arg(long)]
+    pub finish: bool,
+    /// Do not ask, also if no poll has used the newest key yet.
+    #[arg(long, short)]
+    pub yes: bool,
+    /// Address of the API that the game server calls; the stack's own by default.
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+/// `delivery …`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum DeliveryCommand {
+    /// List commands on their way to game servers, the longest due first; looks through the whole table.
+    #[command(after_help = "Examples:\n  storectl delivery list --state unknown --stack storefront\n  \
+                            storectl delivery list --player Thornwick --stack storefront\n  \
+                            storectl delivery list --server Survival --state ready --older 15m --stack storefront\n  \
+                            storectl delivery list --order xihrrpwsa7d4vdj2 --json --stack storefront")]
+    List(ListDelivery),
+    /// Send commands again under new ids: they run once more, whether or not they ran before.
+    #[command(after_help = "Examples:\n  storectl delivery retry 1042 1043 --stack storefront\n  \
+                            storectl delivery retry --order xihrrpwsa7d4vdj2 --stack storefront\n\n\
+                            With --order those whose state is unknown. If the game server asks about the old id again, it \
+                            is told not to run it.")]
+    Retry(DecideDelivery),
+    /// Cancel commands that have not run.
+    #[command(after_help = "Example:\n  storectl delivery cancel --order xihrrpwsa7d4vdj2 --stack storefront\n\n\
+                            With --order those that wait, are ready or kept, or whose state is unknown.")]
+    Cancel(DecideDelivery),
+    /// Note that you have done by hand what commands do.
+    #[command(after_help = "Example:\n  storectl delivery done 1042 --stack storefront\n\n\
+                            With --order those that are kept, or whose state is unknown.")]
+    Done(DecideDelivery),
+}
+
+/// `delivery list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListDelivery {
+    /// Only commands of this server: its id or name.
+    #[arg(long, value_name = "SERVER")]
+    pub server: Option<String>,
+    /// Only commands of this order.
+    #[arg(long, value_name = "ID")]
+    pub order: Option<String>,
+    /// Only commands for this player; case does not matter.
+    #[arg(long, value_name = "PLAYER")]
+    pub player: Option<String>,
+    /// Only commands in this state, such as `ready`, `kept` or `unknown`.
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    pub state: Option<CommandState>,
+    /// Only commands that have been due for this long, such as 15m or 2d.
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub older: Option<i64>,
+}
+
+/// `delivery retry`, `cancel` and `done`.
+#[derive(Debug, Clone, Args)]
+pub struct DecideDelivery {
+    /// The ids of the commands, as `delivery list` shows them.
+    #[arg(value_name = "ID", value_parser = id, required_unless_present = "order")]
+    pub ids: Vec<CommandId>,
+    /// The commands of this order instead.
+    #[arg(long, value_name = "ID", conflicts_with = "ids")]
+    pub order: Option<String>,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+fn state(text: &str) -> Result<CommandState, String> {
+    let wanted = text.trim().to_lowercase();
+    CommandState::ALL.into_iter().find(|state| state.as_str() == wanted).ok_or_else(|| {
+        let all: Vec<&str> = CommandState::ALL.into_iter().map(CommandState::as_str).collect();
+        format!("must be one of {}", all.join(", "))
+    })
+}
+
+fn id(text: &str) -> Result<CommandId, String> {
+    let wrong = || "must be the id of a command, such as 1042".to_owned();
+    text.trim().parse::<u32>().ok().and_then(|number| CommandId::new(number).ok()).ok_or_else(wrong)
+}

@@ -1,0 +1,256 @@
+//! `delivery …`: commands on their way to game servers.
+
+use super::common::{published, shown_time};
+use super::queues::{find, shown_server};
+use crate::answer::{Answer, GOOD, WARN, columns, paint};
+use crate::cli::{DecideDelivery, ListDelivery};
+use crate::console::Console;
+use crate::error::{Exit, Failure};
+use shared::store::bulk::each;
+use crate::target::Target;
+use serde_json::{Value, json};
+use shared::model::{ActiveVersion, Command, CommandId, CommandState, InternalId, Standing, UserName};
+use shared::rules::delivery::state_at;
+use shared::rules::erase::ErasedPlayer;
+use shared::store::codec::{Row, decode_live, key_of};
+use shared::store::keys::{self, prefix};
+use shared::store::{StoreError, orders};
+use shared::usecases::delivery::{Filter, OwnerOutcome, StopReason, cancel, commands_of, done, retry, stop};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// What an owner decides about commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    Retry,
+    Cancel,
+    Done,
+}
+
+impl Decision {
+    /// The states of an order's commands that `--order` is about.
+    const fn states(self) -> &'static [CommandState] {
+        match self {
+            Self::Retry => &[CommandState::Unknown],
+            Self::Cancel => &[CommandState::Waiting, CommandState::Ready, CommandState::Kept, CommandState::Unknown],
+            Self::Done => &[CommandState::Kept, CommandState::Unknown],
+        }
+    }
+
+    const fn question(self) -> &'static str {
+        match self {
+            Self::Retry => "Run these again, although they may have run?",
+            Self::Cancel => "Cancel these?",
+            Self::Done => "Note these as done by hand?",
+        }
+    }
+}
+
+pub(super) async fn list(target: &Target, options: &ListDelivery) -> Result<Answer, Failure> {
+    let active = published(target).await?;
+    let now = target.clock.seconds();
+    let server = options.server.as_deref().map(|text| find(&active, text)).transpose()?;
+    let filter = Filter {
+        server: server.map(|server| server.id),
+        order: options.order.as_deref().map(InternalId::new),
+        player: options.player.clone(),
+        state: options.state,
+        due_until: options.older.map(|older| now.saturating_sub(older)),
+    };
+    let commands = matching(target, &filter).await?;
+    let text =
+        if commands.is_empty() { "There are no such commands.".to_owned() } else { table(&commands, &active, now) };
+    let entries: Vec<Value> = commands.iter().map(|command| facts(command, &active, now)).collect();
+    Ok(Answer::new(text, json!({ "commands": entries })))
+}
+
+/// The commands that a filter lets through, the longest due first.
+pub(super) async fn matching(target: &Target, filter: &Filter) -> Result<Vec<Command>, Failure> {
+    let now = target.clock.seconds();
+    let mut commands = Vec::new();
+    if let Some(order) = &filter.order {
+        commands = of_order(target, order).await?;
+        commands.retain(|command| filter.matches(command, now));
+    } else {
+        each(&target.db, prefix::COMMAND, |item| {
+            let command: Command = decode_live(&key_of(&item)?, item)?;
+            commands.extend(filter.matches(&command, now).then_some(command));
+            Ok::<(), StoreError>(())
+        })
+        .await?;
+    }
+    commands.sort_by_key(|command| (command.delivery.due, command.id));
+    Ok(commands)
+}
+
+async fn of_order(target: &Target, id: &InternalId) -> Result<Vec<Command>, Failure> {
+    let stored = orders::get(&target.db, id).await?.ok_or_else(|| {
+        Failure::refused("There is no order with this internal id.", "It is matched exactly, case included.")
+    })?;
+    Ok(commands_of(&target.db, &stored).await?)
+}
+
+/// Stops what a banned player has bought and what has not run; returns how many commands.
+pub(super) async fn stop_banned(target: &Target, name: &UserName) -> Result<usize, Failure> {
+    let filter = Filter { player: Some(name.to_string()), ..Filter::default() };
+    let ids: Vec<CommandId> = matching(target, &filter).await?.iter().map(|command| command.id).collect();
+    Ok(stop(&target.db, target.clock.as_ref(), &ids, StopReason::Banned).await?)
+}
+
+/// Stops every command for an erased player and removes their names, also from commands for the players of their gifts.
+/// Returns how many it stopped.
+pub(super) async fn stop_erased(target: &Target, player: &ErasedPlayer) -> Result<usize, Failure> {
+    let names: BTreeSet<String> = player.names.iter().map(|name| name.to_string().to_lowercase()).collect();
+    let (mut commands, mut own): (Vec<Command>, BTreeSet<InternalId>) = Default::default();
+    each(&target.db, "", |item| {
+        let key = key_of(&item)?;
+        if key.pk.starts_with(prefix::COMMAND) {
+            commands.push(decode_live(&key, item)?);
+        } else if keys::is_order(&key) {
+            let order = orders::StoredOrder::decode(&key, Row::from(item))?.order;
+            own.extend((order.owner == Some(player.user)).then_some(order.internal_id));
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    let is_named = |text: &str| names.iter().any(|name| text.to_lowercase().contains(name.as_str()));
+    let is_about = |command: &Command| {
+        names.contains(&command.player.to_lowercase()) || (own.contains(&command.order) && is_named(&command.text))
+    };
+    let ids: Vec<CommandId> = commands.iter().filter(|command| is_about(command)).map(|command| command.id).collect();
+    Ok(stop(&target.db, target.clock.as_ref(), &ids, StopReason::Erased).await?)
+}
+
+/// A state as people read it.
+pub(super) const fn shown_state(state: CommandState) -> &'static str {
+    match state {
+        CommandState::Kept => "kept, or lost if the player was online",
+        other => other.as_str(),
+    }
+}
+
+/// Commands as a table.
+pub(super) fn table(commands: &[Command], active: &ActiveVersion, now: i64) -> String {
+    let row = |command: &Command| {
+        vec![
+            command.id.to_string(),
+            shown_state(state_at(&command.delivery, now)).to_owned(),
+            command.event.as_str().to_owned(),
+            shown_server(active, command.server),
+            command.player.clone(),
+            command.order.to_string(),
+            times(command),
+            command.text.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = commands.iter().map(row).collect();
+    columns(&["ID", "STATE", "ON", "SERVER", "PLAYER", "ORDER", "TIMES", "COMMAND"], &rows)
+}
+
+/// The times of a command, in their order.
+pub(super) fn times(command: &Command) -> String {
+    let delivery = &command.delivery;
+    let known = [
+        ("due", Some(delivery.due)),
+        ("served", delivery.served_at),
+        ("received", delivery.delivered_at),
+        ("asked", delivery.validated_at),
+        ("ran", delivery.executed_at),
+    ];
+    let shown = known.into_iter().filter_map(|(word, at)| Some(format!("{word} {}", shown_time(at?))));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// A command as JSON.
+pub(super) fn facts(command: &Command, active: &ActiveVersion, now: i64) -> Value {
+    let delivery = &command.delivery;
+    let known = active.config.delivery.servers.iter().find(|server| server.id == command.server);
+    json!({
+        "id": command.id, "state": state_at(delivery, now), "on": command.event, "server": command.server,
+        "server_name": known.map(|server| &server.name), "player": command.player, "order": command.order,
+        "line": command.line, "item": command.item, "command": command.text, "online": delivery.online,
+        "once": delivery.once, "due": shown_time(delivery.due), "ends_at": delivery.ends_at.map(shown_time),
+        "served": delivery.served, "served_at": delivery.served_at.map(shown_time),
+        "delivered_at": delivery.delivered_at.map(shown_time), "validated_at": delivery.validated_at.map(shown_time),
+        "executed_at": delivery.executed_at.map(shown_time), "retried_as": command.retried_as,
+        "standing": delivery.standing,
+    })
+}
+
+pub(super) async fn decide(
+    target: &Target,
+    console: &Console,
+    options: &DecideDelivery,
+    decision: Decision,
+) -> Result<Answer, Failure> {
+    let active = published(target).await?;
+    let now = target.clock.seconds();
+    let ids = match &options.order {
+        Some(order) => {
+            let mut commands = of_order(target, &InternalId::new(order)).await?;
+            commands.retain(|command| decision.states().contains(&state_at(&command.delivery, now)));
+            if commands.is_empty() {
+                let states: Vec<&str> = decision.states().iter().map(|state| state.as_str()).collect();
+                let what = format!("No command of the order is {}.", states.join(", "));
+                return Err(Failure::refused(what, "Name commands by their ids: `storectl delivery list --order ID`."));
+            }
+            console.confirm(&table(&commands, &active, now), decision.question(), options.yes)?;
+            commands.iter().map(|command| command.id).collect()
+        }
+        None => {
+            if decision == Decision::Retry {
+                let shown: Vec<String> = options.ids.iter().map(ToString::to_string).collect();
+                console.confirm(&format!("Commands {}", shown.join(", ")), decision.question(), options.yes)?;
+            }
+            options.ids.clone()
+        }
+    };
+    decide_each(target, &ids, decision).await
+}
+
+async fn decide_each(target: &Target, ids: &[CommandId], decision: Decision) -> Result<Answer, Failure> {
+    let (db, clock) = (&target.db, target.clock.as_ref());
+    let (mut text, mut entries, mut refused) = (String::new(), Vec::new(), false);
+    for id in ids {
+        let outcome = match decision {
+            Decision::Retry => retry(db, clock, *id).await,
+            Decision::Cancel => cancel(db, clock, *id).await,
+            Decision::Done => done(db, clock, *id).await,
+        };
+        let outcome = outcome.map_err(|error| {
+            let done = format!("{} of {} commands are decided; it is not known about {id}.", entries.len(), ids.len());
+            let next = "Look at `storectl delivery list`, then run it again for the others.";
+            Failure::from(error).done(done).next(next)
+        })?;
+        let (is_done, said, entry) = outcome_of(*id, &outcome);
+        refused |= !is_done;
+        let mark = if is_done { paint(GOOD, "ok") } else { paint(WARN, "no") };
+        _ = writeln!(text, "{mark} {said}");
+        entries.push(entry);
+    }
+    let answer = Answer::new(text.trim_end(), json!({ "commands": entries }));
+    Ok(if refused { answer.with_exit(Exit::Refused) } else { answer })
+}
+
+fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
+    match outcome {
+        OwnerOutcome::Done(command) => {
+            let state = command.delivery.state;
+            (true, format!("Command {id} is {}.", state.as_str()), json!({ "id": id, "state": state }))
+        }
+        OwnerOutcome::SentAgain(again) => {
+            let note = match again.delivery.standing {
+                Standing::Good => "",
+                _ => ", although its order no longer stands",
+            };
+            (true, format!("Command {id} is sent again as {}{note}.", again.id), json!({ "id": id, "again": again.id }))
+        }
+        OwnerOutcome::Refused(state) => {
+            let said = format!("Command {id} is {} and stays so.", shown_state(*state));
+            (false, said, json!({ "id": id, "state": state, "refused": true }))
+        }
+        OwnerOutcome::Unknown => {
+            (false, format!("There is no command {id}."), json!({ "id": id, "state": null, "refused": true }))
+        }
+    }
+}

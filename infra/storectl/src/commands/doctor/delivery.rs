@@ -1,0 +1,213 @@
+//! Whether every command is where its game server finds it, and nothing of it is stuck.
+
+use super::finding::Finding;
+use crate::commands::common::shown_time;
+use crate::error::Failure;
+use shared::store::bulk::each;
+use crate::target::Target;
+use shared::model::{Command, CommandId, CommandState, InternalId, OrderStatus, ServerId};
+use shared::rules::delivery::state_at;
+use shared::store::codec::{Item, Row, decode_live, key_of};
+use shared::store::keys::{self, Key, prefix};
+use shared::store::leases::Lease;
+use shared::store::orders::StoredOrder;
+use shared::store::transaction::{Sent, Write, send};
+use shared::store::{StoreError, commands, queue};
+use shared::usecases::delivery::{follow, place_of};
+use std::collections::{BTreeMap, BTreeSet};
+
+const CHECK: &str = "delivery";
+/// How many rows a finding names.
+const NAMED: usize = 10;
+/// After how many seconds something that is under way is late.
+const LATE: i64 = 15 * 60;
+
+/// What the table has of deliveries.
+#[derive(Default)]
+struct Found {
+    /// The places of commands in queues, by where they should be.
+    places: BTreeMap<Key, CommandId>,
+    /// The rows of queues that are copies of commands.
+    pointers: BTreeSet<Key>,
+    leases: Vec<(ServerId, Lease)>,
+    /// How many commands may have run or not.
+    unknown: usize,
+    /// Orders whose delivery should be further.
+    orders: Vec<InternalId>,
+    /// Orders that the sweep does not know of.
+    lost: Vec<InternalId>,
+}
+
+impl Found {
+    fn add(&mut self, item: Item, now: i64) -> Result<(), StoreError> {
+        let key = key_of(&item)?;
+        if key.pk.starts_with(prefix::COMMAND) {
+            let command: Command = decode_live(&key, item)?;
+            self.unknown += usize::from(state_at(&command.delivery, now) == CommandState::Unknown);
+            self.places.extend(place_of(&command).map(|place| (place, command.id)));
+        } else if key.pk.starts_with(prefix::QUEUE) {
+            // The others are logins, which end by themselves.
+            if item.contains_key("command") {
+                self.pointers.insert(key);
+            }
+        } else if let Some(server) = key.pk.strip_prefix(prefix::LEASE) {
+            if let Ok(server) = server.parse() {
+                self.leases.push((server, decode_live(&key, item)?));
+            }
+        } else if keys::is_order(&key) {
+            let stored = StoredOrder::decode(&key, Row::from(item))?;
+            let is_late = stored.effects.due.is_none_or(|due| due + LATE < now);
+            if stored.order.status == OrderStatus::Paid && stored.delivery_due() && is_late {
+                let list = if stored.effects.due.is_none() { &mut self.lost } else { &mut self.orders };
+                list.push(stored.order.internal_id);
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) async fn check(target: &Target, repairs: bool) -> Vec<Finding> {
+    look(target, repairs).await.unwrap_or_else(|failure| vec![Finding::failed(CHECK, failure)])
+}
+
+async fn look(target: &Target, repairs: bool) -> Result<Vec<Finding>, Failure> {
+    let now = target.clock.seconds();
+    let mut found = Found::default();
+    each(&target.db, "", |item| found.add(item, now)).await?;
+    let (lost, stray) = differing(target, &found).await?;
+    let mut findings = vec![
+        without_pointer(target, &lost, repairs).await?,
+        without_row(target, &stray, repairs).await?,
+        unmarked(target, &found, repairs).await?,
+    ];
+    findings.extend(leases(target, &found.leases, now).await?);
+    if found.unknown > 0 {
+        let said = format!("{} may have run or not", found.unknown);
+        let next = "`storectl delivery list --state unknown` shows them; `delivery retry` or `done` decides";
+        findings.push(Finding::note("commands", said, next));
+    }
+    Ok(findings)
+}
+
+/// Commands that are not in the queue, and rows of the queue whose command is elsewhere. Commands move while the table is
+/// read, so each is read again.
+async fn differing(target: &Target, found: &Found) -> Result<(Vec<Command>, Vec<Key>), Failure> {
+    let missing = found.places.iter().filter(|(place, _)| !found.pointers.contains(*place)).map(|(_, id)| *id);
+    let mut lost = Vec::new();
+    for command in commands::read(&target.db, missing).await?.into_values() {
+        let Some(place) = place_of(&command) else { continue };
+        if target.db.get(&place, true).await?.is_none() {
+            lost.push(command);
+        }
+    }
+    let mut stray = Vec::new();
+    for place in found.pointers.iter().filter(|place| !found.places.contains_key(*place)) {
+        let command = match id_of(place) {
+            Some(id) => commands::get(&target.db, id).await?,
+            None => None,
+        };
+        let is_its_place = command.as_ref().and_then(place_of).as_ref() == Some(place);
+        if !is_its_place && target.db.get(place, true).await?.is_some() {
+            stray.push(place.clone());
+        }
+    }
+    Ok((lost, stray))
+}
+
+/// The id of a command in the key of its place.
+fn id_of(place: &Key) -> Option<CommandId> {
+    place.sk.rsplit('#').next()?.parse::<u32>().ok().and_then(|number| CommandId::new(number).ok())
+}
+
+/// Some of them, for a finding.
+fn named<T: ToString>(things: impl ExactSizeIterator<Item = T>) -> String {
+    let more = if things.len() > NAMED { ", …" } else { "" };
+    let named: Vec<String> = things.take(NAMED).map(|thing| thing.to_string()).collect();
+    format!("{}{more}", named.join(", "))
+}
+
+async fn without_pointer(target: &Target, lost: &[Command], repairs: bool) -> Result<Finding, Failure> {
+    const CHECK: &str = "commands in queues";
+    if lost.is_empty() {
+        return Ok(Finding::ok(CHECK, "each is where its game server finds it"));
+    }
+    let ids = named(lost.iter().map(|command| command.id));
+    if !repairs {
+        let said = format!("{} are in no queue: {ids}", lost.len());
+        return Ok(Finding::bad(CHECK, said, "run `storectl doctor --repair`"));
+    }
+    let mut repaired = 0;
+    for command in lost {
+        let Some(place) = place_of(command) else { continue };
+        let same = Write::check(keys::command(command.id)).only_if_equal("version", command.version);
+        let sent: Sent<_> = send(&target.db, vec![same, queue::put(&place, command)?]).await?;
+        repaired += usize::from(sent == Sent::Written);
+    }
+    Ok(Finding::ok(CHECK, format!("{repaired} were in no queue and are again: {ids}")))
+}
+
+async fn without_row(target: &Target, stray: &[Key], repairs: bool) -> Result<Finding, Failure> {
+    const CHECK: &str = "rows of queues";
+    if stray.is_empty() {
+        return Ok(Finding::ok(CHECK, "each is of a command that is due there"));
+    }
+    let keys_of = named(stray.iter().map(|key| format!("{} {}", key.pk, key.sk)));
+    if !repairs {
+        let said = format!("{} have no command: {keys_of}", stray.len());
+        return Ok(Finding::bad(CHECK, said, "run `storectl doctor --repair`"));
+    }
+    let mut removed = 0;
+    for place in stray {
+        let command = match id_of(place) {
+            Some(id) => commands::get(&target.db, id).await?,
+            None => None,
+        };
+        let own = match (&command, id_of(place)) {
+            (Some(command), _) => {
+                Some(Write::check(keys::command(command.id)).only_if_equal("version", command.version))
+            }
+            (None, Some(id)) => Some(Write::check(keys::command(id)).only_if_absent()),
+            (None, None) => None,
+        };
+        let writes: Vec<Write> = own.into_iter().chain([Write::delete(place.clone())]).collect();
+        let sent: Sent<_> = send(&target.db, writes).await?;
+        removed += usize::from(sent == Sent::Written);
+    }
+    Ok(Finding::ok(CHECK, format!("{removed} had no command and are removed: {keys_of}")))
+}
+
+async fn unmarked(target: &Target, found: &Found, repairs: bool) -> Result<Finding, Failure> {
+    const CHECK: &str = "delivery of orders";
+    let all: Vec<&InternalId> = found.lost.iter().chain(&found.orders).collect();
+    if all.is_empty() {
+        return Ok(Finding::ok(CHECK, "the commands of every paid order are queued"));
+    }
+    let ids = named(all.iter());
+    if !repairs {
+        let said = format!("{} paid orders wait for their commands to be queued: {ids}", all.len());
+        return Ok(Finding::bad(CHECK, said, "see that the sweep runs, or run `storectl doctor --repair`"));
+    }
+    for id in &all {
+        follow(&target.db, target.clock.as_ref(), id).await?;
+    }
+    Ok(Finding::ok(CHECK, format!("the commands of {} paid orders are queued now: {ids}", all.len())))
+}
+
+/// Servers that took commands and have said nothing about them since.
+async fn leases(target: &Target, leases: &[(ServerId, Lease)], now: i64) -> Result<Vec<Finding>, Failure> {
+    const CHECK: &str = "game servers";
+    let mut findings = Vec::new();
+    for (server, lease) in leases.iter().filter(|(_, lease)| !lease.over && lease.taken_at + LATE < now) {
+        let ids = lease.ids.iter().copied();
+        let silent = commands::read(&target.db, ids).await?;
+        let silent = silent.values().filter(|command| command.delivery.state == CommandState::Served).count();
+        if silent > 0 {
+            let since = shown_time(lease.taken_at);
+            let said = format!("server {server} took {silent} commands at {since}, and said nothing about them since");
+            let next =
+                "see whether it runs; its next poll gets them again, and what it was served three times is unknown";
+            findings.push(Finding::note(CHECK, said, next));
+        }
+    }
+    Ok(findings)
+}

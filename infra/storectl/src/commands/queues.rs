@@ -1,0 +1,83 @@
+//! What waits for a game server.
+
+use crate::error::Failure;
+use crate::target::Target;
+use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
+use shared::store::queue::{self, Entry};
+use shared::usecases::delivery::{OwnerOutcome, cancel};
+
+/// The last second of the year 9999, after everything that is due at all.
+const FOREVER: i64 = 253_402_300_799;
+/// The most commands of one kind that are counted or cancelled at once.
+const MOST: usize = 10_000;
+
+/// The commands that a server has still to run: those that polls find now or later, and those that it keeps for players
+/// who are away.
+pub(super) async fn waiting(target: &Target, server: ServerId) -> Result<Vec<Command>, Failure> {
+    let db = &target.db;
+    let (due, kept) = tokio::try_join!(
+        queue::due(db, server, FOREVER, MOST),
+        queue::open(db, server, CommandState::Kept, FOREVER, MOST)
+    )?;
+    let command = |entry| match entry {
+        Entry::Command(command) => Some(command),
+        Entry::Login(_) => None,
+    };
+    Ok(due.into_iter().chain(kept).filter_map(|queued| command(queued.entry)).collect())
+}
+
+/// How many commands of a server may have run or not.
+pub(super) async fn unknown(target: &Target, server: ServerId) -> Result<usize, Failure> {
+    Ok(queue::open(&target.db, server, CommandState::Unknown, FOREVER, MOST).await?.len())
+}
+
+/// Cancels commands; returns how many. One that a poll was just served stays: it may have run.
+pub(super) async fn drop_all(target: &Target, commands: &[Command]) -> Result<usize, Failure> {
+    let mut cancelled = 0;
+    for command in commands {
+        let outcome = cancel(&target.db, target.clock.as_ref(), command.id).await.map_err(|error| {
+            let done = format!("{cancelled} of {} commands were cancelled.", commands.len());
+            Failure::from(error).done(done).next("Run the same command again.")
+        })?;
+        cancelled += usize::from(matches!(outcome, OwnerOutcome::Done(_)));
+    }
+    Ok(cancelled)
+}
+
+/// The servers of a published store that another one does not have, with what waits for each.
+pub(super) async fn of_removed(
+    target: &Target,
+    before: &[Server],
+    after: &[Server],
+) -> Result<Vec<(Server, Vec<Command>)>, Failure> {
+    let mut found = Vec::new();
+    for server in before.iter().filter(|server| after.iter().all(|other| other.id != server.id)) {
+        let waiting = waiting(target, server.id).await?;
+        if !waiting.is_empty() {
+            found.push((server.clone(), waiting));
+        }
+    }
+    Ok(found)
+}
+
+/// A server of the published store by its id or name.
+pub(super) fn find<'a>(active: &'a ActiveVersion, text: &str) -> Result<&'a Server, Failure> {
+    let servers = &active.config.delivery.servers;
+    let is_named = |server: &&Server| server.name.to_lowercase() == text.trim().to_lowercase();
+    let by_id = text.trim().parse::<ServerId>().ok();
+    let found = servers.iter().find(|server| Some(server.id) == by_id).or_else(|| servers.iter().find(is_named));
+    found.ok_or_else(|| {
+        let all: Vec<String> = servers.iter().map(|server| format!("{} ({})", server.name, server.id)).collect();
+        let what = match all.as_slice() {
+            [] => "The published store has no servers.".to_owned(),
+            all => format!("There is no server {text:?}; there are {}.", all.join(", ")),
+        };
+        Failure::refused(what, "Add it to `servers` in store.yaml and publish.")
+    })
+}
+
+/// A server as people read it: its name, if it is published, and its id.
+pub(super) fn shown_server(active: &ActiveVersion, id: ServerId) -> String {
+    let known = active.config.delivery.servers.iter().find(|server| server.id == id);
+    known.map_or_else(|| format!("server {id}"), |server| format!("{} ({id})", server.name))
+}

@@ -1,0 +1,234 @@
+//! `server …`: the keys of game servers.
+
+use super::common::{published, shown_time};
+use super::queues;
+use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
+use crate::cli::{AddServer, RevokeServer, RotateServer};
+use crate::console::Console;
+use crate::error::Failure;
+use shared::store::bulk::each;
+use crate::target::Target;
+use serde_json::{Value, json};
+use shared::model::{Command, Server, ServerId};
+use shared::store::StoreError;
+use shared::store::codec::{decode_live, key_of};
+use shared::store::keys::prefix;
+use shared::store::servers::StoredKey;
+use shared::usecases::delivery::{add_key, revoke_key};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// Digits of a hash that are shown.
+const SHOWN_DIGITS: usize = 8;
+/// The path below which the API has the calls of game servers.
+const PLUGIN: &str = "/plugin/";
+
+/// A key without its text, which is not stored.
+struct Key {
+    hash: String,
+    stored: StoredKey,
+}
+
+impl Key {
+    fn shown(&self) -> &str {
+        self.hash.get(..SHOWN_DIGITS).unwrap_or(&self.hash)
+    }
+}
+
+/// All keys, oldest first.
+async fn all(target: &Target) -> Result<Vec<Key>, Failure> {
+    let mut keys = Vec::new();
+    each(&target.db, prefix::SERVER, |item| {
+        let key = key_of(&item)?;
+        let hash = key.pk.strip_prefix(prefix::SERVER).unwrap_or_default().to_owned();
+        keys.push(Key { hash, stored: decode_live(&key, item)? });
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    keys.sort_by(|one, other| (one.stored.created_at, &one.hash).cmp(&(other.stored.created_at, &other.hash)));
+    Ok(keys)
+}
+
+async fn of_server(target: &Target, server: ServerId) -> Result<Vec<Key>, Failure> {
+    let mut keys = all(target).await?;
+    keys.retain(|key| key.stored.server == server);
+    Ok(keys)
+}
+
+pub(super) async fn add(target: &Target, console: &Console, options: &AddServer) -> Result<Answer, Failure> {
+    let active = published(target).await?;
+    let server = queues::find(&active, &options.server)?;
+    if !of_server(target, server.id).await?.is_empty() {
+        let what = format!("{} ({}) has a key already.", server.name, server.id);
+        let next = format!("`storectl server rotate {}` makes another, `server revoke` makes it void.", server.id);
+        return Err(Failure::refused(what, next));
+    }
+    let waiting = queues::waiting(target, server.id).await?;
+    let dropped = if !waiting.is_empty() && drops(console, options, server, &waiting)? {
+        Some(queues::drop_all(target, &waiting).await?)
+    } else {
+        None
+    };
+    let (mut text, mut json) = make(target, server, options.url.as_deref()).await?;
+    match dropped {
+        Some(count) => _ = write!(text, "\n{count} commands that waited for it were cancelled."),
+        None if !waiting.is_empty() => {
+            _ = write!(text, "\n{} commands wait for it, and run after its first polls.", waiting.len());
+        }
+        None => {}
+    }
+    json["waiting"] = waiting.len().into();
+    json["dropped"] = dropped.unwrap_or_default().into();
+    Ok(Answer::new(text, json))
+}
+
+/// Whether what waits for a server is dropped, which is asked if the options do not say.
+fn drops(console: &Console, options: &AddServer, server: &Server, waiting: &[Command]) -> Result<bool, Failure> {
+    if options.deliver || options.drop {
+        return Ok(options.drop);
+    }
+    let oldest = waiting.iter().map(|command| command.delivery.due).min().unwrap_or_default();
+    let shown = format!(
+        "{} commands of earlier orders wait for {} ({}), the first since {}. They run as soon as it is connected.",
+        waiting.len(),
+        server.name,
+        server.id,
+        shown_time(oldest)
+    );
+    console.choose(&shown, "Deliver or drop them?", ["deliver", "drop"]).map(|place| place == 1)
+}
+
+/// Makes a key, and says where to enter it.
+async fn make(target: &Target, server: &Server, url: Option<&str>) -> Result<(String, Value), Failure> {
+    let (secret, key) = add_key(&target.db, target.clock.as_ref(), server.id).await.map_err(|error| {
+        let next = "Look at `storectl server list`: revoke a key that you have not seen, then run it again.";
+        Failure::from(error).done("It is not known whether a key was made.").next(next)
+    })?;
+    let known = url.or_else(|| target.stack.as_ref().map(|stack| stack.api_url.as_str()));
+    let store_url = format!("{}{PLUGIN}", known.unwrap_or("https://YOUR-API").trim_end_matches('/'));
+    let setup = format!("ms autosetup \"{store_url}\" {secret} {secret}");
+    let mut text = format!(
+        "{ok} {name} ({id}) has a new key. It is shown this once.\n\
+         {console}\n  {setup}\n\
+         {settings}\n  store-url: {store_url}\n  api.key-enabled: true\n  api.key: {secret}\n  \
+         weblistener.enabled: true\n  weblistener.secret-key: {secret}",
+        ok = paint(GOOD, "ok"),
+        name = server.name,
+        id = server.id,
+        console =
+            paint(STRONG, "Enter this in the game server's console (players with the right type it with a slash):"),
+        settings = paint(STRONG, "Or write these settings of the plugin, then `ms reload`:"),
+    );
+    if known.is_none() {
+        let note = "The address of the API is not known here: replace https://YOUR-API, or add --url.";
+        _ = write!(text, "\n{} {note}", paint(WARN, "note"));
+    } else if !store_url.starts_with("https://") {
+        let note = "The plugin calls https addresses only.";
+        _ = write!(text, "\n{} {note}", paint(WARN, "warning"));
+    }
+    let hash = key.hash().get(..SHOWN_DIGITS).unwrap_or_default();
+    let json = json!({
+        "server": server.id, "name": server.name, "key": secret, "hash": hash, "store_url": store_url,
+        "autosetup": format!("/{setup}"),
+    });
+    Ok((text, json))
+}
+
+pub(super) async fn rotate(target: &Target, console: &Console, options: &RotateServer) -> Result<Answer, Failure> {
+    let active = published(target).await?;
+    let server = queues::find(&active, &options.server)?;
+    let keys = of_server(target, server.id).await?;
+    let Some((newest, older)) = keys.split_last() else {
+        let what = format!("{} ({}) has no key.", server.name, server.id);
+        return Err(Failure::refused(what, format!("`storectl server add {}` makes one.", server.id)));
+    };
+    if !options.finish {
+        let (mut text, json) = make(target, server, options.url.as_deref()).await?;
+        let next = format!("storectl server rotate {} --finish", server.id);
+        _ = write!(
+            text,
+            "\nThe older keys work until `{next}`; `storectl server list` shows when the new one is used."
+        );
+        return Ok(Answer::new(text, json));
+    }
+    if older.is_empty() {
+        let text = format!("Nothing to do: {} ({}) has one key.", server.name, server.id);
+        return Ok(Answer::new(text, json!({ "server": server.id, "revoked": [] })));
+    }
+    if newest.stored.seen.is_none() {
+        let shown = format!(
+            "No poll of {} has used its newest key, {}, yet. Without the older ones it is refused until it has the new one.",
+            server.name,
+            newest.shown()
+        );
+        console.confirm(&shown, "Make the older keys void all the same?", options.yes)?;
+    }
+    revoke_all(target, server.id, &server.name, older).await
+}
+
+pub(super) async fn revoke(target: &Target, console: &Console, options: &RevokeServer) -> Result<Answer, Failure> {
+    let active = published(target).await?;
+    // A server that store.yaml no longer has may have keys.
+    let (id, name) = match (queues::find(&active, &options.server), options.server.trim().parse::<ServerId>()) {
+        (Ok(server), _) => (server.id, server.name.clone()),
+        (Err(_), Ok(id)) => (id, format!("server {id}")),
+        (Err(failure), Err(_)) => return Err(failure),
+    };
+    let mut keys = of_server(target, id).await?;
+    if let Some(wanted) = &options.key {
+        keys.retain(|key| key.hash.starts_with(&wanted.trim().to_lowercase()));
+    }
+    if keys.is_empty() {
+        return Err(Failure::refused(format!("{name} has no such key."), "`storectl server list` shows all."));
+    }
+    let shown: Vec<&str> = keys.iter().map(Key::shown).collect();
+    let shown = format!("{name} ({id}) is refused at once with: {}", shown.join(", "));
+    console.confirm(&shown, "Make void?", options.yes)?;
+    revoke_all(target, id, &name, &keys).await
+}
+
+async fn revoke_all(target: &Target, id: ServerId, name: &str, keys: &[Key]) -> Result<Answer, Failure> {
+    for key in keys {
+        revoke_key(&target.db, &key.hash).await.map_err(|error| {
+            let done = format!("It is not known whether the key {} is void.", key.shown());
+            Failure::from(error).done(done).next("Run the same command again.")
+        })?;
+    }
+    let hashes: Vec<&str> = keys.iter().map(Key::shown).collect();
+    let text = format!("{} Void for {name} ({id}): {}.", paint(GOOD, "ok"), hashes.join(", "));
+    Ok(Answer::new(text, json!({ "server": id, "revoked": hashes })))
+}
+
+pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
+    let active = published(target).await?;
+    let keys = all(target).await?;
+    let known = &active.config.delivery.servers;
+    let gone = keys.iter().map(|key| key.stored.server).filter(|id| known.iter().all(|server| server.id != *id));
+    let gone: BTreeSet<ServerId> = gone.collect();
+    let names = known.iter().map(|server| (server.id, server.name.clone()));
+    let names = names.chain(gone.into_iter().map(|id| (id, "(not in store.yaml)".to_owned())));
+    let (mut rows, mut entries) = (Vec::new(), Vec::new());
+    for (id, name) in names {
+        let waiting = queues::waiting(target, id).await?.len();
+        let unknown = queues::unknown(target, id).await?;
+        let own: Vec<&Key> = keys.iter().filter(|key| key.stored.server == id).collect();
+        let counts = [waiting.to_string(), unknown.to_string()];
+        let row = |key: [String; 3]| [vec![id.to_string(), name.clone()], key.to_vec(), counts.to_vec()].concat();
+        let seen = |key: &Key| key.stored.seen.map(shown_time);
+        let of_key = |key: &&Key| {
+            let last = seen(key).unwrap_or_else(|| "never".to_owned());
+            row([key.shown().to_owned(), shown_time(key.stored.created_at), last])
+        };
+        if own.is_empty() {
+            rows.push(row(["none".to_owned(), String::new(), String::new()]));
+        }
+        rows.extend(own.iter().map(of_key));
+        let of_key = |key: &&Key| json!({ "hash": key.shown(), "created_at": shown_time(key.stored.created_at), "seen": seen(key) });
+        entries.push(json!({
+            "id": id, "name": name, "keys": own.iter().map(of_key).collect::<Vec<_>>(), "waiting": waiting,
+            "unknown": unknown,
+        }));
+    }
+    let text = columns(&["ID", "NAME", "KEY", "MADE", "LAST POLL", "WAITING", "UNKNOWN"], &rows);
+    Ok(Answer::new(text, json!({ "servers": entries })))
+}

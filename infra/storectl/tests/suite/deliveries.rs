@@ -1,0 +1,199 @@
+//! `delivery`, and what `order`, `ban`, `user erase` and `doctor` say and do about commands of game servers.
+
+use crate::bench::Bench;
+use serde_json::Value;
+use shared::model::{CommandId, InternalId, ServerId};
+use shared::store::transaction::{Sent, Write, send};
+use shared::store::{commands, keys, orders};
+use shared::usecases::delivery::{ServerKey, add_key, delivered, executed, place_of, poll};
+use storectl::error::Exit;
+
+/// An order of three keys and a rank for Newt, all on server 1, and the server's key.
+async fn sold() -> (Bench, String, ServerKey) {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    let sold = bench
+        .ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "201:3", "--line", "101"])
+        .await;
+    let (_, key) = add_key(&bench.db, bench.clock.as_ref(), ServerId::new(1)).await.unwrap();
+    (bench, sold["internal_id"].as_str().unwrap().to_owned(), key)
+}
+
+async fn listed(bench: &Bench, options: &[&str]) -> Vec<Value> {
+    let list = bench.ok(&[&["delivery", "list"], options].concat()).await;
+    list["commands"].as_array().unwrap().clone()
+}
+
+fn ids(commands: &[Value]) -> Vec<CommandId> {
+    commands.iter().map(|one| CommandId::new(one["id"].as_u64().unwrap()).unwrap()).collect()
+}
+
+async fn write(bench: &Bench, writes: Vec<Write>) {
+    let sent: Sent<_> = send(&bench.db, writes).await.unwrap();
+    assert_eq!(sent, Sent::Written);
+}
+
+#[tokio::test]
+async fn commands_are_listed_by_server_order_player_state_and_age() {
+    let (bench, order, _) = sold().await;
+    let all = listed(&bench, &[]).await;
+    let texts: Vec<&str> = all.iter().map(|one| one["command"].as_str().unwrap()).collect();
+    let expected = [
+        "crate key give Newt ember 3",
+        "hearth thank Newt Ember Key",
+        "lp user Newt parent add squire",
+        "hearth thank Newt Squire",
+    ];
+    assert_eq!(texts, expected);
+    assert_eq!(
+        (&all[0]["server_name"], &all[0]["state"], &all[0]["once"]),
+        (&"Hearth".into(), &"ready".into(), &true.into())
+    );
+    for options in [["--order", order.as_str()], ["--player", "NEWT"], ["--server", "hearth"], ["--state", "ready"]] {
+        assert_eq!(listed(&bench, &options).await.len(), 4, "{options:?}");
+    }
+    for options in [["--player", "Pebble"], ["--server", "2"], ["--state", "kept"], ["--older", "1m"]] {
+        assert_eq!(listed(&bench, &options).await.len(), 0, "{options:?}");
+    }
+    bench.clock.advance(std::time::Duration::from_secs(60));
+    assert_eq!(listed(&bench, &["--older", "1m"]).await.len(), 4);
+    assert_eq!(bench.fails(&["delivery", "list", "--order", "nowhere"]).await.exit, Exit::Refused);
+}
+
+#[tokio::test]
+async fn an_order_shows_its_commands_with_their_times() {
+    let (bench, order, key) = sold().await;
+    poll(&bench.db, bench.clock.as_ref(), &key).await.unwrap();
+    let all = ids(&listed(&bench, &[]).await);
+    delivered(&bench.db, bench.clock.as_ref(), &key, &all).await.unwrap();
+    executed(&bench.db, bench.clock.as_ref(), &key, &all[..1]).await.unwrap();
+    let answer = bench.run(&["order", "show", &order]).await.unwrap();
+    let states: Vec<&Value> = answer.json()["commands"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
+    assert_eq!(states, ["executed", "delivered", "delivered", "delivered"]);
+    assert!(answer.text().contains("lp user Newt parent add squire"), "{}", answer.text());
+    assert!(answer.json()["commands"][0]["executed_at"].is_string());
+    let evidence = bench.run(&["order", "evidence", &order]).await.unwrap();
+    for part in [
+        "Evidence for order",
+        "Store: Emberfall",
+        "Buyer: Newt (user 1)",
+        "consent to terms and privacy policy: not recorded",
+        "3 × Ember Key (item 201)",
+        "bought on Hearth (1) for Newt: executed",
+        "crate key give Newt ember 3",
+        "None of them says what the command did there.",
+    ] {
+        assert!(evidence.text().contains(part), "{part}\n{}", evidence.text());
+    }
+    assert_eq!(evidence.json()["text"], evidence.text());
+}
+
+#[tokio::test]
+async fn an_owner_sends_again_cancels_and_notes_what_was_done() {
+    let (bench, order, key) = sold().await;
+    let all = ids(&listed(&bench, &[]).await);
+    let text = |id: CommandId| id.to_string();
+    let cancelled = bench.ok(&["delivery", "cancel", &text(all[3])]).await;
+    assert_eq!(cancelled["commands"][0]["state"], "cancelled");
+    assert_eq!(bench.ok(&["delivery", "done", &text(all[2])]).await["commands"][0]["state"], "done");
+    assert_eq!(poll(&bench.db, bench.clock.as_ref(), &key).await.unwrap().len(), 2);
+    delivered(&bench.db, bench.clock.as_ref(), &key, &all[..2]).await.unwrap();
+    assert_eq!(bench.fails(&["delivery", "retry", &text(all[0])]).await.exit, Exit::Declined, "it asks");
+    let again = bench.ok(&["delivery", "retry", &text(all[0]), "--yes"]).await;
+    let new = again["commands"][0]["again"].as_u64().unwrap();
+    assert_eq!(listed(&bench, &["--state", "ready"]).await[0]["id"], new);
+    assert_eq!(listed(&bench, &["--state", "retried"]).await[0]["retried_as"], new);
+    let refused = bench.run(&["delivery", "cancel", &text(all[1]), "77"]).await.unwrap();
+    assert_eq!(refused.trouble(), Some(Exit::Refused));
+    assert!(refused.text().contains("is delivered and stays so"), "{}", refused.text());
+    assert!(refused.text().contains("There is no command 77."), "{}", refused.text());
+    let failure = bench.fails(&["delivery", "retry", "--order", &order, "--yes"]).await;
+    assert_eq!(failure.what, "No command of the order is unknown.");
+    assert_eq!(bench.fails(&["delivery", "cancel", "--order", &order]).await.exit, Exit::Declined);
+    let rest = bench.ok(&["delivery", "cancel", "--order", &order, "--yes"]).await;
+    assert_eq!(rest["commands"].as_array().unwrap().len(), 1, "the one that was sent again");
+}
+
+#[tokio::test]
+async fn an_order_of_before_delivers_nothing() {
+    let bench = Bench::published().await;
+    let record = ["order", "record", "--gateway", "test", "--line", "201", "--past", "--no-delivery"];
+    let recorded = bench.ok(&record).await;
+    assert!(listed(&bench, &[]).await.is_empty());
+    let id = recorded["internal_id"].as_str().unwrap();
+    bench.ok(&["order", "set-status", id, "REFUNDED"]).await;
+    assert!(listed(&bench, &[]).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_ban_stops_what_was_bought_and_says_so() {
+    let (bench, ..) = sold().await;
+    let banned = bench.ok(&["ban", "newt"]).await;
+    assert_eq!(banned["stopped_commands"], 4);
+    assert_eq!(listed(&bench, &["--state", "stopped"]).await.len(), 4);
+    assert_eq!(bench.ok(&["ban", "Newt"]).await["stopped_commands"], 0);
+}
+
+#[tokio::test]
+async fn an_erasure_stops_everything_and_removes_the_name() {
+    let (bench, ..) = sold().await;
+    let erased = bench.ok(&["user", "erase", "Newt", "--yes"]).await;
+    assert_eq!(erased["stopped_commands"], 4);
+    let all = listed(&bench, &[]).await;
+    assert_eq!(all.len(), 4);
+    assert!(all.iter().all(|one| one["player"] == "" && one["command"] == "" && one["state"] == "stopped"), "{all:?}");
+}
+
+/// What `doctor` says of a check.
+async fn finding(bench: &Bench, options: &[&str], check: &str) -> (Value, String) {
+    let answer = bench.run(&[&["doctor"], options].concat()).await.unwrap();
+    let findings = answer.json()["findings"].as_array().unwrap().clone();
+    let found = findings.iter().find(|one| one["check"] == check).unwrap_or_else(|| panic!("{findings:?}"));
+    (found["state"].clone(), found["said"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn doctor_finds_commands_in_no_queue_and_puts_them_back() {
+    const CHECK: &str = "commands in queues";
+    let (bench, ..) = sold().await;
+    let id = ids(&listed(&bench, &[]).await)[1];
+    assert_eq!(finding(&bench, &[], CHECK).await.0, "ok");
+    let place = place_of(&commands::get(&bench.db, id).await.unwrap().unwrap()).unwrap();
+    write(&bench, vec![Write::delete(place.clone())]).await;
+    assert_eq!(finding(&bench, &[], CHECK).await, ("bad".into(), format!("1 are in no queue: {id}")));
+    assert_eq!(finding(&bench, &["--repair"], CHECK).await.0, "ok");
+    assert!(bench.db.get(&place, true).await.unwrap().is_some());
+    assert_eq!(finding(&bench, &[], CHECK).await.1, "each is where its game server finds it");
+}
+
+#[tokio::test]
+async fn doctor_finds_rows_of_queues_without_a_command_and_removes_them() {
+    const CHECK: &str = "rows of queues";
+    let (bench, ..) = sold().await;
+    let id = ids(&listed(&bench, &[]).await)[0];
+    let place = place_of(&commands::get(&bench.db, id).await.unwrap().unwrap()).unwrap();
+    write(&bench, vec![Write::delete(keys::command(id))]).await;
+    let (state, said) = finding(&bench, &[], CHECK).await;
+    assert_eq!((state, said), ("bad".into(), format!("1 have no command: {} {}", place.pk, place.sk)));
+    assert_eq!(finding(&bench, &["--repair"], CHECK).await.0, "ok");
+    assert!(bench.db.get(&place, true).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn doctor_finds_paid_orders_whose_commands_are_not_queued() {
+    const CHECK: &str = "delivery of orders";
+    let (bench, order, _) = sold().await;
+    assert_eq!(finding(&bench, &[], CHECK).await.0, "ok");
+    let id = InternalId::new(&order);
+    // As if the process had ended after it wrote the order.
+    let all = ids(&listed(&bench, &[]).await);
+    for command in commands::read(&bench.db, all.into_iter()).await.unwrap().into_values() {
+        write(&bench, vec![Write::delete(keys::command(command.id)), Write::delete(place_of(&command).unwrap())]).await;
+    }
+    let stored = orders::get(&bench.db, &id).await.unwrap().unwrap();
+    write(&bench, vec![stored.set_delivery(&shared::model::OrderDelivery::default()).unwrap()]).await;
+    let (state, said) = finding(&bench, &[], CHECK).await;
+    assert_eq!((state, said), ("bad".into(), format!("1 paid orders wait for their commands to be queued: {order}")));
+    assert_eq!(finding(&bench, &["--repair"], CHECK).await.0, "ok");
+    assert_eq!(listed(&bench, &["--state", "ready"]).await.len(), 4);
+}
