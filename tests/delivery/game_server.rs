@@ -132,7 +132,9 @@ impl GameServer {
 
     /// Runs what may run and has not yet.
     pub fn run_slow(&mut self) {
-        take(&mut self.running).into_iter().for_each(|(id, text)| self.run(id, text));
+        for (id, text) in take(&mut self.running) {
+            self.run(id, text);
+        }
     }
 
     /// A player joins: what is on the disk is asked for, and runs or is forgotten. Without a response it stays.

@@ -121,10 +121,10 @@ async fn sixteen_pollers_with_one_key_are_served_each_command_once_per_lease() {
     let mut before = BTreeSet::new();
     for lease in 0..2 {
         let polls = (0..16).map(|_| poll(shop.db(), shop.clock(), &server.key));
-        let served: Vec<CommandId> =
+        let commands: Vec<CommandId> =
             join_all(polls).await.into_iter().flat_map(|rows| ids(&rows.unwrap_or_default())).collect();
-        let unique: BTreeSet<CommandId> = served.iter().copied().collect();
-        assert_eq!((served.len(), unique.len()), (60, 60), "lease {lease}");
+        let unique: BTreeSet<CommandId> = commands.iter().copied().collect();
+        assert_eq!((commands.len(), unique.len()), (60, 60), "lease {lease}");
         assert!(before.is_empty() || before == unique);
         before = unique;
         shop.wait(60);
@@ -187,11 +187,11 @@ async fn a_login_is_served_every_thirty_seconds_until_it_ends() {
     let login = queue::QueuedLogin { id, player: BUYER.1.to_owned(), auth_id: "secret".to_owned(), until: now + 70 };
     let put: Write = queue::put_login(ServerId::new(1), &login, now).unwrap();
     assert_eq!(send(&shop.store.db, vec![put]).await.unwrap(), Sent::Written);
-    let mut served = Vec::new();
+    let mut seconds = Vec::new();
     for second in 0..9 {
         let rows = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
-        served.extend(rows.iter().map(|_| second * 10));
+        seconds.extend(rows.iter().map(|_| second * 10));
         shop.wait(10);
     }
-    assert_eq!(served, [0, 30, 60]);
+    assert_eq!(seconds, [0, 30, 60]);
 }

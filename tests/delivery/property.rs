@@ -155,14 +155,13 @@ impl World {
             }
         } else if stored.order.status != OrderStatus::Pending {
             for server in &self.servers {
-                self.check_taken_back(id, server, &commands)?;
+                Self::check_taken_back(id, server, &commands)?;
             }
         }
         Ok(())
     }
 
     fn check_taken_back(
-        &self,
         id: &InternalId,
         server: &GameServer,
         commands: &[shared::model::Command],

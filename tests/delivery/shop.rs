@@ -86,7 +86,7 @@ impl Shop {
         GameServer::new(key)
     }
 
-    fn new_order(&self, id: &str, status: OrderStatus, count: u32) -> NewOrder {
+    fn new_order(id: &str, status: OrderStatus, count: u32) -> NewOrder {
         NewOrder {
             internal_id: Some(InternalId::new(id)),
             status,
@@ -106,7 +106,7 @@ impl Shop {
 
     /// An order that is not paid yet.
     pub async fn order(&self, id: &str) -> InternalId {
-        let new = self.new_order(id, OrderStatus::Pending, 1);
+        let new = Self::new_order(id, OrderStatus::Pending, 1);
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
     }
 
@@ -116,7 +116,7 @@ impl Shop {
     }
 
     pub async fn buy_many(&self, id: &str, count: u32) -> InternalId {
-        let new = self.new_order(id, OrderStatus::Paid, count);
+        let new = Self::new_order(id, OrderStatus::Paid, count);
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
     }
 
