@@ -3,16 +3,19 @@
 //! What is hidden was never published and is not here. Whatever can be left out of a file is left out.
 
 use crate::compile::{Compiled, CompiledCategory};
-use crate::files::{
-    AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, CommandFile, ComparisonRow, CurrencyFile, Decimal, FORMAT,
-    GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile, PaymentsFile,
-    PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles,
-    StorefrontFile, VariableFile, VirtualCurrencyFile,
-};
 use crate::duration;
+use crate::files::{
+    AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, CommandFile, ComparisonRow, CurrencyFile, Decimal,
+    FORMAT, GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile,
+    PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile, StoreFile,
+    StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
+};
 use crate::provider;
 use serde::Serialize;
-use shared::model::{Announcement, CategoryWithItems, CommandTemplate, Currency, Item, ItemDelivery, ItemId, Link, Money, Page, Payments, Rate, Slug};
+use shared::model::{
+    Announcement, CategoryWithItems, CommandTemplate, Currency, Item, ItemDelivery, ItemId, Link, Money, Page,
+    Payments, Rate, Slug,
+};
 use shared::money;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

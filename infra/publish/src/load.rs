@@ -68,11 +68,7 @@ async fn part<T: DeserializeOwned>(db: &Db, version: &str, key: &Key) -> Result<
 }
 
 /// The deliveries of the items of these categories, which only the items' own rows have.
-async fn deliveries(
-    db: &Db,
-    record: &VersionRecord,
-    categories: &[CompiledCategory],
-) -> Result<Deliveries, LoadError> {
+async fn deliveries(db: &Db, record: &VersionRecord, categories: &[CompiledCategory]) -> Result<Deliveries, LoadError> {
     let shelves = categories.iter().flat_map(|top| std::iter::once(&top.shelf).chain(&top.subcategories));
     let ids = shelves.flat_map(|shelf| &shelf.items).map(|item| Ok::<ItemId, LoadError>(item.id));
     let reads = stream::iter(batches(ids)).map(|batch| async move {

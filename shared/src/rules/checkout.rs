@@ -1,8 +1,8 @@
 //! What a checkout sells: the lines, their totals and the bill (rules.md, "Checkout").
 
 use super::cart::PricedLine;
-use super::command_servers::{MOST_COMMANDS, are_too_many};
 use super::code::{Applied, AppliedCodes, taken_off};
+use super::command_servers::{MOST_COMMANDS, are_too_many};
 use super::missing::missing;
 use super::pricing::is_cumulative;
 use crate::model::{

@@ -50,8 +50,8 @@
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 use crate::model::{
-    AuthId, CategoryPath, ChatId, CodeText, CommandId, CommandState, InternalId, ItemId, OrderNumber, PageUrl, ServerId,
-    UserId, UserName,
+    AuthId, CategoryPath, ChatId, CodeText, CommandId, CommandState, InternalId, ItemId, OrderNumber, PageUrl,
+    ServerId, UserId, UserName,
 };
 use std::fmt;
 

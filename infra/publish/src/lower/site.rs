@@ -90,14 +90,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         delivery: StoreDelivery { servers: servers.values().cloned().collect(), commands: Vec::new() },
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
-    Site {
-        settings,
-        config,
-        patronage,
-        servers,
-        images: BTreeSet::new(),
-        least_is_doubtful: false,
-    }
+    Site { settings, config, patronage, servers, images: BTreeSet::new(), least_is_doubtful: false }
 }
 
 fn digits(file: &StoreFile, report: &mut Report) -> u8 {

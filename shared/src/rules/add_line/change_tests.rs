@@ -60,12 +60,26 @@ struct Shop {
 
 impl Shop {
     fn open() -> Self {
-        Self { items: items(), sold: Sold::new(), ledger: Ledger::default(), cart: Cart::empty(UserId::new(1)), delivery: StoreDelivery::default() }
+        Self {
+            items: items(),
+            sold: Sold::new(),
+            ledger: Ledger::default(),
+            cart: Cart::empty(UserId::new(1)),
+            delivery: StoreDelivery::default(),
+        }
     }
 
     fn inputs(&self) -> CartInputs<'_> {
         let Self { items, sold, ledger, cart, .. } = self;
-        CartInputs { cart, items, sold, ledger, buyer: "Thornwick", has_virtual_currency: false, delivery: &self.delivery }
+        CartInputs {
+            cart,
+            items,
+            sold,
+            ledger,
+            buyer: "Thornwick",
+            has_virtual_currency: false,
+            delivery: &self.delivery,
+        }
     }
 
     fn add(&mut self, line: &LineToAdd) -> Result<LineId, LineRefusal> {
