@@ -14,8 +14,10 @@ fn read(path: &str) -> String {
 
 #[test]
 fn the_template_has_the_routes_that_are_declared() {
-    let declared: BTreeSet<(String, String)> =
-        endpoints().iter().map(|endpoint| (endpoint.gateway_route().to_owned(), endpoint.function.to_owned())).collect();
+    let declared: BTreeSet<(String, String)> = endpoints()
+        .iter()
+        .map(|endpoint| (endpoint.gateway_route().to_owned(), endpoint.function.to_owned()))
+        .collect();
     let deployed = template().routes().unwrap().into_iter().map(|route| (route.key(), route.function)).collect();
     assert_eq!(declared, deployed);
 }

@@ -64,8 +64,20 @@ async fn ids_that_cannot_be_are_named_false_and_change_nothing() {
 async fn bodies_that_are_not_lists_of_at_most_ten_thousand_numbers_are_refused() {
     let store = TestStore::open().await;
     let many = |count: u32| json!({ "ids": (1..=count).collect::<Vec<_>>() }).to_string();
-    let bad = ["", "{", "[]", "{}", r#"{"ids":1}"#, r#"{"ids":["7"]}"#, r#"{"ids":[1.5]}"#, r#"{"ids":[null]}"#,
-        r#"{"ids":{}}"#, r#"{"ids":[9223372036854775808]}"#, "\0", &many(10_001)];
+    let bad = [
+        "",
+        "{",
+        "[]",
+        "{}",
+        r#"{"ids":1}"#,
+        r#"{"ids":["7"]}"#,
+        r#"{"ids":[1.5]}"#,
+        r#"{"ids":[null]}"#,
+        r#"{"ids":{}}"#,
+        r#"{"ids":[9223372036854775808]}"#,
+        "\0",
+        &many(10_001),
+    ];
     for name in ["delivered", "executed", "validated"] {
         for body in bad {
             let reply = store.send(call("POST", &format!("{SERVER_KEY}/"), name, body)).await;
@@ -82,9 +94,14 @@ async fn bodies_that_are_not_lists_of_at_most_ten_thousand_numbers_are_refused()
 #[tokio::test]
 async fn calls_of_add_ons_do_not_exist() {
     let store = TestStore::open().await;
-    for path in ["createCoupon", "createGiftCard", "cart/getGift", "payment/markAsPaid/1", "payment/handle",
-        "in-game/manageSubscriptions"]
-    {
+    for path in [
+        "createCoupon",
+        "createGiftCard",
+        "cart/getGift",
+        "payment/markAsPaid/1",
+        "payment/handle",
+        "in-game/manageSubscriptions",
+    ] {
         for call in [Call::get, Call::post] {
             let reply = store.send(call(&format!("/plugin/api/{SERVER_KEY}/{path}/"))).await;
             assert_eq!((reply.status.as_u16(), reply.text.as_str()), (404, r#"{"message":"Not Found"}"#), "{path}");

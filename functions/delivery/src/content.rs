@@ -1,10 +1,10 @@
-//! What game servers show of the store. Everything is public in settings/get and patrons/get as well, so that these calls also
+//! The content that game servers show. Everything is public in settings/get and patrons/get as well, so that these calls also
 //! work without a key, as plugins send them whose keys are switched off; a key that is sent must be valid.
 
 use crate::State;
+use crate::key::SentKey;
 #[cfg(feature = "schema")]
 use crate::key::ServerKeyText;
-use crate::key::SentKey;
 use crate::path;
 use crate::reply::UnknownKey;
 use lambda_http::RequestExt as _;
@@ -64,7 +64,7 @@ impl PageOf {
     }
 }
 
-/// What `load` reads, which runs while the key is read. A key that is not valid is refused.
+/// The result of `load`, which runs while the key is read. A key that is not valid is refused.
 pub async fn shown<T>(
     state: &State,
     key: &SentKey,

@@ -1,11 +1,11 @@
 //! The input of the calls that name commands: a key, and a body of ids. The plugin sends the ids of logins as well.
 
+use crate::State;
 use crate::key::SentKey;
 #[cfg(feature = "schema")]
 use crate::key::ServerKeyText;
 use crate::path;
 use crate::reply::UnknownKey;
-use crate::State;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 #[cfg(feature = "schema")]
@@ -149,8 +149,7 @@ pub struct ToldId {
 impl ToldReply {
     /// The response with the outcome for each id.
     pub fn of(results: impl Iterator<Item = (i64, bool)>) -> Self {
-        let result =
-            |(id, status)| ToldId { id, status, error: if status { "" } else { "There is no such command." } };
+        let result = |(id, status)| ToldId { id, status, error: if status { "" } else { "There is no such command." } };
         Self { status: true, results: results.map(result).collect(), error: "" }
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The routes of the gateway.
 pub const ROUTES: [&str; 2] = ["GET /plugin/{call+}", "POST /plugin/{call+}"];
-/// What every declared path begins with.
+/// The beginning of every declared path.
 const BASE: &str = "/plugin/api/";
 /// The parameter that may be left out.
 const KEY: &str = "{key}";
@@ -133,10 +133,24 @@ mod tests {
     #[test]
     fn everything_else_is_no_call() {
         for call in [
-            "", "/", "api", "api/", "api//", "servers", "api/servers/ID-A/commands/queue//", "api/servers//commands/queue",
-            "api/api/getVersion", "api/ID-A/createCoupon/", "api/ID-A/createGiftCard/", "api/ID-A/cart/getGift/",
-            "api/ID-A/payment/markAsPaid/1/", "api/rest/v2/ID-A/payment/create/", "api/ID-A/payment/handle/",
-            "api/ID-A/in-game/manageSubscriptions/", "api/game_auth/confirm//", "api/../getVersion",
+            "",
+            "/",
+            "api",
+            "api/",
+            "api//",
+            "servers",
+            "api/servers/ID-A/commands/queue//",
+            "api/servers//commands/queue",
+            "api/api/getVersion",
+            "api/ID-A/createCoupon/",
+            "api/ID-A/createGiftCard/",
+            "api/ID-A/cart/getGift/",
+            "api/ID-A/payment/markAsPaid/1/",
+            "api/rest/v2/ID-A/payment/create/",
+            "api/ID-A/payment/handle/",
+            "api/ID-A/in-game/manageSubscriptions/",
+            "api/game_auth/confirm//",
+            "api/../getVersion",
         ] {
             for method in ["GET", "POST"] {
                 assert_eq!(at(method, call), None, "{method} {call}");
@@ -149,7 +163,10 @@ mod tests {
     #[test]
     fn a_path_for_a_log_has_no_key() {
         let shown = |path| without_key("GET", path);
-        assert_eq!(shown("/plugin/api/servers/ID-A/commands/queue/").as_deref(), Some("/plugin/api/servers/{key}/commands/queue"));
+        assert_eq!(
+            shown("/plugin/api/servers/ID-A/commands/queue/").as_deref(),
+            Some("/plugin/api/servers/{key}/commands/queue")
+        );
         assert_eq!(shown("/base/plugin/ID-A/anything").as_deref(), Some("/plugin/..."));
         assert_eq!(shown("/cart/get"), None);
     }

@@ -81,8 +81,7 @@ impl Endpoint for Queue {
         let (key, base) = (key.required()?, &state.base);
         let (db, clock, now) = (&base.db, base.clock.as_ref(), base.clock.seconds());
         base.published.may_write().await?;
-        let (commands, logins) =
-            tokio::join!(delivery::poll(db, clock, key), game_login::due(db, key.server(), now));
+        let (commands, logins) = tokio::join!(delivery::poll(db, clock, key), game_login::due(db, key.server(), now));
         let commands = commands.map_err(refused)?;
         // What the poll was served is not thrown away because of the logins.
         let logins = match logins {

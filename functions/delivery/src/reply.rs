@@ -1,7 +1,7 @@
 //! The responses of this function. Game servers read bodies by the character set of their machine, so that JSON is ASCII only.
 
-use lambda_http::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use lambda_http::http::StatusCode;
+use lambda_http::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use lambda_http::{Body, Request, Response};
 use serde::Serialize;
 use serde_json::ser::Formatter;

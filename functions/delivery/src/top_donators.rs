@@ -50,8 +50,9 @@ impl Endpoint for TopDonators {
         let (active, patrons) = content::shown(state, &input.key, content::patrons(state)).await?;
         let wire = CurrencyFormat::new(active.config.digits);
         let (page, last_page) = input.cut(&patrons.patrons);
-        let data =
-            page.iter().map(|patron| PluginDonator { username: patron.username.clone(), amount: wire.money(patron.amount) });
+        let data = page
+            .iter()
+            .map(|patron| PluginDonator { username: patron.username.clone(), amount: wire.money(patron.amount) });
         Ok(AsciiJson::of(&DonatorsPage { data: data.collect(), per_page: PER_PAGE, last_page }))
     }
 }

@@ -98,9 +98,7 @@ pub async fn mark_served(
 ) -> Result<bool, StoreError> {
     let mark = |login: &PendingLogin| {
         Write::update(keys::pending_login(&login.auth_id), "SET served.#server = :now")
-            .only_if(
-                "attribute_exists(#pk) AND (attribute_not_exists(served.#server) OR served.#server <= :before)",
-            )
+            .only_if("attribute_exists(#pk) AND (attribute_not_exists(served.#server) OR served.#server <= :before)")
             .name("#pk", keys::PK)
             .name("#server", server.to_string())
             .number(":now", now)

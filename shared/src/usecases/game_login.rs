@@ -27,7 +27,8 @@ pub enum Beginning {
 /// An address with a name, as it is stored.
 #[must_use]
 pub fn hashed(player: &PlayerName, address: &str) -> AddressHash {
-    let digest = Sha256::new().chain_update(player.key().to_string()).chain_update("#").chain_update(address).finalize();
+    let digest =
+        Sha256::new().chain_update(player.key().to_string()).chain_update("#").chain_update(address).finalize();
     AddressHash(hex::encode(&digest[..16]))
 }
 

@@ -2,8 +2,8 @@
 
 use crate::support::{STORE, lines, store, table};
 use publish::{changes, check, compile, export, load, publish, read, warnings};
-use shared::store::versions::read_version;
 use shared::model::{CommandEvent, ItemId};
+use shared::store::versions::read_version;
 use shared::store::{codec, keys};
 use std::fmt::Write;
 

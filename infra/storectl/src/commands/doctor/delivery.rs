@@ -3,10 +3,10 @@
 use super::finding::Finding;
 use crate::commands::common::shown_time;
 use crate::error::Failure;
-use shared::store::bulk::each;
 use crate::target::Target;
 use shared::model::{Command, CommandId, CommandState, InternalId, OrderStatus, ServerId};
 use shared::rules::delivery::state_at;
+use shared::store::bulk::each;
 use shared::store::codec::{Item, Row, decode_live, key_of};
 use shared::store::keys::{self, Key, prefix};
 use shared::store::leases::Lease;
