@@ -1,7 +1,5 @@
 //! Malformed and unusual request bodies, for every endpoint that reads one (rules.md, "Request bodies").
 
-#![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
-
 use serde_json::{Value, json};
 use shared::endpoint::{ErrorBody, InputKind};
 use tests::{Call, Reply, TestStore, endpoints};

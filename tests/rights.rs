@@ -56,7 +56,7 @@ async fn actions_of_a_game_server() -> BTreeSet<String> {
     }
     let login = rows.as_array().unwrap().iter().find_map(|row| row["auth_id"].as_str()).unwrap();
     store.send(Call::post(&format!("/plugin/api/game_auth/confirm/{login}/")).bytes([0])).await;
-    store.clock.advance(Duration::from_secs(600));
+    store.clock.advance(Duration::from_mins(10));
     store.poll().await;
     store.calls.actions()
 }

@@ -210,13 +210,16 @@ async fn run(is_deployed: bool, plans: Vec<Plan>, expected: &[Vec<String>; 2]) -
     }
 }
 
-/// The calls of a purchase in which nothing fails and the sums after it, found out once for all tests.
-async fn undisturbed() -> &'static (BTreeMap<Step, (usize, usize)>, [Vec<String>; 2]) {
-    static FOUND: OnceCell<(BTreeMap<Step, (usize, usize)>, [Vec<String>; 2])> = OnceCell::const_new();
+/// The calls of a purchase in which nothing fails, by step, and the sums after it.
+type Undisturbed = (BTreeMap<Step, (usize, usize)>, [Vec<String>; 2]);
+
+/// A purchase in which nothing fails, found out once for all tests.
+async fn undisturbed() -> &'static Undisturbed {
+    static FOUND: OnceCell<Undisturbed> = OnceCell::const_new();
     FOUND.get_or_init(find_out).await
 }
 
-async fn find_out() -> (BTreeMap<Step, (usize, usize)>, [Vec<String>; 2]) {
+async fn find_out() -> Undisturbed {
     let mut market = Market::open(false, None).await;
     let dumps = market.trade().await;
     assert!(STEPS.iter().all(|step| market.calls[step].0 > 0), "{:?}", market.calls);

@@ -79,7 +79,7 @@ pub enum Verdict {
 pub async fn undisturbed() -> &'static [Undisturbed] {
     static ALL: OnceCell<Vec<Undisturbed>> = OnceCell::const_new();
     let find_out = || async {
-        let [one, other] = SEQUENCES.map(|next| World::with_next_ids(Pacing::Shortened, next));
+        let [one, other] = SEQUENCES.map(|next| Box::pin(World::with_next_ids(Pacing::Shortened, next)));
         let (one, other) = tokio::join!(one, other);
         let mut all = Vec::new();
         for endpoint in calling() {
@@ -92,7 +92,7 @@ pub async fn undisturbed() -> &'static [Undisturbed] {
 
 impl World {
     pub async fn open(pacing: Pacing) -> Self {
-        Self::with_next_ids(pacing, SEQUENCES[0]).await
+        Box::pin(Self::with_next_ids(pacing, SEQUENCES[0])).await
     }
 
     async fn with_next_ids(pacing: Pacing, next: u64) -> Self {

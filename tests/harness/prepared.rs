@@ -20,15 +20,15 @@ impl Prepared {
         let write = || async {
             let engine = Engine::start(None).await.expect("an engine in memory");
             fill(engine.clone()).await;
-            let file = new_file();
-            engine.copy_into(&file).expect("a copy of the database");
-            take(&file)
+            let copy = new_file();
+            engine.copy_into(&copy).expect("a copy of the database");
+            take(&copy)
         };
         let contents = self.0.get_or_init(write).await;
-        let file = new_file();
-        std::fs::write(&file, contents).expect("a file for the copy");
-        let engine = Engine::start_from(&file).await.expect("an engine with the copy");
-        take(&file);
+        let copy = new_file();
+        std::fs::write(&copy, contents).expect("a file for the copy");
+        let engine = Engine::start_from(&copy).await.expect("an engine with the copy");
+        take(&copy);
         engine
     }
 }

@@ -92,7 +92,7 @@ impl Market {
         let fill = |table: TestTable| async move {
             table.write_all(crate::shop::fixture()).await;
             table.write_all(items().iter().map(|item| published_item("v1", item)).collect()).await;
-            table.put(&keys::active_version(), &active(Payments::default())).await;
+            table.put(&keys::active_version(), &active(&Payments::default())).await;
             // The fixture's users were not given ids by the counter.
             sequences::reserve(&table.db, sequences::USERS, USERS).await.unwrap();
             fill(Self::of(Shop { table, clock: TestClock::new() })).await;
@@ -106,7 +106,7 @@ impl Market {
 
     /// Publishes how buyers pay.
     pub async fn set_payments(&self, payments: Payments) {
-        self.put(&keys::active_version(), &active(payments)).await;
+        self.put(&keys::active_version(), &active(&payments)).await;
     }
 
     /// An instance whose calls do not fail.
@@ -293,8 +293,8 @@ pub fn gift(id: u64, item: u64, to: &str) -> Line {
     Line { payment_type: PaymentType::Gift, gift_to: Some(to), ..line(id, item, 1) }
 }
 
-fn active(payments: Payments) -> ActiveVersion {
-    let payments = Payments { methods: vec!["Stripe".to_owned()], currency: "EUR".to_owned(), ..payments };
+fn active(payments: &Payments) -> ActiveVersion {
+    let payments = Payments { methods: vec!["Stripe".to_owned()], currency: "EUR".to_owned(), ..payments.clone() };
     let storefront_url = "https://shop.example".to_owned();
     let config = StoreConfig { payments, is_virtual_currency: true, storefront_url, ..StoreConfig::default() };
     ActiveVersion { version: "v1".to_owned(), config, ..ActiveVersion::default() }

@@ -92,16 +92,17 @@ pub async fn assert_codes(shop: &Shop) {
     let paid: Vec<StoredOrder> = orders(&shop.db).await;
     let paid: Vec<&StoredOrder> = paid.iter().filter(|stored| stored.order.status == OrderStatus::Paid).collect();
     let buyers = || (1..5).map(UserId::new);
-    let uses = COUPONS.map(code).into_iter().flat_map(|code| buyers().map(move |buyer| keys::code_use(&code, buyer)));
-    let wanted = COUPONS.map(|text| keys::code(&code(text))).into_iter().chain(uses).collect();
+    let uses_of_buyers =
+        COUPONS.map(code).into_iter().flat_map(|code| buyers().map(move |buyer| keys::code_use(&code, buyer)));
+    let wanted = COUPONS.map(|text| keys::code(&code(text))).into_iter().chain(uses_of_buyers).collect();
     let mut rows = shop.db.batch_get(wanted).await.unwrap();
     for text in COUPONS {
         let of = |stored: &&&StoredOrder| stored.effects.coupon == Some(code(text));
-        let used: Vec<&&StoredOrder> = paid.iter().filter(of).collect();
+        let orders_with_it: Vec<&&StoredOrder> = paid.iter().filter(of).collect();
         let Some(Code::Coupon(coupon)) = codes::take(&mut rows, &code(text)).unwrap() else { panic!("no {text}") };
-        assert_eq!(coupon.uses as usize, used.len(), "{text}");
+        assert_eq!(coupon.uses as usize, orders_with_it.len(), "{text}");
         for buyer in buyers() {
-            let by_user = used.iter().filter(|stored| stored.order.owner == Some(buyer)).count();
+            let by_user = orders_with_it.iter().filter(|stored| stored.order.owner == Some(buyer)).count();
             let counted = codes::take_uses(&mut rows, &code(text), buyer).unwrap();
             assert_eq!(counted as usize, by_user, "{text} by {buyer}");
         }

@@ -252,11 +252,10 @@ fn words() -> impl Strategy<Value = Word> {
 
 fn rank(state: CommandState) -> u8 {
     match state {
-        Waiting | Ready | Served => 0,
+        Waiting | Ready | Served | Unknown | Recalled | Stopped | Cancelled | Done | Retried => 0,
         Kept => 1,
         Delivered | Validated => 2,
         Executed => 3,
-        Unknown | Recalled | Stopped | Cancelled | Done | Retried => 0,
     }
 }
 

@@ -30,10 +30,10 @@ async fn buyers(market: &Market, item: u64, on_cart: Option<&str>) -> Vec<u64> {
 async fn all_begin(market: &Market, model: &Contention, buyers: &[u64]) -> (Vec<Result<Checkout, Refused>>, Duration) {
     let db = || model.db(market.access(), market.db.table());
     let instances: Vec<Instance> = (0..8).map(|_| Instance::new(db())).collect();
-    let began = Instant::now();
+    let started = Instant::now();
     let begin = buyers.iter().zip(instances.iter().cycle()).map(|(buyer, by)| market.create_by(by, *buyer));
     let results = join_all(begin).await;
-    (results, began.elapsed())
+    (results, started.elapsed())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
