@@ -91,7 +91,7 @@ async fn an_older_key_works_until_the_newer_one_is_used() {
     let failure = bench.fails(&["server", "rotate", "1"]).await;
     assert_eq!(failure.what, "Hearth (1) has no key.");
     let old = key(&bench.ok(&["server", "add", "1"]).await);
-    bench.clock.advance(Duration::from_secs(60));
+    bench.clock.advance(Duration::from_mins(1));
     let new = key(&bench.ok(&["server", "rotate", "1"]).await);
     assert!(polls(&bench, &old).await.is_some());
     let failure = bench.fails(&["server", "rotate", "1", "--finish"]).await;
@@ -108,7 +108,7 @@ async fn an_older_key_works_until_the_newer_one_is_used() {
 async fn a_revoked_key_opens_nothing() {
     let bench = Bench::published().await;
     let first = bench.ok(&["server", "add", "1"]).await;
-    bench.clock.advance(Duration::from_secs(60));
+    bench.clock.advance(Duration::from_mins(1));
     let second = bench.ok(&["server", "rotate", "1"]).await;
     assert_eq!(bench.fails(&["server", "revoke", "1"]).await.exit, Exit::Declined);
     let hash = first["hash"].as_str().unwrap();
