@@ -5,7 +5,7 @@ use jiff::{Span, SpanRelativeTo};
 /// The longest duration: ten years of 365 days.
 const LONGEST: i64 = 3_650 * 86_400;
 
-/// Why a text is not a duration.
+/// A text that is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DurationError {
     #[error("must be a duration such as `30 days`, `3 hours` or `90 seconds`")]

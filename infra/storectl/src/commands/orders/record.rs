@@ -51,8 +51,7 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
     let request = OrderRequest { owner, lines, coupon: coupon.as_ref(), gift_card: card, at, is_past };
     let lines = orders::price(&target.db, target.clock.as_ref(), recorded.as_ref(), &request).await;
     let lines = lines.map_err(no_price)?;
-    let settings: Option<Settings> = read_published(&target.db, &keys::settings(&active.version)).await?;
-    let settings = settings.unwrap_or_default();
+    let settings: Settings = read_published(&target.db, &keys::settings(&active.version)).await?.unwrap_or_default();
     let currency = match &paid {
         Some(paid) => paid.currency.clone(),
         None => currency(&settings, options.currency.as_deref(), recorded.as_ref())?,
