@@ -64,7 +64,8 @@ fn is_canonical(text: &str) -> bool {
 fn paths() {
     let gateway = template().routes().unwrap();
     let (mut declared, mut examples) = (Vec::<&'static Declaration>::new(), Vec::<(Method, String)>::new());
-    for endpoint in endpoints() {
+    // The gateway has one route for all calls of game servers, and the function's own router is below it.
+    for endpoint in endpoints().into_iter().filter(|endpoint| !endpoint.route.contains(" /plugin/")) {
         let (method, path) = endpoint.route.split_once(' ').unwrap();
         let path = path.replace("{url+}", "ranks/vip").replace("{id}", "202").replace("{cid}", "1");
         examples.push((method.parse::<Method>().unwrap(), path));

@@ -1,5 +1,5 @@
-//! POST /game_auth/check/{username}: whether the player has confirmed the login that this address began (rules.md, "Logins in
-//! the game"). The storefront asks every five seconds.
+//! POST /game_auth/check/{username}: whether the player has confirmed the login that this address began (rules.md,
+//! "Logins in the game"). The storefront asks every five seconds.
 
 use crate::State;
 use crate::account;

@@ -52,7 +52,7 @@ impl Input for Named {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PluginProfile<'a> {
-    /// The name as it was sent.
+    /// The name as it was sent; empty if it cannot be a player's.
     username: &'a str,
     /// Money: what the player gave, all time, less refunds. 0 if the store shows no patrons, or the player is not one of the
     /// 1,000 largest.
@@ -80,6 +80,7 @@ impl Endpoint for Profile {
         let patron = patrons.patrons.iter().find(|patron| is_wanted(&patron.username));
         let spent = patron.map_or(Money::ZERO, |patron| patron.amount);
         let money_spent = CurrencyFormat::new(active.config.digits).money(spent);
-        Ok(AsciiJson::of(&PluginProfile { username: &name, money_spent }))
+        let username = if wanted.is_some() { name.as_str() } else { "" };
+        Ok(AsciiJson::of(&PluginProfile { username, money_spent }))
     }
 }
