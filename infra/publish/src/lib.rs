@@ -1,6 +1,6 @@
 //! A store in files: how it is read, checked, compiled and published.
 //!
-//! [`read`] turns a directory into [`files::StoreFiles`], [`check`] finds every fault in them, [`compile`] makes
+//! [`read()`] turns a directory into [`files::StoreFiles`], [`check`] finds every fault in them, [`compile`] makes
 //! of them what the endpoints read, and [`publish`] writes that next to the version that is published now and moves
 //! the active version by one conditional write.
 //!
