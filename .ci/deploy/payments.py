@@ -84,6 +84,8 @@ class Payments:
         expect_equal("the status of a forged webhook", forged.status, 400)
         self.notify(checkout, "checkout.session.completed")
         expect_equal("the state after the webhook", shopper.status(checkout), ("success", "PAID"))
+        # The statistics are the sweep's.
+        expect_equal("the status of a sweep", self.sweep()["statusCode"], 200)
         order, cart = self.order(checkout), shopper.cart()
         expect_equal("what is left to do", (order["statistics_due"], order["due"]), (False, None))
         expect_equal("the cart after the payment", (cart["items"], cart["coupon_code"], cart["checkout"]), ([], "", None))

@@ -47,9 +47,7 @@ class Shopper:
         self.token = storefront.log_in(name)
 
     def _done(self, path, body):
-        reply = self.storefront.call("POST", path, body, self.token)
-        expect(reply.status == 200 and reply.json()["success"] is True, f"{path}: {reply.status} {reply.text[:200]}")
-        return reply.json()
+        return self.storefront.done(path, body, self.token)
 
     def add(self, item, variables=None, **body):
         """Puts an item into the cart, with a value for each of its variables."""

@@ -95,16 +95,15 @@ class Stack:
             self.storectl("user", "add", name, "--virtual-currency", "1250")
         self.storectl("coupon", "add", "WELCOME10", "--percentage", "10")
         self.storectl("referral", "add", "lantern", "--owner", "Stranger")
-        self.storectl("cart", "add", "Buyer", "401", "--server", "1")
-        self.storectl("cart", "add", "Buyer", "102")
-        self.storectl("cart", "add", "Buyer", "402", "--server", "2")
-        self.storectl("cart", "add", "Buyer", "601", "--price", "3.99")
         self.storectl("order", "record", "--id", "deploytestorder1", "--owner", "Buyer", "--gateway", "cardhouse",
                       "--line", "101")
         self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "211")
         tokens = {name.lower(): self.token(name) for name in ("Buyer", "Stranger", "Revoked")}
         self.storectl("revoke", "Revoked")
-        self.storefront = Storefront(self.outputs["ApiUrl"], tokens, self.account.port)
+        server_key = self.json("server", "add", "1", "--deliver")["key"]
+        self.storefront = Storefront(self.outputs["ApiUrl"], tokens, self.account.port, server_key)
+        for item, more in ((401, {"server_id": 1}), (102, {}), (402, {"server_id": 2}), (601, {"price": "3.99"})):
+            self.storefront.done(f"/cart/add/{item}", {"payment_type": 0, "promoted": 0, **more}, tokens["buyer"])
 
     def token(self, user):
         return self.json("token", user)["token"]

@@ -90,12 +90,13 @@ class Reply:
 class Storefront:
     """A deployed API, called as its clients call it."""
 
-    def __init__(self, url, tokens=None, port=None):
-        """`port`: of an emulator on this machine, which finds the API by the name of the host."""
+    def __init__(self, url, tokens=None, port=None, server_key=None):
+        """`port`: of an emulator on this machine, which finds the API by the name of the host. `server_key`: of a game server."""
         self.url = urllib.parse.urlsplit(url)
         self.host = self.url.netloc
         self.port = port
         self.tokens = tokens or {}
+        self.server_key = server_key
 
     def _connection(self):
         if self.port:
@@ -117,6 +118,12 @@ class Storefront:
             return Reply(connection.getresponse())
         finally:
             connection.close()
+
+    def done(self, path, body, token):
+        """A POST that has to succeed."""
+        reply = self.call("POST", path, body, token)
+        expect(reply.status == 200 and reply.json()["success"] is True, f"{path}: {reply.status} {reply.text[:200]}")
+        return reply.json()
 
     def still_serves(self):
         """As every_endpoint, but for the one that is limited."""
@@ -170,8 +177,10 @@ class Storefront:
         return reply.text
 
     def event(self, event):
-        """The call of an event file, by the buyer if it has a token: the status is that of the file."""
-        method, path = event["requestContext"]["http"]["method"], event["rawPath"]
+        """The call of an event file, by the buyer if it has a token, with this store's key if it has a game server's: the status
+        is that of the file."""
+        method = event["requestContext"]["http"]["method"]
+        path = re.sub(r"/\d+-[0-9a-f]{40}/", f"/{self.server_key}/", event["rawPath"])
         has_token = any(name.lower() == "authorization" for name in event["headers"])
         body = json.loads(event["body"]) if event.get("body") else None
         reply = self.call(method, path, body, self.tokens["buyer"] if has_token else None)
