@@ -115,6 +115,7 @@ pub fn first(program: &str) -> Step {
         "cart" => Step::file("cart/get", "cart/get"),
         "content" => Step::file("settings/get", "content/get_settings"),
         "payments" => check_status(),
+        "delivery" => Step::file("plugin/profile", "delivery/profile.without_key"),
         _ => user(program),
     }
 }
