@@ -1,4 +1,4 @@
-//! What no plugin sends: keys and bodies that are wrong, and calls that do not exist.
+//! Requests that no plugin sends: keys and bodies that are wrong, and calls that do not exist.
 
 use serde_json::json;
 use shared::model::CommandState;

@@ -36,7 +36,7 @@ impl TestStore {
         }
     }
 
-    /// What a poll of the server returns.
+    /// The rows that a poll of the server returns.
     pub async fn poll(&self) -> Value {
         let reply = self.server_says("queue", None).await;
         assert_eq!(reply.status, 200, "{}", reply.text);

@@ -352,7 +352,8 @@ impl TestStore {
     }
 }
 
-async fn create_table(db: &Db) {
+/// Creates the table of the template.
+pub(crate) async fn create_table(db: &Db) {
     let mut definition = template().table().expect("the template has a table");
     // The engine removes what has expired by the system's clock, every minute; tests have a clock of their own.
     definition.ttl_attribute = None;

@@ -2,7 +2,7 @@
 
 use crate::prepared::Prepared;
 use crate::sabotage::{Sabotage, Saboteur};
-use crate::store::template;
+use crate::store::{create_table, template};
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -32,10 +32,7 @@ impl TestTable {
 
     async fn create(engine: Engine) -> Self {
         let table = Self::on(engine);
-        let mut definition = template().table().expect("the template has a table");
-        // The engine removes what has expired by the system's clock; tests have a clock of their own.
-        definition.ttl_attribute = None;
-        ensure_table(table.db.client(), table.db.table(), &definition).await.expect("the table can be created");
+        create_table(&table.db).await;
         table
     }
 

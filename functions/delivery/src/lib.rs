@@ -3,8 +3,6 @@
 //! May read and change queues, commands, servers, leases and logins in the game, and read the published content that game
 //! servers show. It reads no order, ledger, cart, account, token or code.
 
-#![warn(missing_docs)]
-
 mod confirm;
 mod content;
 mod delivered;

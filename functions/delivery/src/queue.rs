@@ -35,7 +35,7 @@ pub enum QueueRow {
         /// Always `auth`.
         #[serde(rename = "type")]
         kind: &'static str,
-        /// What the plugin sends to confirm it.
+        /// The id that the plugin sends to confirm it.
         auth_id: String,
         /// The login's id, of the same numbers as those of commands.
         #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_147_483_647)))]
@@ -46,13 +46,8 @@ pub enum QueueRow {
 }
 
 impl From<Row> for QueueRow {
-    fn from(row: Row) -> Self {
-        match row {
-            Row::Command { id, player, text, online } => {
-                Self::Command { id: id.get(), username: player, command: text, is_online_required: online }
-            }
-            Row::Login { id, player, auth_id } => Self::Login { kind: "auth", auth_id, id: id.get(), username: player },
-        }
+    fn from(Row { id, player, text, online }: Row) -> Self {
+        Self::Command { id: id.get(), username: player, command: text, is_online_required: online }
     }
 }
 

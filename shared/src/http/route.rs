@@ -43,12 +43,6 @@ fn captured<'r>(path: &str, request: &'r Request) -> Option<&'r str> {
     (is_whole && !rest.is_empty()).then_some(rest)
 }
 
-/// The name of the parameter of a path or a route key, if it has one.
-#[must_use]
-pub fn parameter_name(path: &str) -> Option<&str> {
-    Some(path.split_once('{')?.1.trim_end_matches(['+', '}']))
-}
-
 /// The names of the parameters of a path or a route key.
 #[must_use]
 pub fn parameter_names(path: &str) -> Vec<&str> {
@@ -61,7 +55,7 @@ pub fn parameter_names(path: &str) -> Vec<&str> {
 pub fn parameter(request: &Request, keys: &[&str]) -> Option<String> {
     let parameters = request.path_parameters();
     let path = keys.iter().find_map(|key| path_of(key, request).filter(|path| path.contains('{')))?;
-    let name = parameter_name(path)?;
+    let name = parameter_names(path).into_iter().next()?;
     let sent = parameters.first(name).or_else(|| captured(path, request))?;
     if !sent.contains('%') {
         return Some(sent.to_owned());

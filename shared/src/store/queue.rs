@@ -5,45 +5,19 @@ use super::client::Db;
 use super::codec::{Row, encode_live};
 use super::keys::{self, Key};
 use super::transaction::Write;
-use crate::model::{Command, CommandId, CommandState, ServerId};
+use crate::model::{Command, CommandState, ServerId};
 use serde::{Deserialize, Serialize};
 
-/// A login in the game, as polls find it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueuedLogin {
-    pub id: CommandId,
-    pub player: String,
-    /// What the game server sends when the player confirms the login.
-    pub auth_id: String,
-    /// When it ends, seconds since 1970 UTC.
-    pub until: i64,
-}
-
-/// What is queued.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
-    /// A command as it was when it got this place.
-    Command(Command),
-    Login(QueuedLogin),
-}
-
-/// A row of a queue.
+/// A row of a queue: a command as it was when it got this place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
     pub key: Key,
-    pub entry: Entry,
+    pub command: Command,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Attributes<C, L> {
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    command: Option<C>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    login: Option<L>,
-}
-
-const fn none<T>() -> Option<T> {
-    None
+struct Attributes<C> {
+    command: C,
 }
 
 /// The write of a command's copy in a queue.
@@ -51,18 +25,7 @@ const fn none<T>() -> Option<T> {
 /// # Errors
 /// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn put(place: &Key, command: &Command) -> Result<Write, StoreError> {
-    let row = Attributes { command: Some(command), login: None::<&QueuedLogin> };
-    Ok(Write::put(place.clone(), encode_live(place, &row)?))
-}
-
-/// The write that queues a login for a server from `due` (seconds since 1970 UTC) on.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
-pub fn put_login(server: ServerId, login: &QueuedLogin, due: i64) -> Result<Write, StoreError> {
-    let key = keys::queued(server, due, login.id);
-    let row = Attributes { command: None::<&Command>, login: Some(login) };
-    Ok(Write::put(key.clone(), encode_live(&key, &row)?))
+    Ok(Write::put(place.clone(), encode_live(place, &Attributes { command })?))
 }
 
 /// At most `most` rows of a server that are due at `now` (seconds since 1970 UTC), the longest due first.
@@ -92,10 +55,6 @@ pub async fn open(
 
 fn decode(row: Row) -> Result<Queued, StoreError> {
     let key = row.key()?;
-    let entry = match row.live(&key)? {
-        Attributes { command: Some(command), .. } => Entry::Command(command),
-        Attributes { login: Some(login), .. } => Entry::Login(login),
-        Attributes { .. } => return Err(StoreError::unreadable(&key, "command")),
-    };
-    Ok(Queued { key, entry })
+    let Attributes { command } = row.live(&key)?;
+    Ok(Queued { key, command })
 }

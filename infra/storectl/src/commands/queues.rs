@@ -1,9 +1,9 @@
-//! What waits for a game server.
+//! The commands that wait for a game server.
 
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
-use shared::store::queue::{self, Entry};
+use shared::store::queue;
 use shared::usecases::delivery::{OwnerOutcome, cancel};
 
 /// The last second of the year 9999, after everything that is due at all.
@@ -19,11 +19,7 @@ pub(super) async fn waiting(target: &Target, server: ServerId) -> Result<Vec<Com
         queue::due(db, server, FOREVER, MOST),
         queue::open(db, server, CommandState::Kept, FOREVER, MOST)
     )?;
-    let command = |entry| match entry {
-        Entry::Command(command) => Some(command),
-        Entry::Login(_) => None,
-    };
-    Ok(due.into_iter().chain(kept).filter_map(|queued| command(queued.entry)).collect())
+    Ok(due.into_iter().chain(kept).map(|queued| queued.command).collect())
 }
 
 /// How many commands of a server may have run or not.

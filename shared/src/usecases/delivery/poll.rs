@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::model::{Command, CommandId, CommandState, ServerId};
 use crate::rules::delivery::{LEASE, Word};
 use crate::store::leases::Lease;
-use crate::store::queue::{self, Entry, Queued, QueuedLogin};
+use crate::store::queue::{self, Queued};
 use crate::store::servers::StoredKey;
 use crate::store::transaction::{Sent, Write, send, send_or_read};
 use crate::store::{Db, StoreError, commands, keys, servers};
@@ -16,18 +16,18 @@ use crate::store::{Db, StoreError, commands, keys, servers};
 pub const MOST_ROWS: usize = 90;
 /// The most writes of a poll's transaction, without that of the lease.
 const MOST_WRITES: usize = 98;
-/// After how many seconds a login is served again.
-const LOGIN_EVERY: i64 = 30;
 /// How old a lease may be that is given back, in seconds.
 const GIVEN_BACK_WITHIN: i64 = 15;
 /// After how many seconds it is noted again that a server was seen.
 const SEEN_EVERY: i64 = 300;
 
-/// A row of the response to a poll.
+/// A command in the response to a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Row {
-    Command { id: CommandId, player: String, text: String, online: bool },
-    Login { id: CommandId, player: String, auth_id: String },
+pub struct Row {
+    pub id: CommandId,
+    pub player: String,
+    pub text: String,
+    pub online: bool,
 }
 
 /// Serves what is due to a game server, and keeps it from other polls until it is delivered, or for a minute.
@@ -71,7 +71,7 @@ async fn see(db: &Db, key: &ServerKey, stored: &StoredKey, lease: &Lease, now: i
     }
 }
 
-/// What a poll does with a row that it found.
+/// The response and the writes of a poll for a row that it found.
 struct Found {
     row: Option<Row>,
     writes: Vec<Write>,
@@ -89,7 +89,7 @@ async fn serve(
     for _ in 0..2 {
         let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (place, queued) in due.iter().enumerate() {
-            let found = look_at(server, queued, now)?;
+            let found = look_at(queued, now)?;
             if writes.len() + found.writes.len() > MOST_WRITES {
                 break;
             }
@@ -100,8 +100,7 @@ async fn serve(
         if writes.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<CommandId> = rows.iter().filter_map(Row::command).collect();
-        // A login is served to whichever poll moves it.
+        let ids: Vec<CommandId> = rows.iter().map(|row: &Row| row.id).collect();
         if !ids.is_empty() {
             writes.push(lease.next(server, &ids, now));
         }
@@ -113,14 +112,10 @@ async fn serve(
         let failed = failed.into_iter().map(|(place, item)| (owners[place], item));
         let mut gone = Vec::new();
         for (place, item) in failed {
-            let current = match &mut due[place].entry {
-                Entry::Command(command) => {
-                    item.map(|item| commands::decode(command.id, item)).transpose()?.map(|now| *command = now)
-                }
-                Entry::Login(_) => None,
-            };
-            if current.is_none() {
-                gone.push(place);
+            let command = &mut due[place].command;
+            match item {
+                Some(item) => *command = commands::decode(command.id, item)?,
+                None => gone.push(place),
             }
         }
         let mut place = 0;
@@ -132,43 +127,19 @@ async fn serve(
     Ok(Vec::new())
 }
 
-fn look_at(server: ServerId, queued: &Queued, now: i64) -> Result<Found, StoreError> {
-    match &queued.entry {
-        Entry::Command(command) => {
-            let decided = Decided::new(command.clone(), Word::Polled, now);
-            let row = decided.answer.then(|| Row::of(command));
-            if super::write::place_of(command).as_ref() != Some(&queued.key) {
-                // It has moved, and was left here.
-                return Ok(Found { row: None, writes: vec![Write::delete(queued.key.clone())] });
-            }
-            Ok(Found { row, writes: if decided.has_changed() { decided.writes()? } else { Vec::new() } })
-        }
-        Entry::Login(login) => {
-            let gone = Write::delete(queued.key.clone()).only_if_present();
-            if login.until <= now {
-                return Ok(Found { row: None, writes: vec![gone] });
-            }
-            let again = queue::put_login(server, login, now + LOGIN_EVERY)?;
-            Ok(Found { row: Some(Row::of_login(login)), writes: vec![gone, again] })
-        }
+fn look_at(Queued { key, command }: &Queued, now: i64) -> Result<Found, StoreError> {
+    if super::write::place_of(command).as_ref() != Some(key) {
+        // It has moved, and was left here.
+        return Ok(Found { row: None, writes: vec![Write::delete(key.clone())] });
     }
+    let decided = Decided::new(command.clone(), Word::Polled, now);
+    let row = decided.answer.then(|| Row::of(command));
+    Ok(Found { row, writes: if decided.has_changed() { decided.writes()? } else { Vec::new() } })
 }
 
 impl Row {
-    fn of(command: &Command) -> Self {
-        let Command { id, player, text, delivery, .. } = command;
-        Self::Command { id: *id, player: player.clone(), text: text.clone(), online: delivery.online }
-    }
-
-    fn of_login(login: &QueuedLogin) -> Self {
-        Self::Login { id: login.id, player: login.player.clone(), auth_id: login.auth_id.clone() }
-    }
-
-    const fn command(&self) -> Option<CommandId> {
-        match self {
-            Self::Command { id, .. } => Some(*id),
-            Self::Login { .. } => None,
-        }
+    fn of(Command { id, player, text, delivery, .. }: &Command) -> Self {
+        Self { id: *id, player: player.clone(), text: text.clone(), online: delivery.online }
     }
 }
 

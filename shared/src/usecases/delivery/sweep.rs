@@ -1,11 +1,11 @@
-//! What the sweep does about game servers: it notes what was validated and did not run, and measures what is stuck.
+//! The sweep's part for game servers: it notes what was validated and did not run, and measures what is stuck.
 
 use super::write::{AT_ONCE, Decided, in_transactions};
 use crate::clock::Clock;
 use crate::model::{CommandState, ServerId};
 use crate::rules::delivery::Word;
 use crate::store::leases::Lease;
-use crate::store::queue::{self, Entry};
+use crate::store::queue;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, commands, keys};
 use futures_util::future::try_join_all;
@@ -13,7 +13,7 @@ use futures_util::future::try_join_all;
 /// How many commands of a state are looked at in one sweep.
 const MOST: usize = 300;
 
-/// What is stuck at a game server.
+/// Figures of what is stuck at a game server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerHealth {
     pub server: ServerId,
@@ -56,10 +56,7 @@ async fn sweep_server(db: &Db, now: i64, server: ServerId) -> Result<ServerHealt
 
 async fn silence(db: &Db, now: i64, server: ServerId) -> Result<(), StoreError> {
     let rows = queue::open(db, server, CommandState::Validated, now, MOST).await?;
-    let ids = rows.iter().filter_map(|queued| match &queued.entry {
-        Entry::Command(command) => Some(command.id),
-        Entry::Login(_) => None,
-    });
+    let ids = rows.iter().map(|queued| queued.command.id);
     let mut parts = Vec::new();
     for command in commands::read(db, ids).await?.into_values() {
         let decided = Decided::new(command, Word::Silence, now);

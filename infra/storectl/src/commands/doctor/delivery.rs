@@ -22,7 +22,7 @@ const NAMED: usize = 10;
 /// After how many seconds something that is under way is late.
 const LATE: i64 = 15 * 60;
 
-/// What the table has of deliveries.
+/// The rows of deliveries in the table.
 #[derive(Default)]
 struct Found {
     /// The places of commands in queues, by where they should be.
@@ -46,10 +46,7 @@ impl Found {
             self.unknown += usize::from(state_at(&command.delivery, now) == CommandState::Unknown);
             self.places.extend(place_of(&command).map(|place| (place, command.id)));
         } else if key.pk.starts_with(prefix::QUEUE) {
-            // The others are logins, which end by themselves.
-            if item.contains_key("command") {
-                self.pointers.insert(key);
-            }
+            self.pointers.insert(key);
         } else if let Some(server) = key.pk.strip_prefix(prefix::LEASE) {
             if let Ok(server) = server.parse() {
                 self.leases.push((server, decode_live(&key, item)?));

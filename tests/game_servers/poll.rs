@@ -1,24 +1,18 @@
 //! Polls: what they cost, and who is served.
 
 use crate::game_server::Trouble;
-use crate::shop::{BUYER, Shop, bought, online};
+use crate::shop::{Shop, bought, online};
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use futures_util::future::join_all;
 use shared::model::{CommandId, CommandTemplate, ServerId};
 use shared::store::leases::Lease;
-use shared::store::transaction::{Sent, Write, send};
-use shared::store::{commands, keys, queue};
+use shared::store::transaction::{Sent, send};
+use shared::store::{commands, keys};
 use shared::usecases::delivery::{CallError, MOST_ROWS, Row, ServerKey, add_key, delivered, paynow, poll, revoke_key};
 use std::collections::{BTreeSet, HashMap};
 
-fn id(row: &Row) -> CommandId {
-    match row {
-        Row::Command { id, .. } | Row::Login { id, .. } => *id,
-    }
-}
-
 fn ids(rows: &[Row]) -> Vec<CommandId> {
-    rows.iter().map(id).collect()
+    rows.iter().map(|row| row.id).collect()
 }
 
 fn twenty() -> Vec<CommandTemplate> {
@@ -176,22 +170,4 @@ async fn a_key_opens_its_own_server_until_it_is_revoked() {
     assert!(revoke_key(db, key.hash()).await.unwrap());
     assert!(matches!(poll(shop.db(), shop.clock(), &key).await, Err(CallError::UnknownKey)));
     assert!(matches!(delivered(shop.db(), shop.clock(), &key, &ids(&rows)).await, Err(CallError::UnknownKey)));
-}
-
-#[tokio::test]
-async fn a_login_is_served_every_thirty_seconds_until_it_ends() {
-    let shop = Shop::open(Vec::new()).await;
-    let server = shop.game_server(1).await;
-    let id = commands::reserve(&shop.store.db, 1).await.unwrap();
-    let now = shop.clock().seconds();
-    let login = queue::QueuedLogin { id, player: BUYER.1.to_owned(), auth_id: "secret".to_owned(), until: now + 70 };
-    let put: Write = queue::put_login(ServerId::new(1), &login, now).unwrap();
-    assert_eq!(send(&shop.store.db, vec![put]).await.unwrap(), Sent::Written);
-    let mut seconds = Vec::new();
-    for second in 0..9 {
-        let rows = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
-        seconds.extend(rows.iter().map(|_| second * 10));
-        shop.wait(10);
-    }
-    assert_eq!(seconds, [0, 30, 60]);
 }

@@ -14,7 +14,7 @@ pub struct Run {
     pub text: String,
 }
 
-/// What of a poll goes wrong.
+/// The part of a poll that goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Trouble {
     /// The response is lost: nothing runs.
@@ -23,18 +23,18 @@ pub struct Trouble {
     pub asks_first: bool,
     /// The server crashes before it says what it has.
     pub crashes: bool,
-    /// What may run for players who are online runs later, see [`GameServer::run_slow`].
+    /// Commands that may run for players who are online runs later, see [`GameServer::run_slow`].
     pub is_slow: bool,
 }
 
 pub struct GameServer {
     pub key: ServerKey,
     pub online: BTreeSet<String>,
-    /// What waits for players, on the disk.
+    /// Commands that wait for players, on the disk.
     pub disk: BTreeMap<String, Vec<(CommandId, String)>>,
-    /// What ran and was not said yet; in memory.
+    /// Commands that ran and were not reported yet; in memory.
     ran_untold: Vec<CommandId>,
-    /// What may run and has not yet; in memory.
+    /// Commands that may run and have not yet; in memory.
     running: Vec<(CommandId, String)>,
     /// All that ever ran, in its order.
     pub ran: Vec<Run>,
@@ -80,7 +80,7 @@ impl GameServer {
     async fn work(&mut self, shop: &Shop, rows: Vec<Row>, trouble: Trouble) -> usize {
         let (mut all, mut now) = (Vec::new(), Vec::new());
         for row in rows {
-            let Row::Command { id, player, text, online } = row else { continue };
+            let Row { id, player, text, online } = row;
             if self.told.contains(&id) {
                 self.served_again.push(id);
             }

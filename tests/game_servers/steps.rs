@@ -1,4 +1,4 @@
-//! What follows from a payment, a refund and a dispute.
+//! The steps after a payment, a refund and a dispute.
 
 use crate::game_server::Trouble;
 use crate::shop::{BUYER, Shop, bought, on, online};

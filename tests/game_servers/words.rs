@@ -1,4 +1,4 @@
-//! What game servers say, and what they are told.
+//! The words of game servers, and the answers to them.
 
 use crate::game_server::Trouble;
 use crate::shop::{BUYER, Shop, bought, online};
