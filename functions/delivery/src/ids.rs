@@ -35,7 +35,7 @@ pub struct IdsRequest {
 #[derive(Debug)]
 pub struct Ids {
     key: SentKey,
-    /// What is wrong with the body is named only to a caller with a valid key.
+    /// The fault of the body is named only to a caller with a valid key.
     ids: Result<Vec<i64>, BodyFault>,
 }
 

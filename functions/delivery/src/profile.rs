@@ -48,7 +48,7 @@ impl Input for Named {
     }
 }
 
-/// What a player spent.
+/// The amount that a player spent.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PluginProfile<'a> {

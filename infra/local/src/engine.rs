@@ -98,7 +98,7 @@ impl Engine {
 }
 
 async fn sweep(database: Database) {
-    // Not at once: a copy of a prepared table must stay as it is until its test has read it.
+    // Not at once: a copy of a prepared table must stay unchanged until its test has read it.
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + SWEEP, SWEEP);
     loop {
         ticks.tick().await;

@@ -273,7 +273,7 @@ fn commands(templates: &[CommandTemplate]) -> Vec<CommandFile> {
     templates.iter().map(command).collect()
 }
 
-/// What categories are written with.
+/// The inputs of the writer of categories.
 struct Published<'a> {
     deliveries: BTreeMap<ItemId, &'a ItemDelivery>,
     digits: u8,

@@ -39,7 +39,7 @@ pub async fn respond<S: AsRef<Base>>(route: &Route<S>, state: &S, request: &Requ
 async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: CallFuture<'_>) -> Response<Body> {
     let (name, request_id) = (endpoint.name, route::request_id(request));
     let respond = async {
-        // An endpoint that reads nothing responds whatever the data are.
+        // An endpoint that reads nothing responds also to earlier data.
         if endpoint.round_trips.cold > 0
             && let Err(error) = base.published.refuse_outdated().await
         {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The id of a login in the game: 128 random bits as 32 hex digits in lower case. Only game servers see it: whoever names it has
+/// The id of a login in the game: 128 random bits as 32 hex digits in lower case. Only game servers see it: the caller who names it has
 /// it from the player's own client.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

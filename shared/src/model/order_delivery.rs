@@ -3,7 +3,7 @@
 use super::{CommandId, CommandTemplate, ItemId, Server, ServerId, Standing, is_default};
 use serde::{Deserialize, Serialize};
 
-/// What the delivery of an order has to do next.
+/// The next step of an order's delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStep {
@@ -33,7 +33,7 @@ pub struct OrderDelivery {
     /// The place in the step's work.
     #[serde(default, skip_serializing_if = "is_default")]
     pub next: u32,
-    /// Why it is taken back, if it is.
+    /// The reason for which it is taken back, if it is.
     #[serde(default, skip_serializing_if = "is_default")]
     pub standing: Standing,
     /// The first of the ids that are reserved for what is queued when the order is paid, and how many they are.
@@ -92,7 +92,7 @@ pub struct Expiry {
     pub version: u32,
     /// Seconds since 1970 UTC.
     pub ends_at: i64,
-    /// What each line of an order has added.
+    /// The time that each line of an order has added.
     pub holders: Vec<Holder>,
     /// The commands that run then.
     pub commands: Vec<CommandId>,

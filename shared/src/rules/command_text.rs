@@ -1,7 +1,7 @@
 //! The text of a command: plain text and placeholders, which are filled once (rules.md, "Delivery").
 //!
 //! `{player}` and its like are placeholders, `{{` is a brace, and a closing brace outside of a placeholder is itself. What
-//! is filled in is never read again: a value with braces stays as it is.
+//! is filled in is never read again: a value with braces is left unchanged.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum Placeholder {
     Item,
     /// The units of the line.
     Count,
-    /// What the line cost, in major units.
+    /// The price of the line, in major units.
     Price,
     /// The code of the order's currency.
     Currency,
@@ -62,7 +62,7 @@ impl fmt::Display for Placeholder {
     }
 }
 
-/// Why a text is not a command.
+/// The reason for which a text is not a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandTextError {
     /// Nothing but white space.

@@ -11,12 +11,12 @@ pub const SECONDS: i64 = 300;
 pub const REMEMBERED: i64 = 300;
 /// How many seconds an address that confirmed a name is known: 90 days.
 pub const KNOWN: i64 = 90 * 86_400;
-/// How many seconds pass before a server is told of a login again: it drops one whose player is away.
+/// How many seconds pass before a server is sent a login again: it drops one whose player is away.
 pub const EVERY: i64 = 30;
 /// How many addresses of a name are known.
 const MOST_KNOWN: usize = 8;
 
-/// What follows when an address begins a login.
+/// The outcome of beginning a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {
     /// It is confirmed already.

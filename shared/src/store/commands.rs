@@ -66,7 +66,7 @@ pub fn put_new(command: &Command, place: Option<&Key>) -> Result<Vec<Write>, Sto
 }
 
 /// The writes that change a command, on the condition that it is as it was read, and that move it in the queue from one
-/// place to another. The copy in the queue stays as it is if the place does.
+/// place to another. The copy in the queue stays unchanged if the place does.
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] if it cannot be encoded.

@@ -1,4 +1,4 @@
-//! What the store's owner changes of codes: switching, editing, and adding to a gift card. Orders count uses and balances
+//! Changes of codes by the store's owner: switching, editing, and adding to a gift card. Orders count uses and balances
 //! at the same time, so only the attributes that change are written.
 
 use super::codec::{Item, Row, encode_live};
@@ -131,7 +131,7 @@ pub async fn top_up(db: &Db, card: &GiftCard, top_up: &TopUp) -> Result<ToppedUp
     Err(StoreError::unavailable("TransactWriteItems"))
 }
 
-/// What the store's owner added to a gift card, oldest first.
+/// The top-ups of a gift card, oldest first.
 ///
 /// # Errors
 /// [`StoreError`] if it can be neither read nor decoded.

@@ -202,7 +202,7 @@ pub fn top_ups(code: &CodeText) -> String {
     format!("TOPUP#{code}")
 }
 
-/// What was added to a gift card, by a key of which the operations tool takes ASCII only.
+/// A top-up of a gift card, by a key of which the operations tool takes ASCII only.
 #[must_use]
 pub fn top_up(code: &CodeText, top_up_key: &str) -> Key {
     key(top_ups(code), top_up_key)

@@ -17,7 +17,7 @@ use serde::Deserialize;
 /// How many pending logins a poll looks at.
 const MOST_READ: i32 = 500;
 
-/// What is stored of a name, and the number of its writes.
+/// The stored row of a name, and the number of its writes.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct StoredLogin {
     #[serde(flatten)]
@@ -42,7 +42,7 @@ pub async fn pending(db: &Db, auth_id: &AuthId) -> Result<Option<PendingLogin>, 
     read_live(db, &keys::pending_login(auth_id)).await
 }
 
-/// What a write of a name's row does to the row that game servers are told.
+/// The effect of a write of a name's row on the row that game servers are told.
 #[derive(Debug, Clone, Copy)]
 pub enum Told<'a> {
     Nothing,

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 /// How often a switch is tried again if another transaction holds the active version.
 const ROUNDS: u32 = 6;
 
-/// What is kept of a version: enough to point back to it, and to find its rows again. All else is found from its
+/// The record of a version: enough to point back to it, and to find its rows again. All else is found from its
 /// category list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionRecord {
@@ -105,7 +105,7 @@ pub async fn begin_version(db: &Db, record: &VersionRecord) -> Result<bool, Stor
     create(db, &keys::version(&record.version), record).await
 }
 
-/// Marks a version as being removed at `now` (seconds since 1970 UTC): only if nobody else has marked it since the record
+/// Marks a version as being removed at `now` (seconds since 1970 UTC): only if no other process has marked it since the record
 /// was read, and only while it is not the published one. Returns whether it is marked.
 ///
 /// # Errors
@@ -213,7 +213,7 @@ fn point_to(from: Option<&str>, to: &ActiveVersion) -> Result<Write, StoreError>
     })
 }
 
-/// Closes the storefront for maintenance or opens it, whatever the published files say; `None` leaves it to them. `false` if
+/// Closes the storefront for maintenance or opens it, regardless of the published files; `None` leaves it to them. `false` if
 /// nothing was published yet.
 ///
 /// # Errors

@@ -57,7 +57,7 @@ pub async fn begin(db: &Db, player: &PlayerName, address: &AddressHash, now: i64
     Err(StoreError::unavailable("TransactWriteItems"))
 }
 
-/// What becomes of the row that game servers are told.
+/// The change of the row that game servers are told.
 enum Change {
     Begins(PendingLogin),
     Ends(Option<AuthId>),

@@ -69,7 +69,7 @@ impl Instance {
     }
 }
 
-/// What a buyer sends to begin a checkout, from this address.
+/// A buyer's request to begin a checkout, from this address.
 pub const fn request(address: Option<&str>) -> Request<'_> {
     Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address }
 }

@@ -27,7 +27,7 @@ pub const BOTH: u64 = 4;
 pub const GONE: u64 = 9;
 /// Users of the fixture: 1 to this.
 pub const USERS: u64 = 24;
-/// What is on the gift card at first.
+/// The first balance of the gift card.
 pub const BALANCE: i64 = 1_000;
 
 /// A table of its own with the fixture in it.

@@ -13,7 +13,7 @@ use tests::NOW;
 
 const COUPONS: [&str; 4] = ["once", "each", "free", "few"];
 
-/// What the sums depend on, apart from the orders.
+/// The facts that the sums depend on, apart from the orders.
 pub struct Facts {
     pub users: Vec<User>,
     pub goals: Vec<Goal>,

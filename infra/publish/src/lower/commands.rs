@@ -27,7 +27,7 @@ struct Lowered {
     warnings: Vec<Note>,
 }
 
-/// What commands may name.
+/// The servers and variables that commands may name.
 struct Scope<'a> {
     /// The ids of the item's variables; `None` for the commands of every sale.
     variables: Option<Vec<u64>>,

@@ -19,7 +19,7 @@ use shared::usecases::delivery::{Filter, OwnerOutcome, StopReason, cancel, comma
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// What an owner decides about commands.
+/// A decision of the owner about commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     Retry,

@@ -53,7 +53,7 @@ impl Bench {
         Self::of(TestTable::empty().await.with_time_to_live().await)
     }
 
-    /// The sample store, published by the tool, and nothing else.
+    /// The sample store, published by the tool.
     pub async fn published() -> Self {
         static CONTENTS: Prepared = Prepared::new();
         let publish = |bench: Self| async move {

@@ -144,7 +144,7 @@ async fn an_erasure_stops_everything_and_removes_the_name() {
     assert!(all.iter().all(|one| one["player"] == "" && one["command"] == "" && one["state"] == "stopped"), "{all:?}");
 }
 
-/// What `doctor` says of a check.
+/// The text of a check of `doctor`.
 async fn finding(bench: &Bench, options: &[&str], check: &str) -> (Value, String) {
     let answer = bench.run(&[&["doctor"], options].concat()).await.unwrap();
     let findings = answer.json()["findings"].as_array().unwrap().clone();

@@ -61,7 +61,7 @@ impl Expanded<'_> {
     }
 }
 
-/// What is queued when the order is paid: first what expires, by line and server, then what was bought, in its order.
+/// The commands that are queued when the order is paid: first what expires, by line and server, then what was bought, in its order.
 #[must_use]
 pub fn when_paid(frozen: &FrozenCommands) -> Vec<Expanded<'_>> {
     let mut expired: Vec<Expanded<'_>> = on(frozen, CommandEvent::Expired);
@@ -78,7 +78,7 @@ pub fn when_paid(frozen: &FrozenCommands) -> Vec<Expanded<'_>> {
     all
 }
 
-/// What takes an order back after a refund or a dispute. A line without commands for a dispute has those for a refund.
+/// The commands that take an order back after a refund or a dispute. A line without commands for a dispute has those for a refund.
 #[must_use]
 pub fn when_taken_back(frozen: &FrozenCommands, is_dispute: bool) -> Vec<Expanded<'_>> {
     let disputed = on(frozen, CommandEvent::ChargedBack);
@@ -103,7 +103,7 @@ fn on(frozen: &FrozenCommands, event: CommandEvent) -> Vec<Expanded<'_>> {
     all
 }
 
-/// The command's text with its values. Publishing has parsed it: one that does not parse is left as it is.
+/// The command's text with its values. Publishing has parsed it: one that does not parse is left unchanged.
 #[must_use]
 pub fn fill(template: &CommandTemplate, value: impl Fn(Placeholder) -> String) -> String {
     CommandText::parse(&template.run).map_or_else(|_| template.run.clone(), |text| text.fill(value))

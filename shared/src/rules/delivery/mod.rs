@@ -21,7 +21,7 @@ pub const SILENCE: i64 = 300;
 /// How often a command is served without a word.
 const MOST_SERVED: u8 = 3;
 
-/// What happens to a command.
+/// An event in the life of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// A poll that has the server's lease found it in the queue.
@@ -54,7 +54,7 @@ pub enum Word {
 /// The place of a command in its server's queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Where polls find it, by the second it is due.
+    /// In the part that polls read, by the second in which it is due.
     Queue,
     /// Among those of its state that are neither finished nor served.
     Open(CommandState),
@@ -62,7 +62,7 @@ pub enum Place {
     Gone,
 }
 
-/// What follows from a word.
+/// The result of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub next: Delivery,
@@ -100,7 +100,7 @@ pub fn state_at(command: &Delivery, now: i64) -> CommandState {
     if command.state == Waiting && command.due <= now { Ready } else { command.state }
 }
 
-/// Where the queue has a command.
+/// The place of a command in a state.
 #[must_use]
 pub const fn place(state: CommandState) -> Place {
     match state {

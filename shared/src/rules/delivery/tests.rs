@@ -53,7 +53,7 @@ fn says(before: &Delivery, word: Word) -> (CommandState, bool) {
     (next.state, answer)
 }
 
-/// What a refund does to a command in each state.
+/// The effect of a refund on a command in each state.
 #[test]
 fn a_refund_recalls_what_has_not_run() {
     let expected = |state| match state {

@@ -26,7 +26,7 @@ pub fn queue(server: ServerId) -> String {
     format!("QUEUE#{server}")
 }
 
-/// What a poll of a game server finds from the second `due` (since 1970 UTC) on.
+/// A command that polls of a game server find from the second `due` (since 1970 UTC) on.
 #[must_use]
 pub fn queued(server: ServerId, due: i64, id: CommandId) -> Key {
     key(queue(server), &format!("{}#{:010}", second_text(due), id.get()))
@@ -44,7 +44,7 @@ pub fn open_commands(state: CommandState, until: i64) -> (String, String) {
     (format!("{}#", state.as_str()), format!("{}#{}#~", state.as_str(), second_text(until)))
 }
 
-/// What the last poll of a game server was served.
+/// The lease of the last poll of a game server.
 #[must_use]
 pub fn lease(server: ServerId) -> Key {
     key(format!("LEASE#{server}"), "LEASE")

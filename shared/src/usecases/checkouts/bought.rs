@@ -17,7 +17,7 @@ pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
     stored
 }
 
-/// What follows from a change of the order: the cart without what was bought, and the delivery, which is left to the sweep if
+/// Completes a change of the order: the cart without what was bought, and the delivery, which is left to the sweep if
 /// it fails.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What follows for the delivery of an order when it is paid, refunded or disputed. It is done in steps, which are marked on
+//! The delivery of an order after it was paid, refunded or disputed. It is done in steps, which are marked on
 //! the order: each is one transaction with the mark, so that any caller continues where another one stopped.
 
 use super::expiry;

@@ -10,7 +10,7 @@ use crate::store::orders::StoredOrder;
 /// Digits of the amounts of orders that do not say it.
 const DIGITS: u8 = 2;
 
-/// What new commands are made of.
+/// The inputs of new commands.
 pub(super) struct Making<'a> {
     pub(super) stored: &'a StoredOrder,
     pub(super) frozen: &'a FrozenCommands,

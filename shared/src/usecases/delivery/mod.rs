@@ -28,7 +28,7 @@ pub use write::place_of;
 use crate::store::servers::{self, StoredKey};
 use crate::store::{Rows, StoreError};
 
-/// Why a call of a game server has no result.
+/// The reason for which a call of a game server has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The key is unknown or revoked.

@@ -1,4 +1,4 @@
-//! What an owner sees of commands, and decides about them.
+//! Commands as an owner sees them, and the owner's decisions about them.
 
 use super::follow::{back_ids, given_ids};
 use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
@@ -70,7 +70,7 @@ impl Filter {
 /// The outcome of what an owner decided about a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnerOutcome {
-    /// The command, as it is now.
+    /// The command in its present state.
     Done(Command),
     /// It was sent again as this command.
     SentAgain(Command),
@@ -158,7 +158,7 @@ async fn of_order(db: &Db, command: &Command) -> Result<Option<Write>, StoreErro
     stored.set_delivery(&OrderDelivery { further, ..delivery }).map(Some)
 }
 
-/// Why commands are stopped.
+/// The reason for which commands are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The player is banned: what takes back, or ends, still runs.

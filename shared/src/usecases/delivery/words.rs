@@ -1,4 +1,4 @@
-//! What a game server says about commands that it was served.
+//! A game server's words about commands that it was served.
 
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions, pause_before};

@@ -1,4 +1,4 @@
-//! What needs the whole table: comparing it with its orders, and statistics that are behind.
+//! Work that needs the whole table: comparing it with its orders, and statistics that are behind.
 
 use super::{Audit, CatchUp, TableSums, catch_up, repair_patrons, rewrite_donations};
 use crate::model::{Goal, InternalId, Settings, User};
@@ -115,7 +115,7 @@ async fn published_goals(db: &Db) -> Result<Vec<Goal>, StoreError> {
     Ok(settings.unwrap_or_default().goals)
 }
 
-/// What paid orders of a time (seconds since 1970 UTC) add up to by referral code. Reads every item.
+/// The sums of paid orders of a time (seconds since 1970 UTC) by referral code. Reads every item.
 ///
 /// # Errors
 /// As [`each_order`].

@@ -84,7 +84,7 @@ async fn a_counter_that_was_set_by_hand_never_goes_below_zero() {
     }
 }
 
-/// What the doctor of the version before did: the units were set to what the orders add up to, and then given back again.
+/// A repair by the doctor of the version before: the units were set to what the orders add up to, and then given back again.
 #[tokio::test(flavor = "multi_thread")]
 async fn units_that_were_repaired_away_are_not_given_back_again() {
     let market = Market::open().await;
@@ -172,7 +172,7 @@ enum Step {
     Sweep(Kill),
     /// The doctor reads the table.
     Doctor,
-    /// What the doctor found last is repaired, perhaps much later.
+    /// The last finding of the doctor is repaired, perhaps much later.
     Repair,
     /// An operator sets a counter.
     SetSold(u64, i64),

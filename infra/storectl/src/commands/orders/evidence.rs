@@ -15,7 +15,7 @@ use shared::store::orders::{self as store, StoredOrder};
 use shared::store::{keys, read_published};
 use shared::usecases::delivery::commands_of;
 
-/// What the times of a command prove and do not prove.
+/// The facts that the times of a command prove and do not prove.
 const MEANING: &str = "`received` is when the game server confirmed that it had the command, `asked` when it asked whether it may \
                        still run, and `ran` when it reported that it handed the command to its console. None of them says \
                        what the command did there.";
