@@ -8,7 +8,7 @@ use super::orders::StoredOrder;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
 use super::{read_live, read_published};
-use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus, Standing};
+use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -51,24 +51,15 @@ impl StoredOrder {
         Ok(write.value(":delivery", delivery))
     }
 
-    /// The writes that note the state of a dispute which takes the order back, and let the sweep look at it at `now`
-    /// (seconds since 1970 UTC). `None` if nothing of it is delivered, or it is taken back already.
+    /// The write that begins a step of the delivery as [`set_delivery`](Self::set_delivery) does, and those that let the
+    /// sweep look at it at `now` (seconds since 1970 UTC).
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if they cannot be encoded.
-    pub fn take_back(&self, dispute: &str, now: i64) -> Result<Option<Vec<Write>>, StoreError> {
-        let delivery = self.effects.delivery.as_ref().filter(|delivery| {
-            matches!(delivery.step, DeliveryStep::Queue | DeliveryStep::Queued)
-                && self.order.status == OrderStatus::Paid
-        });
-        let Some(delivery) = delivery else { return Ok(None) };
-        let standing = Standing::ChargedBack;
-        let next = OrderDelivery { step: DeliveryStep::Recall, next: 0, standing, ..delivery.clone() };
-        let set = "SET delivery = :delivery, dispute = :dispute, due = :due";
-        let own = self.write_delivery(&next, set)?.text(":dispute", dispute).number(":due", now);
+    pub fn begin_delivery(&self, next: &OrderDelivery, now: i64) -> Result<(Write, Vec<Write>), StoreError> {
+        let own = self.write_delivery(next, "SET delivery = :delivery, due = :due")?.number(":due", now);
         let last = self.unfinished().filter(|_| self.effects.due != Some(now)).map(Write::delete);
-        let row = Unfinished::put(&self.order, now)?;
-        Ok(Some([own].into_iter().chain(last).chain([row]).collect()))
+        Ok((own, last.into_iter().chain([Unfinished::put(&self.order, now)?]).collect()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
-use super::follow::{back_ids, given_ids};
+use super::follow::{all_ids, given_ids};
 use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
 use crate::clock::Clock;
 use crate::model::{
@@ -18,8 +18,7 @@ use crate::store::{Db, RETRIES, StoreError, commands, queue};
 /// [`StoreError`] if they can be neither read nor decoded.
 pub async fn commands_of(db: &Db, stored: &StoredOrder) -> Result<Vec<Command>, StoreError> {
     let Some(delivery) = &stored.effects.delivery else { return Ok(Vec::new()) };
-    let ids = given_ids(delivery).into_iter().chain(back_ids(delivery));
-    Ok(commands::read(db, ids).await?.into_values().collect())
+    Ok(commands::read(db, all_ids(delivery)).await?.into_values().collect())
 }
 
 /// The delivery of each line of an order: the item's name, and its state as the buyer is shown it.
@@ -31,7 +30,8 @@ pub async fn lines_of(
     clock: &dyn Clock,
     stored: &StoredOrder,
 ) -> Result<Vec<(String, LineState)>, StoreError> {
-    let commands = commands_of(db, stored).await?;
+    let ids = stored.effects.delivery.as_ref().map(given_ids).unwrap_or_default();
+    let commands: Vec<Command> = commands::read(db, ids.into_iter()).await?.into_values().collect();
     let is_on_its_way = stored.delivery_due();
     let lines = (0_u16..).zip(&stored.order.lines).map(|(place, line)| {
         let own = commands.iter().filter(|command| command.line == place && command.event == CommandEvent::Bought);
