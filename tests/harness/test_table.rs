@@ -93,7 +93,7 @@ impl TestTable {
         })
     }
 
-    /// Writes an item as it is.
+    /// Writes an item unchanged.
     pub async fn write_item(&self, item: Item) {
         let put = self.db.client().put_item().table_name(self.db.table()).set_item(Some(item));
         put.send().await.expect("a database that responds");

@@ -12,7 +12,7 @@ use shared::token::Via;
 
 pub struct Login;
 
-/// Who logs in.
+/// The name to log in with.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Credentials {

@@ -28,7 +28,7 @@ pub struct StatusRequest {
     #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ InternalId::LONGEST }>"))]
     #[serde(deserialize_with = "body::text::<{ InternalId::LONGEST }, _, _>")]
     order_id: InternalId,
-    /// The provider's id of the checkout, as it is in the address to which the buyer returned. With it, `status` says how
+    /// The provider's id of the checkout, from the address to which the buyer returned. With it, `status` says how
     /// far the payment is, and the provider is asked if the order is still pending.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]

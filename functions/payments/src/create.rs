@@ -90,13 +90,13 @@ pub struct CreateReply {
     success: bool,
     /// The outcome, as a text for people.
     message: &'static str,
-    /// Where the buyer goes next.
+    /// The page to send the buyer to.
     data: Destination,
     /// The order's internal id, for payments/checkStatus.
     order_id: String,
 }
 
-/// Where the buyer goes next.
+/// The page to send the buyer to.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Destination {
@@ -164,7 +164,7 @@ impl Refusal for CreateRefusal {
             ("The store is closed for maintenance", Self::Maintenance("The store is closed.".to_owned())),
             ("The method is unknown, or switched off", Self::UnknownMethod),
             ("The token was issued for a name before logins had an id", Self::LoginAgain),
-            ("The cart cannot be paid as it is; the message names the line", Self::Cart(example.to_string())),
+            ("The cart cannot be paid; the message names the line", Self::Cart(example.to_string())),
             ("A code on the cart no longer applies", Self::CodeRemoved("12.00".to_owned())),
             (
                 "Another login by name entered the gift card on the cart",

@@ -101,7 +101,7 @@ fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// What is typed; nothing if it cannot be read, or on Ctrl-C.
+/// The line that is typed; empty if it cannot be read, or on Ctrl-C.
 fn read_answer(shown: &str, question: &str) -> String {
     // Removes the colours if the terminal shows none.
     let mut err = anstream::stderr();

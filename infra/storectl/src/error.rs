@@ -1,4 +1,4 @@
-//! Why a command did not do what was asked: what happened, what was done and not done, what to do next.
+//! A command's failure: what happened, what was done and not done, what to do next.
 //!
 //! Nothing secret comes in here: keys and tokens are never part of an error, and of the database's own words only
 //! those that say who may not do what.
@@ -21,7 +21,7 @@ pub enum Exit {
     Usage = 2,
     /// The store's files have faults, or doctor, drain or reconcile found something.
     Faults = 3,
-    /// What was asked for is not there, or is against the rules.
+    /// The object does not exist, or a rule forbids the change.
     Refused = 4,
     /// Conflict: it was changed by another request.
     Raced = 5,
@@ -49,7 +49,7 @@ pub struct Failure {
     pub next: String,
 }
 
-/// What most failures leave behind.
+/// State after most failures.
 const NOTHING: &str = "Nothing was changed.";
 
 impl Failure {

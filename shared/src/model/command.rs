@@ -37,7 +37,7 @@ impl CommandEvent {
     }
 }
 
-/// A command as it is published, with placeholders ([`crate::rules::command_text`]).
+/// A published command, with placeholders ([`crate::rules::command_text`]).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandTemplate {
     /// The command without a leading slash. Publishing has parsed it.

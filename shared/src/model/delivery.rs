@@ -1,4 +1,4 @@
-//! A command of an order on its way to a game server, as it is stored (rules.md, "Delivery").
+//! A command of an order on its way to a game server, in its stored form (rules.md, "Delivery").
 
 use super::{CommandEvent, InternalId, ItemId, ServerId, is_default};
 use serde::{Deserialize, Serialize};

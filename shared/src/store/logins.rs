@@ -89,7 +89,7 @@ pub async fn all_pending(db: &Db) -> Result<Vec<PendingLogin>, StoreError> {
     rows.into_iter().map(Row::live_found).collect()
 }
 
-/// Marks that a server is told of logins at `now`, on the condition that none of them was changed and none told since `before`.
+/// Marks that logins are reported to a server at `now`, on the condition that none was changed or reported since `before`.
 /// Returns whether it was written.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ pub enum Beginning {
     Wait { seconds: i64 },
 }
 
-/// An address with a name, as it is stored.
+/// The stored form of an address with a name.
 #[must_use]
 pub fn hashed(player: &PlayerName, address: &str) -> AddressHash {
     let digest =

@@ -34,7 +34,7 @@ pub struct Callback {
     /// The state of the login, from the URL of GET /auth/chat.
     #[cfg_attr(feature = "schema", schemars(default, with = "String"))]
     state: Option<String>,
-    /// Why the platform gives no code, such as `access_denied`.
+    /// The platform's reason for giving no code, such as `access_denied`.
     #[cfg_attr(feature = "schema", schemars(default, with = "String"))]
     error: Option<String>,
     #[cfg_attr(feature = "schema", schemars(skip))]
