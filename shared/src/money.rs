@@ -87,7 +87,6 @@ impl Decimal {
     }
 }
 
-#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Decimal {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Decimal".into()

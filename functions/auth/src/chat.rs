@@ -19,8 +19,7 @@ const NO_URL: &str = "the authorize endpoint is not a valid URL";
 
 pub struct Chat;
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum ChatLoginReply {
     /// Chat login is enabled.

@@ -13,8 +13,7 @@ use std::convert::Infallible;
 pub struct GetUser;
 
 /// The account.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Account<'a> {
     /// The user's id.
     id: UserId,
@@ -34,7 +33,7 @@ pub struct Account<'a> {
     updated_at: String,
     /// Virtual currency: the balance. Absent unless the store uses virtual currency.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Decimal"))]
+    #[schemars(with = "Decimal")]
     virtual_currency: Option<Decimal>,
 }
 

@@ -13,12 +13,11 @@ use shared::token::Via;
 pub struct Login;
 
 /// The name to log in with.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 pub struct Credentials {
     /// The player's name in the game: one of `*`, `_`, `B`, `P`, `.` or nothing, then 3 to 24 ASCII letters, digits or `_`,
     /// then possibly `-` and 1 to 24 of the same. Not digits only.
-    #[cfg_attr(feature = "schema", schemars(extend("pattern" = format!("^{}$", PlayerName::pattern()), "not" = {"pattern": "^[0-9]+$"})))]
+    #[schemars(extend("pattern" = format!("^{}$", PlayerName::pattern()), "not" = {"pattern": "^[0-9]+$"}))]
     username: String,
 }
 

@@ -15,17 +15,15 @@ use shared::token::Claim;
 
 pub struct CaptureReferral;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct CaptureRequest {
     /// The referral code. Case and surrounding whitespace are ignored.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ CodeText::LONGEST }>"))]
+    #[schemars(with = "body::Text<{ CodeText::LONGEST }>")]
     #[serde(rename = "ref", deserialize_with = "body::code::<{ CodeText::LONGEST }, _>")]
     code: CodeText,
 }
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct CaptureReply {
     /// Whether the code is on the cart, or is kept by the browser.
     success: bool,

@@ -12,8 +12,7 @@ use shared::token::Claim;
 
 pub struct ChangePrice;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct PriceRequest {
     /// Money: the price of one unit, as a number or as its digits in a string. It has at most the currency's number of digits.
     price: Written,

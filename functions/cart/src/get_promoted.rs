@@ -17,8 +17,7 @@ use std::sync::Arc;
 pub struct GetPromoted;
 
 /// A promoted item.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct OfferBody<'a> {
     /// The item's id.
     id: ItemId,

@@ -13,8 +13,7 @@ use std::convert::Infallible;
 pub struct GetSelectServers;
 
 /// The servers of each item, by the item's id.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct ServersByItem<'a>(BTreeMap<String, Vec<ServerBody<'a>>>);
 

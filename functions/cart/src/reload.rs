@@ -12,8 +12,7 @@ use shared::token::Claim;
 
 pub struct Reload;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct CountRequest {
     /// The number of units, 1 to 1,000. The number that the line has already is a success without a write.
     count: Count,

@@ -15,11 +15,10 @@ use shared::usecases::carts::{Attempt, drop_unpublished};
 
 pub struct SetReferral;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct ReferralRequest {
     /// The referral code. Case and surrounding whitespace are ignored.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ CodeText::LONGEST }>"))]
+    #[schemars(with = "body::Text<{ CodeText::LONGEST }>")]
     #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST }, _>")]
     ref_code: CodeText,
 }

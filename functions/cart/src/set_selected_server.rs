@@ -10,8 +10,7 @@ use shared::token::Claim;
 
 pub struct SetSelectedServer;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct ServerRequest {
     /// The server's id, one of the item's.
     server_id: ServerId,

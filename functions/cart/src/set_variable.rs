@@ -11,8 +11,7 @@ use shared::token::Claim;
 
 pub struct SetVariable;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct VariableRequest {
     /// The variable's id, unique in the item.
     var_id: u64,

@@ -17,8 +17,7 @@ use std::sync::Arc;
 pub struct GetFeaturedDeals;
 
 /// A featured deal.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Deal<'a> {
     /// The item's id.
     id: ItemId,

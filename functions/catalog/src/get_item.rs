@@ -13,8 +13,7 @@ use std::sync::Arc;
 pub struct GetItem;
 
 /// A catalog item with what its page needs.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Reply<'a> {
     #[serde(flatten)]
     item: CatalogItemBody<'a>,

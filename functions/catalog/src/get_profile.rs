@@ -23,8 +23,8 @@ const MOST_ITEMS: usize = 20;
 pub struct GetProfile;
 
 /// The player's name. Case is ignored.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProfileName(#[cfg_attr(feature = "schema", schemars(with = "String"))] UserName);
+#[derive(schemars::JsonSchema)]
+pub struct ProfileName(#[schemars(with = "String")] UserName);
 
 impl FromStr for ProfileName {
     type Err = UserNameError;
@@ -35,11 +35,10 @@ impl FromStr for ProfileName {
 }
 
 /// A player's profile.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct ProfileReply<'a> {
     /// 1 if the player has a staff group, otherwise 0.
-    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
+    #[schemars(range(max = 1))]
     display_group: u8,
     /// The account's UUID.
     uuid: &'a str,

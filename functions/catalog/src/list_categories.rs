@@ -14,8 +14,7 @@ use std::sync::Arc;
 pub struct ListCategories;
 
 /// A category of the list.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct CategoryEntry<'a> {
     #[serde(flatten)]
     head: SubcategoryEntry<'a>,
@@ -24,8 +23,7 @@ pub struct CategoryEntry<'a> {
 }
 
 /// A category without its subcategories.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct SubcategoryEntry<'a> {
     /// The category's id.
     idx: CategoryId,

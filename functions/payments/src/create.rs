@@ -34,12 +34,11 @@ const LONGEST_DETAIL: usize = 255;
 
 pub struct Create;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateRequest {
     /// The payment method, as payments/get names it.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<255>"))]
+    #[schemars(with = "body::Text<255>")]
     #[serde(deserialize_with = "body::text::<255, _, _>")]
     payment_method: String,
     /// Whether the buyer agrees to the terms and conditions. Must be true.
@@ -52,7 +51,7 @@ pub struct CreateRequest {
     currency: Option<String>,
     /// The buyer's details: at most 8 texts of at most 255 characters. They are checked and not stored.
     #[serde(default, deserialize_with = "details")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, Option<String>>>", extend("maxProperties" = MAX_DETAILS, "propertyNames" = {"maxLength": LONGEST_DETAIL}, "additionalProperties" = {"type": ["string", "null"], "maxLength": LONGEST_DETAIL})))]
+    #[schemars(with = "Option<BTreeMap<String, Option<String>>>", extend("maxProperties" = MAX_DETAILS, "propertyNames" = {"maxLength": LONGEST_DETAIL}, "additionalProperties" = {"type": ["string", "null"], "maxLength": LONGEST_DETAIL}))]
     #[expect(dead_code, reason = "they are checked and then dropped")]
     details: (),
     /// The id of the buyer's chat account. An item that needs one can be bought only after a chat login.
@@ -83,8 +82,7 @@ fn details<'de, D: Deserializer<'de>>(field: D) -> Result<(), D::Error> {
 }
 
 /// A checkout that can be paid.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct CreateReply {
     /// Always true.
     success: bool,
@@ -97,8 +95,7 @@ pub struct CreateReply {
 }
 
 /// The page to send the buyer to.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Destination {
     /// Always `url`.
     #[serde(rename = "type")]

@@ -14,8 +14,7 @@ use std::convert::Infallible;
 pub struct ListMethods;
 
 /// A payment method.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct MethodBody<'a> {
     /// The method's name, as payments/create takes it.
     name: &'a str,

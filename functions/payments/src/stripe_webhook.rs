@@ -13,8 +13,7 @@ use std::time::Duration;
 pub struct StripeWebhook;
 
 /// The notice was acted on, or concerns no order.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Receipt {
     /// Always true.
     received: bool,

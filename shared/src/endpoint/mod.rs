@@ -17,12 +17,10 @@ pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Description, OtherResponse, Schemas};
 pub use error::{Error, ErrorBody, Refusal, failed, too_many_attempts};
-#[cfg(feature = "schema")]
 pub use input::RequestSchemas;
 pub use input::{
     Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie, WithAddress,
 };
-#[cfg(feature = "schema")]
 pub use reply::Content;
 pub use reply::{Json, Reply, WithCookie};
 pub use run::{handle, respond};
@@ -35,18 +33,6 @@ use lambda_http::{Request, Response};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
-
-/// A type that the documentation can describe. Without the feature `schema`, every type is one.
-#[cfg(feature = "schema")]
-pub trait Described: schemars::JsonSchema {}
-#[cfg(feature = "schema")]
-impl<T: schemars::JsonSchema> Described for T {}
-
-/// A type that the documentation can describe. Without the feature `schema`, every type is one.
-#[cfg(not(feature = "schema"))]
-pub trait Described {}
-#[cfg(not(feature = "schema"))]
-impl<T> Described for T {}
 
 /// An endpoint: its declaration and its handler.
 pub trait Endpoint: Sized + 'static {
@@ -145,7 +131,8 @@ pub struct Declaration {
     pub deadline: Duration,
     /// [`Endpoint::ROUND_TRIPS`].
     pub round_trips: RoundTrips,
-    /// Describes the request and the responses of the endpoint.
+    /// Describes the request and the responses of the endpoint, for the documentation. Only this refers to schemas, and no
+    /// deployed function has it: the linker leaves them out.
     #[cfg(feature = "schema")]
     pub describe: fn(&mut Schemas) -> Description,
 }

@@ -31,8 +31,7 @@ pub struct Refused<'a> {
 }
 
 /// The outcome: success, or a refusal with its reason.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Outcome<'a> {
     /// Whether the request succeeded.
     pub success: bool,

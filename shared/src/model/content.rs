@@ -40,8 +40,7 @@ impl fmt::Display for PageUrl {
 }
 
 /// A custom page (api.md, "POST /pages/get").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Page {
     /// The page's id.
     pub id: u64,
@@ -54,8 +53,7 @@ pub struct Page {
 }
 
 /// A member of the staff.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StaffMember {
     /// The member's name.
     pub username: String,
@@ -66,8 +64,7 @@ pub struct StaffMember {
 }
 
 /// The members of each player group, in the order of `sorting`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Staff(pub BTreeMap<String, Vec<StaffMember>>);
 

@@ -7,8 +7,7 @@ use super::{
 use serde::{Deserialize, Serialize};
 
 /// The state of an order (rules.md, "Who may see an order").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum OrderStatus {
     /// The payment has not ended yet.

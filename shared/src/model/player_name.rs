@@ -49,7 +49,6 @@ impl PlayerName {
     }
 
     /// A regular expression for names, without anchors. It also matches digits only, which [`Self::parse`] refuses.
-    #[cfg(any(test, feature = "schema"))]
     #[must_use]
     pub fn pattern() -> String {
         let prefixes: String = PREFIXES.iter().collect();

@@ -33,8 +33,7 @@ impl Quote {
 /// An item's limits and how much of each is used. A current value is set exactly if its limit is. Both user fields are
 /// `None` for a caller who is not logged in (rules.md, "Limits and availability"). Serialised under the names of the
 /// interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 pub struct Limits {
     /// Units that may be sold in total. Null if there is no limit.
     #[serde(rename = "quantityGlobalLimit")]

@@ -6,7 +6,6 @@
 
 mod values;
 
-#[cfg(feature = "schema")]
 pub use values::Text;
 pub use values::{Flag, Written, code, text};
 

@@ -23,11 +23,9 @@ where
 }
 
 /// The schema of a string that [`text`] reads.
-#[cfg(feature = "schema")]
 #[derive(Debug)]
 pub struct Text<const LONGEST: usize>;
 
-#[cfg(feature = "schema")]
 impl<const LONGEST: usize> schemars::JsonSchema for Text<LONGEST> {
     fn inline_schema() -> bool {
         true
@@ -115,7 +113,6 @@ impl<'de> Deserialize<'de> for Flag {
     }
 }
 
-#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Written {
     fn inline_schema() -> bool {
         true
@@ -130,7 +127,6 @@ impl schemars::JsonSchema for Written {
     }
 }
 
-#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Flag {
     fn inline_schema() -> bool {
         true
