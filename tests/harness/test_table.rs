@@ -49,19 +49,16 @@ impl TestTable {
     }
 
     /// The URL of the engine.
-    #[must_use]
     pub fn endpoint(&self) -> &str {
         self.engine.endpoint()
     }
 
     /// Another access to the same table.
-    #[must_use]
     pub fn access(&self) -> Access {
         self.engine.access()
     }
 
     /// The same table through a connection of its own.
-    #[must_use]
     pub fn another(&self) -> Db {
         Db::new(self.access(), self.db.table())
     }

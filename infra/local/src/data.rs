@@ -40,7 +40,6 @@ impl Running {
 
     /// The addresses of the server that has a data directory open; `None` if it is not ready, or another program has it
     /// open.
-    #[must_use]
     pub fn find(dir: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(running_file(dir)).ok()?).ok()
     }
@@ -82,19 +81,16 @@ fn prepare(dir: &Path) -> Result<(), StartError> {
     builder.create(dir).map_err(|source| StartError::Data { path: dir.to_owned(), source })
 }
 
-#[must_use]
 pub fn table_file(dir: &Path) -> PathBuf {
     dir.join("table.db")
 }
 
 /// The file of what the stand-in for Stripe remembers.
-#[must_use]
 pub fn payments_file(dir: &Path) -> PathBuf {
     dir.join("stripe.json")
 }
 
 /// The file of the token keys: a JSON object of key ids and secrets, as in `TOKEN_KEYS`.
-#[must_use]
 pub fn keys_file(dir: &Path) -> PathBuf {
     dir.join("token-keys.json")
 }
@@ -139,7 +135,6 @@ pub fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
 }
 
 /// The name of a file until it is complete.
-#[must_use]
 pub fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");

@@ -82,13 +82,11 @@ impl Engine {
     }
 
     /// The engine's URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
-    #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
     /// The access to this engine, which accepts any credentials.
-    #[must_use]
     pub fn access(&self) -> Access {
         let client = connector::plain_client();
         let timeouts = TimeoutConfig::builder().connect_timeout(CALL).operation_attempt_timeout(CALL).build();

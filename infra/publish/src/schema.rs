@@ -7,7 +7,6 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 /// The schema of every published file by the name of its own in `infra/publish/schema/`, ready to be written.
-#[must_use]
 pub fn schemas() -> [(&'static str, String); 4] {
     [
         ("store.json", text::<StoreFile>("store.yaml")),
@@ -28,7 +27,6 @@ fn root<T: JsonSchema>() -> Schema {
 }
 
 /// The schema of one type, in the form that is committed, with a title.
-#[must_use]
 pub fn text<T: JsonSchema>(title: &str) -> String {
     let mut schema = root::<T>();
     schema.insert("title".to_owned(), title.into());

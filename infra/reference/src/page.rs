@@ -46,7 +46,6 @@ impl Page {
     pub const ALL: [Self; 4] = [Self::Api, Self::Readme, Self::Rules, Self::Manifest];
 
     /// The page's path in the repository.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "infra/docs/api.md",
@@ -57,7 +56,6 @@ impl Page {
     }
 
     /// The page's path on this machine.
-    #[must_use]
     pub fn path(self) -> PathBuf {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(self.name())
     }

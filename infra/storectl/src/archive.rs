@@ -85,7 +85,6 @@ impl Writer {
 
 /// An item as a line of a backup, in DynamoDB's own JSON. Attributes are sorted by name, so that equal items
 /// are equal lines.
-#[must_use]
 pub fn line(item: &Item) -> String {
     let mut line = json!(serde_dynamo::Item::from(item.clone()));
     line.sort_all_objects();

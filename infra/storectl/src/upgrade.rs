@@ -47,7 +47,6 @@ pub struct Rows {
 }
 
 impl Rows {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -99,7 +98,6 @@ impl Lacking {
     }
 
     /// How many rows are to be written.
-    #[must_use]
     pub fn rows(&self) -> Rows {
         Rows {
             names: self.names.claims.len(),

@@ -31,7 +31,6 @@ impl Row {
     }
 
     /// An attribute that is text; `None` if the row has no such attribute, or if it has another type.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.text(name)
     }

@@ -83,7 +83,6 @@ impl PaymentKeys {
     }
 
     /// The text that [`Self::parse`] reads. It has the keys.
-    #[must_use]
     pub fn expose(&self) -> String {
         let stripe = self.stripe.as_ref().map(|StripeKeys { key, webhook, account }| {
             let webhook: Vec<&str> = webhook.iter().map(WebhookSecret::expose).collect();
@@ -116,7 +115,6 @@ impl StripeKeys {
     }
 
     /// The account in the mode of the key.
-    #[must_use]
     pub fn provider_account(&self) -> ProviderAccount {
         ProviderAccount { id: self.account.clone(), live: self.key.is_live() }
     }
@@ -130,7 +128,6 @@ fn read_account(value: Value) -> Result<String, PaymentKeysError> {
 }
 
 /// Whether a text can be the id of a Stripe account.
-#[must_use]
 pub fn is_account(id: &str) -> bool {
     id.starts_with("acct_") && ObjectId::parse(id).is_ok()
 }

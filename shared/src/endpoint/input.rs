@@ -26,7 +26,6 @@ pub enum InputKind {
 
 impl InputKind {
     /// Whether a JSON object is read.
-    #[must_use]
     pub const fn has_json_body(self) -> bool {
         matches!(self, Self::JsonBody | Self::PathParameterAndJsonBody)
     }
@@ -43,7 +42,6 @@ pub struct Received<'a> {
 
 impl Received<'_> {
     /// The address that the request is counted for (rules.md, "Client address").
-    #[must_use]
     pub fn address(&self) -> String {
         address::counted_as(route::source_ip(self.request), self.request.headers(), self.trusted_proxies)
     }

@@ -168,7 +168,6 @@ pub struct Route<S: 'static> {
 }
 
 impl<S: AsRef<Base> + Sync> Route<S> {
-    #[must_use]
     pub const fn to<E: Endpoint<State = S>>() -> Self {
         let declaration = Declaration::of::<E>();
         Self { declaration, run: |state, request| Box::pin(run::run::<E>(state, request)) }

@@ -61,13 +61,11 @@ enum Rendering {
 }
 
 impl<T> Json<T> {
-    #[must_use]
     pub fn of(body: &impl Serialize) -> Self {
         Self { body: Rendering::Once(reply::render(body)), shape: PhantomData }
     }
 
     /// A body that was rendered earlier.
-    #[must_use]
     pub const fn kept(body: Arc<Rendered>) -> Self {
         Self { body: Rendering::Kept(body), shape: PhantomData }
     }

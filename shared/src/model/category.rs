@@ -50,7 +50,6 @@ pub struct CategoryWithItems {
 impl CategoryWithItems {
     /// The category's price tiers: its items without subscriptions if it is cumulative, otherwise none
     /// (rules.md, "Cumulative categories").
-    #[must_use]
     pub fn price_tiers(&self) -> Vec<PriceTier> {
         if !self.cumulative {
             return Vec::new();

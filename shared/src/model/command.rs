@@ -25,7 +25,6 @@ impl CommandEvent {
     pub const ALL: [Self; 5] = [Self::Bought, Self::Expired, Self::Refunded, Self::ChargedBack, Self::Renewed];
 
     /// The event as owners write it.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bought => "bought",

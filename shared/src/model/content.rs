@@ -21,13 +21,11 @@ impl PageUrl {
     pub const LONGEST: usize = 255;
 
     /// A url that a caller or an owner wrote. Any text is accepted; the page may not exist.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.trim().trim_start_matches('/').to_owned())
     }
 
     /// The url without a leading slash.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -28,7 +28,6 @@ impl CommandId {
     }
 
     /// The id's number.
-    #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -104,7 +103,6 @@ impl CommandState {
     ];
 
     /// The state in the table and in lists.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",

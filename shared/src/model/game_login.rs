@@ -18,7 +18,6 @@ pub struct NotAnAuthId;
 
 impl AuthId {
     /// The id of these random bits.
-    #[must_use]
     pub fn new(bits: [u8; 16]) -> Self {
         Self(hex::encode(bits))
     }
@@ -33,7 +32,6 @@ impl AuthId {
     }
 
     /// The id as game servers are sent it.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -30,13 +30,11 @@ macro_rules! id {
 
         impl $name {
             /// The id with this number.
-            #[must_use]
             pub const fn new(number: u64) -> Self {
                 Self(number)
             }
 
             /// The id's number.
-            #[must_use]
             pub const fn get(self) -> u64 {
                 self.0
             }

@@ -248,7 +248,6 @@ pub enum Beneficiary {
 }
 
 impl Beneficiary {
-    #[must_use]
     pub fn player(name: &PlayerName) -> Self {
         Self::Player(name.key().to_string())
     }
@@ -267,7 +266,6 @@ pub struct MayOwn {
 
 /// For each player who gets a line, the most that they may already own: limits per user, and steps of cumulative
 /// categories.
-#[must_use]
 pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
     let mut units: BTreeMap<(Beneficiary, ItemId), u64> = BTreeMap::new();
     for line in lines {
@@ -312,7 +310,6 @@ pub struct BillLine {
 
 /// The bill of an order. The payment with a gift card is taken off from the last line up, and lines without an amount
 /// are left out, so that the amounts add up to the order's price.
-#[must_use]
 pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<BillLine> {
     let mut paid = gift_card.map_or(Money::ZERO, |payment| payment.amount);
     let mut bill: Vec<BillLine> = Vec::with_capacity(lines.len());
@@ -330,7 +327,6 @@ pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<Bil
 
 /// The cart once an order is paid: without the units that were bought, and without the codes that were used. Units and
 /// lines that were added meanwhile stay.
-#[must_use]
 pub fn without_bought(cart: &Cart, lines: &[OrderLine], codes: &[&CodeText]) -> Cart {
     let mut cart = cart.clone();
     for bought in lines {

@@ -34,7 +34,6 @@ pub enum CodeRefusal {
 
 impl CodeRefusal {
     /// The refusal's name in the metrics.
-    #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -154,7 +153,6 @@ fn is_eligible(coupon: &Coupon, line: &PricedLine<'_>) -> bool {
 
 /// The amount that a coupon takes off each line, in the order of the lines. An amount is shared in proportion to what
 /// the lines cost; the parts add up to it exactly, and none exceeds its line.
-#[must_use]
 pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     let total = |line: &PricedLine<'_>| if is_eligible(coupon, line) { line.total() } else { Money::ZERO };
     let all: Money = lines.iter().map(total).sum();

@@ -147,7 +147,6 @@ impl CommandText {
     }
 
     /// The command with every placeholder replaced by its value. Values are not parsed.
-    #[must_use]
     pub fn fill<V: AsRef<str>>(&self, value: impl Fn(Placeholder) -> V) -> String {
         let mut text = String::new();
         for piece in &self.0 {

@@ -20,18 +20,15 @@ pub struct Db(Table<RequestLimits>);
 
 impl Db {
     /// The table named `table`. Opens no connection.
-    #[must_use]
     pub fn new(access: Access, table: &str) -> Self {
         Self(Table::new(access, table, RequestLimits))
     }
 
     /// The SDK's client, for the operations that no function needs.
-    #[must_use]
     pub fn client(&self) -> &Client {
         self.0.client()
     }
 
-    #[must_use]
     pub fn table(&self) -> &str {
         self.0.name()
     }

@@ -65,7 +65,6 @@ impl Row {
     }
 }
 
-#[must_use]
 pub fn key_attributes(key: &Key) -> Item {
     Item::from([(PK.to_owned(), AttributeValue::S(key.pk.clone())), (SK.to_owned(), AttributeValue::S(key.sk.clone()))])
 }

@@ -18,7 +18,6 @@ struct Encoded<'a> {
 
 impl StoredOrder {
     /// Whether its delivery has something to do.
-    #[must_use]
     pub fn delivery_due(&self) -> bool {
         let Some(delivery) = &self.effects.delivery else { return false };
         match (delivery.step, self.order.status) {

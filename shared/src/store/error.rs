@@ -46,7 +46,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// The operation got no response that counts; the same request may pass in a moment.
-    #[must_use]
     pub fn unavailable(operation: &'static str) -> Self {
         Self::Unavailable { operation, source: None }
     }

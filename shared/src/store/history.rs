@@ -43,7 +43,6 @@ pub enum Step {
 
 impl History {
     /// The entries, oldest first.
-    #[must_use]
     pub fn entries(&self) -> &[HistoryEntry] {
         &self.entries
     }

@@ -10,7 +10,6 @@ use crate::model::{Code, CodeKind, CodeText, GiftCard, Money};
 use serde::{Deserialize, Serialize};
 
 /// A kind's word in the table.
-#[must_use]
 pub const fn tag(kind: CodeKind) -> &'static str {
     match kind {
         CodeKind::Coupon => "coupon",

@@ -38,13 +38,11 @@ pub fn put(hash: &str, stored: &StoredKey) -> Result<Write, StoreError> {
 }
 
 /// The write after which the key opens nothing.
-#[must_use]
 pub fn revoke(hash: &str) -> Write {
     Write::delete(keys::server_key(hash)).only_if_present()
 }
 
 /// The write that notes when a poll last used a key.
-#[must_use]
 pub fn see(hash: &str, now: i64) -> Write {
     Write::update(keys::server_key(hash), "SET seen = :now").only_if_present().number(":now", now)
 }

@@ -65,7 +65,6 @@ impl<T> VersionedCache<T> {
     ///
     /// # Panics
     /// Never: the cache's options are complete.
-    #[must_use]
     pub fn new() -> Self {
         let options = options(ESTIMATED_THINGS, CAPACITY);
         Self(Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default()))
@@ -92,7 +91,6 @@ impl<T> VersionedCache<T> {
     }
 
     /// The thing under `key`, if it is cached.
-    #[must_use]
     pub fn peek(&self, key: &Key) -> Option<Arc<T>> {
         self.0.get(key).map(|cached| cached.thing)
     }

@@ -49,13 +49,11 @@ const fn yes() -> bool {
 
 impl VersionRecord {
     /// Whether the active version may be moved to it.
-    #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.whole && self.removing_since.is_none()
     }
 
     /// When it was last of use.
-    #[must_use]
     pub fn last_used(&self) -> i64 {
         self.retired_at.or(self.switched_at).unwrap_or(self.published_at)
     }

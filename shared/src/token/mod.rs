@@ -72,7 +72,6 @@ pub struct Claim {
 impl Claim {
     /// The caller's login; `None` for a login by name without an id, which must be repeated before it enters a gift
     /// card or pays (rules.md, "Logins").
-    #[must_use]
     pub fn login(&self) -> Option<Login> {
         match self.via {
             Some(Via::Name) => self.sid.map(Login::Name),

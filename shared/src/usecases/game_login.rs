@@ -25,7 +25,6 @@ pub enum Beginning {
 }
 
 /// The stored form of an address with a name.
-#[must_use]
 pub fn hashed(player: &PlayerName, address: &str) -> AddressHash {
     let digest =
         Sha256::new().chain_update(player.key().to_string()).chain_update("#").chain_update(address).finalize();

@@ -35,7 +35,6 @@ pub enum Error {
 
 impl Error {
     /// Whether the same request is worth repeating: with its idempotency key, its effect still happens once at most.
-    #[must_use]
     pub const fn is_temporary(&self) -> bool {
         match self {
             Self::Invalid(_) | Self::Refused(_) | Self::Unreadable { .. } => false,
@@ -48,7 +47,6 @@ impl Error {
 
     /// Whether the request with this idempotency key has ended without an object and always will: a refusal, or a
     /// server error that Stripe repeats from its memory.
-    #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
             Self::Invalid(_) => true,
@@ -59,13 +57,11 @@ impl Error {
     }
 
     /// Whether Stripe refused the request because there were too many: it had no effect.
-    #[must_use]
     pub const fn is_rate_limited(&self) -> bool {
         matches!(self, Self::Busy(Refusal { status: 429, .. }))
     }
 
     /// The refusal, if Stripe gave one.
-    #[must_use]
     pub const fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) | Self::Busy(refusal) => Some(refusal),
