@@ -63,7 +63,6 @@ impl Endpoint for Chat {
     type Reply = WithCookie<Json<ChatLoginReply>>;
     type Refusal = NoUrl;
 
-    const NAME: &'static str = "auth/chat";
     const ROUTES: &'static [&'static str] = &["GET /auth/chat"];
     const SUMMARY: &'static str = "returns the URL for logging in through the chat platform";
     const NUMBER: Option<u8> = Some(2);

@@ -31,7 +31,6 @@ impl Endpoint for CheckAccessibility {
     type Reply = Json<Accessibility<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "checkAccessibility";
     const ROUTES: &'static [&'static str] = &["GET /checkAccessibility"];
     const SUMMARY: &'static str = "returns whether the storefront may be shown to the visitor";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };

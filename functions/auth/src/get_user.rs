@@ -44,7 +44,6 @@ impl Endpoint for GetUser {
     type Reply = Json<Account<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "user";
     const ROUTES: &'static [&'static str] = &["POST /user"];
     const SUMMARY: &'static str = "returns the caller's account";
     const NUMBER: Option<u8> = Some(12);

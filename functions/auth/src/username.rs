@@ -62,7 +62,6 @@ impl Endpoint for Login {
     type Reply = Json<String>;
     type Refusal = LoginRefusal;
 
-    const NAME: &'static str = "auth/username";
     const ROUTES: &'static [&'static str] = &["POST /auth/username"];
     const SUMMARY: &'static str =
         "returns a token for the player with a name, at most 20 attempts a minute per address";

@@ -96,7 +96,6 @@ impl Endpoint for AcceptCoupon {
     type Reply = Json<AcceptCouponReply>;
     type Refusal = AcceptCouponRefusal;
 
-    const NAME: &'static str = "cart/acceptCoupon";
     const ROUTES: &'static [&'static str] = &["POST /cart/acceptCoupon"];
     const SUMMARY: &'static str = "applies a coupon or gift card to the cart";
     const NUMBER: Option<u8> = Some(3);

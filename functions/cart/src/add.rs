@@ -101,7 +101,6 @@ impl Endpoint for Add {
     type Reply = Json<Added>;
     type Refusal = AddRefusal;
 
-    const NAME: &'static str = "cart/add/{id}";
     const ROUTES: &'static [&'static str] = &["POST /cart/add/{id}"];
     const SUMMARY: &'static str = "adds an item to the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };

@@ -40,7 +40,6 @@ impl Endpoint for CaptureReferral {
     type Reply = WithCookie<Json<CaptureReply>>;
     type Refusal = Contention;
 
-    const NAME: &'static str = "capture-referral";
     const ROUTES: &'static [&'static str] = &["POST /capture-referral"];
     const SUMMARY: &'static str = "applies a referral code to the cart, or keeps it until there is one";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };

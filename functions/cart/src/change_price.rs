@@ -25,7 +25,6 @@ impl Endpoint for ChangePrice {
     type Reply = Json<Done>;
     type Refusal = ChangeRefusal;
 
-    const NAME: &'static str = "cart/changePrice/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/changePrice/{cid}"];
     const SUMMARY: &'static str = "sets the price of an any-price line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };

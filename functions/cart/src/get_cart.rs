@@ -195,7 +195,6 @@ impl Endpoint for GetCart {
     type Reply = Json<CartView<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "cart/get";
     const ROUTES: &'static [&'static str] = &["POST /cart/get"];
     const SUMMARY: &'static str = "returns the cart at current prices";
     const NUMBER: Option<u8> = Some(9);

@@ -74,7 +74,6 @@ impl Endpoint for GetGift {
     type Reply = Json<GiftReply>;
     type Refusal = GiftRefusal;
 
-    const NAME: &'static str = "cart/getGift";
     const ROUTES: &'static [&'static str] = &["POST /cart/getGift"];
     const SUMMARY: &'static str = "returns the balance of a gift card";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };

@@ -48,7 +48,6 @@ impl Endpoint for GetPromoted {
     type Reply = Json<Vec<OfferBody<'static>>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "cart/getPromoted";
     const ROUTES: &'static [&'static str] = &["POST /cart/getPromoted"];
     const SUMMARY: &'static str = "lists the items that the store promotes in the cart";
     const NUMBER: Option<u8> = Some(10);

@@ -24,7 +24,6 @@ impl Endpoint for GetSelectServers {
     type Reply = Json<ServersByItem<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "cart/getSelectServers";
     const ROUTES: &'static [&'static str] = &["POST /cart/getSelectServers"];
     const SUMMARY: &'static str = "lists the servers that can be selected for items in the cart";
     const NUMBER: Option<u8> = Some(11);

@@ -48,7 +48,6 @@ impl Endpoint for Reload {
     type Reply = Json<Done>;
     type Refusal = ReloadRefusal;
 
-    const NAME: &'static str = "cart/reload/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/reload/{cid}"];
     const SUMMARY: &'static str = "sets the number of units of a line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };

@@ -30,7 +30,6 @@ impl Endpoint for SetReferral {
     type Reply = Json<Outcome<'static>>;
     type Refusal = Contention;
 
-    const NAME: &'static str = "cart/setReferral";
     const ROUTES: &'static [&'static str] = &["POST /cart/setReferral"];
     const SUMMARY: &'static str = "applies a referral code to the cart";
     const NUMBER: Option<u8> = Some(4);

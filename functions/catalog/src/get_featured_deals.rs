@@ -56,7 +56,6 @@ impl Endpoint for GetFeaturedDeals {
     type Reply = Json<Vec<Deal<'static>>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "items/getFeaturedDeals";
     const ROUTES: &'static [&'static str] = &["POST /items/getFeaturedDeals"];
     const SUMMARY: &'static str = "lists the featured deals";
     const NUMBER: Option<u8> = Some(8);

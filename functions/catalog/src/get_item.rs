@@ -46,7 +46,6 @@ impl Endpoint for GetItem {
     type Reply = Json<Reply<'static>>;
     type Refusal = UnknownItem;
 
-    const NAME: &'static str = "items/get/{id}";
     const ROUTES: &'static [&'static str] = &["POST /items/get/{id}"];
     const SUMMARY: &'static str = "returns an item at the caller's price";
     const UNAUTHORIZED: Option<&'static str> =

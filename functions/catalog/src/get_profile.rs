@@ -86,7 +86,6 @@ impl Endpoint for GetProfile {
     type Reply = Json<ProfileReply<'static>>;
     type Refusal = NoProfile;
 
-    const NAME: &'static str = "profile/{name}";
     const ROUTES: &'static [&'static str] = &["GET /profile/{name}"];
     const SUMMARY: &'static str = "returns a player's public profile";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };

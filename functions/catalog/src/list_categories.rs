@@ -46,7 +46,6 @@ impl Endpoint for ListCategories {
     type Reply = Json<Vec<CategoryEntry<'static>>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "categories/get";
     const ROUTES: &'static [&'static str] = &["GET /categories/get", "POST /categories/get"];
     const SUMMARY: &'static str = "lists the categories";
     const NUMBER: Option<u8> = Some(13);

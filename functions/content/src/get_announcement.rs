@@ -39,7 +39,6 @@ impl Endpoint for GetAnnouncement {
     type Reply = Json<AnnouncementReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "announcement/get";
     const ROUTES: &'static [&'static str] = &["GET /announcement/get"];
     const SUMMARY: &'static str = "returns the store's announcement";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };

@@ -36,7 +36,6 @@ impl Endpoint for GetPage {
     type Reply = Json<PageReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "pages/get";
     const ROUTES: &'static [&'static str] = &["POST /pages/get"];
     const SUMMARY: &'static str = "returns a page by its url";
     const NUMBER: Option<u8> = Some(1);

@@ -127,7 +127,6 @@ impl Endpoint for GetSettings {
     type Reply = Json<SettingsReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "settings/get";
     const ROUTES: &'static [&'static str] = &["GET /settings/get"];
     const SUMMARY: &'static str = "returns the site's configuration";
     const NUMBER: Option<u8> = Some(15);

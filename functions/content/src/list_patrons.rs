@@ -71,7 +71,6 @@ impl Endpoint for ListPatrons {
     type Reply = Json<PatronsReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "patrons/get";
     const ROUTES: &'static [&'static str] = &["GET /patrons/get"];
     const SUMMARY: &'static str = "lists the patrons, largest contribution first";
     const NUMBER: Option<u8> = Some(16);

@@ -108,7 +108,6 @@ impl Endpoint for CheckStatus {
     type Reply = Json<StatusReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "payments/checkStatus";
     const ROUTES: &'static [&'static str] = &["POST /payments/checkStatus"];
     const SUMMARY: &'static str = "returns the state of an order, at most 18 lookups a minute per address";
     const NUMBER: Option<u8> = Some(6);

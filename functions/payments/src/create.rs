@@ -183,7 +183,6 @@ impl Endpoint for Create {
     type Reply = Json<CreateReply>;
     type Refusal = CreateRefusal;
 
-    const NAME: &'static str = "payments/create";
     const ROUTES: &'static [&'static str] = &["POST /payments/create"];
     const SUMMARY: &'static str = "begins a checkout of the cart at the payment provider";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 9 };

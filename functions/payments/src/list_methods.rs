@@ -27,7 +27,6 @@ impl Endpoint for ListMethods {
     type Reply = Json<Vec<MethodBody<'static>>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "payments/get";
     const ROUTES: &'static [&'static str] = &["POST /payments/get"];
     const SUMMARY: &'static str = "lists the payment methods";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };

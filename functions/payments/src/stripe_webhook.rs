@@ -42,7 +42,6 @@ impl Endpoint for StripeWebhook {
     type Reply = Json<Receipt>;
     type Refusal = WebhookRefusal;
 
-    const NAME: &'static str = "payments/webhook/stripe";
     const ROUTES: &'static [&'static str] = &["POST /payments/webhook/stripe"];
     const SUMMARY: &'static str = "receives the notices of Stripe";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };

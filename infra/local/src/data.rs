@@ -28,9 +28,6 @@ pub struct Running {
 
 impl Running {
     /// Leaves the addresses in a data directory that this process has open.
-    ///
-    /// # Errors
-    /// [`StartError::Data`] if they cannot be written.
     pub fn leave(&self, dir: &Path) -> Result<(), StartError> {
         let path = running_file(dir);
         let written =
@@ -96,9 +93,6 @@ pub fn keys_file(dir: &Path) -> PathBuf {
 }
 
 /// The token keys of a data directory. The first start creates them in a file that only its owner can read (mode 0600).
-///
-/// # Errors
-/// [`StartError`] if they can be neither read nor created.
 pub fn token_keys(dir: &Path) -> Result<String, StartError> {
     let path = keys_file(dir);
     let text = match fs::read_to_string(&path) {
@@ -125,9 +119,6 @@ pub fn new_token_keys() -> Result<String, StartError> {
 }
 
 /// Writes a file that only its owner can read. If the process is killed, the file is as before or as wanted.
-///
-/// # Errors
-/// As the file system.
 pub fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let unfinished = unfinished(path);
     private().truncate(true).open(&unfinished)?.write_all(content)?;

@@ -70,9 +70,6 @@ pub struct TryOrder {
 }
 
 /// A token for each user in the table, valid for a week from `now` (seconds since 1970 UTC).
-///
-/// # Errors
-/// [`SignError`] if the JWT library refuses.
 pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String, String>, SignError> {
     let token = |user: &User| {
         // Issued after a revocation of the same second, but not after one that is in the future.

@@ -24,10 +24,8 @@ pub enum Page {
 /// A page whose markers cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// A marker that should be on the page, or below a heading.
     #[error("there is no {marker}")]
     NoMarker { marker: &'static str },
-    /// A section of an endpoint that is not declared.
     #[error("{heading} is not declared by any function; remove its section")]
     Unknown {
         /// The heading: a method and a path.
@@ -61,9 +59,6 @@ impl Page {
     }
 
     /// The page with its generated parts as they should be. An endpoint without a section gets one at the page's end.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub fn rendered(self, text: &str, reference: &Reference, samples: &[Sample]) -> Result<String, PageError> {
         match self {
             Self::Readme => with_table(text, &render::overview(reference)),

@@ -161,9 +161,6 @@ async fn write(db: &Db, lacking: &Lacking, progress: OnProgress<'_>) -> Result<(
 }
 
 /// Whether the data in a table are of an earlier format; `false` if nothing is published.
-///
-/// # Errors
-/// [`StoreError`] if the table cannot be read.
 pub async fn is_needed(db: &Db) -> Result<bool, StoreError> {
     Ok(read_active_version(db).await?.is_some_and(|active| !active.is_current()))
 }

@@ -34,6 +34,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+/// The path of a route key, without its leading slash.
+const fn path(route: &'static str) -> &'static str {
+    let mut at = 0;
+    while route.as_bytes()[at] != b'/' {
+        at += 1;
+    }
+    route.split_at(at + 1).1
+}
+
 /// An endpoint: its declaration and its handler.
 pub trait Endpoint: Sized + 'static {
     /// The state of its function, which lives as long as the process.
@@ -45,8 +54,8 @@ pub trait Endpoint: Sized + 'static {
     /// The endpoint's own refusals; [`std::convert::Infallible`] if it has none.
     type Refusal: Refusal;
 
-    /// The name in logs and documentation: the path without its leading slash.
-    const NAME: &'static str;
+    /// The name in logs and documentation: the path of the first route, without its leading slash.
+    const NAME: &'static str = path(Self::ROUTES[0]);
     /// The gateway's route keys of the endpoint. A scheduled event has a route key with the method `SCHEDULE`, so that
     /// no request from outside can match it.
     const ROUTES: &'static [&'static str];

@@ -19,9 +19,6 @@ impl CommandId {
     pub const LARGEST: u32 = (1 << 31) - 1;
 
     /// The id with this number.
-    ///
-    /// # Errors
-    /// [`NotACommandId`].
     pub fn new(number: impl TryInto<u32>) -> Result<Self, NotACommandId> {
         let number = number.try_into().map_err(|_| NotACommandId)?;
         if (1..=Self::LARGEST).contains(&number) { Ok(Self(number)) } else { Err(NotACommandId) }

@@ -23,9 +23,6 @@ impl AuthId {
     }
 
     /// Reads an id.
-    ///
-    /// # Errors
-    /// [`NotAnAuthId`].
     pub fn parse(text: &str) -> Result<Self, NotAnAuthId> {
         let is_hex = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if is_hex { Ok(Self(text.to_owned())) } else { Err(NotAnAuthId) }

@@ -40,12 +40,10 @@ pub struct Payer {
 /// The text is a sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckoutRefusal {
-    /// The cart has no lines.
     #[error("Your cart is empty.")]
     Empty,
     #[error("Subscriptions cannot be paid yet.")]
     Subscription,
-    /// A line lacks something that the buyer has to choose.
     #[error("\"{name}\" is not complete: {missing}")]
     Incomplete {
         name: String,
@@ -55,45 +53,35 @@ pub enum CheckoutRefusal {
     /// No units are left: before the cart was read, or taken by others since.
     #[error("\"{name}\" is sold out.")]
     SoldOut { name: String },
-    /// A line is unavailable.
     #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
     Unavailable { name: String },
-    /// A line needs a linked chat account.
     #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
     NoChat { name: String },
-    /// More units than are left.
     #[error("Only {left} of \"{name}\" can still be bought.")]
     Left {
         name: String,
         /// The units that are left.
         left: u64,
     },
-    /// More units of a limited item than one checkout may hold.
     #[error("At most {most} of \"{name}\" can be bought at once.")]
     AtOnce {
         name: String,
         /// The most units.
         most: u32,
     },
-    /// The recipient of a gift owns it or has reached the limit.
     #[error("\"{name}\" cannot be given: its recipient owns it or has reached the limit.")]
     Recipient { name: String },
-    /// The recipient of a gift is banned.
     #[error("A player that a gift is for is banned.")]
     Banned,
-    /// Virtual currency with a login by name.
     #[error("Virtual currency needs a login proven in the game.")]
     NotProven,
-    /// Too little virtual currency.
     #[error("You do not have enough virtual currency.")]
     VirtualCurrency,
-    /// The order would make more commands on game servers than one may.
     #[error("One order can run at most {MOST_COMMANDS} commands on game servers. Remove something from your cart.")]
     TooManyCommands,
     /// A line or the total is above [`LARGEST_CHARGE`].
     #[error("The amount is too large to be paid at once.")]
     TooLarge,
-    /// Less than the least amount.
     #[error("The amount is below the least that can be paid.")]
     BelowLeast {
         /// The least amount.

@@ -6,7 +6,6 @@ use crate::model::{Code, Coupon, Discount, GiftCard, Money, PublishedItem, Scope
 /// The reason why a code does not apply, in the order in which the reasons are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CodeRefusal {
-    /// No such code.
     #[error("unknown code")]
     Unknown,
     /// Not active, not begun yet, or ended.
@@ -15,19 +14,15 @@ pub enum CodeRefusal {
     /// No uses left, in all or for this user.
     #[error("code used up")]
     UsedUp,
-    /// A gift card with nothing left on it.
     #[error("gift card without balance")]
     NoBalance,
-    /// The cart has no lines.
     #[error("the cart is empty")]
     EmptyCart,
-    /// The cart costs less than the coupon's minimum.
     #[error("below the coupon's minimum")]
     BelowMinimum {
         /// The least `clear_price`.
         minimum: Money,
     },
-    /// No line that the code applies to.
     #[error("nothing in the cart that the code applies to")]
     NothingEligible,
 }

@@ -6,13 +6,10 @@ use crate::model::{Item, Line, LineVariable, PaymentType, ServerId, Variable};
 /// Something that a line lacks. The text is a sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    /// The recipient of a gift.
     #[error("The player who receives the gift is missing.")]
     Recipient,
-    /// A variable without a value, or with one that is no longer right.
     #[error("\"{name}\" is missing.")]
     Variable { id: u64, name: String },
-    /// No server is selected, or one that the item no longer has.
     #[error("A server must be selected for this item.")]
     Server,
 }

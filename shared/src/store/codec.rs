@@ -32,9 +32,6 @@ impl From<Item> for Row {
 
 impl Row {
     /// Reads a live thing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if an attribute is missing or has another type.
     pub fn live<T: DeserializeOwned>(self, key: &Key) -> Result<T, StoreError> {
         self.0.read().map_err(|error| StoreError::unreadable(key, &error.to_string()))
     }
@@ -121,9 +118,6 @@ pub fn encode_live<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreErro
 }
 
 /// Reads a live thing.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if an attribute is missing or has another type.
 pub fn decode_live<T: DeserializeOwned>(key: &Key, item: Item) -> Result<T, StoreError> {
     Row::from(item).live(key)
 }

@@ -81,9 +81,6 @@ impl History {
 
 /// Begins the list with a version that was published at `since` (seconds since 1970 UTC), before there was a list. Returns
 /// whether it was written; if not, there is a list.
-///
-/// # Errors
-/// If the database does not respond.
 pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, StoreError> {
     let begun = History::default().with(version, Step::Forward, since);
     create(db, &keys::history(), &begun).await

@@ -33,9 +33,6 @@ pub struct Lease {
 
 impl Lease {
     /// Takes a server's lease out of the rows.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it does not decode.
     pub fn take(rows: &mut Rows, server: ServerId) -> Result<Self, StoreError> {
         let key = keys::lease(server);
         rows.take(&key).map_or_else(|| Ok(Self::default()), |row| row.live(&key))

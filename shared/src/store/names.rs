@@ -92,9 +92,6 @@ pub enum Created {
 }
 
 /// The index row of a user's name.
-///
-/// # Errors
-/// If it cannot be serialised, which never happens.
 pub fn row(name: &UserName, user: UserId, valid_after: Option<i64>) -> Result<Item, StoreError> {
     encode_live(&keys::name(name), &NameRow { user, valid_after, held_until: None })
 }

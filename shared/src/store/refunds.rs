@@ -126,9 +126,6 @@ impl StoredOrder {
     }
 
     /// The writes that note the provider's payment.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if its row cannot be encoded.
     pub fn set_intent(&self, intent: &str) -> Result<Vec<Write>, StoreError> {
         let own = Write::update(self.key(), "SET provider.intent = :intent").only_if("attribute_exists(provider)");
         Ok(vec![own.text(":intent", intent), Payment::put(&self.order, intent)?])

@@ -20,18 +20,12 @@ pub struct StoredKey {
 }
 
 /// Takes a key by its hash out of the rows.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take(rows: &mut Rows, hash: &str) -> Result<Option<StoredKey>, StoreError> {
     let key = keys::server_key(hash);
     rows.take(&key).map(|row| row.live(&key)).transpose()
 }
 
 /// The write of a new key.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn put(hash: &str, stored: &StoredKey) -> Result<Write, StoreError> {
     let key = keys::server_key(hash);
     Ok(Write::put(key.clone(), encode_live(&key, stored)?).only_if_absent())

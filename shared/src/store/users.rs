@@ -12,9 +12,6 @@ use std::collections::BTreeMap;
 
 /// Takes the user of a token out of the rows; `None` if there is no such user, or if [`User::admits`] refuses the
 /// token.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if the user's item does not decode.
 pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> {
     let key = keys::user(claim.user);
     let user: Option<User> = rows.take(&key).map(|row| row.live(&key)).transpose()?;

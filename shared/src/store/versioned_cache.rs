@@ -71,9 +71,6 @@ impl<T> VersionedCache<T> {
     }
 
     /// The thing under `key`. If it is not cached, `load` reads it, and returns how many bytes it was.
-    ///
-    /// # Errors
-    /// As `load`.
     pub async fn get_or_load(
         &self,
         key: &Key,

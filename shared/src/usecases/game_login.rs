@@ -127,9 +127,6 @@ pub async fn end(
 }
 
 /// The logins that a server has to be told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
     let (before, server) = (now - rule::EVERY, server.to_string());
     let mut due = logins::all_pending(db).await?;
@@ -141,9 +138,6 @@ pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin
 
 /// Takes the logins of [`due`] for a response to the server, whose key is known to be valid. None are left if another poll of the
 /// server takes one of them at the same time, or one of them has ended.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn take(
     db: &Db,
     server: ServerId,

@@ -15,7 +15,6 @@ pub enum Error {
     /// [`RefusalKind::Idempotency`] for the exception.
     #[error("Stripe refused the request: {0}")]
     Refused(Refusal),
-    /// Stripe refuses the request at present: too many requests, or the same one is being processed.
     #[error("Stripe cannot take the request now: {0}")]
     Busy(Refusal),
     /// Stripe failed. It is not known whether the request had its effect.

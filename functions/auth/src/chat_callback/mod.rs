@@ -151,7 +151,6 @@ impl Endpoint for ChatCallback {
     type Reply = Page;
     type Refusal = NotLoggedIn;
 
-    const NAME: &'static str = "auth/chat/callback";
     const ROUTES: &'static [&'static str] = &["GET /auth/chat/callback"];
     const SUMMARY: &'static str = "completes a login through the chat platform, and tells the storefront's page";
     /// The settings decide where the code is sent, so that a stale version is read before that.

@@ -41,9 +41,6 @@ impl<const LONGEST: usize> schemars::JsonSchema for Text<LONGEST> {
 }
 
 /// Same as [`text`], for a coupon, gift card or referral code.
-///
-/// # Errors
-/// Same as [`text`].
 pub fn code<'de, const LONGEST: usize, D: Deserializer<'de>>(field: D) -> Result<CodeText, D::Error> {
     let text: String = text::<LONGEST, _, _>(field)?;
     CodeText::parse(&text).map_err(|_| de::Error::custom(REQUIRED))

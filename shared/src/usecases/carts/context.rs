@@ -57,9 +57,6 @@ impl CartContext {
     }
 
     /// Takes a user's cart and ledger out of what was read.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if one of them does not decode.
     pub fn take(user: User, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
         let cart = carts::take(&mut rows, user.id)?;
         let ledger = ledgers::take(&mut rows, user.id)?;
