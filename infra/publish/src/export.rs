@@ -27,7 +27,6 @@ const USUAL_DIGITS: u8 = 2;
 const PAR: Rate = Rate::from_millionths(1_000_000);
 
 /// Turns a compiled store back into files.
-#[must_use]
 pub fn export(store: &Compiled) -> StoreFiles {
     let mut names = Names::default();
     let deliveries = store.items.iter().map(|entry| (entry.item.id, &entry.delivery)).collect();

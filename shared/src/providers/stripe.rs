@@ -40,13 +40,11 @@ pub struct Stripe {
 
 impl Stripe {
     /// Stripe, if the configuration has its keys.
-    #[must_use]
     pub fn of(config: &Config) -> Option<Self> {
         let keys = config.payment_keys.stripe.clone()?;
         Some(Self::new(keys, config.stripe_base.clone().unwrap_or_default()))
     }
 
-    #[must_use]
     pub fn new(keys: StripeKeys, base: ApiBase) -> Self {
         let account = keys.provider_account();
         let client = outgoing::Client::new(connector::roots());
@@ -261,7 +259,6 @@ impl Provider for Stripe {
 }
 
 /// The storefront's page to which a buyer returns. `checkout` is the provider's id of the checkout.
-#[must_use]
 pub fn return_url(storefront: &str, order: &InternalId, checkout: &str) -> String {
     format!("{storefront}/payment/flow?order_id={order}&checkout_id={checkout}")
 }

@@ -18,7 +18,6 @@ struct Encoded<'a> {
 
 impl StoredOrder {
     /// Whether its delivery has something to do.
-    #[must_use]
     pub fn delivery_due(&self) -> bool {
         let Some(delivery) = &self.effects.delivery else { return false };
         match (delivery.step, self.order.status) {
@@ -31,9 +30,6 @@ impl StoredOrder {
 
     /// The write that notes how far the delivery is, on the condition that neither it nor the order's status has changed
     /// since they were read.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
     pub fn set_delivery(&self, next: &OrderDelivery) -> Result<Write, StoreError> {
         self.write_delivery(next, "SET delivery = :delivery")
     }
@@ -53,9 +49,6 @@ impl StoredOrder {
 
     /// The write that begins a step of the delivery as [`set_delivery`](Self::set_delivery) does, and those that let the
     /// sweep look at it at `now` (seconds since 1970 UTC).
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if they cannot be encoded.
     pub fn begin_delivery(&self, next: &OrderDelivery, now: i64) -> Result<(Write, Vec<Write>), StoreError> {
         let own = self.write_delivery(next, "SET delivery = :delivery, due = :due")?.number(":due", now);
         let last = self.unfinished().filter(|_| self.effects.due != Some(now)).map(Write::delete);
@@ -64,34 +57,22 @@ impl StoredOrder {
 }
 
 /// The write of an order's frozen commands.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if they cannot be encoded.
 pub fn put_frozen(order: &InternalId, frozen: &FrozenCommands) -> Result<Write, StoreError> {
     let key = keys::order_commands(order);
     Ok(Write::put(key.clone(), encode_published(&key, frozen)?))
 }
 
 /// An order's frozen commands; none if it has none.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn frozen(db: &Db, order: &InternalId) -> Result<FrozenCommands, StoreError> {
     Ok(read_published(db, &keys::order_commands(order)).await?.unwrap_or_default())
 }
 
 /// When an item of a player expires on a server.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn expiry(db: &Db, key: &Key) -> Result<Option<Expiry>, StoreError> {
     read_live(db, key).await
 }
 
 /// The write of when an item expires, on the condition that it is as it was read.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn put_expiry(key: &Key, read: Option<&Expiry>, next: &Expiry) -> Result<Write, StoreError> {
     let version = read.map_or(0, |read| read.version).wrapping_add(1);
     let write = Write::put(key.clone(), encode_live(key, &Expiry { version, ..next.clone() })?);

@@ -78,7 +78,6 @@ pub struct Event {
 impl Event {
     /// Lists events of some kinds of a time, newest first: from its first second to its last (since 1970 UTC). The next
     /// page begins after [`EventPage::last`] of this one.
-    #[must_use]
     pub fn list(kinds: &[EventKind], (first, last): (i64, i64), after: Option<&ObjectId>) -> Call<EventPage> {
         let form = Form::default().with("created[gte]", &first).with("created[lte]", &last).with("limit", &PAGE);
         let form = form.with_some("starting_after", after);

@@ -109,7 +109,7 @@ impl TestProvider {
         found.map(|(order, _)| InternalId::new(order)).collect()
     }
 
-    /// What is said of an order's checkout; `None` if there is none.
+    /// State of an order's checkout; `None` if there is none.
     pub fn state(&self, order: &InternalId) -> Option<PaymentState> {
         self.books.lock().unwrap().sessions.get(order.as_str()).cloned()
     }

@@ -81,7 +81,6 @@ pub enum WebhookEvent {
 
 impl WebhookEvent {
     /// Its kind, and the id of what it is about, as they are stored.
-    #[must_use]
     pub fn parts(&self) -> (&'static str, &str) {
         match self {
             Self::Checkout(id) => ("checkout", id),
@@ -92,7 +91,6 @@ impl WebhookEvent {
     }
 
     /// The webhook event with these [`parts`](Self::parts); `None` if the kind is unknown.
-    #[must_use]
     pub fn of(kind: &str, id: &str) -> Option<Self> {
         let make = match kind {
             "checkout" => Self::Checkout,
@@ -139,7 +137,6 @@ pub enum ProviderError {
 
 impl ProviderError {
     /// Whether it is certain that nothing was done.
-    #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::NoCheckout(_) | Self::Key(_))
     }

@@ -17,7 +17,7 @@ const DAY: Duration = Duration::from_hours(25);
 /// To which total the tests refund first, and how much the following refunds of the same order add.
 const TO: i64 = 60;
 
-/// What happens to a call.
+/// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lost {
     /// The database never gets it, or its response is lost.
