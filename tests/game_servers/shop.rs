@@ -134,7 +134,7 @@ impl Shop {
         let Some(stored) = orders::get(self.db(), id).await? else { return Ok(()) };
         if let Some(writes) = stored.take_back("needs_response", self.clock().seconds())? {
             let _: Sent<_> = send::<Write>(self.db(), writes).await?;
-            follow_or_leave(self.db(), self.clock(), id).await;
+            follow_or_leave(self.db(), self.clock(), &stored).await;
         }
         Ok(())
     }

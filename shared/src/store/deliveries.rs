@@ -30,17 +30,17 @@ impl StoredOrder {
     }
 
     /// The write that notes how far the delivery is, on the condition that neither it nor the order's status has changed
-    /// since they were read.
+    /// since they were read, and what it notes.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn set_delivery(&self, next: &OrderDelivery) -> Result<Write, StoreError> {
+    pub fn set_delivery(&self, next: OrderDelivery) -> Result<(Write, OrderDelivery), StoreError> {
         self.write_delivery(next, "SET delivery = :delivery")
     }
 
-    fn write_delivery(&self, next: &OrderDelivery, expression: &str) -> Result<Write, StoreError> {
+    fn write_delivery(&self, next: OrderDelivery, expression: &str) -> Result<(Write, OrderDelivery), StoreError> {
         let read = self.effects.delivery.as_ref().map_or(0, |delivery| delivery.version);
-        let next = OrderDelivery { version: read.wrapping_add(1), ..next.clone() };
+        let next = OrderDelivery { version: read.wrapping_add(1), ..next };
         let mut item = encode_live(&self.key(), &Encoded { delivery: &next })?;
         let delivery = item.remove("delivery").ok_or_else(|| StoreError::unreadable(&self.key(), "delivery"))?;
         let write = Write::update(self.key(), expression)
@@ -48,7 +48,7 @@ impl StoredOrder {
             .name("#status", "status")
             .text(":status", self.order.status.as_str())
             .number(":read", read);
-        Ok(write.value(":delivery", delivery))
+        Ok((write.value(":delivery", delivery), next))
     }
 
     /// The writes that note the state of a dispute which takes the order back, and let the sweep look at it at `now`
@@ -65,7 +65,8 @@ impl StoredOrder {
         let standing = Standing::ChargedBack;
         let next = OrderDelivery { step: DeliveryStep::Recall, next: 0, standing, ..delivery.clone() };
         let set = "SET delivery = :delivery, dispute = :dispute, due = :due";
-        let own = self.write_delivery(&next, set)?.text(":dispute", dispute).number(":due", now);
+        let (own, _) = self.write_delivery(next, set)?;
+        let own = own.text(":dispute", dispute).number(":due", now);
         let last = self.unfinished().filter(|_| self.effects.due != Some(now)).map(Write::delete);
         let row = Unfinished::put(&self.order, now)?;
         Ok(Some([own].into_iter().chain(last).chain([row]).collect()))

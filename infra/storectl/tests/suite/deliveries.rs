@@ -191,7 +191,7 @@ async fn doctor_finds_paid_orders_whose_commands_are_not_queued() {
         write(&bench, vec![Write::delete(keys::command(command.id)), Write::delete(place_of(&command).unwrap())]).await;
     }
     let stored = orders::get(&bench.db, &id).await.unwrap().unwrap();
-    write(&bench, vec![stored.set_delivery(&shared::model::OrderDelivery::default()).unwrap()]).await;
+    write(&bench, vec![stored.set_delivery(shared::model::OrderDelivery::default()).unwrap().0]).await;
     let (state, said) = finding(&bench, &[], CHECK).await;
     assert_eq!((state, said), ("bad".into(), format!("1 paid orders wait for their commands to be queued: {order}")));
     assert_eq!(finding(&bench, &["--repair"], CHECK).await.0, "ok");

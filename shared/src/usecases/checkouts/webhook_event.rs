@@ -53,7 +53,7 @@ pub async fn act<P: Provider>(
                 return Err(SettleError::Conflict);
             }
             if stored.effects.delivery.is_some() {
-                follow_or_leave(db, clock, &order).await;
+                follow_or_leave(db, clock, &stored).await;
             }
         }
     }
