@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{encode_live, encode_published};
+use super::codec::{Item, Row, encode_live, encode_published};
 use super::keys::{self, Key};
 use super::orders::StoredOrder;
 use super::transaction::Write;
@@ -71,6 +71,20 @@ impl StoredOrder {
         let row = Unfinished::put(&self.order, now)?;
         Ok(Some([own].into_iter().chain(last).chain([row]).collect()))
     }
+}
+
+/// Marks an order's item as one that was restored while its commands were not all queued, or not all taken back. Returns
+/// whether it was marked: an order that has nothing left to do stays as it is.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if it does not decode.
+pub fn mark_restored(key: &Key, item: &mut Item) -> Result<bool, StoreError> {
+    let stored = StoredOrder::decode(key, Row::from(item.clone()))?;
+    let is_unmarked = |delivery: &OrderDelivery| !matches!(delivery.step, DeliveryStep::Queued | DeliveryStep::Over);
+    let Some(delivery) = stored.effects.delivery.filter(is_unmarked) else { return Ok(false) };
+    let delivery = &OrderDelivery { restored: true, ..delivery };
+    item.extend(encode_live(key, &Encoded { delivery })?);
+    Ok(true)
 }
 
 /// The write of an order's frozen commands.
