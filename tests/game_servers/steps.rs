@@ -121,7 +121,7 @@ async fn a_dispute_takes_an_order_back_once() {
     shop.sweep_for(3).await;
     server.round(&shop, Trouble::default()).await;
     assert_eq!(server.texts(), ["give", "ban Thornwick"]);
-    assert!(follow(&shop.store.db, shop.clock(), &order).await.unwrap());
+    assert!(follow(&shop.store.db, shop.clock(), &shop.stored(&order).await).await.unwrap());
 }
 
 #[tokio::test]

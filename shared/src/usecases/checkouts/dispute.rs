@@ -34,7 +34,7 @@ pub async fn note_dispute(
         ban_buyer(db, clock, &stored).await?;
     }
     let begun = if takes_back { taken_back(&stored) } else { None };
-    let begun = begun.map(|next| stored.begin_delivery(&next, clock.seconds())).transpose()?;
+    let begun = begun.map(|next| stored.begin_delivery(next, clock.seconds())).transpose()?;
     let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
     let writes: Vec<Write> =
         [stored.set_dispute(&dispute.id, &dispute.state, with)].into_iter().chain(others).collect();
@@ -43,7 +43,7 @@ pub async fn note_dispute(
     }
     tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
     payment_event(PaymentEvent::Dispute, 1);
-    follow_or_leave(db, clock, order).await;
+    follow_or_leave(db, clock, &stored).await;
     Ok(())
 }
 

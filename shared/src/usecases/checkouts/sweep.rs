@@ -243,7 +243,7 @@ async fn settle_due<P: Provider>(
         if !clear_cart(db, stored.clone()).await? {
             return Err(SettleError::Conflict);
         }
-        let is_delivered = !stored.delivery_due() || follow(db, clock, id).await?;
+        let is_delivered = !stored.delivery_due() || follow(db, clock, &stored).await?;
         let writes: Vec<Write> = if !is_delivered {
             stored.postpone(clock.seconds().saturating_add(DELIVERY))?
         } else if is_counted {

@@ -155,7 +155,8 @@ async fn of_order(db: &Db, command: &Command) -> Result<Option<Write>, StoreErro
     let Some(delivery) = stored.effects.delivery.clone() else { return Ok(None) };
     let mut further = delivery.further.clone();
     further.push(command.id);
-    stored.set_delivery(&OrderDelivery { further, ..delivery }).map(Some)
+    let (write, _) = stored.set_delivery(OrderDelivery { further, ..delivery })?;
+    Ok(Some(write))
 }
 
 /// The reason for which commands are stopped.

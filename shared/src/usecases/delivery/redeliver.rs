@@ -42,10 +42,10 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
     let over = stored.effects.delivery.as_ref().filter(|delivery| delivery.step == DeliveryStep::Over);
     let delivery = over.ok_or(RedeliverError::NotTakenBack)?;
     let next = OrderDelivery { version: delivery.version, earlier: blocks(delivery), ..OrderDelivery::default() };
-    let (own, others) = stored.begin_delivery(&next, clock.seconds())?;
+    let (own, others) = stored.begin_delivery(next, clock.seconds())?;
     if send(db, [own].into_iter().chain(others).collect()).await? != Sent::Written {
         return Err(RedeliverError::Conflict);
     }
-    follow(db, clock, id).await?;
+    follow(db, clock, &stored).await?;
     Ok(())
 }
