@@ -2,7 +2,9 @@
 
 use crate::bench::Bench;
 use serde_json::Value;
+use shared::clock::{Clock as _, SystemClock};
 use shared::model::{CommandId, InternalId, ServerId};
+use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{commands, keys, orders};
 use shared::usecases::delivery::{ServerKey, add_key, delivered, executed, place_of, poll};
@@ -147,10 +149,36 @@ async fn an_erasure_stops_everything_and_removes_the_name() {
 
 /// The text of a check of `doctor`.
 async fn finding(bench: &Bench, options: &[&str], check: &str) -> (Value, String) {
+    findings(bench, options, check).await.remove(0)
+}
+
+async fn findings(bench: &Bench, options: &[&str], check: &str) -> Vec<(Value, String)> {
     let answer = bench.run(&[&["doctor"], options].concat()).await.unwrap();
     let findings = answer.json()["findings"].as_array().unwrap().clone();
-    let found = findings.iter().find(|one| one["check"] == check).unwrap_or_else(|| panic!("{findings:?}"));
-    (found["state"].clone(), found["said"].as_str().unwrap().to_owned())
+    let found = findings.iter().filter(|one| one["check"] == check);
+    found.map(|one| (one["state"].clone(), one["said"].as_str().unwrap().to_owned())).collect()
+}
+
+#[tokio::test]
+async fn doctor_names_servers_that_are_silent_or_stuck_while_they_have_a_key() {
+    let (bench, ..) = sold().await;
+    let found = async || findings(&bench, &[], "game servers").await;
+    assert_eq!(found().await, [], "it never polled");
+    // The doctor has the machine's clock.
+    let polled = async |minutes: i64| {
+        let at = SystemClock.seconds() - minutes * 60 - 5;
+        write(&bench, vec![Lease::see(ServerId::new(1), at)]).await;
+    };
+    polled(29).await;
+    assert_eq!(found().await, []);
+    polled(31).await;
+    assert_eq!(found().await, [("note".into(), "Hearth (1) has not polled for 31 minutes".to_owned())]);
+    polled(5).await;
+    let (state, said) = found().await.remove(0);
+    assert_eq!(state, "note");
+    assert!(said.starts_with("Hearth (1) polls, and commands have been ready for "), "{said}");
+    bench.ok(&["server", "revoke", "1", "--yes"]).await;
+    assert_eq!(found().await, [], "it has no key any more");
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ pub use owner::{Filter, OwnerOutcome, StopReason, cancel, commands_of, done, lin
 pub use poll::{MOST_ROWS, Row, paynow, poll};
 pub use redeliver::{RedeliverError, redeliver};
 pub use restored::{IDS_AFTER_RESTORE, Restored, restored};
-pub use sweep::{ServerHealth, sweep_servers};
+pub use sweep::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
 pub use words::{Answer, delivered, executed, validated};
 pub use write::place_of;
 
