@@ -4,7 +4,8 @@ use super::follow::{all_ids, given_ids};
 use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
 use crate::clock::Clock;
 use crate::model::{
-    Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, OrderDelivery, ServerId, Standing,
+    Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, OrderDelivery, OrderStatus, ServerId,
+    Standing,
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at};
@@ -32,12 +33,13 @@ pub async fn lines_of(
 ) -> Result<Vec<(String, LineState)>, StoreError> {
     let ids = stored.effects.delivery.as_ref().map(given_ids).unwrap_or_default();
     let commands: Vec<Command> = commands::read(db, ids.into_iter()).await?.into_values().collect();
-    let is_on_its_way = stored.delivery_due();
+    let is_on_its_way = stored.order.status == OrderStatus::Paid && stored.delivery_due();
+    let standing = stored.effects.delivery.as_ref().map(|delivery| delivery.standing).unwrap_or_default();
     let lines = (0_u16..).zip(&stored.order.lines).map(|(place, line)| {
         let own = commands.iter().filter(|command| command.line == place && command.event == CommandEvent::Bought);
         let states = own.map(|command| state_at(&command.delivery, clock.seconds()));
         let name = line.chosen.as_ref().map_or_else(String::new, |chosen| chosen.name.clone());
-        (name, line_state(states, is_on_its_way))
+        (name, line_state(states, standing, is_on_its_way))
     });
     Ok(lines.collect())
 }
