@@ -3,7 +3,7 @@
 use crate::game_server::Trouble;
 use crate::shop::{BUYER, Shop, bought, on, online};
 use shared::model::{CommandEvent, CommandTemplate, DeliveryStep, ItemDelivery, OrderStatus};
-use shared::usecases::delivery::follow;
+use shared::usecases::delivery::{RedeliverError, follow, redeliver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
@@ -164,6 +164,30 @@ async fn a_command_that_is_too_long_when_it_is_filled_is_cancelled() {
     let order = shop.buy(&"x".repeat(250)).await;
     assert_eq!(shop.states(&order).await, ["cancelled", "ready"]);
     assert_eq!(shop.commands(&order).await[0].text, "", "it cannot be sent again either");
+}
+
+#[tokio::test]
+async fn an_order_whose_dispute_was_won_is_delivered_anew_once() {
+    let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.dispute(&order).await.unwrap();
+    shop.sweep_for(2).await;
+    server.round(&shop, Trouble::default()).await;
+    let again = || redeliver(&shop.store.db, shop.clock(), &order);
+    assert!(matches!(again().await, Err(RedeliverError::Disputed(_))));
+    shop.note_dispute(&order, "won").await.unwrap();
+    again().await.unwrap();
+    assert!(matches!(again().await, Err(RedeliverError::NotTakenBack)));
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["give", "take", "give"]);
+    shop.refund(&order).await;
+    shop.sweep_for(2).await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["give", "take", "give", "take"]);
+    assert_eq!(shop.states(&order).await.len(), 4, "the owner sees all of them");
+    assert!(matches!(again().await, Err(RedeliverError::NotPaid(OrderStatus::Refunded))));
 }
 
 const DAY: u64 = 86_400;

@@ -28,9 +28,6 @@ pub struct Mark {
 }
 
 /// The mark of a restore that is not done; `None` if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn read(db: &Db) -> Result<Option<Mark>, StoreError> {
     let key = keys::active_version();
     let item = db.get(&key, true).await?.filter(|item| item.contains_key(RESTORING));
@@ -61,9 +58,6 @@ pub async fn note(db: &Db, sha256: &str, done: u64) -> Result<(), StoreError> {
 }
 
 /// Replaces the mark by the active version, if there is one, and moves sequences to ids that are free, in one transaction.
-///
-/// # Errors
-/// As [`note`].
 pub async fn finish(
     db: &Db,
     sha256: &str,

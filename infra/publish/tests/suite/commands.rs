@@ -44,6 +44,7 @@ fn compiled(of_store: &str, items: &[&str]) -> publish::Compiled {
 }
 
 const REFUNDED: &str = "{run: undo, on: refunded}";
+const TIMED: &str = "expires_after: 1 day, ";
 
 #[test]
 fn a_text_that_is_not_a_command_is_named() {
@@ -143,7 +144,6 @@ fn an_item_that_ends_with_too_many_commands_on_a_server_is_named() {
         let of_store = format!("commands: [{of_store}]\n");
         found(&of_store, &[&format!("{expires}commands: [{of_item}]"), "expires_after: 1 day"]).0
     };
-    const TIMED: &str = "expires_after: 1 day, ";
     assert_eq!(
         faults(&commands(15, ""), &commands(10, ", servers: [2]"), TIMED),
         "categories/a.yaml, line 5, items[1].expires_after: runs 25 commands on server 2 when the item expires, those of \

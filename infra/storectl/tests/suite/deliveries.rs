@@ -2,7 +2,9 @@
 
 use crate::bench::Bench;
 use serde_json::Value;
+use shared::clock::{Clock as _, SystemClock};
 use shared::model::{CommandId, InternalId, ServerId};
+use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{commands, keys, orders};
 use shared::usecases::delivery::{ServerKey, add_key, delivered, executed, place_of, poll};
@@ -163,10 +165,36 @@ async fn an_erasure_stops_everything_and_removes_the_name() {
 
 /// The text of a check of `doctor`.
 async fn finding(bench: &Bench, options: &[&str], check: &str) -> (Value, String) {
+    findings(bench, options, check).await.remove(0)
+}
+
+async fn findings(bench: &Bench, options: &[&str], check: &str) -> Vec<(Value, String)> {
     let answer = bench.run(&[&["doctor"], options].concat()).await.unwrap();
     let findings = answer.json()["findings"].as_array().unwrap().clone();
-    let found = findings.iter().find(|one| one["check"] == check).unwrap_or_else(|| panic!("{findings:?}"));
-    (found["state"].clone(), found["said"].as_str().unwrap().to_owned())
+    let found = findings.iter().filter(|one| one["check"] == check);
+    found.map(|one| (one["state"].clone(), one["said"].as_str().unwrap().to_owned())).collect()
+}
+
+#[tokio::test]
+async fn doctor_names_servers_that_are_silent_or_stuck_while_they_have_a_key() {
+    let (bench, ..) = sold().await;
+    let found = async || findings(&bench, &[], "game servers").await;
+    assert_eq!(found().await, [], "it never polled");
+    // The doctor has the machine's clock.
+    let polled = async |minutes: i64| {
+        let at = SystemClock.seconds() - minutes * 60 - 5;
+        write(&bench, vec![Lease::see(ServerId::new(1), at)]).await;
+    };
+    polled(29).await;
+    assert_eq!(found().await, []);
+    polled(31).await;
+    assert_eq!(found().await, [("note".into(), "Hearth (1) has not polled for 31 minutes".to_owned())]);
+    polled(5).await;
+    let (state, said) = found().await.remove(0);
+    assert_eq!(state, "note");
+    assert!(said.starts_with("Hearth (1) polls, and commands have been ready for "), "{said}");
+    bench.ok(&["server", "revoke", "1", "--yes"]).await;
+    assert_eq!(found().await, [], "it has no key any more");
 }
 
 #[tokio::test]
@@ -257,13 +285,13 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
         let other = Bench::empty().await;
         let cut = other.run_through(Cut::after(let_through), &["restore", &file, "--yes"]).await;
         let is_whole = cut.is_ok();
-        if !is_whole {
+        if is_whole {
+            let json = cut.unwrap().json().clone();
+            assert_eq!((&json["unknown_commands"], &json["undelivered_orders"]), (&4.into(), &1.into()));
+        } else {
             // Much later.
             other.clock.advance(std::time::Duration::from_hours(2));
             other.ok(&["restore", &file, "--yes"]).await;
-        } else {
-            let json = cut.unwrap().json().clone();
-            assert_eq!((&json["unknown_commands"], &json["undelivered_orders"]), (&4.into(), &1.into()));
         }
         assert_eq!(states(&other, &order).await, ["executed", "delivered", "unknown", "unknown"], "{let_through}");
         assert_eq!(states(&other, &ready).await, ["unknown"; 2]);

@@ -19,9 +19,6 @@ pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
 
 /// Completes a change of the order: the cart without what was bought, and the delivery, which is left to the sweep if
 /// it fails.
-///
-/// # Errors
-/// As [`clear_cart`].
 pub(super) async fn follow_up(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> Result<bool, StoreError> {
     let is_cleared = clear_cart(db, stored.clone()).await?;
     if stored.effects.delivery.is_some() {

@@ -341,7 +341,15 @@ pub(super) fn given_ids(delivery: &OrderDelivery) -> Vec<CommandId> {
     block(delivery.first, delivery.made).chain(delivery.further.iter().copied()).collect()
 }
 
-/// The ids of what takes the order back.
-pub(super) fn back_ids(delivery: &OrderDelivery) -> impl Iterator<Item = CommandId> {
-    block(delivery.back_first, delivery.back_made)
+/// Every id of the order's commands, in blocks: the first of each, and how many they are.
+pub(super) fn blocks(delivery: &OrderDelivery) -> Vec<(CommandId, u32)> {
+    let given = delivery.first.map(|first| (first, delivery.made));
+    let further = delivery.further.iter().map(|id| (*id, 1));
+    let back = delivery.back_first.map(|first| (first, delivery.back_made));
+    delivery.earlier.iter().copied().chain(given).chain(further).chain(back).collect()
+}
+
+/// Every id of the order's commands.
+pub(super) fn all_ids(delivery: &OrderDelivery) -> impl Iterator<Item = CommandId> {
+    blocks(delivery).into_iter().flat_map(|(first, count)| block(Some(first), count))
 }

@@ -12,6 +12,7 @@ mod making;
 mod owner;
 mod players;
 mod poll;
+mod redeliver;
 mod restored;
 mod sweep;
 mod words;
@@ -22,8 +23,9 @@ pub(in crate::usecases) use freeze::freeze;
 pub use key::{ServerKey, add_key, revoke_key, server_of};
 pub use owner::{Filter, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, retry, stop};
 pub use poll::{MOST_ROWS, Row, paynow, poll};
+pub use redeliver::{RedeliverError, redeliver};
 pub use restored::{IDS_AFTER_RESTORE, Restored, restored};
-pub use sweep::{ServerHealth, sweep_servers};
+pub use sweep::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
 pub use words::{Answer, delivered, executed, validated};
 pub use write::place_of;
 

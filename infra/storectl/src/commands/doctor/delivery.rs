@@ -11,9 +11,10 @@ use shared::store::codec::{Item, Row, decode_live, key_of};
 use shared::store::keys::{self, Key, prefix};
 use shared::store::leases::Lease;
 use shared::store::orders::{self, StoredOrder};
+use shared::store::published::read_active_version;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{StoreError, commands, queue};
-use shared::usecases::delivery::{follow, place_of};
+use shared::usecases::delivery::{READY_TOO_LONG, SILENT_TOO_LONG, follow, measure, place_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CHECK: &str = "delivery";
@@ -90,6 +91,7 @@ async fn look(target: &Target, repairs: bool) -> Result<Vec<Finding>, Failure> {
     ];
     findings.extend(leases(target, &found.leases, now).await?);
     findings.extend(withdrawn(target, &found.withdrawn).await?);
+    findings.extend(late(target).await?);
     if found.unknown > 0 {
         let said = format!("{} may have run or not", found.unknown);
         let next = "`storectl delivery list --state unknown` shows them; `delivery retry` or `done` decides";
@@ -219,6 +221,28 @@ async fn withdrawn(target: &Target, found: &BTreeMap<InternalId, usize>) -> Resu
     );
     let next = "`storectl order show ID` shows them; refund the order, or run them with `delivery retry`";
     Ok((count > 0).then(|| Finding::note("commands that were withdrawn", said, next)))
+}
+
+/// Servers about which an alarm goes off.
+async fn late(target: &Target) -> Result<Vec<Finding>, Failure> {
+    const CHECK: &str = "game servers";
+    let active = read_active_version(&target.db).await?.unwrap_or_default();
+    let mut findings = Vec::new();
+    for server in active.config.delivery.servers {
+        let health = measure(&target.db, target.clock.as_ref(), server.id).await?;
+        let named = format!("{} ({})", server.name, server.id);
+        if let Some(silent) = health.silent_for.filter(|silent| *silent > SILENT_TOO_LONG) {
+            let said = format!("{named} has not polled for {} minutes", silent / 60);
+            findings.push(Finding::note(CHECK, said, "see that it runs, and enter `ms reload` into its console"));
+        }
+        if let Some(stuck) = health.stuck_for().filter(|stuck| *stuck > READY_TOO_LONG) {
+            let said = format!("{named} polls, and commands have been ready for {} minutes", stuck / 60);
+            let next =
+                format!("see its console; `storectl delivery list --server {} --older 15m` shows them", server.id);
+            findings.push(Finding::note(CHECK, said, next));
+        }
+    }
+    Ok(findings)
 }
 
 /// Servers that took commands and have said nothing about them since.
