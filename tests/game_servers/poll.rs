@@ -2,14 +2,14 @@
 
 use crate::game_server::Trouble;
 use crate::shop::{Shop, bought, online};
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use futures_util::future::join_all;
 use shared::model::{CommandId, CommandTemplate, ServerId};
 use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, send};
-use shared::store::{commands, keys};
+use shared::store::{commands, keys, queue};
 use shared::usecases::delivery::{CallError, MOST_ROWS, Row, ServerKey, add_key, delivered, paynow, poll, revoke_key};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 fn ids(rows: &[Row]) -> Vec<CommandId> {
     rows.iter().map(|row| row.id).collect()
@@ -39,7 +39,7 @@ async fn a_poll_with_commands_takes_two_round_trips_and_an_empty_one_takes_one()
     assert_eq!(round_trips(&shop, &server.key).await, (20, 3), "they are served again");
 }
 
-/// Fills the queue of a server with copies of a command: `due` seconds from now on.
+/// Fills the queue of a server with copies of commands that do not exist: `due` seconds from now on.
 async fn fill(shop: &Shop, count: u32, due: i64) {
     let order = shop.buy(&format!("template{due}")).await;
     let template = shop.commands(&order).await.remove(0);
@@ -52,8 +52,7 @@ async fn fill(shop: &Shop, count: u32, due: i64) {
             command.id = CommandId::new(*number).unwrap();
             command.delivery.due += due;
             let place = keys::queued(command.server, command.delivery.due, command.id);
-            let text = |text: &str| AttributeValue::S(text.to_owned());
-            let row = HashMap::from([("pk".to_owned(), text(&place.pk)), ("sk".to_owned(), text(&place.sk))]);
+            let row = queue::item(&place, &command).unwrap();
             let put = PutRequest::builder().set_item(Some(row)).build().unwrap();
             requests.push(WriteRequest::builder().put_request(put).build());
         }
@@ -73,6 +72,18 @@ async fn an_empty_poll_takes_one_round_trip_however_many_commands_wait() {
     let server = shop.game_server(2).await;
     poll(shop.db(), shop.clock(), &server.key).await.unwrap();
     assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "they are another server's");
+}
+
+#[tokio::test]
+async fn rows_without_a_command_do_not_keep_the_queue_from_being_read() {
+    let shop = Shop::open(vec![bought("give {player}")]).await;
+    let mut server = shop.game_server(1).await;
+    fill(&shop, 120, -60).await;
+    for served in [0, 0, 1] {
+        assert_eq!(server.round(&shop, Trouble::default()).await, served);
+    }
+    assert_eq!(server.texts(), ["give Thornwick"]);
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "they are gone");
 }
 
 #[tokio::test]

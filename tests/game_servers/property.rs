@@ -2,16 +2,22 @@
 //!
 //! At the end every command of an order that is still paid ran, or is visible as one that has not; nothing ran again after the
 //! server had said a word about it; and what ran of an order that is taken back is followed by the commands that take it
-//! back, after it. What a game server repeats from its own disk is excepted.
+//! back, after it. What a game server repeats from its own disk is excepted. No command of an order gets a second id after
+//! a restore, and runs again under it.
 
-use crate::game_server::{GameServer, Trouble};
+use crate::game_server::{GameServer, Run, Trouble};
 use crate::shop::{BUYER, Shop, bought, on, online};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use shared::model::{CommandEvent, CommandState, CommandTemplate, InternalId, ItemDelivery, OrderStatus, Standing};
+use shared::model::{
+    CommandEvent, CommandId, CommandState, CommandTemplate, InternalId, ItemDelivery, OrderStatus, Standing, UserName,
+};
+use shared::store::{StoreError, orders, sequences};
+use shared::usecases::bans;
+use shared::usecases::delivery::{IDS_AFTER_RESTORE, StopReason, commands_of, restored, stop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use tests::Fault;
+use tests::{Dump, Fault};
 
 /// How many histories are tried; `DELIVERY_CASES` says otherwise.
 const CASES: u32 = 12;
@@ -25,6 +31,9 @@ enum Op {
     Join(usize),
     Leave(usize),
     Restart(usize, bool),
+    Ban,
+    Backup,
+    Restore,
     Sweep,
     Wait(u64),
 }
@@ -40,18 +49,36 @@ fn troubles() -> impl Strategy<Value = Trouble> {
 
 fn ops() -> impl Strategy<Value = (Op, Broken)> {
     let op = prop_oneof![
-        4 => (0_usize..3).prop_map(Op::Pay),
-        2 => (0_usize..3).prop_map(Op::Refund),
-        1 => (0_usize..3).prop_map(Op::Dispute),
-        8 => (0_usize..2, troubles()).prop_map(|(server, trouble)| Op::Round(server, trouble)),
-        3 => (0_usize..2).prop_map(Op::Join),
-        1 => (0_usize..2).prop_map(Op::Leave),
-        1 => (0_usize..2, any::<bool>()).prop_map(|(server, disk)| Op::Restart(server, disk)),
-        2 => Just(Op::Sweep),
-        4 => prop_oneof![Just(1_u64), Just(10), Just(61), Just(400)].prop_map(Op::Wait),
+        16 => (0_usize..3).prop_map(Op::Pay),
+        8 => (0_usize..3).prop_map(Op::Refund),
+        4 => (0_usize..3).prop_map(Op::Dispute),
+        32 => (0_usize..2, troubles()).prop_map(|(server, trouble)| Op::Round(server, trouble)),
+        12 => (0_usize..2).prop_map(Op::Join),
+        4 => (0_usize..2).prop_map(Op::Leave),
+        4 => (0_usize..2, any::<bool>()).prop_map(|(server, disk)| Op::Restart(server, disk)),
+        1 => Just(Op::Ban),
+        3 => Just(Op::Backup),
+        2 => Just(Op::Restore),
+        8 => Just(Op::Sweep),
+        16 => prop_oneof![Just(1_u64), Just(10), Just(61), Just(400)].prop_map(Op::Wait),
     ];
     let fault = prop_oneof![Just(Fault::Away), Just(Fault::ResponseLost), Just(Fault::TransactionConflict)];
     (op, prop::option::weighted(0.15, (0_usize..8, fault)))
+}
+
+/// An order that is refunded while its commands run.
+fn refunded_meanwhile() -> impl Strategy<Value = Vec<(Op, Broken)>> {
+    (0_usize..3, 0_usize..2).prop_map(|(order, server)| {
+        let slow = Trouble { is_slow: true, ..Trouble::default() };
+        let round = Op::Round(server, slow);
+        let ops = [Op::Join(server), Op::Pay(order), round, Op::Refund(order), round];
+        ops.map(|op| (op, None)).to_vec()
+    })
+}
+
+fn histories() -> impl Strategy<Value = Vec<(Op, Broken)>> {
+    let part = prop_oneof![9 => ops().prop_map(|op| vec![op]), 1 => refunded_meanwhile()];
+    prop::collection::vec(part, 5..60).prop_map(|parts| parts.concat())
 }
 
 fn commands() -> Vec<CommandTemplate> {
@@ -69,9 +96,33 @@ struct World {
     shop: Shop,
     servers: Vec<GameServer>,
     orders: Vec<InternalId>,
+    backup: Option<Dump>,
+    is_restored: bool,
 }
 
 impl World {
+    /// As `storectl ban`.
+    async fn ban(&self) -> Result<(), StoreError> {
+        let (shop, name) = (&self.shop, UserName::parse(BUYER.1).unwrap());
+        bans::ban(shop.db(), &name, None, shop.clock().seconds()).await?;
+        for id in &self.orders {
+            let Some(stored) = orders::get(shop.db(), id).await? else { continue };
+            let ids: Vec<CommandId> =
+                commands_of(shop.db(), &stored).await?.into_iter().map(|command| command.id).collect();
+            stop(shop.db(), shop.clock(), &ids, StopReason::Banned).await?;
+        }
+        Ok(())
+    }
+
+    /// As `storectl restore`, of the last backup.
+    async fn restore(&mut self) {
+        let Some(backup) = self.backup.clone() else { return };
+        let (store, at) = (&self.shop.store, self.shop.clock().seconds());
+        backup.flat_map(|item| restored(item, at).unwrap().items).restore(store).await;
+        sequences::reserve(&store.db, sequences::COMMANDS, IDS_AFTER_RESTORE).await.unwrap();
+        self.is_restored = true;
+    }
+
     async fn run(&mut self, op: Op, broken: Broken) {
         if let Some((place, fault)) = broken {
             let seen = Arc::new(AtomicUsize::new(0));
@@ -91,6 +142,12 @@ impl World {
             Op::Join(server) => self.servers[server].join(shop, BUYER.1).await,
             Op::Leave(server) => self.servers[server].leave(BUYER.1),
             Op::Restart(server, loses_disk) => self.servers[server].restart(shop, loses_disk).await,
+            Op::Ban => drop(self.ban().await),
+            Op::Backup => self.backup = Some(Dump::read(&shop.store).await),
+            Op::Restore => {
+                shop.store.faults.clear();
+                self.restore().await;
+            }
             Op::Sweep => shop.sweep().await,
             Op::Wait(seconds) => {
                 // What runs slowly does so within a minute.
@@ -123,6 +180,9 @@ impl World {
             for run in &server.ran {
                 let times = server.ran.iter().filter(|other| other.id == run.id).count();
                 prop_assert!(!run.text.contains("once") || times <= 1, "twice: {run:?}");
+                let is_again =
+                    |other: &&Run| run.text.starts_with("give") && other.text == run.text && other.id != run.id;
+                prop_assert!(!server.ran.iter().any(|other| is_again(&other)), "by two ids: {run:?}");
             }
         }
         for id in &self.orders {
@@ -150,18 +210,20 @@ impl World {
                         | CommandState::Served
                         | CommandState::Kept
                         | CommandState::Unknown
+                        | CommandState::Stopped
                 );
                 prop_assert!(has_run || is_visible, "{command:?} neither ran nor is visible");
             }
         } else if stored.order.status != OrderStatus::Pending {
             for server in &self.servers {
-                Self::check_taken_back(id, server, &commands)?;
+                self.check_taken_back(id, server, &commands)?;
             }
         }
         Ok(())
     }
 
     fn check_taken_back(
+        &self,
         id: &InternalId,
         server: &GameServer,
         commands: &[shared::model::Command],
@@ -171,7 +233,8 @@ impl World {
             server.ran.iter().enumerate().filter(move |(_, run)| is_of(run)).map(|(place, _)| place).collect::<Vec<_>>()
         };
         let (given, taken) = (ran("give"), ran("take"));
-        if let (Some(last), Some(first)) = (given.last(), taken.first()) {
+        // What was taken back before a restore is paid again after it.
+        if let (Some(last), Some(first), false) = (given.last(), taken.first(), self.is_restored) {
             prop_assert!(last < first, "{id}: taken back before it ran: {:?}", server.ran);
         }
         let is_back = |command: &&shared::model::Command| {
@@ -192,20 +255,20 @@ fn nothing_is_lost_repeated_or_left_whatever_happens() {
     let case = AtomicU64::new(0);
     let cases = std::env::var("DELIVERY_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
-    let histories = prop::collection::vec(ops(), 5..60);
-    let result = TestRunner::new(config).run(&histories, |history| {
+    let result = TestRunner::new(config).run(&histories(), |history| {
         let mut lent = shop.lock().unwrap();
         let number = case.fetch_add(1, Ordering::SeqCst);
         runtime.block_on(async {
             let own = lent.take().unwrap();
             let ids = [number * 2 + 1, number * 2 + 2];
+            bans::unban(&own.store.db, &UserName::parse(BUYER.1).unwrap()).await.unwrap();
             own.publish(&ids, ItemDelivery { commands: commands(), expires_after: None }).await;
             let servers = vec![own.game_server(ids[0]).await, own.game_server(ids[1]).await];
             let mut orders = Vec::new();
             for order in 0..3 {
                 orders.push(own.order(&format!("case{number}order{order}")).await);
             }
-            let mut world = World { shop: own, servers, orders };
+            let mut world = World { shop: own, servers, orders, backup: None, is_restored: false };
             for (op, broken) in history {
                 world.run(op, broken).await;
             }

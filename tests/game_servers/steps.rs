@@ -138,6 +138,35 @@ async fn a_dispute_without_commands_of_its_own_runs_those_of_a_refund() {
 }
 
 #[tokio::test]
+async fn commands_for_a_server_that_is_no_longer_published_are_cancelled() {
+    let shop = Shop::open(Vec::new()).await;
+    let commands = vec![bought("give {server}"), on(CommandEvent::Refunded, "take {server}")];
+    let delivery = ItemDelivery { commands, expires_after: None };
+    shop.publish(&[1, 2], delivery.clone()).await;
+    let (pending, paid) = (shop.order("a").await, shop.buy("b").await);
+    for server in [1, 2] {
+        shop.game_server(server).await.round(&shop, Trouble::default()).await;
+    }
+    shop.publish(&[1], delivery).await;
+    assert!(shop.set(&pending, OrderStatus::Paid).await);
+    assert_eq!(shop.states(&pending).await, ["ready", "cancelled"]);
+    shop.refund(&paid).await;
+    shop.sweep_for(3).await;
+    assert_eq!(shop.states(&paid).await, ["delivered", "delivered", "ready", "cancelled"]);
+    shop.refund(&pending).await;
+    shop.sweep_for(3).await;
+    assert_eq!(shop.states(&pending).await, ["recalled", "cancelled"], "nothing of it ran");
+}
+
+#[tokio::test]
+async fn a_command_that_is_too_long_when_it_is_filled_is_cancelled() {
+    let shop = Shop::open(vec![bought(&"{order}".repeat(140)), bought("b")]).await;
+    let order = shop.buy(&"x".repeat(250)).await;
+    assert_eq!(shop.states(&order).await, ["cancelled", "ready"]);
+    assert_eq!(shop.commands(&order).await[0].text, "", "it cannot be sent again either");
+}
+
+#[tokio::test]
 async fn an_order_whose_dispute_was_won_is_delivered_anew_once() {
     let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
     let mut server = shop.game_server(1).await;

@@ -105,6 +105,19 @@ async fn the_sweep_notes_what_was_validated_and_never_ran() {
 }
 
 #[tokio::test]
+async fn the_sweep_notes_what_a_server_that_fell_silent_may_not_be_served_again() {
+    let once = CommandTemplate { once: true, ..bought("a {player}") };
+    let shop = Shop::open(vec![once, bought("b {player}")]).await;
+    let server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    shop.sweep().await;
+    assert_eq!(shop.states(&order).await, ["served", "served"]);
+    shop.sweep_for(1).await;
+    assert_eq!(shop.states(&order).await, ["unknown", "served"]);
+}
+
+#[tokio::test]
 async fn the_owner_cancels_and_sends_again_and_a_refund_reaches_what_was_sent_again() {
     let shop = Shop::open(vec![online(bought("b {player}"))]).await;
     let mut server = shop.game_server(1).await;

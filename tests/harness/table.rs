@@ -42,6 +42,14 @@ impl Dump {
         }
     }
 
+    /// The rows that take the places of these.
+    #[must_use]
+    pub fn flat_map(self, change: impl FnMut(Item) -> Vec<Item>) -> Self {
+        let part = |item: &Item, name: &str| item[name].as_s().expect("a text").clone();
+        let items = self.0.into_values().flat_map(change);
+        Self(items.map(|item| ((part(&item, PK), part(&item, SK)), item)).collect())
+    }
+
     /// Makes the table what it was when these rows were read.
     pub async fn restore(&self, store: &TestStore) {
         let now = Self::read(store).await;

@@ -73,7 +73,7 @@ pub enum CommandState {
     Recalled,
     /// It will not run: the player was banned or erased.
     Stopped,
-    /// The owner cancelled it.
+    /// The owner cancelled it, or it cannot be delivered.
     Cancelled,
     /// The owner did it by hand.
     Done,
@@ -130,7 +130,7 @@ pub enum Standing {
     Good,
     Refunded,
     ChargedBack,
-    /// The player is banned or erased.
+    /// The player is banned or erased, or it cannot be delivered: its server is no longer published, or its text is too long.
     Stopped,
     /// The item now expires at another time, with other commands.
     Superseded,

@@ -5,6 +5,11 @@
 
 use std::fmt;
 
+/// The most placeholders of a command: filled with 255 characters each, it is not longer than [`LONGEST_FILLED`].
+pub const MOST_PLACEHOLDERS: usize = 25;
+/// The most bytes of a command that is filled. A transaction takes 4 MB, and has up to a hundred of them.
+pub const LONGEST_FILLED: usize = 32 * 1_024;
+
 /// A value that a command names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Placeholder {

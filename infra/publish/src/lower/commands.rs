@@ -6,7 +6,8 @@ use crate::duration;
 use crate::fault::Report;
 use crate::files::{At, CategoryFile, CommandFile, ItemFile, Source, StoreFile, StoreFiles};
 use shared::model::{CommandEvent, CommandTemplate, ItemDelivery, ServerId};
-use shared::rules::command_text::{CommandText, Placeholder};
+use shared::rules::command_text::{CommandText, MOST_PLACEHOLDERS, Placeholder};
+use shared::rules::delivery::frozen::MOST_EXPIRED;
 use std::collections::BTreeSet;
 
 /// The most commands of an item, and of every sale.
@@ -147,6 +148,11 @@ fn check_text(run: &At<String>, scope: &Scope<'_>, lowered: &mut Lowered) {
         Ok(text) => text,
         Err(error) => return lowered.faults.push((run.line, FIELD, error.to_string())),
     };
+    let placeholders = text.placeholders().count();
+    if placeholders > MOST_PLACEHOLDERS {
+        let problem = format!("has {placeholders} placeholders; at most {MOST_PLACEHOLDERS} fit");
+        lowered.faults.push((run.line, FIELD, problem));
+    }
     for placeholder in text.placeholders() {
         let Placeholder::Variable(id) = placeholder else { continue };
         let problem = match &scope.variables {
@@ -180,8 +186,9 @@ fn list<'a>(ids: impl IntoIterator<Item = &'a u64>) -> String {
     if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
 }
 
-/// Warns of items whose delivery looks forgotten: sold without a command, not taken back, never ended.
-pub(super) fn warn_of_forgotten(files: &StoreFiles, report: &mut Report) {
+/// Refuses items that end with too many commands, and warns of those whose delivery looks forgotten: sold without a command,
+/// not taken back, never ended.
+pub(super) fn check_deliveries(files: &StoreFiles, site: &Site, report: &mut Report) {
     let of_store = &files.store.content.commands;
     let has_any =
         !of_store.is_empty() || CategoryFile::items_of(&files.categories).any(|item| !item.commands.is_empty());
@@ -195,6 +202,11 @@ pub(super) fn warn_of_forgotten(files: &StoreFiles, report: &mut Report) {
         let inner = top.subcategories.iter().filter(is_visible);
         let inner = inner.map(|inner| (format!("subcategories[{}].", *inner.id), inner));
         for (prefix, category) in std::iter::once((String::new(), top)).chain(inner) {
+            for item in &category.items {
+                if let Some((line, field, problem)) = too_many_expire(item, of_store, site) {
+                    report.fault(line, format!("{prefix}items[{}].{field}", *item.id), problem);
+                }
+            }
             for item in category.items.iter().filter(|item| item.active) {
                 for (line, field, problem) in forgotten(item, of_store, has_any) {
                     report.warn(line, format!("{prefix}items[{}].{field}", *item.id), problem);
@@ -202,6 +214,25 @@ pub(super) fn warn_of_forgotten(files: &StoreFiles, report: &mut Report) {
             }
         }
     }
+}
+
+/// The commands of a line that expire on one server are moved together, in one transaction.
+fn too_many_expire(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> Option<Note> {
+    let written = item.expires_after.as_ref()?;
+    let expired = |command: &&CommandFile| command.on == CommandEvent::Expired;
+    let runs_on = |command: &CommandFile, server: u64| {
+        command.servers.is_empty() || command.servers.iter().any(|id| id.value == server)
+    };
+    let count = |server| {
+        item.commands.iter().chain(of_store).filter(expired).filter(|command| runs_on(command, server)).count()
+    };
+    let (server, count) =
+        delivered_to(item, site).into_iter().map(|server| (server, count(server))).max_by_key(|(_, count)| *count)?;
+    let problem = format!(
+        "runs {count} commands on server {server} when the item expires, those of every sale among them; at most \
+         {MOST_EXPIRED} fit"
+    );
+    (count > MOST_EXPIRED).then_some((written.line, "expires_after", problem))
 }
 
 fn forgotten(item: &ItemFile, of_store: &[CommandFile], has_any: bool) -> Vec<Note> {

@@ -47,6 +47,6 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     links::check(files, &pages, report);
     report.enter(&files.staff.path);
     let staff = content::staff(&files.staff.content, report);
-    commands::warn_of_forgotten(files, report);
+    commands::check_deliveries(files, &site, report);
     Lowered { site, staff, pages, categories }
 }

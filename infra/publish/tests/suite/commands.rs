@@ -44,6 +44,7 @@ fn compiled(of_store: &str, items: &[&str]) -> publish::Compiled {
 }
 
 const REFUNDED: &str = "{run: undo, on: refunded}";
+const TIMED: &str = "expires_after: 1 day, ";
 
 #[test]
 fn a_text_that_is_not_a_command_is_named() {
@@ -134,6 +135,29 @@ fn an_item_has_at_most_20_commands_of_1024_characters_and_4_kib() {
     assert_eq!(faults_of_item(&commands(2, 1_025)), "commands.run: has 1025 characters; at most 1024 fit\n");
     assert_eq!(faults_of_item(&commands(5, 1_023)), "", "4 and 4 × 1,023 bytes");
     assert_eq!(faults_of_item(&commands(5, 1_024)), "commands: has 4100 bytes in all its commands; at most 4096 fit\n");
+}
+
+#[test]
+fn an_item_that_ends_with_too_many_commands_on_a_server_is_named() {
+    let commands = |count: usize, servers: &str| vec![format!("{{run: a, on: expired{servers}}}"); count].join(", ");
+    let faults = |of_item: &str, of_store: &str, expires: &str| {
+        let of_store = format!("commands: [{of_store}]\n");
+        found(&of_store, &[&format!("{expires}commands: [{of_item}]"), "expires_after: 1 day"]).0
+    };
+    assert_eq!(
+        faults(&commands(15, ""), &commands(10, ", servers: [2]"), TIMED),
+        "categories/a.yaml, line 5, items[1].expires_after: runs 25 commands on server 2 when the item expires, those of \
+         every sale among them; at most 24 fit\n"
+    );
+    assert_eq!(faults(&commands(15, ""), &commands(9, ""), TIMED), "");
+    assert_eq!(faults(&commands(15, ", servers: [1]"), &commands(10, ", servers: [2]"), TIMED), "");
+}
+
+#[test]
+fn a_text_with_too_many_placeholders_is_named() {
+    let of = |count: usize| faults_of_item(&format!("commands: [{{run: '{}'}}, {REFUNDED}]", "{item}".repeat(count)));
+    assert_eq!(of(25), "");
+    assert_eq!(of(26), "commands.run: has 26 placeholders; at most 25 fit\n");
 }
 
 #[test]

@@ -22,6 +22,9 @@ async fn sold() -> (Bench, String, ServerKey) {
     (bench, sold["internal_id"].as_str().unwrap().to_owned(), key)
 }
 
+/// An item that expires.
+const TIMED: &str = "401";
+
 async fn listed(bench: &Bench, options: &[&str]) -> Vec<Value> {
     let list = bench.ok(&[&["delivery", "list"], options].concat()).await;
     list["commands"].as_array().unwrap().clone()
@@ -130,20 +133,33 @@ async fn an_order_of_before_delivers_nothing() {
 
 #[tokio::test]
 async fn a_ban_stops_what_was_bought_and_says_so() {
-    let (bench, ..) = sold().await;
+    let (bench, order, _) = sold().await;
     let banned = bench.ok(&["ban", "newt"]).await;
     assert_eq!(banned["stopped_commands"], 4);
     assert_eq!(listed(&bench, &["--state", "stopped"]).await.len(), 4);
     assert_eq!(bench.ok(&["ban", "Newt"]).await["stopped_commands"], 0);
+    // By the clock of the sale: the note is about the last days.
+    let doctor = async || bench.run_through(Cut::never(), &["doctor"]).await.unwrap().text().to_owned();
+    let text = doctor().await;
+    assert!(text.contains("commands that were withdrawn: 4 of paid orders will not run"), "{text}");
+    assert!(text.contains(&format!("too long: {order} →")), "{text}");
+    bench.ok(&["order", "set-status", &order, "REFUNDED"]).await;
+    let text = doctor().await;
+    assert!(!text.contains("withdrawn"), "{text}");
 }
 
 #[tokio::test]
 async fn an_erasure_stops_everything_and_removes_the_name() {
     let (bench, ..) = sold().await;
+    let timed = ["order", "record", "--owner", "Newt", "--gateway", "test", "--line", TIMED, "--server", "1"];
+    bench.ok(&timed).await;
+    assert!(bench.rows().await.join("\n").contains("EXPIRY#newt"));
+    let count = listed(&bench, &[]).await.len();
     let erased = bench.ok(&["user", "erase", "Newt", "--yes"]).await;
-    assert_eq!(erased["stopped_commands"], 4);
+    assert_eq!(erased["stopped_commands"], count);
     let all = listed(&bench, &[]).await;
-    assert_eq!(all.len(), 4);
+    assert_eq!(all.len(), count);
+    assert!(!bench.rows().await.join("\n").contains("EXPIRY#"));
     assert!(all.iter().all(|one| one["player"] == "" && one["command"] == "" && one["state"] == "stopped"), "{all:?}");
 }
 

@@ -5,7 +5,7 @@ use crate::model::{
     StoreDelivery,
 };
 use crate::rules::command_servers::{of_line, servers};
-use crate::rules::command_text::{CommandText, Placeholder};
+use crate::rules::command_text::{CommandText, LONGEST_FILLED, Placeholder};
 use std::collections::BTreeMap;
 
 /// The most commands of one line that expire on one server: they move together, in one transaction. Further ones are left
@@ -103,8 +103,10 @@ fn on(frozen: &FrozenCommands, event: CommandEvent) -> Vec<Expanded<'_>> {
     all
 }
 
-/// The command's text with its values. Publishing has parsed it: one that does not parse is left unchanged.
+/// The command's text with its values; `None` if it is too long. Publishing has parsed it: one that does not parse is left
+/// unchanged.
 #[must_use]
-pub fn fill(template: &CommandTemplate, value: impl Fn(Placeholder) -> String) -> String {
-    CommandText::parse(&template.run).map_or_else(|_| template.run.clone(), |text| text.fill(value))
+pub fn fill(template: &CommandTemplate, value: impl Fn(Placeholder) -> String) -> Option<String> {
+    let filled = CommandText::parse(&template.run).map_or_else(|_| template.run.clone(), |text| text.fill(value));
+    (filled.len() <= LONGEST_FILLED).then_some(filled)
 }

@@ -59,9 +59,15 @@ pub fn login(name: &UserName) -> Key {
     key(format!("LOGIN#{name}"), "LOGIN")
 }
 
+/// Partition of when a player's items expire.
+#[must_use]
+pub fn expiries(name: &UserName) -> String {
+    format!("EXPIRY#{name}")
+}
+
 /// When an item of a player expires on a server.
 pub fn expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
-    key(format!("EXPIRY#{name}"), &format!("{item}#{server}"))
+    key(expiries(name), &format!("{item}#{server}"))
 }
 
 /// The logins in the game of a name.

@@ -7,11 +7,12 @@ use super::players::Players;
 use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
 use crate::clock::Clock;
 use crate::model::{
-    Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, OrderDelivery, OrderStatus, Standing,
+    Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, OrderDelivery, OrderStatus, Server, Standing,
 };
 use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
 use crate::rules::delivery::{Word, can_still_run, may_have_run};
 use crate::store::orders::{self, StoredOrder};
+use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, deliveries};
 use crate::telemetry;
@@ -89,6 +90,16 @@ struct Following<'a> {
     frozen: &'a FrozenCommands,
 }
 
+/// The inputs of new commands that are read for them.
+struct Inputs {
+    players: Players,
+    /// The servers that are published; `None` if nothing is.
+    servers: Option<Vec<Server>>,
+    /// The first of their ids, and how many there are.
+    first: CommandId,
+    made: u32,
+}
+
 impl Following<'_> {
     async fn step(&self) -> Result<Step, StoreError> {
         match (self.delivery.step, self.stored.order.status) {
@@ -135,8 +146,8 @@ impl Following<'_> {
         let Some(entry) = all.get(place) else {
             return self.mark(self.begin(DeliveryStep::Queued), Vec::new()).await;
         };
-        let (players, (first, made)) = self.players_and_ids(self.delivery.first, all.len()).await?;
-        let making = self.making(&players);
+        let Inputs { players, servers, first, made } = self.inputs(self.delivery.first, all.len()).await?;
+        let making = self.making(&players, servers.as_deref());
         let unit = together(&all[place..]);
         let mut writes = Vec::new();
         if unit > 0 {
@@ -169,26 +180,23 @@ impl Following<'_> {
         self.mark(OrderDelivery { first: Some(first), made, ..next }, writes).await
     }
 
-    /// The order's players, and the first and the number of the ids of `count` commands, which are reserved if they are not
-    /// yet: the first part that is written marks them.
-    async fn players_and_ids(
-        &self,
-        first: Option<CommandId>,
-        count: usize,
-    ) -> Result<(Players, (CommandId, u32)), StoreError> {
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        let ids = async {
-            let first = match first {
-                Some(first) => first,
-                None => commands::reserve(self.db, count).await?,
-            };
-            Ok((first, count))
+    /// What is needed to make `count` commands. Their ids are reserved if they are not yet: the first part that is written
+    /// marks them.
+    async fn inputs(&self, first: Option<CommandId>, count: usize) -> Result<Inputs, StoreError> {
+        let made = u32::try_from(count).unwrap_or(u32::MAX);
+        let first = async {
+            match first {
+                Some(first) => Ok(first),
+                None => commands::reserve(self.db, made).await,
+            }
         };
-        tokio::try_join!(Players::read(self.db, &self.stored.order), ids)
+        let players = Players::read(self.db, &self.stored.order);
+        let (players, active, first) = tokio::try_join!(players, read_active_version(self.db), first)?;
+        Ok(Inputs { players, servers: active.map(|active| active.config.delivery.servers), first, made })
     }
 
-    fn making<'a>(&'a self, players: &'a Players) -> Making<'a> {
-        Making { stored: self.stored, frozen: self.frozen, players, now: self.now }
+    fn making<'a>(&'a self, players: &'a Players, servers: Option<&'a [Server]>) -> Making<'a> {
+        Making { stored: self.stored, frozen: self.frozen, players, servers, now: self.now }
     }
 
     /// From when on a command is too late for what expires.
@@ -219,7 +227,7 @@ impl Following<'_> {
         let unit = all.get(place..).map_or(0, together);
         if let Some(entry) = all.get(place).filter(|_| unit > 0) {
             let players = Players::read(self.db, &self.stored.order).await?;
-            let making = self.making(&players);
+            let making = self.making(&players, None);
             if let Some(player) = making.player(entry) {
                 writes = expiry::release(self.db, &making, entry, &player, self.delivery.standing).await?;
             }
@@ -272,11 +280,13 @@ impl Following<'_> {
         if place >= all.len() {
             return self.mark(self.begin(DeliveryStep::Over), writes).await;
         }
-        let (players, (first, made)) = self.players_and_ids(self.delivery.back_first, all.len()).await?;
-        let making = self.making(&players);
+        let Inputs { players, servers, first, made } = self.inputs(self.delivery.back_first, all.len()).await?;
+        let making = self.making(&players, servers.as_deref());
         let given = self.given().await?;
         while let Some(entry) = all.get(place).filter(|_| writes.len() + 2 < AT_ONCE) {
-            let player = making.player(entry).filter(|_| may_have_run_for(entry, &given));
+            // Before a restore also what is not queued may have run.
+            let may_have_run = self.delivery.restored || may_have_run_for(entry, &given);
+            let player = making.player(entry).filter(|_| may_have_run);
             if let Some(player) = player
                 && !self.lasts_otherwise(entry, &player).await?
             {

@@ -1,7 +1,9 @@
 //! New commands of an order.
 
 use super::players::Players;
-use crate::model::{Command, CommandEvent, CommandId, CommandState, Delivery, FrozenCommands, Standing};
+use crate::model::{
+    Command, CommandEvent, CommandId, CommandState, Delivery, FrozenCommands, Server, ServerId, Standing,
+};
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
 use crate::rules::delivery::frozen::{Expanded, fill};
@@ -15,6 +17,8 @@ pub(super) struct Making<'a> {
     pub(super) stored: &'a StoredOrder,
     pub(super) frozen: &'a FrozenCommands,
     pub(super) players: &'a Players,
+    /// The servers that are published; `None` if that does not matter.
+    pub(super) servers: Option<&'a [Server]>,
     /// Seconds since 1970 UTC.
     pub(super) now: i64,
 }
@@ -41,18 +45,24 @@ impl Making<'_> {
     pub(super) fn command_at(&self, id: CommandId, entry: &Expanded<'_>, player: &str, due: i64) -> Command {
         let stops = matches!(entry.template.on, CommandEvent::Bought | CommandEvent::Renewed);
         let is_stopped = stops && self.players.is_banned(player);
-        // It may have run before the restore, also after its delay. What it ends expires from now on.
+        let text = fill(entry.template, |placeholder| self.value(placeholder, entry, player));
+        let is_deliverable = text.is_some() && self.is_published(entry.server);
+        // It may have run before the restore, also after its delay. What ends an item runs at its end.
         let is_restored = entry.template.on != CommandEvent::Expired
             && self.stored.effects.delivery.as_ref().is_some_and(|delivery| delivery.restored);
         let due = if is_restored { self.now } else { due };
-        let state = if is_stopped {
-            CommandState::Stopped
-        } else if is_restored {
-            CommandState::Unknown
+        let (state, standing) = if is_restored {
+            (CommandState::Unknown, Standing::Good)
+        } else if is_stopped {
+            (CommandState::Stopped, Standing::Stopped)
+        } else if !is_deliverable {
+            let order = &self.stored.order.internal_id;
+            tracing::error!(%order, line = entry.line.line, server = %entry.server, "a command is cancelled");
+            (CommandState::Cancelled, Standing::Stopped)
         } else if due > self.now {
-            CommandState::Waiting
+            (CommandState::Waiting, Standing::Good)
         } else {
-            CommandState::Ready
+            (CommandState::Ready, Standing::Good)
         };
         Command {
             id,
@@ -63,11 +73,11 @@ impl Making<'_> {
             event: entry.template.on,
             server: entry.server,
             player: player.to_owned(),
-            text: fill(entry.template, |placeholder| self.value(placeholder, entry, player)),
+            text: text.unwrap_or_default(),
             retried_as: None,
             delivery: Delivery {
                 state,
-                standing: if is_stopped { Standing::Stopped } else { Standing::Good },
+                standing,
                 online: entry.template.online,
                 once: entry.template.once,
                 due,
@@ -80,6 +90,10 @@ impl Making<'_> {
                 executed_at: None,
             },
         }
+    }
+
+    fn is_published(&self, server: ServerId) -> bool {
+        self.servers.is_none_or(|servers| servers.iter().any(|published| published.id == server))
     }
 
     fn value(&self, placeholder: Placeholder, entry: &Expanded<'_>, player: &str) -> String {

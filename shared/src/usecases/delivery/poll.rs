@@ -11,6 +11,7 @@ use crate::store::queue::{self, Queued};
 use crate::store::servers::StoredKey;
 use crate::store::transaction::{Sent, Write, send, send_or_read};
 use crate::store::{Db, StoreError, commands, keys, servers};
+use std::collections::BTreeSet;
 
 /// The most rows of a response.
 pub const MOST_ROWS: usize = 90;
@@ -86,10 +87,12 @@ async fn serve(
     mut due: Vec<Queued>,
     now: i64,
 ) -> Result<Vec<Row>, StoreError> {
+    // The places of rows whose command does not exist.
+    let mut gone = BTreeSet::new();
     for _ in 0..2 {
         let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (place, queued) in due.iter().enumerate() {
-            let found = look_at(queued, now)?;
+            let found = if gone.contains(&place) { without_command(queued) } else { look_at(queued, now)? };
             if writes.len() + found.writes.len() > MOST_WRITES {
                 break;
             }
@@ -110,21 +113,21 @@ async fn serve(
             return Ok(Vec::new());
         }
         let failed = failed.into_iter().map(|(place, item)| (owners[place], item));
-        let mut gone = Vec::new();
         for (place, item) in failed {
             let command = &mut due[place].command;
             match item {
                 Some(item) => *command = commands::decode(command.id, item)?,
-                None => gone.push(place),
+                None => _ = gone.insert(place),
             }
         }
-        let mut place = 0;
-        due.retain(|_| {
-            place += 1;
-            !gone.contains(&(place - 1))
-        });
     }
     Ok(Vec::new())
+}
+
+/// A row that was left behind, for example by a restore of half a backup. Many of them would keep the queue from being read.
+fn without_command(Queued { key, command }: &Queued) -> Found {
+    let is_absent = Write::check(keys::command(command.id)).only_if_absent();
+    Found { row: None, writes: vec![is_absent, Write::delete(key.clone())] }
 }
 
 fn look_at(Queued { key, command }: &Queued, now: i64) -> Result<Found, StoreError> {

@@ -2,14 +2,15 @@
 
 use super::write::{AT_ONCE, Decided, in_transactions};
 use crate::clock::Clock;
-use crate::model::{CommandState, ServerId};
-use crate::rules::delivery::Word;
+use crate::model::{CommandId, CommandState, ServerId};
+use crate::rules::delivery::{LEASE, Word};
 use crate::store::leases::Lease;
 use crate::store::queue;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, commands, keys};
 use crate::telemetry::{ServerFigures, server_figures};
 use futures_util::future::try_join_all;
+use std::collections::BTreeSet;
 
 /// How many commands of a state are looked at in one sweep.
 const MOST: usize = 300;
@@ -52,7 +53,7 @@ impl ServerHealth {
     }
 }
 
-/// Notes what was validated and did not run in time, and measures each server.
+/// Notes what was validated or served, and did not run in time, and measures each server.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond.
@@ -90,10 +91,16 @@ pub async fn measure(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<Ser
 }
 
 async fn silence(db: &Db, now: i64, server: ServerId) -> Result<(), StoreError> {
-    let rows = queue::open(db, server, CommandState::Validated, now, MOST).await?;
-    let ids = rows.iter().map(|queued| queued.command.id);
+    let (validated, mut rows) = tokio::try_join!(
+        queue::open(db, server, CommandState::Validated, now, MOST),
+        db.batch_get(vec![keys::lease(server)])
+    )?;
+    let lease = Lease::take(&mut rows, server)?;
+    // A server that polls again is served them again, as far as that may be.
+    let silent = lease.ids.into_iter().filter(|_| !lease.over && lease.taken_at + LEASE <= now);
+    let ids: BTreeSet<CommandId> = validated.iter().map(|queued| queued.command.id).chain(silent).collect();
     let mut parts = Vec::new();
-    for command in commands::read(db, ids).await?.into_values() {
+    for command in commands::read(db, ids.into_iter()).await?.into_values() {
         let decided = Decided::new(command, Word::Silence, now);
         if decided.has_changed() {
             parts.push(((), decided.writes()?));

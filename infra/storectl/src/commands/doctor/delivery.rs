@@ -4,13 +4,13 @@ use super::finding::Finding;
 use crate::commands::common::shown_time;
 use crate::error::Failure;
 use crate::target::Target;
-use shared::model::{Command, CommandId, CommandState, OrderStatus, ServerId};
+use shared::model::{Command, CommandId, CommandState, Delivery, InternalId, OrderStatus, ServerId, Standing};
 use shared::rules::delivery::state_at;
 use shared::store::bulk::each;
 use shared::store::codec::{Item, Row, decode_live, key_of};
 use shared::store::keys::{self, Key, prefix};
 use shared::store::leases::Lease;
-use shared::store::orders::StoredOrder;
+use shared::store::orders::{self, StoredOrder};
 use shared::store::published::read_active_version;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{StoreError, commands, queue};
@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const CHECK: &str = "delivery";
 /// How many rows a finding names.
 const NAMED: usize = 10;
+/// For how many seconds a command that will not run is worth a note.
+const RECENT: i64 = 30 * 86_400;
 /// After how many seconds something that is under way is late.
 const LATE: i64 = 15 * 60;
 
@@ -33,6 +35,8 @@ struct Found {
     leases: Vec<(ServerId, Lease)>,
     /// How many commands may have run or not.
     unknown: usize,
+    /// How many commands were stopped or cancelled without the owner, by order.
+    withdrawn: BTreeMap<InternalId, usize>,
     /// Orders whose delivery should be further.
     orders: Vec<StoredOrder>,
     /// Orders that the sweep does not know of.
@@ -45,6 +49,13 @@ impl Found {
         if key.pk.starts_with(prefix::COMMAND) {
             let command: Command = decode_live(&key, item)?;
             self.unknown += usize::from(state_at(&command.delivery, now) == CommandState::Unknown);
+            let Delivery { state, standing, due, .. } = command.delivery;
+            let is_withdrawn = standing == Standing::Stopped
+                && matches!(state, CommandState::Stopped | CommandState::Cancelled)
+                && !command.player.is_empty();
+            if is_withdrawn && due + RECENT > now {
+                *self.withdrawn.entry(command.order.clone()).or_default() += 1;
+            }
             self.places.extend(place_of(&command).map(|place| (place, command.id)));
         } else if key.pk.starts_with(prefix::QUEUE) {
             self.pointers.insert(key);
@@ -79,6 +90,7 @@ async fn look(target: &Target, repairs: bool) -> Result<Vec<Finding>, Failure> {
         unmarked(target, &found, repairs).await?,
     ];
     findings.extend(leases(target, &found.leases, now).await?);
+    findings.extend(withdrawn(target, &found.withdrawn).await?);
     findings.extend(late(target).await?);
     if found.unknown > 0 {
         let said = format!("{} may have run or not", found.unknown);
@@ -190,6 +202,25 @@ async fn unmarked(target: &Target, found: &Found, repairs: bool) -> Result<Findi
         follow(&target.db, target.clock.as_ref(), stored).await?;
     }
     Ok(Finding::ok(CHECK, format!("the commands of {} paid orders are queued now: {ids}", all.len())))
+}
+
+/// Commands of paid orders that will not run, although the owner did not decide it for each.
+async fn withdrawn(target: &Target, found: &BTreeMap<InternalId, usize>) -> Result<Option<Finding>, Failure> {
+    let (mut count, mut paid) = (0, Vec::new());
+    for (id, commands) in found {
+        let stored = orders::get(&target.db, id).await?;
+        if stored.is_some_and(|stored| stored.order.status == OrderStatus::Paid) {
+            count += commands;
+            paid.push(id);
+        }
+    }
+    let said = format!(
+        "{count} of paid orders will not run, because their player is banned, their server is not published, or they are too \
+         long: {}",
+        named(paid.iter())
+    );
+    let next = "`storectl order show ID` shows them; refund the order, or run them with `delivery retry`";
+    Ok((count > 0).then(|| Finding::note("commands that were withdrawn", said, next)))
 }
 
 /// Servers about which an alarm goes off.
