@@ -3,6 +3,7 @@
 // target/browser; with --readme also those of README.md.
 
 import assert from "node:assert/strict";
+import { DELIVERY } from "./delivery.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
 import { PHONE, agree, browser, inspect, login, open, refused, seriousFindings, settled, shop, visitor } from "./visitor.mjs";
 
@@ -280,7 +281,7 @@ async function theServerStops() {
 }
 
 try {
-  for (const test of [loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops]) {
+  for (const test of [...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops]) {
     const began = Date.now();
     try {
       await test();

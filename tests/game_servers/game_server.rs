@@ -1,18 +1,13 @@
-//! A game server with the vendor's plugin, as far as delivery can see it: what it does with the rows of a poll, what it
-//! remembers, what it has on its disk, and what a crash loses.
+//! A game server for the tests: the plugin of the local server's console, which says its words to the use cases, and with
+//! troubles.
 
 use crate::shop::Shop;
+pub use local::game_server::plugin::Run;
+use local::game_server::plugin::{Place, Plugin};
 use shared::model::CommandId;
 use shared::usecases::delivery::{Row, ServerKey, delivered, executed, paynow, poll, validated};
-use std::collections::{BTreeMap, BTreeSet};
-use std::mem::take;
-
-/// A command that ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
-    pub id: CommandId,
-    pub text: String,
-}
+use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 
 /// The part of a poll that goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,38 +24,38 @@ pub struct Trouble {
 
 pub struct GameServer {
     pub key: ServerKey,
-    pub online: BTreeSet<String>,
-    /// Commands that wait for players, on the disk.
-    pub disk: BTreeMap<String, Vec<(CommandId, String)>>,
-    /// Commands that ran and were not reported yet; in memory.
-    ran_untold: Vec<CommandId>,
-    /// Commands that may run and have not yet; in memory.
-    running: Vec<(CommandId, String)>,
-    /// All that ever ran, in its order.
-    pub ran: Vec<Run>,
+    plugin: Plugin,
     /// The ids about which a word was said, and the response came.
     pub told: BTreeSet<CommandId>,
     /// Ids that were served after that.
     pub served_again: Vec<CommandId>,
 }
 
+impl Deref for GameServer {
+    type Target = Plugin;
+
+    fn deref(&self) -> &Plugin {
+        &self.plugin
+    }
+}
+
+impl DerefMut for GameServer {
+    fn deref_mut(&mut self) -> &mut Plugin {
+        &mut self.plugin
+    }
+}
+
 impl GameServer {
     pub fn new(key: ServerKey) -> Self {
-        Self {
-            key,
-            online: BTreeSet::new(),
-            disk: BTreeMap::new(),
-            ran_untold: Vec::new(),
-            running: Vec::new(),
-            ran: Vec::new(),
-            told: BTreeSet::new(),
-            served_again: Vec::new(),
-        }
+        Self { key, plugin: Plugin::default(), told: BTreeSet::new(), served_again: Vec::new() }
     }
 
     /// One round of its loop: what ran is said, what is due is polled, run, and said.
     pub async fn round(&mut self, shop: &Shop, trouble: Trouble) -> usize {
-        self.tell(shop).await;
+        let ids = self.plugin.take_untold();
+        if !ids.is_empty() && executed(shop.db(), shop.clock(), &self.key, &ids).await.is_ok() {
+            self.told.extend(ids);
+        }
         // Errors look like an empty response.
         let rows = poll(shop.db(), shop.clock(), &self.key).await.unwrap_or_default();
         if trouble.lost {
@@ -69,36 +64,17 @@ impl GameServer {
         self.work(shop, rows, trouble).await
     }
 
-    /// The set is emptied before the call: a call that fails is not repeated.
-    async fn tell(&mut self, shop: &Shop) {
-        let ids = take(&mut self.ran_untold);
-        if !ids.is_empty() && executed(shop.db(), shop.clock(), &self.key, &ids).await.is_ok() {
-            self.told.extend(ids);
-        }
-    }
-
     async fn work(&mut self, shop: &Shop, rows: Vec<Row>, trouble: Trouble) -> usize {
-        let (mut all, mut now) = (Vec::new(), Vec::new());
-        for row in rows {
-            let Row { id, player, text, online } = row;
-            if self.told.contains(&id) {
-                self.served_again.push(id);
-            }
-            all.push(id);
-            if !online {
-                self.run(id, text);
-            } else if self.online.contains(&player) {
-                now.push((id, text));
-            } else {
-                self.disk.entry(player.to_lowercase()).or_default().push((id, text));
-            }
-        }
+        let all: Vec<CommandId> = rows.iter().map(|row| row.id).collect();
+        self.served_again.extend(all.iter().filter(|id| self.told.contains(id)));
+        let now = self.plugin.work(rows);
         if trouble.crashes {
-            self.ran_untold.clear();
-            self.running.clear();
-            return all.len();
-        }
-        if trouble.asks_first {
+            let online = self.plugin.online().clone();
+            self.plugin.crash(false);
+            for player in online {
+                self.plugin.join(&player);
+            }
+        } else if trouble.asks_first {
             self.ask_now(shop, now, trouble.is_slow).await;
             self.say_delivered(shop, &all).await;
         } else {
@@ -114,17 +90,15 @@ impl GameServer {
         }
     }
 
-    /// For players who are online: one refusal, or no response, loses all of them.
-    async fn ask_now(&mut self, shop: &Shop, batch: Vec<(CommandId, String)>, is_slow: bool) {
-        let ids: Vec<CommandId> = batch.iter().map(|(id, _)| *id).collect();
+    async fn ask_now(&mut self, shop: &Shop, now: Vec<Place>, is_slow: bool) {
+        let ids = self.plugin.ids(&now);
         if ids.is_empty() {
             return;
         }
-        let Ok(answers) = validated(shop.db(), shop.clock(), &self.key, &ids).await else { return };
-        self.told.extend(&ids);
-        if answers.iter().all(|(_, may)| *may) {
-            self.running.extend(batch);
-        }
+        let answers = validated(shop.db(), shop.clock(), &self.key, &ids).await.ok();
+        self.told.extend(ids.iter().filter(|_| answers.is_some()));
+        let may = self.plugin.answered(now, answers.as_deref());
+        self.plugin.running.extend(may);
         if !is_slow {
             self.run_slow();
         }
@@ -132,54 +106,35 @@ impl GameServer {
 
     /// Runs what may run and has not yet.
     pub fn run_slow(&mut self) {
-        for (id, text) in take(&mut self.running) {
-            self.run(id, text);
+        while let Some(place) = self.plugin.running.pop_front() {
+            self.plugin.run(place);
         }
     }
 
     /// A player joins: what is on the disk is asked for, and runs or is forgotten. Without a response it stays.
     pub async fn join(&mut self, shop: &Shop, player: &str) {
-        self.online.insert(player.to_owned());
-        let kept = self.disk.get(&player.to_lowercase()).cloned().unwrap_or_default();
-        let ids: Vec<CommandId> = kept.iter().map(|(id, _)| *id).collect();
+        let kept = self.plugin.join(player);
+        let ids = self.plugin.ids(&kept);
         if ids.is_empty() {
             return;
         }
-        let Ok(answers) = validated(shop.db(), shop.clock(), &self.key, &ids).await else { return };
-        self.disk.remove(&player.to_lowercase());
-        for (id, text) in kept {
-            // What is not answered runs.
-            if answers.iter().all(|(answered, may)| *answered != id || *may) {
-                self.run(id, text);
-            }
+        let answers = validated(shop.db(), shop.clock(), &self.key, &ids).await.ok();
+        self.told.extend(ids.iter().filter(|_| answers.is_some()));
+        for place in self.plugin.answered_at_join(kept, answers.as_deref()) {
+            self.plugin.run(place);
         }
-        self.told.extend(ids);
-    }
-
-    pub fn leave(&mut self, player: &str) {
-        self.online.remove(player);
     }
 
     /// A crash and a start: the memory is lost, or the disk too. The first response is thrown away, and given back.
     pub async fn restart(&mut self, shop: &Shop, loses_disk: bool) {
-        self.ran_untold.clear();
-        self.running.clear();
-        self.online.clear();
-        if loses_disk {
-            self.disk.clear();
-        }
+        self.plugin.crash(loses_disk);
         shop.wait(20);
         drop(poll(shop.db(), shop.clock(), &self.key).await);
         drop(paynow(shop.db(), shop.clock(), &self.key).await);
     }
 
-    fn run(&mut self, id: CommandId, text: String) {
-        self.ran.push(Run { id, text });
-        self.ran_untold.push(id);
-    }
-
     /// The texts that ran.
     pub fn texts(&self) -> Vec<&str> {
-        self.ran.iter().map(|run| run.text.as_str()).collect()
+        self.plugin.ran.iter().map(|run| run.text.as_str()).collect()
     }
 }

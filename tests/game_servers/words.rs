@@ -34,7 +34,7 @@ async fn a_refund_recalls_what_is_kept_and_the_server_forgets_it() {
     assert_eq!(shop.states(&order).await, ["recalled"]);
     shop.wait(60);
     server.join(&shop, BUYER.1).await;
-    assert!(server.ran.is_empty() && server.disk.is_empty());
+    assert!(server.ran.is_empty() && server.disk().is_empty());
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 
 use crate::error::StartError;
 use serde::{Deserialize, Serialize};
+use shared::model::ServerId;
 use shared::token::TokenKeys;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -106,6 +108,39 @@ pub fn token_keys(dir: &Path) -> Result<String, StartError> {
     };
     TokenKeys::parse(&text).map_err(|source| StartError::Keys { path, source })?;
     Ok(text)
+}
+
+/// The keys of the demo's game servers by the servers' ids, as the last start left them.
+///
+/// # Errors
+/// [`StartError::Data`] if they cannot be read.
+pub fn game_server_keys(dir: &Path) -> Result<BTreeMap<u64, String>, StartError> {
+    let path = game_servers_file(dir);
+    match fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(|error| StartError::Data { path, source: error.into() }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
+        Err(source) => Err(StartError::Data { path, source }),
+    }
+}
+
+/// Leaves the keys of the demo's game servers in a file that only its owner can read.
+///
+/// # Errors
+/// [`StartError::Data`] if they cannot be written.
+pub fn keep_game_server_keys(dir: &Path, keys: &BTreeMap<u64, String>) -> Result<(), StartError> {
+    let path = game_servers_file(dir);
+    let written = serde_json::to_vec(keys).map_err(std::io::Error::other).and_then(|text| write_whole(&path, &text));
+    written.map_err(|source| StartError::Data { path, source })
+}
+
+fn game_servers_file(dir: &Path) -> PathBuf {
+    dir.join("game-servers.json")
+}
+
+/// The file of what a game server of the demo keeps for players who are away.
+#[must_use]
+pub fn game_server_disk(dir: &Path, server: ServerId) -> PathBuf {
+    dir.join(format!("game-server-{server}.json"))
 }
 
 /// New token keys: one random secret.

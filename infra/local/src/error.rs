@@ -61,6 +61,8 @@ pub enum StartError {
         "{0} has no published store; publish one there first (only a database on this machine is filled automatically)"
     )]
     EmptyRemote(String),
+    #[error("the demo's game servers do not start: {0}")]
+    GameServers(std::io::Error),
     #[error("the demo storefront is not in {0}; --demo names its directory")]
     Demo(PathBuf),
     #[error("--republish is for a database on this machine; use `storectl publish` for {0}")]

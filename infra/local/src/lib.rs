@@ -11,6 +11,7 @@ pub mod engine;
 pub mod error;
 mod event;
 pub mod functions;
+pub mod game_server;
 pub mod gateway;
 pub mod live;
 pub mod options;

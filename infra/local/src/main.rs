@@ -5,6 +5,7 @@ use local::data::DataLock;
 use local::engine::{self, Engine, ensure_table};
 use local::error::StartError;
 use local::functions::{Functions, Secrets};
+use local::game_server::GameServers;
 use local::gateway::Gateway;
 use local::options::Options;
 use local::payments::PaymentProvider;
@@ -12,7 +13,7 @@ use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::reference::Reference;
 use local::site::{self, Demo, Images};
 use local::store::Store;
-use local::{chat, data, players, server};
+use local::{chat, data, game_server, players, server};
 use shared::clock::{Clock, SystemClock};
 use shared::model::{ActiveVersion, LocalAddresses};
 use shared::store::published::read_active_version;
@@ -38,6 +39,9 @@ const SWEEP_EVENT: &str = include_str!("sweep.json");
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(game_server::COMMAND) {
+        return game_server::run().await;
+    }
     let options = Options::parse();
     // The server logs requests itself; of the functions' lines only errors are printed.
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::ERROR);
@@ -94,7 +98,9 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
     let tokens = tokens(&live, &parsed(&token_keys)?, now).map_err(|error| StartError::Engine(error.to_string()))?;
     let players = players::suggested(&store.compiled, &live, now);
-    let config = site::Config::new(&base_url, &shop, players, &to_try);
+    let game_servers = game_servers(options, &database, &db, clock.as_ref(), &published, (&base_url, &shop)).await?;
+    let console = game_servers.as_ref().map(|servers| servers.url.as_str());
+    let config = site::Config::new(&base_url, &shop, console, players, &to_try);
     let demo = Demo::new(options.demo.clone(), images.clone(), &config)?;
     tokio::spawn(site::serve(demo_listener, demo));
     let ready = Ready {
@@ -105,16 +111,14 @@ async fn run(options: &Options) -> Result<(), StartError> {
         tokens,
         r#try: to_try,
         chat,
+        console: console.map(|_| format!("{shop}/console")),
         payments: payments.stand_in.as_ref().and(payments.base_url.clone()),
         shown_user: live.users.first().map(|user| user.username.clone()),
         revoked: revoked(&live, now),
     };
     // Signals are handled before the ready line is printed: its reader may stop the server at once.
     let stopped = stopped();
-    announce(&ready, options)?;
-    if differs {
-        note_difference(options);
-    }
+    announce(&ready, options, differs)?;
     let reference = reference_of(&ready, base_path);
     let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, reference, quiet: options.quiet };
     server::serve(listener, gateway, clock, beside, stopped).await;
@@ -287,6 +291,21 @@ async fn sweep(functions: Arc<Functions>) {
     }
 }
 
+/// Starts the demo's game servers. A store in a database elsewhere has its own.
+async fn game_servers(
+    options: &Options,
+    database: &Database,
+    db: &Db,
+    clock: &dyn Clock,
+    published: &ActiveVersion,
+    addresses: (&str, &str),
+) -> Result<Option<GameServers>, StartError> {
+    if !is_here(&database.access.endpoint) {
+        return Ok(None);
+    }
+    GameServers::start(db, clock, published, options.data.as_deref(), addresses).await.map(Some)
+}
+
 /// The client secret for a store in a database elsewhere.
 fn environments_secret() -> String {
     std::env::var("CHAT_SECRET").unwrap_or_default()
@@ -314,7 +333,7 @@ fn is_here(endpoint: &str) -> bool {
     url::Url::parse(endpoint).is_ok_and(|url| local::auth_by_host::is_here(&url))
 }
 
-fn announce(ready: &Ready, options: &Options) -> Result<(), StartError> {
+fn announce(ready: &Ready, options: &Options, differs: bool) -> Result<(), StartError> {
     if let Some(dir) = &options.data {
         let (endpoint, table) = (ready.dynamodb_endpoint.clone(), ready.table.clone());
         data::Running { endpoint, table, payments: ready.payments.clone() }.leave(dir)?;
@@ -323,6 +342,9 @@ fn announce(ready: &Ready, options: &Options) -> Result<(), StartError> {
     let mut out = std::io::stdout();
     // Standard output may be closed.
     _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    if differs {
+        note_difference(options);
+    }
     Ok(())
 }
 

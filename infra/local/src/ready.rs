@@ -22,6 +22,8 @@ pub struct Ready {
     pub r#try: Try,
     /// The chat login; `None` with a database elsewhere.
     pub chat: Option<Chat>,
+    /// The page of the demo that shows its game servers; `None` with a database elsewhere.
+    pub console: Option<String>,
     /// The URL of the stand-in for Stripe; `None` with a database elsewhere.
     pub payments: Option<String>,
     /// The user whose token is in the curl lines: the first in the table.
@@ -164,6 +166,9 @@ impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "The shop is open at {}", self.shop)?;
         writeln!(f, "Its API is at {}", self.base_url)?;
+        if let Some(console) = &self.console {
+            writeln!(f, "Its game servers, on which what is bought runs, are at {console}")?;
+        }
         writeln!(f, "Its reference, to try every call, is at {}/reference", self.origin())?;
         writeln!(f, "The database is at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
         writeln!(f, "Tokens, valid for a week:")?;
@@ -188,6 +193,9 @@ impl fmt::Display for Ready {
         if let Some(payments) = &self.payments {
             writeln!(f, "\nPayments go to a stand-in for Stripe; to see them, open {payments}")?;
         }
-        write!(f, "\nRequests are printed to standard error (--quiet turns this off). Ctrl-C stops the server.")
+        write!(
+            f,
+            "\nRequests are printed to standard error, but not what game servers read (--quiet turns this off). Ctrl-C stops the server."
+        )
     }
 }

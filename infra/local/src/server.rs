@@ -126,10 +126,12 @@ async fn respond(
         Err(status) => gateway.refuse(status, &head.headers),
     };
     let elapsed = clock.now().saturating_sub(started);
-    if !beside.quiet {
-        // The path of a game server's call has its key.
-        let shown = delivery::without_key(head.method.as_str(), &path).unwrap_or(path);
-        log(&head.method, &shown, response.status(), elapsed);
+    // The path of a game server's call has its key.
+    let call = delivery::without_key(head.method.as_str(), &path);
+    // Those of the demo ask every few seconds.
+    let is_poll = call.is_some() && head.method == http::Method::GET && response.status() == StatusCode::OK;
+    if !beside.quiet && !is_poll {
+        log(&head.method, call.as_ref().unwrap_or(&path), response.status(), elapsed);
     }
     let (head, body) = response.into_parts();
     let bytes = match body {

@@ -37,6 +37,8 @@ pub struct Config {
     pub api: String,
     #[serde(skip)]
     pub shop: String,
+    /// The address of the game servers' console; `None` with a database elsewhere.
+    pub console: Option<String>,
     pub players: Vec<String>,
     pub coupon: String,
     pub gift: String,
@@ -48,10 +50,11 @@ pub struct Config {
 impl Config {
     /// The configuration for an API and the values to try.
     #[must_use]
-    pub fn new(api: &str, shop: &str, players: Vec<String>, to_try: &Try) -> Self {
+    pub fn new(api: &str, shop: &str, console: Option<&str>, players: Vec<String>, to_try: &Try) -> Self {
         Self {
             api: api.to_owned(),
             shop: shop.to_owned(),
+            console: console.map(ToOwned::to_owned),
             players,
             coupon: to_try.coupon.clone(),
             gift: to_try.gift.clone(),
@@ -113,10 +116,11 @@ impl Demo {
             return Err(StartError::Demo(files));
         }
         let api = url::Url::parse(&config.api).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
+        let console = config.console.as_deref().unwrap_or_default();
         // Pictures may be anywhere: `image` can name a file on another site.
         let policy = format!(
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https: http:; \
-             connect-src 'self' {api}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+             connect-src 'self' {api} {console}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         );
         let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
         let url = config.shop.clone();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 mod data;
+mod game_servers;
 mod many_buyers;
 mod migration;
 mod process;
@@ -25,7 +26,7 @@ fn the_ready_line_names_everything_and_nothing_else_is_printed() {
     let server = Server::start(&[]);
     assert_eq!(
         keys(&server.ready),
-        ["base_url", "chat", "dynamodb_endpoint", "payments", "shop", "table", "tokens", "try"]
+        ["base_url", "chat", "console", "dynamodb_endpoint", "payments", "shop", "table", "tokens", "try"]
     );
     assert_eq!(
         keys(&server.ready["tokens"]),

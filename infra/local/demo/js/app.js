@@ -1,8 +1,9 @@
 // The frame of every page: routes, header and footer, currency, theme, and what happens when a page cannot be shown.
-import { Offline, Refused, call, connection, session } from "./api.js";
+import { Offline, Refused, call, config, connection, session } from "./api.js";
 import { byId, decoded, h, hidden, picture, say } from "./dom.js";
 import { cart } from "./pages/cart.js";
 import { category } from "./pages/category.js";
+import { gameServers } from "./pages/console.js";
 import { closed, loginPage, missing, needsLogin, page, patrons, staff } from "./pages/content.js";
 import { home } from "./pages/home.js";
 import { item } from "./pages/item.js";
@@ -32,6 +33,7 @@ function match(path, query) {
     case "checkout":
     case "cart": return () => cart(show);
     case "orders": return () => order(below, null, go, false);
+    case "console": return gameServers;
     case "payment": return () => order(query.get("order_id"), query.get("checkout_id"), go, true);
     default: return missing;
   }
@@ -123,7 +125,7 @@ function shell() {
     return h("a", { href: url, rel: isOutside ? "noopener" : null, "aria-current": inside ? "page" : null }, text);
   };
   byId("menu").replaceChildren(...store.categories.map((one) => link(one.name, `/category${one.url}`, here === `/category${one.url}` || here.startsWith(`/category${one.url}/`))));
-  const more = [["Staff", "/staff"], ...(hasPatrons ? [["Patrons", "/patrons"]] : []), ["Orders", "/orders"]];
+  const more = [["Staff", "/staff"], ...(hasPatrons ? [["Patrons", "/patrons"]] : []), ["Orders", "/orders"], ...(config.console ? [["Game servers", "/console"]] : [])];
   byId("footer").replaceChildren(
     h("nav", { "aria-label": "Pages" }, header.map((one) => link(one.name, one.url)), more.map(([text, url]) => link(text, url)), footer.map((one) => link(one.name, one.url))),
     h("nav", { "aria-label": "Elsewhere" }, Object.entries(socials).map(([text, url]) => h("a", { href: url, rel: "noopener", class: "capital" }, text))),

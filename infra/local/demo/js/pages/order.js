@@ -8,6 +8,16 @@ import { loadUser, moneyIn, store } from "../store.js";
 const PAUSE = 4;
 /** What an order's state means to its buyer. */
 const STATES = { PAID: "Paid", PENDING: "Waiting for the payment", FAILED: "Not paid", CANCELLED: "Cancelled", REFUNDED: "Refunded" };
+/** Seconds until a delivery is looked up again: at first, and at most. Each time it takes half as long again. */
+const DELIVERY = { first: 4, most: 60 };
+/** What the delivery of a line means to its buyer: a mark, a class, and a text for whoever gets it. */
+const DELIVERIES = {
+  waiting: ["→", "soft", () => "On its way into the game"],
+  join: ["…", "soft", (who) => `Waits until ${who === "you" ? "you are" : `${who} is`} on the server`],
+  delivered: ["✓", "good", () => "Arrived in the game"],
+  unknown: ["?", "bad", () => "The server did not say whether it arrived. The store looks into it."],
+  withdrawn: ["✕", "soft", (_, isRefunded) => (isRefunded ? "Taken back with the refund" : "Not delivered")],
+};
 
 /** The page of an order; `isReturn` says whether the buyer comes from the payment page. Without an id: the orders of this browser. */
 export function order(id, checkoutId, go, isReturn) {
@@ -16,13 +26,28 @@ export function order(id, checkoutId, go, isReturn) {
   const limit = h("p", { class: "soft" });
   const view = h("div", { class: "wrap stack" }, title, state, limit, !isReturn && lookup(id, go));
   let timer;
-  const stop = () => clearTimeout(timer);
+  let deliveryTimer;
+  const stop = () => {
+    clearTimeout(timer);
+    clearTimeout(deliveryTimer);
+  };
   const later = (seconds, why) => {
     const left = (remaining) => {
       limit.textContent = `${why} Next look-up in ${remaining} s.`;
       timer = setTimeout(() => (remaining > 1 ? left(remaining - 1) : ask()), 1000);
     };
     left(seconds);
+  };
+  /** Shows the delivery as it goes on. A page that nobody looks at asks nothing. */
+  const follow = (details, last, seconds) => {
+    deliveryTimer = setTimeout(async () => {
+      const next = document.hidden ? last : await delivered(details).catch(() => last);
+      if (next.key !== last.key) {
+        state.querySelector(".bought")?.replaceWith(bought(next));
+        state.querySelector(".next")?.replaceWith(whatIsNext(next, details));
+      }
+      if (next.isOpen) follow(details, next, Math.min(seconds * 1.5, DELIVERY.most));
+    }, seconds * 1000);
   };
   const ask = async () => {
     let remaining = null;
@@ -31,7 +56,9 @@ export function order(id, checkoutId, go, isReturn) {
       const found = await call("/payments/checkStatus", { order_id: id, ...(checkoutId && { checkout_id: checkoutId }) }, { seen });
       const details = found.order_data;
       if (details?.status === "PAID" && isReturn) title.textContent = "Thank you!";
-      state.replaceChildren(...(details ? summary(found, details, isReturn) : [h("p", { class: "note" }, found.message)]));
+      const delivery = ["PAID", "REFUNDED"].includes(details?.status) ? await delivered(details).catch(() => NOTHING) : NOTHING;
+      state.replaceChildren(...(details ? summary(found, details, delivery, isReturn) : [h("p", { class: "note" }, found.message)]));
+      if (delivery.isOpen) follow(details, delivery, DELIVERY.first);
       limit.textContent = "";
       if (details?.status === "PENDING") {
         const spare = remaining === null ? "" : `${remaining} of 18 look-ups left in this minute.`;
@@ -59,15 +86,36 @@ export function order(id, checkoutId, go, isReturn) {
   return { title: id ? "Order" : "Orders", view, leave: stop };
 }
 
-function summary(found, order, isReturn) {
-  const bought = purchase(order.internal_id);
+const NOTHING = { rows: [], key: "", isOpen: false };
+
+/** How far the lines of an order are, with what this browser knows of them. */
+async function delivered({ internal_id: id, status }) {
+  const { lines = [] } = await call("/payments/delivery", { order_id: id });
+  const known = [...(purchase(id)?.lines ?? [])];
+  const rows = lines.map(({ name, state }) => {
+    const at = known.findIndex((one) => one.name === name);
+    return { name, state, ...(at >= 0 && known.splice(at, 1)[0]) };
+  });
+  const states = rows.map(({ state }) => state);
+  return { rows, isRefunded: status === "REFUNDED", key: states.join(), isOpen: states.some((state) => state === "waiting" || state === "join") };
+}
+
+/** What was bought, and how far its delivery is. */
+const bought = ({ rows, isRefunded }) =>
+  h("ul", { class: "bought panel narrow", "aria-label": "What you bought" }, rows.map(({ name, state, count = 1, image, giftTo }) => {
+    const [mark, kind, text] = DELIVERIES[state] ?? [];
+    return h("li", {}, picture(image, 48),
+      h("span", {}, h("strong", {}, count > 1 ? `${count} × ${name}` : name), giftTo && h("span", { class: "soft" }, `A gift for ${giftTo}`),
+        text && h("span", { class: `delivery ${kind}` }, h("span", { "aria-hidden": "true" }, mark), text(giftTo ?? "you", isRefunded))));
+  }));
+
+function summary(found, order, delivery, isReturn) {
   const isPaid = order.status === "PAID";
   return [
     h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, STATES[order.status] ?? order.status)),
     h("p", { class: "lead" }, found.message),
-    bought && h("ul", { class: "bought panel narrow", "aria-label": "What you bought" }, bought.lines.map((line) => h("li", {}, picture(line.image, 48),
-      h("span", {}, h("strong", {}, `${line.count} × ${line.name}`), line.giftTo && h("span", { class: "soft" }, `A gift for ${line.giftTo}`))))),
-    isPaid && next(bought, order),
+    delivery.rows.length > 0 && bought(delivery),
+    isPaid && whatIsNext(delivery, order),
     h("dl", { class: "sums panel narrow" }, [
       ["Order", `no. ${order.id}`],
       ["Id", order.internal_id],
@@ -81,13 +129,20 @@ function summary(found, order, isReturn) {
 }
 
 /** What happens after a payment. */
-function next(bought, order) {
+function whatIsNext({ rows }, order) {
   const { server } = store.settings;
   const help = store.settings.footer.find(({ url }) => url.includes("refund"));
-  const who = bought?.lines.some((line) => line.giftTo) ? "you, and whoever gets a gift," : "you";
-  return h("section", { class: "note", "aria-labelledby": "next" },
+  const waits = (state) => rows.some((row) => row.state === state);
+  const address = server.ip && [": ", h("code", {}, server.ip)];
+  const now = () => {
+    if (waits("join")) return ["Some of it needs its player on the server for a moment", address, "."];
+    if (waits("waiting")) return "What you bought is brought into the game, usually within a minute. This page shows when it is there.";
+    return waits("delivered") ? ["Everything has arrived. Have fun", address, "."] : null;
+  };
+  const text = now();
+  return h("section", { class: "note next", "aria-labelledby": "next" },
     h("h2", { id: "next" }, "What happens next"),
-    h("p", {}, "What was bought is handed over in the game: ", who, " only need to be on the server for a moment", server.ip && [": ", h("code", {}, server.ip)], "."),
+    text && h("p", {}, text),
     h("p", {}, "If something is missing, tell the store's owner the order's id, ", h("code", {}, order.internal_id), help && [". See ", h("a", { href: help.url }, help.name), "."]));
 }
 

@@ -1,0 +1,85 @@
+// A purchase runs on a game server of the demo, and a refund takes it back, as the buyer and the console see it.
+
+import { DESK, PHONE, agree, inspect, login, open, shop, visitor } from "./visitor.mjs";
+
+/** Milliseconds in which a game server, which polls every ten seconds, has run what is due. */
+const RUNS = { timeout: 30_000 };
+
+async function buy(page, item) {
+  await open(page, `/item/${item}`);
+  await page.getByRole("button", { name: "Add to cart", exact: true }).click();
+  await page.getByText("The item was added to your cart.").first().waitFor();
+}
+
+async function pay(page) {
+  await open(page, "/cart");
+  await agree(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Thank you!" }).waitFor();
+}
+
+/** The money goes back at the payment provider. */
+async function refund(page) {
+  const checkout = new URL(page.url()).searchParams.get("checkout_id");
+  await page.goto(`${shop.server.ready.payments}/c/pay/${checkout}`);
+  await page.getByRole("button", { name: "Refund in full" }).click();
+}
+
+/** An Ember Key, which runs at once, and a Frost Key, which waits for its player. */
+async function deliveredAndTakenBack() {
+  const watcher = await visitor({ ...DESK, colorScheme: "dark" });
+  await open(watcher, "/console");
+  await watcher.locator(".state.paid").filter({ hasText: "Running" }).waitFor(RUNS);
+  const command = (text) => watcher.locator(".commands li").filter({ hasText: text });
+  const page = await visitor();
+  await login(page, "Clover");
+  await buy(page, 201);
+  await buy(page, 211);
+  await pay(page);
+  const line = (name) => page.locator(".bought li").filter({ hasText: name });
+  await line("Ember Key").getByText("On its way into the game").waitFor();
+  await inspect(page, "order-on-its-way");
+  await command("crate key give Clover ember 1").getByText(/^ran/).waitFor(RUNS);
+  await command("crate key give Clover frost 1").getByText("waits for the player").waitFor(RUNS);
+  await line("Ember Key").getByText("Arrived in the game").waitFor(RUNS);
+  await line("Frost Key").getByText("Waits until you are on the server").waitFor(RUNS);
+  await inspect(page, "order-waits");
+  await watcher.getByLabel("Player", { exact: true }).fill("Clover");
+  await watcher.getByLabel("Player", { exact: true }).press("Enter");
+  await command("crate key give Clover frost 1").getByText(/^ran/).waitFor(RUNS);
+  await inspect(watcher, "dark-console");
+  const order = page.url();
+  await refund(page);
+  await command("crate key take Clover ember 1").getByText(/^ran/).waitFor(RUNS);
+  await command("crate key take Clover frost 1").getByText(/^ran/).waitFor(RUNS);
+  await page.goto(order);
+  await line("Ember Key").getByText("Taken back with the refund").waitFor();
+  await inspect(page, "order-taken-back");
+  await page.context().close();
+  await watcher.context().close();
+}
+
+/** A server that crashes and starts again still has what waits for its player. On a phone. */
+async function aCrashKeepsWhatWaits() {
+  const page = await visitor(PHONE);
+  await login(page, "Larkspur");
+  await buy(page, 211);
+  await pay(page);
+  await page.getByText("Waits until you are on the server").waitFor(RUNS);
+  await inspect(page, "phone-order-waits");
+  await open(page, "/console");
+  await page.getByRole("button", { name: "Crash" }).click();
+  await page.locator(".state.failed").filter({ hasText: "Crashed" }).waitFor();
+  const command = page.locator(".commands li").filter({ hasText: "crate key give Larkspur frost 1" });
+  await command.getByText("waits for the player").waitFor();
+  await page.getByRole("button", { name: "Start again" }).click();
+  await page.locator(".state.paid").filter({ hasText: "Running" }).waitFor(RUNS);
+  await page.getByLabel("Player", { exact: true }).fill("Larkspur");
+  await page.getByRole("button", { name: "Join" }).click();
+  await command.getByText(/^ran/).waitFor();
+  await inspect(page, "phone-console");
+  await page.context().close();
+}
+
+export const DELIVERY = [deliveredAndTakenBack, aCrashKeepsWhatWaits];

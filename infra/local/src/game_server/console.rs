@@ -1,0 +1,104 @@
+//! The process of the game servers: it listens for the console's page, which only pages of the demo may use.
+
+use super::live::{Action, GameServer};
+use super::{Server, Settings};
+use crate::server::{listen, url_of};
+use bytes::Bytes;
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ORIGIN};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::json;
+use std::convert::Infallible;
+use std::io::{BufRead as _, Write as _, stdin, stdout};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// The largest body of a request, in bytes.
+const LARGEST: usize = 4_096;
+
+/// What is done to one of the servers.
+#[derive(Debug, Deserialize)]
+struct Act {
+    server: u64,
+    act: Action,
+}
+
+/// Runs game servers until standard input ends.
+pub async fn run() -> ExitCode {
+    match serve().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            _ = writeln!(std::io::stderr(), "error: the game servers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve() -> Result<(), String> {
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line).map_err(|error| error.to_string())?;
+    let Settings { api, page, servers } = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+    let page = HeaderValue::from_str(&page).map_err(|error| error.to_string())?;
+    let listener = listen(0, "").await.map_err(|error| error.to_string())?;
+    let url = url_of(&listener).map_err(|error| error.to_string())?;
+    // Whoever started this may have gone.
+    _ = writeln!(stdout(), "{url}").and_then(|()| stdout().flush());
+    let servers: Arc<[Arc<GameServer>]> =
+        servers.into_iter().map(|server: Server| GameServer::new(&api, server)).collect();
+    servers.iter().for_each(GameServer::start);
+    // A thread, because nothing can be read from standard input and given up.
+    std::thread::spawn(|| {
+        _ = std::io::copy(&mut stdin().lock(), &mut std::io::sink());
+        std::process::exit(0);
+    });
+    loop {
+        // Out of file descriptors, or the caller has gone: the next connection may succeed.
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let (servers, page) = (Arc::clone(&servers), page.clone());
+        let service = service_fn(move |request| {
+            let (servers, page) = (Arc::clone(&servers), page.clone());
+            async move { Ok::<_, Infallible>(respond(&servers, &page, request).await) }
+        });
+        tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
+    }
+}
+
+async fn respond(servers: &[Arc<GameServer>], page: &HeaderValue, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let (head, body) = request.into_parts();
+    // Any page can send a request here; only the console's has this origin.
+    if head.headers.get(ORIGIN) != Some(page) {
+        return reply(page, StatusCode::FORBIDDEN, String::new());
+    }
+    if head.method == Method::POST {
+        let Ok(body) = Limited::new(body, LARGEST).collect().await else {
+            return reply(page, StatusCode::PAYLOAD_TOO_LARGE, String::new());
+        };
+        let act: Result<Act, _> = serde_json::from_slice(&body.to_bytes());
+        let Some((server, action)) = act
+            .ok()
+            .and_then(|act| servers.iter().find(|server| server.id() == act.server).map(|server| (server, act.act)))
+        else {
+            return reply(page, StatusCode::BAD_REQUEST, String::new());
+        };
+        server.act(action);
+    }
+    let shown: Vec<_> = servers.iter().map(|server| server.shown()).collect();
+    reply(page, StatusCode::OK, json!({ "servers": shown }).to_string())
+}
+
+fn reply(page: &HeaderValue, status: StatusCode, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (ACCESS_CONTROL_ALLOW_ORIGIN, page.clone()),
+    ];
+    response.headers_mut().extend(headers.map(|(name, value)| (Some(name), value)));
+    response
+}

@@ -1,0 +1,97 @@
+//! The game servers of the demo, from outside: a process of their own, which ends with the server.
+
+use super::process::{HttpReply, Server};
+use serde_json::{Value, json};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn console(server: &Server) -> String {
+    let config = server.get_with(&format!("{}/config.json", server.said("/shop")), "accept", "*/*").json();
+    config["console"].as_str().unwrap().to_owned()
+}
+
+fn look(server: &Server) -> Value {
+    server.get_with(&console(server), "origin", server.said("/shop")).json()["servers"].clone()
+}
+
+fn act(server: &Server, act: &Value) -> HttpReply {
+    let body = json!({ "server": 1, "act": act }).to_string();
+    server.send(&console(server), &[("origin", server.said("/shop"))], body.as_bytes())
+}
+
+/// Looks until the first server is as it should be.
+fn wait_for(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
+    let began = Instant::now();
+    loop {
+        let shown = look(server)[0].clone();
+        if is_so(&shown) {
+            return shown;
+        }
+        assert!(began.elapsed() < Duration::from_secs(40), "{shown}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn every_server_of_the_store_starts_and_one_that_crashes_starts_again_by_hand() {
+    let server = Server::start(&[]);
+    let names: Vec<Value> = look(&server).as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
+    assert_eq!(names, ["Hearth", "Ashlands", "Skyforge", "The Pit"]);
+    wait_for(&server, |shown| shown["power"] == "running");
+    act(&server, &json!({ "action": "join", "player": "Bramble" }));
+    assert_eq!(look(&server)[0]["players"], json!(["Bramble"]));
+    act(&server, &json!({ "action": "crash" }));
+    let shown = look(&server)[0].clone();
+    assert_eq!((&shown["power"], &shown["players"]), (&json!("crashed"), &json!([])));
+    act(&server, &json!({ "action": "start" }));
+    wait_for(&server, |shown| shown["power"] == "running");
+}
+
+#[test]
+fn only_the_page_of_the_demo_may_look_or_act() {
+    let server = Server::start(&[]);
+    let url = console(&server);
+    for origin in ["http://elsewhere.example", "null", server.said("/base_url")] {
+        assert_eq!(server.get_with(&url, "origin", origin).status, 403, "{origin}");
+        let crash = json!({ "server": 1, "act": { "action": "crash" } }).to_string();
+        assert_eq!(server.send(&url, &[("origin", origin)], crash.as_bytes()).status, 403, "{origin}");
+    }
+    assert_eq!(server.get_with(&url, "accept", "*/*").status, 403);
+    for body in [
+        json!({}),
+        json!({ "server": 9, "act": { "action": "crash" } }),
+        json!({ "server": 1, "act": { "action": "?" } }),
+    ] {
+        let reply = server.send(&url, &[("origin", server.said("/shop"))], body.to_string().as_bytes());
+        assert_eq!(reply.status, 400, "{body}");
+    }
+    assert_ne!(look(&server)[0]["power"], "crashed");
+}
+
+#[test]
+fn they_end_with_the_server_also_if_it_is_killed() {
+    for signal in ["KILL", "INT"] {
+        let server = Server::start(&[]);
+        let address = console(&server).trim_start_matches("http://").to_owned();
+        server.process.signal(signal);
+        server.process.end();
+        let began = Instant::now();
+        while TcpStream::connect(&address).is_ok() {
+            assert!(began.elapsed() < Duration::from_secs(10), "{signal}: they go on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_data_directory_keeps_their_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let keys = |dir: &Path| std::fs::read_to_string(dir.join("game-servers.json")).unwrap();
+    let data = ["--data", dir.path().to_str().unwrap()];
+    drop(Server::start(&data).stop());
+    let first = keys(dir.path());
+    let server = Server::start(&data);
+    assert_eq!(keys(dir.path()), first);
+    wait_for(&server, |shown| shown["power"] == "running");
+}
