@@ -16,6 +16,10 @@ use shared::usecases::checkouts::{self, Settled};
 use std::convert::Infallible;
 use std::time::Duration;
 
+/// The texts of refusals to show an order.
+pub const FORBIDDEN: &str = "This payment belongs to another account.";
+pub const NOT_FOUND: &str = "This payment does not exist.";
+
 /// How often the provider is asked about an order, in seconds.
 const EVERY_SECONDS: i64 = 10;
 
@@ -136,10 +140,8 @@ impl Endpoint for CheckStatus {
                 shown(order, wire, body.checkout_id.is_some())
             }
             OrderVisibility::Unauthorized => return Err(Error::Unauthorized),
-            OrderVisibility::Forbidden => {
-                StatusReply::Forbidden { message: "This payment belongs to another account." }
-            }
-            OrderVisibility::NotFound => StatusReply::NotFound { message: "This payment does not exist." },
+            OrderVisibility::Forbidden => StatusReply::Forbidden { message: FORBIDDEN },
+            OrderVisibility::NotFound => StatusReply::NotFound { message: NOT_FOUND },
         };
         Ok(Json::of(&reply))
     }
@@ -166,7 +168,7 @@ async fn ask(state: &State, stored: &StoredOrder) -> bool {
 }
 
 /// The order, and the caller if their account accepts the token.
-async fn read(
+pub async fn read(
     state: &State,
     id: &InternalId,
     claim: Option<Claim>,

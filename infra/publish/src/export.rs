@@ -6,9 +6,9 @@ use crate::compile::{Compiled, CompiledCategory};
 use crate::duration;
 use crate::files::{
     AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, CommandFile, ComparisonRow, CurrencyFile, Decimal,
-    FORMAT, GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile,
-    PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile, StoreFile,
-    StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
+    FORMAT, GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, OnDisputeFile, PageFile,
+    PatronsFile, PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile,
+    StoreFile, StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
 };
 use crate::provider;
 use serde::Serialize;
@@ -171,6 +171,7 @@ fn site(store: &Compiled) -> StoreFile {
         storefront: StorefrontFile { url: config.storefront_url.clone().into() },
         assets_url: config.assets_url.clone().into(),
         payments: payments(store),
+        on_dispute: OnDisputeFile { ban: store.config.ban_on_dispute },
         patrons: patrons(store),
         servers: servers(store),
         commands: commands(&store.config.delivery.commands),

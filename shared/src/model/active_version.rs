@@ -40,6 +40,9 @@ pub struct StoreConfig {
     pub maintenance: Maintenance,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub payments: Payments,
+    /// Whether the buyer of a disputed payment is banned.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub ban_on_dispute: bool,
     /// The game servers, and the commands of every sale.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub delivery: StoreDelivery,
@@ -137,6 +140,7 @@ impl Default for StoreConfig {
             assets_url: String::new(),
             maintenance: Maintenance::default(),
             payments: Payments::default(),
+            ban_on_dispute: false,
             delivery: StoreDelivery::default(),
         }
     }

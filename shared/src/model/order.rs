@@ -244,7 +244,7 @@ pub struct OrderEffects {
     /// Whether the bought lines have been removed from the buyer's cart; only of an order that is a checkout's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cart_cleared: Option<bool>,
-    /// The amount that the provider has refunded of a paid order.
+    /// The amount of a paid order that was refunded, or lost in a dispute.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub refunded: Money,
     /// The part of `refunded` that the statistics have taken off, if they count the order.
@@ -268,9 +268,12 @@ pub struct OrderEffects {
     /// How the last such look ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<Reviewed>,
-    /// The state of a dispute, in the provider's words.
+    /// The state of a dispute, in the provider's words, or `early_fraud_warning`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<String>,
+    /// The provider's id of the dispute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispute_id: Option<String>,
     /// How far its delivery is; `None` if nothing of it runs on a game server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<OrderDelivery>,

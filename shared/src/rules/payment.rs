@@ -32,7 +32,7 @@ pub struct PaymentState {
     pub same_mode: bool,
     pub progress: Progress,
     pub intent: Option<String>,
-    /// The amount refunded of it, without the refunds that failed.
+    /// The amount refunded of it or lost in disputes, without the refunds that failed.
     pub refunded: Money,
     pub failed_refunds: Money,
     /// The attempts of ours that it has refunds of, by number, with the present state of each.

@@ -81,4 +81,10 @@ impl Lease {
     pub fn see(server: ServerId, now: i64) -> Write {
         Write::update(keys::lease(server), "SET seen = :now").number(":now", now)
     }
+
+    /// The write after which the server counts as one that never polled.
+    #[must_use]
+    pub fn forget(server: ServerId) -> Write {
+        Write::update(keys::lease(server), "REMOVE seen")
+    }
 }

@@ -153,9 +153,19 @@ impl StoredOrder {
             .number(":before", before)
     }
 
-    /// The write that notes the state of a dispute.
-    pub fn set_dispute(&self, state: &str) -> Write {
-        Write::update(self.key(), "SET dispute = :state").only_if_present().text(":state", state)
+    /// The write that notes the state of a dispute, on the condition that the noted one is as it was read. `with` is the
+    /// beginning of a step of the delivery, in the same write.
+    pub fn set_dispute(&self, id: &str, state: &str, with: Option<Write>) -> Write {
+        let set = "dispute = :dispute, dispute_id = :dispute_id";
+        let write = match with {
+            Some(write) => write.also(&format!(", {set}")),
+            None => Write::update(self.key(), format!("SET {set}")).only_if_present(),
+        };
+        let write = write.text(":dispute", state).text(":dispute_id", id);
+        match &self.effects.dispute {
+            Some(read) => write.and_if("dispute = :read_dispute").text(":read_dispute", read),
+            None => write.and_if("attribute_not_exists(dispute)"),
+        }
     }
 
     /// The write that marks the bought lines as removed from the cart.

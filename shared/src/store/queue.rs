@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{Row, encode_live};
+use super::codec::{Item, Row, encode_live};
 use super::keys::{self, Key};
 use super::transaction::Write;
 use crate::model::{Command, CommandState, ServerId};
@@ -20,9 +20,14 @@ struct Attributes<C> {
     command: C,
 }
 
+/// A command's copy in a queue.
+pub fn item(place: &Key, command: &Command) -> Result<Item, StoreError> {
+    encode_live(place, &Attributes { command })
+}
+
 /// The write of a command's copy in a queue.
 pub fn put(place: &Key, command: &Command) -> Result<Write, StoreError> {
-    Ok(Write::put(place.clone(), encode_live(place, &Attributes { command })?))
+    Ok(Write::put(place.clone(), item(place, command)?))
 }
 
 /// At most `most` rows of a server that are due at `now` (seconds since 1970 UTC), the longest due first.

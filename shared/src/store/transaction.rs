@@ -122,13 +122,9 @@ impl Write {
 
     /// Adds to the condition that the item's [`VERSION`] is `read`.
     #[must_use]
-    pub fn and_at(mut self, read: u64) -> Self {
+    pub fn and_at(self, read: u64) -> Self {
         let is_at = if read == 0 { "attribute_not_exists(#version)" } else { "#version = :version" };
-        self.condition = Some(match self.condition.take() {
-            Some(condition) => format!("{is_at} AND ({condition})"),
-            None => is_at.to_owned(),
-        });
-        let write = self.name("#version", VERSION);
+        let write = self.and_if(is_at).name("#version", VERSION);
         if read == 0 { write } else { write.number(":version", read) }
     }
 
@@ -148,6 +144,16 @@ impl Write {
     #[must_use]
     pub fn only_if(mut self, condition: impl Into<String>) -> Self {
         self.condition = Some(condition.into());
+        self
+    }
+
+    /// Adds a condition to the others.
+    #[must_use]
+    pub fn and_if(mut self, condition: &str) -> Self {
+        self.condition = Some(match self.condition.take() {
+            Some(others) => format!("{condition} AND ({others})"),
+            None => condition.to_owned(),
+        });
         self
     }
 

@@ -30,14 +30,18 @@ names! {
         RefundFailed = "refund.failed",
         /// The buyer's bank asks for the money back.
         DisputeCreated = "charge.dispute.created",
+        /// A dispute has changed: an inquiry became one, for example.
+        DisputeUpdated = "charge.dispute.updated",
         /// A dispute was decided.
         DisputeClosed = "charge.dispute.closed",
+        /// The buyer's bank believes that somebody else has paid.
+        EarlyFraudWarning = "radar.early_fraud_warning.created",
     }
 }
 
 impl EventKind {
     /// The events that a checkout follows.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::SessionCompleted,
         Self::SessionPaymentSucceeded,
         Self::SessionPaymentFailed,
@@ -46,7 +50,9 @@ impl EventKind {
         Self::RefundUpdated,
         Self::RefundFailed,
         Self::DisputeCreated,
+        Self::DisputeUpdated,
         Self::DisputeClosed,
+        Self::EarlyFraudWarning,
     ];
 }
 

@@ -132,6 +132,9 @@ impl Charge {
     }
 }
 
+/// The most disputes on a page.
+const PAGE: usize = 100;
+
 names! {
     DisputeStatus {
         /// An inquiry: the bank asks, without taking the money back.
@@ -167,6 +170,13 @@ pub struct Dispute {
 impl Dispute {
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("disputes", id), Form::default())
+    }
+
+    /// Lists the disputes of a payment, newest first. There are few: each is of a part of the payment.
+    #[must_use]
+    pub fn list(payment_intent: &ObjectId) -> Call<List<Self>> {
+        let form = Form::default().with("payment_intent", payment_intent).with("limit", &PAGE);
+        Call::get("/v1/disputes", form)
     }
 }
 

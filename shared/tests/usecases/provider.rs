@@ -237,7 +237,8 @@ impl Provider for TestProvider {
     }
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
-        self.call("dispute", |_| Ok(DisputeState { intent: Some(dispute.to_owned()), state: "open".to_owned() }))
+        let (id, intent) = (dispute.to_owned(), Some(dispute.to_owned()));
+        self.call("dispute", |_| Ok(DisputeState { id, intent, state: "open".to_owned() }))
     }
 
     async fn webhook_events(&self, _: (i64, i64), after: Option<&str>) -> Result<WebhookEventPage, ProviderError> {

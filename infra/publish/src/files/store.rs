@@ -85,6 +85,9 @@ pub struct StoreFile {
     /// How buyers pay.
     #[serde(default, skip_serializing_if = "is_default")]
     pub payments: PaymentsFile,
+    /// What follows when a buyer's bank disputes a payment, besides taking the order back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_dispute: OnDisputeFile,
     /// The patrons list.
     #[serde(default, skip_serializing_if = "is_default")]
     pub patrons: PatronsFile,
@@ -290,6 +293,15 @@ pub struct PaymentsFile {
     /// left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<Decimal>,
+}
+
+/// What follows when a buyer's bank disputes a payment (rules.md, "Disputes").
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OnDisputeFile {
+    /// Whether the buyer is banned.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ban: bool,
 }
 
 /// The patrons list.

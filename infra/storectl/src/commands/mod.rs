@@ -157,6 +157,7 @@ async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Re
         OrderCommand::Record(options) => orders::record(target, options).await,
         OrderCommand::SetStatus(options) => orders::set_status(target, options).await,
         OrderCommand::Show(options) => orders::show(target, &options.id).await,
+        OrderCommand::Redeliver(options) => orders::redeliver(target, &options.id).await,
         OrderCommand::Evidence(options) => orders::evidence(target, &options.id).await,
         OrderCommand::List(options) => orders::list(target, options).await,
         OrderCommand::Settle(options) => orders::settle(target, &options.id).await,

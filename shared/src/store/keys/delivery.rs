@@ -13,6 +13,13 @@ pub fn is_order(key: &Key) -> bool {
     key.pk.starts_with(super::prefix::ORDER) && key.sk == "ORDER"
 }
 
+/// Whether a key is that of something brief, which a backup leaves out and a restore does not bring back: requests of an
+/// address, chat logins, leases, and logins in the game.
+pub fn is_brief(key: &Key) -> bool {
+    use super::prefix::{CHAT, LEASE, LOGIN, RATE};
+    [RATE, CHAT, LEASE, LOGIN].iter().any(|kind| key.pk.starts_with(kind)) || key.pk == pending_logins()
+}
+
 pub fn command(id: CommandId) -> Key {
     key(format!("COMMAND#{id}"), "COMMAND")
 }

@@ -75,6 +75,8 @@ pub enum WebhookEvent {
     Payment(String),
     /// A dispute, by its id.
     Dispute(String),
+    /// A warning that somebody else than the owner of the card has paid, by the payment's id.
+    FraudWarning(String),
 }
 
 impl WebhookEvent {
@@ -84,6 +86,7 @@ impl WebhookEvent {
             Self::Checkout(id) => ("checkout", id),
             Self::Payment(id) => ("payment", id),
             Self::Dispute(id) => ("dispute", id),
+            Self::FraudWarning(id) => ("fraud_warning", id),
         }
     }
 
@@ -93,6 +96,7 @@ impl WebhookEvent {
             "checkout" => Self::Checkout,
             "payment" => Self::Payment,
             "dispute" => Self::Dispute,
+            "fraud_warning" => Self::FraudWarning,
             _ => return None,
         };
         Some(make(id.to_owned()))
@@ -101,6 +105,7 @@ impl WebhookEvent {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisputeState {
+    pub id: String,
     pub intent: Option<String>,
     /// Its state, in the provider's words.
     pub state: String,

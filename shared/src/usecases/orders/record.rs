@@ -148,7 +148,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
 
 async fn deliver(db: &Db, clock: &dyn Clock, stored: &StoredOrder) {
     if stored.delivery_due() {
-        follow_or_leave(db, clock, &stored.order.internal_id).await;
+        follow_or_leave(db, clock, stored).await;
     }
 }
 
