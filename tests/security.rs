@@ -1,39 +1,29 @@
 //! The rights in `.github/SECURITY.md` are those of template.yaml.
 
-use tests::repository;
+use serde_json::Value;
+use tests::{repository, template};
 
 /// Function, statement, actions, keys, and whether only in transactions.
 type Right = (String, String, Vec<String>, Vec<String>, bool);
 
-/// The list in the first brackets after a word.
-fn list(text: &str, after: &str) -> Vec<String> {
-    let rest = text.split_once(after).unwrap().1;
-    let inside = rest.split_once('[').unwrap().1.split_once(']').unwrap().0;
-    inside.split(',').map(|word| word.trim().trim_matches('"').trim_start_matches("dynamodb:").to_owned()).collect()
-}
-
 /// The statements of every function of the template.
-fn of_template(template: &str) -> Vec<Right> {
-    let mut rights = Vec::new();
-    let mut function = String::new();
-    for block in template.split("\n  ").map(|block| block.split_once("- Sid: ").map_or((block, ""), |both| both)) {
-        let (before, statement) = block;
-        if let Some(name) = before.lines().next().and_then(|line| line.strip_suffix("Function:"))
-            && !name.starts_with(' ')
-        {
-            function = name.to_lowercase();
-        }
-        if !statement.is_empty() {
-            rights.push((function.clone(), statement.trim().to_owned(), Vec::new(), Vec::new(), false));
-        }
-    }
-    for right in &mut rights {
-        let own = template.split_once(&format!("- Sid: {}\n", right.1)).unwrap().1;
-        let own = own.split("- Sid: ").next().unwrap().split("      Events:").next().unwrap();
-        (right.2, right.3) = (list(own, "Action:"), list(own, "dynamodb:LeadingKeys:"));
-        right.4 = own.contains("dynamodb:EnclosingOperation: [TransactWriteItems]");
-    }
-    rights
+fn of_template() -> Vec<Right> {
+    let words = |list: &Value| {
+        let words = list.as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+        words.map(|word| word.trim_start_matches("dynamodb:").to_owned()).collect()
+    };
+    let right = |function: &String, statement: &Value| {
+        let condition = &statement["Condition"];
+        let keys = words(&condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
+        let is_transaction = !condition["ForAnyValue:StringEquals"]["dynamodb:EnclosingOperation"].is_null();
+        let name = statement["Sid"].as_str().unwrap().to_owned();
+        (function.clone(), name, words(&statement["Action"]), keys, is_transaction)
+    };
+    let functions = template().functions().unwrap();
+    let statements = |name: &String| -> Vec<Right> {
+        template().statements(name).unwrap().map(|statement| right(name, statement)).collect()
+    };
+    functions.iter().flat_map(statements).collect()
 }
 
 /// The rows of the page's table.
@@ -50,18 +40,9 @@ fn of_page(page: &str) -> Vec<Right> {
 
 #[test]
 fn the_page_lists_the_rights_of_the_template() {
-    let read = |path| std::fs::read_to_string(repository().join(path)).unwrap();
-    let template = of_template(&read("template.yaml"));
-    assert!(template.len() >= 13, "{template:?}");
-    assert_eq!(of_page(&read(".github/SECURITY.md")), template);
-}
-
-#[test]
-fn a_statement_is_read_with_its_function() {
-    let template = "\nResources:\n  CartFunction:\n    Policies:\n          Statement:\n            - Sid: Read\n\
-        \x20             Action: [dynamodb:GetItem, dynamodb:Query]\n              Condition:\n\
-        \x20                 dynamodb:LeadingKeys:\n                    [STORE, \"RATE#code#*\"]\n      Events:\n";
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let right = ("cart".to_owned(), "Read".to_owned(), words(&["GetItem", "Query"]), words(&["STORE", "RATE#code#*"]));
-    assert_eq!(of_template(template), [(right.0, right.1, right.2, right.3, false)]);
+    let page = std::fs::read_to_string(repository().join(".github/SECURITY.md")).unwrap();
+    let (mut of_page, mut of_template) = (of_page(&page), of_template());
+    of_page.sort();
+    of_template.sort();
+    assert_eq!(of_page, of_template);
 }

@@ -41,10 +41,3 @@ fn the_versions_that_were_reviewed_are_those_in_use() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
-
-#[test]
-fn a_lock_file_is_read_without_the_crates_of_this_workspace() {
-    let text = "[[package]]\nname = \"ours\"\nversion = \"0.1.0\"\n\n[[package]]\nname = \"ring\"\nversion = \"0.17.14\"\n\
-        source = \"registry\"\n";
-    assert_eq!(locked(text), BTreeMap::from([("ring", vec!["0.17.14"])]));
-}

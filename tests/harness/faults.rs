@@ -1,23 +1,17 @@
-//! A database with faults: calls are diverted before they reach the engine, so that nothing is half done.
+//! A database with faults: an interceptor that keeps calls from the engine, or loses their responses.
 
 use crate::calls::operation;
+use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,
 };
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpSocket;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -26,38 +20,68 @@ pub enum Fault {
     Away,
     /// The database does not respond before the client's timeout.
     Hanging,
-    /// The database's own 500.
+    /// The database's own 500. The call is not done.
     Internal,
     /// A batch is returned unprocessed.
     Unprocessed,
     /// The table does not exist.
     NoTable,
-    /// Another transaction holds the item.
+    /// Another transaction holds the item of a single write.
     TransactionConflict,
     /// The condition of a write fails.
     ConditionFailed,
+    /// Another transaction holds an item of this one; nothing is written.
+    Cancelled,
+    /// The transaction is done, its response is lost, and the SDK's next attempt meets it while it is done.
+    CancelledByItself,
     /// The call is done, and its response is lost.
     ResponseLost,
+    /// The call is refused with this error code and message.
+    Refused(&'static str, &'static str),
 }
 
-/// The fault of the current attempt of a call.
-#[derive(Debug)]
-struct Injected(Option<Fault>);
+impl Fault {
+    /// Status and body in place of the database's response to a request; `None` if it sends none.
+    fn response(self, request: &HttpRequest) -> Option<(u16, Value)> {
+        let (status, code, message) = match self {
+            Self::Away | Self::Hanging => return None,
+            Self::Unprocessed => {
+                let sent: Value = serde_json::from_slice(request.body().bytes()?).ok()?;
+                return Some((200, json!({ "Responses": {}, "UnprocessedKeys": sent["RequestItems"] })));
+            }
+            Self::Internal | Self::ResponseLost => (500, "InternalServerError", "injected"),
+            Self::Throttled => (400, "ProvisionedThroughputExceededException", "injected"),
+            Self::NoTable => (400, "ResourceNotFoundException", "injected"),
+            Self::TransactionConflict => (400, "TransactionConflictException", "injected"),
+            Self::ConditionFailed => (400, "ConditionalCheckFailedException", "injected"),
+            Self::Cancelled | Self::CancelledByItself => (400, "TransactionCanceledException", "injected"),
+            Self::Refused(code, message) => (400, code, message),
+        };
+        let reasons = json!([{ "Code": "None" }, { "Code": "TransactionConflict", "Message": "in progress" }]);
+        let kind = format!("com.amazonaws.dynamodb.v20120810#{code}");
+        Some((status, json!({ "__type": kind, "message": message, "CancellationReasons": reasons })))
+    }
+}
 
-impl Storable for Injected {
+/// The response that replaces that of the current attempt of a call.
+#[derive(Debug)]
+struct Replaced(Option<(u16, Value)>);
+
+impl Storable for Replaced {
     type Storer = StoreReplace<Self>;
 }
 
-type Rule = Box<dyn FnMut(&str) -> Option<Fault> + Send>;
+type Rule = Box<dyn FnMut(usize, &str) -> Option<Fault> + Send>;
 
 /// Chooses the fault of each call.
 #[derive(Clone)]
 pub struct Faults {
-    rule: Arc<Mutex<Option<Rule>>>,
-    broken: SocketAddr,
-    closed: SocketAddr,
-    /// Bound and never listening: calls to `closed` are refused, and no other process can get its port.
-    _holder: Arc<TcpSocket>,
+    /// The rule, and the place of the next call.
+    rule: Arc<Mutex<(usize, Rule)>>,
+    /// Accepts connections, and never responds.
+    silent: Arc<TcpListener>,
+    /// Bound and never listening: calls to it are refused, and no other process can get its port.
+    closed: Arc<TcpSocket>,
 }
 
 impl std::fmt::Debug for Faults {
@@ -66,25 +90,29 @@ impl std::fmt::Debug for Faults {
     }
 }
 
+impl Default for Faults {
+    fn default() -> Self {
+        Self::new(|_, _| None)
+    }
+}
+
 impl Faults {
-    pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-        let broken = listener.local_addr().expect("a bound port");
-        let holder = TcpSocket::new_v4().expect("a socket");
-        holder.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
-        let closed = holder.local_addr().expect("a bound port");
-        tokio::spawn(serve(listener));
-        Self { rule: Arc::default(), broken, closed, _holder: Arc::new(holder) }
+    /// Faults by the place of a call among all calls, from 0, and its operation.
+    pub fn new(rule: impl FnMut(usize, &str) -> Option<Fault> + Send + 'static) -> Self {
+        let closed = TcpSocket::new_v4().expect("a socket");
+        closed.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+        let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        Self { rule: Arc::new(Mutex::new((0, Box::new(rule)))), silent: Arc::new(silent), closed: Arc::new(closed) }
     }
 
     /// From now on `rule` returns the fault of an operation by its name, if it has one.
-    pub fn inject(&self, rule: impl FnMut(&str) -> Option<Fault> + Send + 'static) {
-        *self.rule.lock().expect("no rule panics") = Some(Box::new(rule));
+    pub fn inject(&self, mut rule: impl FnMut(&str) -> Option<Fault> + Send + 'static) {
+        self.rule.lock().expect("no rule panics").1 = Box::new(move |_, operation| rule(operation));
     }
 
     /// From now on no call fails.
     pub fn clear(&self) {
-        *self.rule.lock().expect("no rule panics") = None;
+        self.inject(|_| None);
     }
 }
 
@@ -100,12 +128,17 @@ impl Intercept for Faults {
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let request = context.request_mut();
-        let fault = self.rule.lock().expect("no rule panics").as_mut().and_then(|rule| rule(operation(request)));
-        config.interceptor_state().store_put(Injected(fault));
+        let mut state = self.rule.lock().expect("no rule panics");
+        let (place, rule) = &mut *state;
+        let fault = rule(*place, operation(request));
+        *place += 1;
+        config.interceptor_state().store_put(Replaced(fault.and_then(|fault| fault.response(request))));
         match fault {
-            None | Some(Fault::ResponseLost) => {}
-            Some(Fault::Away) => request.set_uri(format!("http://{}/", self.closed))?,
-            Some(fault) => request.set_uri(format!("http://{}/{fault:?}", self.broken))?,
+            None | Some(Fault::ResponseLost | Fault::CancelledByItself) => {}
+            Some(Fault::Away) => request.set_uri(format!("http://{}/", self.closed.local_addr()?))?,
+            Some(Fault::Hanging) => request.set_uri(format!("http://{}/", self.silent.local_addr()?))?,
+            // The engine refuses what it does not know, and does nothing.
+            Some(_) => drop(request.headers_mut().insert("x-amz-target", "DynamoDB_20120810.Nothing")),
         }
         Ok(())
     }
@@ -116,49 +149,10 @@ impl Intercept for Faults {
         _: &RuntimeComponents,
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if matches!(config.load::<Injected>(), Some(Injected(Some(Fault::ResponseLost)))) {
-            let response = context.response_mut();
-            *response.status_mut() = 500_u16.try_into()?;
-            *response.body_mut() = json!({ "__type": "InternalServerError", "message": "lost" }).to_string().into();
-        }
+        let Some(&Replaced(Some((status, ref body)))) = config.load::<Replaced>() else { return Ok(()) };
+        let response = context.response_mut();
+        *response.status_mut() = status.try_into()?;
+        *response.body_mut() = body.to_string().into();
         Ok(())
     }
-}
-
-async fn serve(listener: TcpListener) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(respond));
-        tokio::spawn(async move { _ = connection.await });
-    }
-}
-
-async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    #[expect(clippy::disallowed_methods, reason = "the path is one of ours")]
-    let fault = request.uri().path().trim_start_matches('/').to_owned();
-    let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    let (status, code) = match fault.as_str() {
-        "Hanging" => std::future::pending().await,
-        "Unprocessed" => return Ok(reply(StatusCode::OK, &unprocessed(&body))),
-        "Throttled" => (StatusCode::BAD_REQUEST, "ProvisionedThroughputExceededException"),
-        "NoTable" => (StatusCode::BAD_REQUEST, "ResourceNotFoundException"),
-        "TransactionConflict" => (StatusCode::BAD_REQUEST, "TransactionConflictException"),
-        "ConditionFailed" => (StatusCode::BAD_REQUEST, "ConditionalCheckFailedException"),
-        _ => (StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError"),
-    };
-    let kind = format!("com.amazonaws.dynamodb.v20120810#{code}");
-    Ok(reply(status, &json!({ "__type": kind, "message": "injected" })))
-}
-
-/// Every key of a batch, as unprocessed.
-fn unprocessed(body: &[u8]) -> Value {
-    let request: Value = serde_json::from_slice(body).unwrap_or_default();
-    json!({ "Responses": {}, "UnprocessedKeys": request["RequestItems"] })
-}
-
-fn reply(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
-    *response.status_mut() = status;
-    let json = http::HeaderValue::from_static("application/x-amz-json-1.0");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
-    response
 }

@@ -184,7 +184,7 @@ impl TestStore {
         let table = database.table();
         let db = Db::new(database.patient(), table);
         create_table(&db).await;
-        let (calls, faults, clock) = (Calls::default(), Faults::start().await, Arc::new(TestClock::new()));
+        let (calls, faults, clock) = (Calls::default(), Faults::default(), Arc::new(TestClock::new()));
         access.interceptors = vec![SharedInterceptor::new(calls.clone()), SharedInterceptor::new(faults.clone())];
         let access = Box::new(access);
         let tapped = Db::new(Access::clone(&access), table);

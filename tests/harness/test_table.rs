@@ -1,7 +1,7 @@
 //! A table of a test's own in an engine of its own, without functions in front of it.
 
+use crate::faults::{Fault, Faults};
 use crate::prepared::Prepared;
-use crate::sabotage::{Sabotage, Saboteur};
 use crate::store::{create_table, template};
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
@@ -74,14 +74,14 @@ impl TestTable {
     }
 
     /// The same table through a client whose calls fail as `rule` says, and which never tries again by itself.
-    pub fn sabotaged(&self, rule: impl FnMut(usize, &str) -> Option<Sabotage> + Send + 'static) -> Db {
-        self.through(Saboteur::new(rule))
+    pub fn with_faults(&self, rule: impl FnMut(usize, &str) -> Option<Fault> + Send + 'static) -> Db {
+        self.through(Faults::new(rule))
     }
 
     /// The same table through a client right before whose `nth` transaction `happens` happens.
     pub fn interrupted<F: Future<Output = ()>>(&self, nth: usize, happens: impl Fn(Db) -> F + Send + 'static) -> Db {
         let (db, mut transactions) = (self.db.clone(), 0);
-        self.sabotaged(move |_, operation| {
+        self.with_faults(move |_, operation| {
             transactions += usize::from(operation == "TransactWriteItems");
             if operation == "TransactWriteItems" && transactions == nth {
                 tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(happens(db.clone())));

@@ -162,7 +162,7 @@ const fn name(fault: Fault) -> &'static str {
         Fault::Unprocessed => "unprocessed",
         Fault::TransactionConflict => "conflict",
         Fault::ResponseLost => "response lost",
-        Fault::Hanging | Fault::NoTable | Fault::ConditionFailed => "other",
+        _ => "other",
     }
 }
 

@@ -7,7 +7,7 @@ use local::error::StartError;
 use local::functions::{Functions, Secrets};
 use local::game_server::GameServers;
 use local::gateway::Gateway;
-use local::options::Options;
+use local::options::{Options, repository};
 use local::payments::PaymentProvider;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::reference::Reference;
@@ -134,7 +134,7 @@ fn template(options: &Options, origins: &str) -> Result<Template, StartError> {
     let mut parameters = options.parameter_map();
     parameters.entry(PAYMENTS.to_owned()).or_insert_with(|| "true".to_owned());
     parameters.insert(ORIGINS.to_owned(), origins.to_owned());
-    Ok(Template::read(&options.template, &parameters)?)
+    Ok(Template::read(&repository().join("template.yaml"), &parameters)?)
 }
 
 /// The reference with every token; the first user's is filled in.

@@ -64,9 +64,6 @@ pub struct Options {
     /// the demo storefront and port 3000 of this machine; the first origin that it names is the storefront's.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub parameters: Vec<(String, String)>,
-    /// The template; default: the repository's.
-    #[arg(long, value_name = "FILE", default_value_os_t = repository().join("template.yaml"), hide_default_value = true)]
-    pub template: PathBuf,
 }
 
 impl Options {
@@ -76,7 +73,7 @@ impl Options {
     }
 }
 
-fn repository() -> PathBuf {
+pub fn repository() -> PathBuf {
     let path = PathBuf::from(REPOSITORY);
     path.canonicalize().unwrap_or(path)
 }

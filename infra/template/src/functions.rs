@@ -1,29 +1,14 @@
 //! The functions of a template. A function is named by its package, which is also the name of its binary.
 
+use crate::{Template, TemplateError, broken, read};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Deserialize;
-
-use crate::{Template, TemplateError};
-
-/// The parts of a policy that are read.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Policy {
-    statement: Vec<Statement>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Statement {
-    action: Vec<String>,
-}
 
 impl Template {
     /// The packages of all functions.
     ///
     /// # Errors
-    /// When a function does not say which binary it is built from, or two say the same.
+    /// When a function does not say which binary it is built from.
     pub fn functions(&self) -> Result<Vec<String>, TemplateError> {
         Ok(self.binaries()?.into_keys().collect())
     }
@@ -33,40 +18,46 @@ impl Template {
     /// # Errors
     /// When there is no such function, or a variable is not text.
     pub fn environment(&self, function: &str) -> Result<BTreeMap<String, String>, TemplateError> {
-        let own = format!("{}.Properties", self.function(function)?);
+        let own = self.function(function)?;
         let mut variables = BTreeMap::new();
-        for place in ["Globals.Function", own.as_str()] {
-            let place = format!("{place}.Environment.Variables");
-            variables.extend(self.document.read::<Option<BTreeMap<String, String>>>(&place)?.unwrap_or_default());
+        for of in [&self.globals["Function"], &own["Properties"]] {
+            let found: Option<BTreeMap<String, String>> = read(function, &of["Environment"]["Variables"])?;
+            variables.extend(found.unwrap_or_default());
         }
         Ok(variables)
+    }
+
+    /// The statements of a function's policies.
+    ///
+    /// # Errors
+    /// When there is no such function.
+    pub fn statements(&self, function: &str) -> Result<impl Iterator<Item = &Value>, TemplateError> {
+        let policies = self.function(function)?["Properties"]["Policies"].as_array().into_iter().flatten();
+        Ok(policies.filter_map(|policy| policy["Statement"].as_array()).flatten())
     }
 
     /// The actions that a function's own statements allow, such as `dynamodb:GetItem`.
     ///
     /// # Errors
-    /// When there is no such function, or its policies are not statements with lists of actions.
+    /// When there is no such function, or a statement has no list of actions.
     pub fn actions(&self, function: &str) -> Result<BTreeSet<String>, TemplateError> {
-        let place = format!("{}.Properties.Policies", self.function(function)?);
-        let statements = self.document.read::<Vec<Policy>>(&place)?.into_iter().flat_map(|policy| policy.statement);
-        Ok(statements.flat_map(|statement| statement.action).collect())
+        let lists: Result<Vec<Vec<String>>, TemplateError> =
+            self.statements(function)?.map(|statement| read(function, &statement["Action"])).collect();
+        Ok(lists?.into_iter().flatten().collect())
     }
 
-    fn function(&self, binary: &str) -> Result<String, TemplateError> {
+    fn function(&self, binary: &str) -> Result<&Value, TemplateError> {
         let found = self.binaries()?.remove(binary);
         found.ok_or_else(|| TemplateError::Absent(format!("function with the binary {binary}")))
     }
 
-    /// Every function's path, by its binary.
-    pub(crate) fn binaries(&self) -> Result<BTreeMap<String, String>, TemplateError> {
-        let mut binaries = BTreeMap::new();
-        for (place, _) in self.resources("AWS::Serverless::Function") {
-            let named = format!("{place}.Metadata.BuildProperties.Binary");
-            let binary = self.document.read(&named)?;
-            if let Some(other) = binaries.insert(binary, place) {
-                return Err(self.document.broken(&named, format!("is also the binary of {other}")));
-            }
-        }
-        Ok(binaries)
+    /// Every function's resource, by its binary.
+    pub(crate) fn binaries(&self) -> Result<BTreeMap<String, &Value>, TemplateError> {
+        let functions = self.resources.iter().filter(|(_, resource)| resource["Type"] == "AWS::Serverless::Function");
+        let named = functions.map(|(id, resource)| match resource["Metadata"]["BuildProperties"]["Binary"].as_str() {
+            Some(binary) => Ok((binary.to_owned(), resource)),
+            None => broken(&format!("Resources.{id}"), "names no binary"),
+        });
+        named.collect()
     }
 }

@@ -6,33 +6,56 @@
 //! place. Nothing is deployed, so a reference to a resource is its logical id (`!GetAtt StoreTable.Arn` is
 //! `StoreTable.Arn`), and a dynamic reference is kept as text.
 //!
-//! The values themselves are in `.ci/template/expanded.yaml`, the template as SAM expands it.
+//! What CloudFormation would refuse is found by `.ci/template/check.py`, and not here. The values themselves are in
+//! `.ci/template/expanded.yaml`, the template as SAM expands it.
 
 mod api;
-mod document;
-mod error;
 mod functions;
 mod matching;
 mod parameters;
 mod resolve;
 mod table;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use serde_json::{Map, Value};
-
 pub use api::{Cors, Route};
-pub use error::TemplateError;
 pub use matching::match_route;
 pub use table::TableDefinition;
 
-use document::Document;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A fault of a template, or of a value given for one of its parameters.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    /// The cause says why.
+    #[error("{} cannot be read", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("the template is not valid YAML: {0}")]
+    Syntax(String),
+    /// The property with the path `place`, such as `Resources.StoreTable.Properties.KeySchema`, cannot be used.
+    #[error("{place}: {problem}")]
+    Broken { place: String, problem: String },
+    #[error("parameter {name} {problem}")]
+    Parameter { name: String, problem: String },
+    #[error("the template has no {0}")]
+    Absent(String),
+}
+
+fn broken<T>(place: &str, problem: impl Into<String>) -> Result<T, TemplateError> {
+    Err(TemplateError::Broken { place: place.to_owned(), problem: problem.into() })
+}
+
+/// A property as a Rust type. A missing one is `null`, which an `Option` takes.
+fn read<'v, T: Deserialize<'v>>(place: &str, value: &'v Value) -> Result<T, TemplateError> {
+    T::deserialize(value).or_else(|error| broken(place, error.to_string()))
+}
 
 /// A template with the values of its parameters filled in.
 #[derive(Debug, Clone)]
 pub struct Template {
-    document: Document,
+    globals: Value,
+    resources: Map<String, Value>,
 }
 
 impl Template {
@@ -52,25 +75,17 @@ impl Template {
     /// When the text is not YAML, when the value of a parameter is missing, unknown or not allowed, and when a
     /// condition, `Globals` or a resource uses something that is not supported.
     pub fn parse(text: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
-        Ok(Self { document: resolve::document(text, parameters)? })
+        resolve::template(text, parameters)
     }
 
     /// Path and properties of every resource of one type, in alphabetical order.
     pub fn resources(&self, kind: &str) -> impl Iterator<Item = (String, &Value)> {
-        let resources =
-            self.document.sections.get("Resources").and_then(Value::as_object).into_iter().flat_map(Map::iter);
-        resources
-            .filter(move |(_, resource)| resource["Type"] == kind)
-            .map(|(id, resource)| (format!("Resources.{id}"), &resource["Properties"]))
+        let resources = self.resources.iter().filter(move |(_, resource)| resource["Type"] == kind);
+        resources.map(|(id, resource)| (format!("Resources.{id}"), &resource["Properties"]))
     }
 
-    /// The path of the only resource of a type.
-    fn only(&self, kind: &str) -> Result<String, TemplateError> {
-        let mut found = self.resources(kind).map(|(place, _)| place);
-        let first = found.next().ok_or_else(|| TemplateError::Absent(kind.to_owned()))?;
-        match found.next() {
-            None => Ok(first),
-            Some(place) => Err(self.document.broken(&place, format!("is a second {kind}; one is expected"))),
-        }
+    /// The path and the properties of the only resource of a type.
+    fn only(&self, kind: &str) -> Result<(String, &Value), TemplateError> {
+        self.resources(kind).next().ok_or_else(|| TemplateError::Absent(kind.to_owned()))
     }
 }

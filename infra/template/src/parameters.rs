@@ -1,14 +1,11 @@
 //! The values of the parameters: given or default, and checked by their rules.
 
-use std::collections::BTreeMap;
-
+use crate::{TemplateError, broken};
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-
-use crate::TemplateError;
-use crate::document::Document;
+use std::collections::BTreeMap;
 
 /// A parameter. A rule that is not listed here is an error.
 #[derive(Deserialize)]
@@ -34,10 +31,10 @@ enum Kind {
 
 /// Gives every declared parameter its value.
 pub(crate) fn values(
-    document: &Document,
+    declared: &Value,
     given: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>, TemplateError> {
-    let declared: Option<BTreeMap<String, Parameter>> = document.read("Parameters")?;
+    let declared: Option<BTreeMap<String, Parameter>> = crate::read("Parameters", declared)?;
     let declared = declared.unwrap_or_default();
     let refused = |name: &str, problem: &str| {
         Err(TemplateError::Parameter { name: name.to_owned(), problem: problem.to_owned() })
@@ -50,7 +47,7 @@ pub(crate) fn values(
         let Some(value) = given.get(&name).cloned().or_else(|| parameter.default.as_ref().map(text)) else {
             return refused(&name, "has no default and was given no value");
         };
-        if !parameter.allows(&value).map_err(|problem| document.broken(&format!("Parameters.{name}"), problem))? {
+        if !parameter.allows(&value).or_else(|problem| broken(&format!("Parameters.{name}"), problem))? {
             let wanted = parameter.constraint_description.map(|text| format!(": it must be {text}"));
             return refused(&name, &format!("is {value:?}, which is not allowed{}", wanted.unwrap_or_default()));
         }

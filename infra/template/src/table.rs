@@ -1,9 +1,8 @@
 //! The table of a template, as far as is needed to create one like it.
 
+use crate::{Template, TemplateError, read};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-
-use crate::{Template, TemplateError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDefinition {
@@ -61,30 +60,17 @@ impl Template {
     /// The one table of the template.
     ///
     /// # Errors
-    /// When there is none or more than one, when its key is not valid, and when it has a property that a local table
-    /// would not have.
+    /// When there is none, and when it has a property that a local table would not have.
     pub fn table(&self) -> Result<TableDefinition, TemplateError> {
-        let place = self.only("AWS::DynamoDB::Table")?;
-        let logical_id = place.trim_start_matches("Resources.").to_owned();
-        let place = format!("{place}.Properties");
-        let properties: Properties = self.document.read(&place)?;
-        let attributes = properties.attribute_definitions.into_iter().map(|one| (one.name, one.kind));
-        let attributes: Vec<(String, String)> = attributes.collect();
-        let key_schema: Vec<(String, String)> =
-            properties.key_schema.into_iter().map(|one| (one.name, one.role)).collect();
-        let roles: Vec<&str> = key_schema.iter().map(|(_, role)| role.as_str()).collect();
-        let broken = |key: &str, problem: String| Err(self.document.broken(&format!("{place}.{key}"), problem));
-        if let Some((name, kind)) = attributes.iter().find(|(_, kind)| !["S", "N", "B"].contains(&kind.as_str())) {
-            return broken("AttributeDefinitions", format!("the type of {name} is {kind}, not S, N or B"));
-        }
-        if !matches!(roles.as_slice(), ["HASH"] | ["HASH", "RANGE"]) {
-            return broken("KeySchema", "has to be one HASH and at most one RANGE after it".to_owned());
-        }
-        let is_defined = |name: &String| attributes.iter().any(|(known, _)| known == name);
-        if attributes.len() != key_schema.len() || !key_schema.iter().all(|(name, _)| is_defined(name)) {
-            return broken("KeySchema", "has to have the attributes of AttributeDefinitions".to_owned());
-        }
-        let ttl = properties.time_to_live_specification.filter(|ttl| ttl.enabled);
-        Ok(TableDefinition { logical_id, attributes, key_schema, ttl_attribute: ttl.map(|ttl| ttl.attribute_name) })
+        let (place, properties) = self.only("AWS::DynamoDB::Table")?;
+        let Properties { attribute_definitions, key_schema, time_to_live_specification, .. } =
+            read(&place, properties)?;
+        let ttl = time_to_live_specification.filter(|ttl| ttl.enabled);
+        Ok(TableDefinition {
+            logical_id: place.trim_start_matches("Resources.").to_owned(),
+            attributes: attribute_definitions.into_iter().map(|one| (one.name, one.kind)).collect(),
+            key_schema: key_schema.into_iter().map(|one| (one.name, one.role)).collect(),
+            ttl_attribute: ttl.map(|ttl| ttl.attribute_name),
+        })
     }
 }

@@ -109,36 +109,24 @@ pub enum Cache {
     Public,
 }
 
-/// The declaration of an endpoint, as a value.
+/// The declaration of an endpoint, as a value: its constants and types, see [`Endpoint`].
 #[derive(Debug, Clone, Copy)]
 pub struct Declaration {
-    /// [`Endpoint::NAME`].
     pub name: &'static str,
-    /// [`Endpoint::ROUTES`].
     pub routes: &'static [&'static str],
-    /// [`Endpoint::SUMMARY`].
     pub summary: &'static str,
-    /// [`Endpoint::NUMBER`].
     pub number: Option<u8>,
     /// The kind of caller.
     pub access: Access,
-    /// [`Endpoint::CHECKS_ACCOUNT`].
     pub checks_account: bool,
     /// The part of the request that is read.
     pub input: InputKind,
-    /// [`Endpoint::ERRORS`].
     pub errors: ErrorBody,
-    /// [`Endpoint::CACHE`].
     pub cache: Cache,
-    /// [`Endpoint::RATE_LIMIT`].
     pub rate_limit: Option<RateLimit>,
-    /// [`Endpoint::BODY_LIMIT`], in bytes.
     pub body_limit: usize,
-    /// [`Endpoint::WHILE_AWAY`].
     pub while_away: Option<&'static str>,
-    /// [`Endpoint::DEADLINE`].
     pub deadline: Duration,
-    /// [`Endpoint::ROUND_TRIPS`].
     pub round_trips: RoundTrips,
     /// Describes the request and the responses of the endpoint, for the documentation. Only this refers to schemas, and no
     /// deployed function has it: the linker leaves them out.

@@ -4,7 +4,9 @@ use super::{Server, ServerId, is_default};
 use serde::{Deserialize, Serialize};
 
 /// The event of an order after which a command runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandEvent {
     /// The order is paid.

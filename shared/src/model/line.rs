@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(super) const MAX_LINES: usize = 50;
 
 /// How a line is bought (rules.md, "Carts").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentType {
     /// Once.

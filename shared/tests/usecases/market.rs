@@ -19,7 +19,7 @@ use shared::usecases::checkouts::{
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tests::{Prepared, Sabotage, TestClock, TestTable};
+use tests::{Fault, Prepared, TestClock, TestTable};
 
 /// For virtual currency only, 50 each.
 pub const VIRTUAL: u64 = 20;
@@ -115,8 +115,8 @@ impl Market {
     }
 
     /// An instance with a connection of its own whose calls fail as `rule` says.
-    pub fn failing(&self, rule: impl FnMut(usize, &str) -> Option<Sabotage> + Send + 'static) -> Instance {
-        Instance::new(self.sabotaged(rule))
+    pub fn failing(&self, rule: impl FnMut(usize, &str) -> Option<Fault> + Send + 'static) -> Instance {
+        Instance::new(self.with_faults(rule))
     }
 
     /// An instance whose process is killed at its `nth` transaction: before it is written, or right after.
@@ -127,8 +127,8 @@ impl Market {
             transactions += usize::from(is_transaction);
             match transactions {
                 at if at < nth => None,
-                at if at == nth && is_transaction && is_written => Some(Sabotage::After),
-                _ => Some(Sabotage::Before),
+                at if at == nth && is_transaction && is_written => Some(Fault::ResponseLost),
+                _ => Some(Fault::Internal),
             }
         })
     }

@@ -1,4 +1,4 @@
-//! A small store with one of every limit, on a table that can be sabotaged.
+//! A small store with one of every limit, on a table with faults.
 
 use crate::sums::{Facts, assert_codes, assert_sums};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -11,7 +11,7 @@ use shared::store::codec::{self, Item};
 use shared::store::{Db, keys};
 use shared::usecases::orders::{Changed, NewOrder, RecordError, Recorded, SetStatusError, record, set_status};
 use std::ops::Deref;
-use tests::{NOW, Prepared, Sabotage, TestClock, TestTable};
+use tests::{Fault, NOW, Prepared, TestClock, TestTable};
 
 pub const DAY: i64 = 86_400;
 const VERSION: &str = "v1";
@@ -57,9 +57,9 @@ impl Shop {
     }
 
     /// The same table through a client whose transactions fail as `rule` says of their places, from 1.
-    pub fn failing_transactions(&self, mut rule: impl FnMut(usize) -> Option<Sabotage> + Send + 'static) -> Db {
+    pub fn failing_transactions(&self, mut rule: impl FnMut(usize) -> Option<Fault> + Send + 'static) -> Db {
         let mut transactions = 0;
-        self.sabotaged(move |_, operation| {
+        self.with_faults(move |_, operation| {
             let is_transaction = operation == "TransactWriteItems";
             transactions += usize::from(is_transaction);
             if is_transaction { rule(transactions) } else { None }

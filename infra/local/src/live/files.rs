@@ -84,7 +84,6 @@ pub struct CartLineFile {
     pub price: Option<Decimal>,
     /// `one_off`, `subscription` or `gift`.
     #[serde(default, skip_serializing_if = "is_default")]
-    #[schemars(with = "PaymentKind")]
     pub payment_type: PaymentType,
     /// Whether it was added from a promotion.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -202,7 +201,6 @@ pub struct OrderFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<At<String>>,
     /// Its state.
-    #[schemars(with = "OrderState")]
     pub status: OrderStatus,
     /// Name of the payment gateway.
     pub gateway: String,
@@ -231,28 +229,4 @@ pub struct OrderLineFile {
     /// The user a gift is for, whose limits and ownership the line counts for; left out for everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipient: Option<At<u64>>,
-}
-
-/// How a line is bought.
-#[derive(JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "PaymentType")]
-#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
-enum PaymentKind {
-    OneOff,
-    Subscription,
-    Gift,
-}
-
-/// The state of an order.
-#[derive(JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-#[schemars(rename = "OrderStatus")]
-#[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
-enum OrderState {
-    Pending,
-    Paid,
-    Failed,
-    Cancelled,
-    Refunded,
 }

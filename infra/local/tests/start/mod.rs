@@ -24,7 +24,6 @@ fn help_explains_every_option() {
         "--quiet",
         "--json",
         "--parameter",
-        "--template",
         "--base-path",
         "4010",
         "AWS_ENDPOINT_URL_DYNAMODB",
@@ -87,21 +86,6 @@ fn a_store_that_cannot_be_read_is_named_with_file_and_line() {
     assert!(refusal(&["--store", path]).contains("store.yaml"));
     let file = dir.path().join("store.yaml");
     assert!(refusal(&["--store", file.to_str().unwrap()]).contains("store.yaml"));
-}
-
-#[test]
-fn a_template_that_cannot_be_used_is_one_sentence() {
-    let dir = tempfile::tempdir().unwrap();
-    let missing = dir.path().join("missing.yaml");
-    assert!(sentence(&["--template", missing.to_str().unwrap()]).contains("missing.yaml"));
-    let file = dir.path().join("template.yaml");
-    let path = file.to_str().unwrap();
-    std::fs::write(&file, "Resources: {a: [\n").unwrap();
-    assert!(sentence(&["--template", path]).contains("line"));
-    for text in ["", "[]", "Resources: {}\n", "\0", "Resources:\n  Table:\n    Type: AWS::DynamoDB::Table\n"] {
-        std::fs::write(&file, text).unwrap();
-        sentence(&["--template", path]);
-    }
 }
 
 #[test]

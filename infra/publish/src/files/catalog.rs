@@ -111,7 +111,6 @@ pub struct ItemFile {
     pub active: bool,
     /// `CMD` (delivered everywhere) or `CMD_SERVER` (delivered to the selected server).
     #[serde(rename = "type", default, skip_serializing_if = "is_default")]
-    #[schemars(with = "crate::schema::ItemType")]
     pub kind: ItemType,
     /// Whether it is a subscription.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -182,7 +181,6 @@ pub struct VariableFile {
     pub options: Option<Vec<String>>,
     /// Form of the buyer's entry if there are no options: `word`, `text` or `number` (rules.md, "Variables").
     #[serde(default, skip_serializing_if = "is_default")]
-    #[schemars(with = "crate::schema::VariableKind")]
     pub kind: VariableKind,
 }
 

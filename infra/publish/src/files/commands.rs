@@ -13,7 +13,6 @@ pub struct CommandFile {
     pub run: At<String>,
     /// The event after which it runs: `bought`, `expired`, `refunded`, `charged_back` or `renewed`.
     #[serde(default, skip_serializing_if = "is_default")]
-    #[schemars(with = "crate::schema::CommandEvent")]
     pub on: CommandEvent,
     /// Whether it runs only while the player is on the server.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -21,7 +21,6 @@ pub struct StoreFile {
     pub description: String,
     /// How buyers log in.
     #[serde(default, skip_serializing_if = "is_default")]
-    #[schemars(with = "crate::schema::AuthType")]
     pub auth_type: AuthType,
     /// Code of the language shown first; the first of `languages` if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,11 +1,12 @@
 //! Commands: their faults, their warnings, and what is published of them.
 
-use crate::support::{STORE, lines, store, table};
+use crate::support::{STORE, lines, store};
 use publish::{changes, check, compile, export, load, publish, read, warnings};
 use shared::model::{CommandEvent, ItemId};
 use shared::store::versions::read_version;
 use shared::store::{codec, keys};
 use std::fmt::Write;
+use tests::TestTable;
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -208,7 +209,7 @@ fn commands_are_in_the_items_own_row_and_in_no_page() {
 #[tokio::test]
 async fn commands_come_back_out_of_the_table_and_as_files() {
     let store = compiled("commands: [{run: thanks, delay: 1 hour}]\n", &[FULL, "active: true"]);
-    let table = table().await;
+    let table = TestTable::empty().await;
     publish(&table.db, &store, NOW).await.unwrap();
     let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
     let loaded = load(&table.db, &record).await.unwrap();

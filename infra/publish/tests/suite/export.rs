@@ -1,12 +1,13 @@
 //! A published store back as files: publishing them again changes nothing.
 
-use crate::support::{STORE, lines, store, table};
+use crate::support::{STORE, lines, store};
 use proptest::prelude::*;
 use publish::files::StoreFiles;
 use publish::{Compiled, Published, changes, compile, export, load, publish, read, write_files};
 use shared::store::versions::read_version;
 use std::fmt::Write;
 use std::path::Path;
+use tests::TestTable;
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -25,7 +26,7 @@ fn sample() -> Compiled {
 
 #[tokio::test]
 async fn the_sample_store_comes_back_as_the_same_version() {
-    let (table, store) = (table().await, sample());
+    let (table, store) = (TestTable::empty().await, sample());
     publish(&table.db, &store, NOW).await.unwrap();
     let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
     let loaded = load(&table.db, &record).await.unwrap();
@@ -37,7 +38,7 @@ async fn the_sample_store_comes_back_as_the_same_version() {
 
 #[tokio::test]
 async fn a_damaged_version_is_not_taken_for_what_was_published() {
-    let (table, store) = (table().await, sample());
+    let (table, store) = (TestTable::empty().await, sample());
     publish(&table.db, &store, NOW).await.unwrap();
     let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
     let key = shared::store::keys::staff(&store.version);
@@ -219,7 +220,7 @@ proptest! {
         let store = compiled(&files);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let loaded = runtime.block_on(async {
-            let table = table().await;
+            let table = TestTable::empty().await;
             publish(&table.db, &store, NOW).await.unwrap();
             let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
             load(&table.db, &record).await.unwrap()

@@ -1,6 +1,6 @@
 //! Publishing on a real engine: atomic, resumable, and never two publishers at once.
 
-use crate::support::{STORE, Table, store, table};
+use crate::support::{STORE, store};
 use aws_sdk_dynamodb::config::ConfigBag;
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{Intercept, RuntimeComponents};
@@ -14,7 +14,7 @@ use shared::store::versions::read_version;
 use shared::store::{Db, codec, keys};
 use std::fmt::Write;
 use std::sync::{Arc, Barrier};
-use tests::Cut;
+use tests::{Cut, TestTable};
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -38,13 +38,13 @@ async fn assert_whole(db: &Db, compiled: &Compiled) {
     }
 }
 
-async fn published(table: &Table) -> Option<String> {
+async fn published(table: &TestTable) -> Option<String> {
     read_active_version(&table.db).await.unwrap().map(|active| active.version)
 }
 
 #[tokio::test]
 async fn what_is_published_is_pointed_to_and_whole() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let store = compiled("One");
     let outcome = publish(&table.db, &store, NOW).await.unwrap();
     assert_eq!(
@@ -60,7 +60,7 @@ async fn what_is_published_is_pointed_to_and_whole() {
 
 #[tokio::test]
 async fn an_unchanged_store_writes_nothing() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let store = compiled("One");
     publish(&table.db, &store, NOW).await.unwrap();
     let line = Cut::never();
@@ -71,7 +71,7 @@ async fn an_unchanged_store_writes_nothing() {
 
 #[tokio::test]
 async fn a_second_store_replaces_the_first_and_leaves_it_whole() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let (one, two) = (compiled("One"), compiled("Two"));
     publish(&table.db, &one, NOW).await.unwrap();
     let outcome = publish(&table.db, &two, NOW).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_second_store_replaces_the_first_and_leaves_it_whole() {
 
 /// How many writes it takes to publish `two` over `one`.
 async fn writes_of_a_second_publish(one: &Compiled, two: &Compiled) -> usize {
-    let table = table().await;
+    let table = TestTable::empty().await;
     publish(&table.db, one, NOW).await.unwrap();
     let line = Cut::never();
     publish(&table.through(line.clone()), two, NOW).await.unwrap();
@@ -96,7 +96,7 @@ async fn cut_off_at_any_write_the_old_store_stays_and_the_next_run_completes() {
     let writes = writes_of_a_second_publish(&one, &two).await;
     assert!(writes > two.parts("").len() / 25 + 2, "{writes}");
     for let_through in 0..writes {
-        let table = table().await;
+        let table = TestTable::empty().await;
         publish(&table.db, &one, NOW).await.unwrap();
         let cut = table.through(Cut::after(let_through));
         assert!(matches!(publish(&cut, &two, NOW).await, Err(PublishError::Store(_))), "write {let_through}");
@@ -133,7 +133,7 @@ impl Intercept for Meeting {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_two_publishers_at_once_one_wins_and_the_other_is_told_who() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let meeting = Arc::new(Barrier::new(2));
     let race = ["One", "Two"].map(|name| {
         let (db, store) = (table.through(Meeting(meeting.clone())), compiled(name));
@@ -148,7 +148,7 @@ async fn of_two_publishers_at_once_one_wins_and_the_other_is_told_who() {
 
 #[tokio::test]
 async fn nothing_is_switched_if_another_version_was_published_since_the_changes_were_shown() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let (one, two, three) = (compiled("One"), compiled("Two"), compiled("Three"));
     publish(&table.db, &one, NOW).await.unwrap();
     publish(&table.db, &two, NOW + 1).await.unwrap();
@@ -166,7 +166,7 @@ async fn every_missing_or_altered_row_is_repaired_as_a_new_version() {
     let store = compiled("One");
     let (first, last) = (store.version.clone(), format!("{}-2", store.version));
     for (key, _) in store.parts(&first).into_iter().step_by(7) {
-        let table = table().await;
+        let table = TestTable::empty().await;
         publish(&table.db, &store, NOW).await.unwrap();
         delete_each(&table.db, std::iter::once(key.clone()), &|_| {}).await.unwrap();
         let repaired = publish(&table.db, &store, NOW + 1).await.unwrap();
@@ -180,7 +180,7 @@ async fn every_missing_or_altered_row_is_repaired_as_a_new_version() {
 
 #[tokio::test]
 async fn an_older_version_that_was_damaged_is_not_switched_to() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let (one, two) = (compiled("One"), compiled("Two"));
     publish(&table.db, &one, NOW).await.unwrap();
     publish(&table.db, &two, NOW + 1).await.unwrap();
@@ -191,7 +191,7 @@ async fn an_older_version_that_was_damaged_is_not_switched_to() {
 
 #[tokio::test]
 async fn two_publishers_of_the_same_store_both_have_what_they_wanted() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let store = compiled("One");
     let both = tokio::join!(publish(&table.db, &store, NOW), publish(&table.db, &store, NOW));
     assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
@@ -200,7 +200,7 @@ async fn two_publishers_of_the_same_store_both_have_what_they_wanted() {
 
 #[tokio::test]
 async fn a_row_with_anything_added_is_damage() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let store = compiled("One");
     publish(&table.db, &store, NOW).await.unwrap();
     assert_eq!(damage(&table.db, &store).await.unwrap(), 0);

@@ -1,6 +1,6 @@
 //! Old versions go after a while, the last ones stay, and nothing is left behind.
 
-use crate::support::{STORE, Table, store, table};
+use crate::support::{STORE, store};
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
@@ -11,7 +11,7 @@ use shared::store::published::read_active_version;
 use shared::store::versions::{list_versions, read_record};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
-use tests::Cut;
+use tests::{Cut, TestTable};
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -29,12 +29,12 @@ fn compiled(name: &str) -> Compiled {
     compile(&read(store(&files).path()).unwrap()).unwrap()
 }
 
-async fn rows(table: &Table) -> usize {
+async fn rows(table: &TestTable) -> usize {
     let scan = table.db.client().scan().table_name(table.db.table()).send().await.unwrap();
     scan.items.unwrap_or_default().len()
 }
 
-async fn versions(table: &Table) -> Vec<String> {
+async fn versions(table: &TestTable) -> Vec<String> {
     list_versions(&table.db).await.unwrap().into_iter().map(|record| record.version).collect()
 }
 
@@ -44,7 +44,7 @@ fn active_version(store: &Compiled) -> ActiveVersion {
 
 #[tokio::test]
 async fn the_published_version_and_the_last_three_before_it_stay() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let stores: Vec<Compiled> = (0..6).map(|number| compiled(&format!("S{number}"))).collect();
     for (hour, store) in (0..).zip(&stores) {
         publish(&table.db, store, NOW + hour * HOUR).await.unwrap();
@@ -63,7 +63,7 @@ async fn the_published_version_and_the_last_three_before_it_stay() {
 
 #[tokio::test]
 async fn a_version_stays_for_its_grace_period_after_it_was_replaced() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let stores: Vec<Compiled> = (0..5).map(|number| compiled(&format!("S{number}"))).collect();
     for (second, store) in (0..).zip(&stores) {
         publish(&table.db, store, NOW - 4 + second).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_version_stays_for_its_grace_period_after_it_was_replaced() {
 async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
     let stores: Vec<Compiled> = (0..5).map(|number| compiled(&format!("S{number}"))).collect();
     for let_through in 0.. {
-        let table = table().await;
+        let table = TestTable::empty().await;
         for store in &stores {
             publish(&table.db, store, NOW).await.unwrap();
         }
@@ -96,7 +96,7 @@ async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
 
 #[tokio::test]
 async fn a_version_that_is_being_removed_is_not_pointed_to_and_its_store_is_published_again_at_once() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let stores: Vec<Compiled> = (0..5).map(|number| compiled(&format!("S{number}"))).collect();
     for (second, store) in (0..).zip(&stores) {
         publish(&table.db, store, NOW + second).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_version_that_is_being_removed_is_not_pointed_to_and_its_store_is_publ
 async fn an_attempt_that_nobody_resumed_is_removed_with_all_its_rows() {
     let (one, two) = (compiled("One"), compiled("Two"));
     for let_through in 1..5 {
-        let table = table().await;
+        let table = TestTable::empty().await;
         publish(&table.db, &one, NOW).await.unwrap();
         let cut = table.through(Cut::after(let_through));
         assert!(publish(&cut, &two, NOW).await.is_err());
@@ -160,7 +160,7 @@ impl Intercept for Written {
 
 #[tokio::test]
 async fn a_resumed_publish_writes_only_what_is_missing() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let two = compiled("Two");
     // The record, the category list, and the first batch of all else.
     let cut = table.through(Cut::after(3));
@@ -174,7 +174,7 @@ async fn a_resumed_publish_writes_only_what_is_missing() {
 
 #[tokio::test]
 async fn a_version_that_is_still_there_is_pointed_to_without_writing_it_again() {
-    let table = table().await;
+    let table = TestTable::empty().await;
     let (one, two) = (compiled("One"), compiled("Two"));
     publish(&table.db, &one, NOW).await.unwrap();
     publish(&table.db, &two, NOW + 1).await.unwrap();

@@ -6,6 +6,7 @@ use publish::{check, compile, read};
 use shared::model::{Code, OrderStatus, UserId, VariableKind};
 use shared::store::{codec, keys};
 use std::path::{Path, PathBuf};
+use tests::TestTable;
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -75,7 +76,7 @@ fn the_sample_stores_buyers_are_in_different_states() {
 
 #[tokio::test]
 async fn the_sample_store_is_seeded_in_the_shape_that_is_read() {
-    let table = support::table().await;
+    let table = TestTable::empty().await;
     let files = read(&sample_store()).unwrap();
     publish::publish(&table.db, &compile(&files).unwrap(), NOW).await.unwrap();
     let live = read_live(&sample_store(), &files, NOW).unwrap();

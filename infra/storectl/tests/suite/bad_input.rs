@@ -8,12 +8,12 @@ use storectl::cli::Cli;
 use storectl::commands;
 use storectl::console::Console;
 use storectl::error::{Exit, Failure};
-use tests::{Cut, Sabotage, Saboteur};
+use tests::{Cut, Fault, Faults};
 
 async fn refused(code: &'static str, message: &'static str) -> Failure {
     let bench = Bench::published().await;
     let before = bench.rows().await;
-    let refusing = Saboteur::new(move |_, _| Some(Sabotage::Refused(code, message)));
+    let refusing = Faults::new(move |_, _| Some(Fault::Refused(code, message)));
     let failure = bench.run_through(refusing, &["revoke", "1"]).await.unwrap_err();
     assert_eq!(bench.rows().await, before);
     assert!(failure.what.ends_with('.') && failure.done.ends_with('.') && !failure.next.is_empty(), "{failure}");

@@ -22,7 +22,7 @@ use storectl::console::Console;
 use storectl::error::Failure;
 use storectl::target::Target;
 use tempfile::TempDir;
-use tests::{NOW, Prepared, Sabotage, Saboteur, TestClock, TestStore, TestTable, repository, template};
+use tests::{Fault, Faults, NOW, Prepared, TestClock, TestStore, TestTable, repository, template};
 
 /// The secret of the tests' token key, which must never be seen.
 pub const SECRET: &str = "a-secret-that-nobody-may-ever-see-0123456789";
@@ -156,7 +156,7 @@ impl Bench {
         let is_lost = Arc::new(AtomicBool::new(false));
         let lost = Arc::clone(&is_lost);
         let first = move |sent: &str| sent == operation && !lost.swap(true, Ordering::SeqCst);
-        let losing = Saboteur::new(move |_, sent| first(sent).then_some(Sabotage::After));
+        let losing = Faults::new(move |_, sent| first(sent).then_some(Fault::ResponseLost));
         let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
         let outcome = self.run_on(self.through_with(losing, retries), arguments).await;
         assert!(is_lost.load(Ordering::SeqCst), "{arguments:?} sends a {operation}");

@@ -10,7 +10,7 @@ use shared::usecases::checkouts::{OperatorError, RefundKind, Settled, settle};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tests::{Sabotage, writes};
+use tests::{Fault as DatabaseFault, writes};
 
 /// Longer than the provider remembers an idempotency key.
 const DAY: Duration = Duration::from_hours(25);
@@ -21,7 +21,7 @@ const TO: i64 = 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lost {
     /// The database never gets it, or its response is lost.
-    Database(Sabotage),
+    Database(DatabaseFault),
     /// The provider never gets it, or its response is lost.
     Provider { after: bool },
     /// The process is killed as soon as the provider has responded.
@@ -46,10 +46,11 @@ async fn calls(till: &Till) -> (Vec<bool>, Vec<bool>) {
 
 /// How the calls can be lost, and how much later the command is repeated: a write before and after it was done, soon and
 /// late. A read that is lost was done or not, which is the same; soon and late take turns.
-fn faults(calls: &[bool]) -> Vec<(usize, Sabotage, Duration)> {
+fn faults(calls: &[bool]) -> Vec<(usize, DatabaseFault, Duration)> {
     let of = |(place, is_write): (usize, &bool)| {
-        let all =
-            [Sabotage::Before, Sabotage::After].into_iter().flat_map(|lost| [(lost, Duration::ZERO), (lost, DAY)]);
+        let all = [DatabaseFault::Internal, DatabaseFault::ResponseLost]
+            .into_iter()
+            .flat_map(|lost| [(lost, Duration::ZERO), (lost, DAY)]);
         let (skipped, taken) = if *is_write { (0, 4) } else { (place / 2 % 2, 1) };
         all.skip(skipped).take(taken).map(move |(lost, later)| (place, lost, later)).collect::<Vec<_>>()
     };
@@ -60,7 +61,7 @@ fn faults(calls: &[bool]) -> Vec<(usize, Sabotage, Duration)> {
 async fn refund_with(till: &Till, order: &InternalId, number: u32, place: usize, lost: Lost, later: Duration) {
     let total = TO * i64::from(number);
     let instance = match lost {
-        Lost::Database(sabotage) => till.market.failing(move |at, _| (at == place).then_some(sabotage)),
+        Lost::Database(fault) => till.market.failing(move |at, _| (at == place).then_some(fault)),
         Lost::Provider { after } => {
             let fault = if after { Fault::after(FaultKind::Cut) } else { Fault::before(FaultKind::Cut) };
             till.fail_request(place, fault);
@@ -68,7 +69,7 @@ async fn refund_with(till: &Till, order: &InternalId, number: u32, place: usize,
         }
         Lost::Killed => {
             let requests = till.requests();
-            till.market.failing(move |_, _| (requests() > place).then_some(Sabotage::Before))
+            till.market.failing(move |_, _| (requests() > place).then_some(DatabaseFault::Internal))
         }
     };
     _ = till.refund_by(&instance.db, order, Some(total)).await;
@@ -116,8 +117,8 @@ async fn whichever_call_of_a_refund_is_lost_the_repeated_command_refunds_once() 
     assert!(writes(&database) >= 3 && writes(&provider) == 1, "{database:?} {provider:?}");
     let of_database = faults(&database).into_iter().map(|(place, lost, later)| (place, Lost::Database(lost), later));
     let of_provider = faults(&provider).into_iter();
-    let of_provider =
-        of_provider.map(|(place, lost, later)| (place, Lost::Provider { after: lost == Sabotage::After }, later));
+    let of_provider = of_provider
+        .map(|(place, lost, later)| (place, Lost::Provider { after: lost == DatabaseFault::ResponseLost }, later));
     let faults: Vec<_> = of_database.chain(of_provider).collect();
     // Several refunds of each order, so that few have to be bought: the first has none before it.
     for faults in faults.chunks(8) {
@@ -143,7 +144,7 @@ async fn whenever_a_refund_is_killed_the_repeated_command_finishes_it() {
     // Killed between the refund and everything after it: the repeated command says that it has finished it.
     let (order, _) = till.paid().await;
     let requests = till.requests();
-    let killed = till.market.failing(move |_, _| (requests() > 1).then_some(Sabotage::Before));
+    let killed = till.market.failing(move |_, _| (requests() > 1).then_some(DatabaseFault::Internal));
     till.refund_by(&killed.db, &order, Some(TO)).await.unwrap_err();
     assert!(till.order(&order).await.effects.refund.unwrap().is_open());
     till.wait(DAY);
@@ -176,7 +177,7 @@ async fn twenty_at_once_refund_once() {
 /// A refund to [`TO`] that was written and never sent.
 async fn begun(till: &Till) -> InternalId {
     let (order, _) = till.paid().await;
-    let killed = till.market.failing_transactions(|_| Some(Sabotage::After));
+    let killed = till.market.failing_transactions(|_| Some(DatabaseFault::ResponseLost));
     till.refund_by(&killed, &order, Some(TO)).await.unwrap_err();
     assert!(till.order(&order).await.effects.refund.unwrap().is_open());
     order
@@ -250,7 +251,7 @@ async fn an_automatic_refund_is_made_once_whenever_it_is_interrupted() {
             let killed = till.market.failing(move |at, _| {
                 let dead = at >= place;
                 counted.fetch_add(usize::from(dead), Ordering::SeqCst);
-                dead.then_some(Sabotage::Before)
+                dead.then_some(DatabaseFault::Internal)
             });
             let stored = till.order(&order).await;
             _ = settle(&killed.db, &till.market.clock, &till.stripe, &stored).await;

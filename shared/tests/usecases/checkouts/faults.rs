@@ -13,7 +13,7 @@ use shared::store::orders as stored_orders;
 use shared::usecases::checkouts::{SettleError, settle};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use tests::{Sabotage, writes};
+use tests::{Fault as DatabaseFault, writes};
 
 /// Steps of a buyer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +33,15 @@ enum Flow {
 /// How a database call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Database {
-    Fails(Sabotage),
+    Fails(DatabaseFault),
     /// The process is killed: this call and all later ones never arrive.
     Killed,
     /// The call is done, and the process is killed.
     KilledAfter,
 }
 
-const NEVER_ARRIVES: Database = Database::Fails(Sabotage::Before);
-const RESPONSE_LOST: Database = Database::Fails(Sabotage::After);
+const NEVER_ARRIVES: Database = Database::Fails(DatabaseFault::Internal);
+const RESPONSE_LOST: Database = Database::Fails(DatabaseFault::ResponseLost);
 
 impl Database {
     /// The faults of a call. A read that is lost was done or not, which is the same: `FAULTS=all` tries both all the same.
@@ -51,7 +51,7 @@ impl Database {
             faults.extend([RESPONSE_LOST, Self::KilledAfter]);
         }
         if operation == "TransactWriteItems" {
-            faults.extend([Self::Fails(Sabotage::Conflict), Self::Fails(Sabotage::ConflictWithItself)]);
+            faults.extend([Self::Fails(DatabaseFault::Cancelled), Self::Fails(DatabaseFault::CancelledByItself)]);
         }
         faults
     }
@@ -167,14 +167,14 @@ async fn fail_at(flow: Flow, place: usize, fault: Database, again: bool) {
     let fired = Arc::new(AtomicBool::new(false));
     let trigger = Arc::clone(&fired);
     let instance = market.failing(move |at, _| {
-        let sabotage = match fault {
-            Database::Fails(sabotage) if at == place => sabotage,
-            Database::KilledAfter if at == place => Sabotage::After,
-            Database::Killed | Database::KilledAfter if at >= place => Sabotage::Before,
+        let injected = match fault {
+            Database::Fails(fault) if at == place => fault,
+            Database::KilledAfter if at == place => DatabaseFault::ResponseLost,
+            Database::Killed | Database::KilledAfter if at >= place => DatabaseFault::Internal,
             _ => return None,
         };
         trigger.store(true, Ordering::SeqCst);
-        Some(sabotage)
+        Some(injected)
     });
     if matches!(fault, Database::Killed | Database::KilledAfter) {
         let dead = Arc::clone(&fired);
@@ -246,7 +246,7 @@ async fn a_checkout_that_was_written_although_its_response_was_lost_keeps_what_i
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2)], None).await;
     // The first transaction opens the row of the units, the second one writes the order.
-    let db = market.failing_transactions(|nth| (nth == 2).then_some(Sabotage::ConflictWithItself));
+    let db = market.failing_transactions(|nth| (nth == 2).then_some(DatabaseFault::CancelledByItself));
     let instance = Instance::new(db);
     let order = create(&market, &instance).await.unwrap();
     assert_eq!(market.sold(FIVE).await, 2);
@@ -263,10 +263,10 @@ async fn a_sweep_that_is_interrupted_is_finished_by_the_next() {
         prepare(&market, Flow::Pay).await;
         // Nothing after the session is known to the table.
         let killed =
-            market.failing(|at, operation| (at >= 8 && operation != "BatchGetItem").then_some(Sabotage::Before));
+            market.failing(|at, operation| (at >= 8 && operation != "BatchGetItem").then_some(DatabaseFault::Internal));
         walk(&market, &killed, Flow::Pay).await;
         market.clock.advance(std::time::Duration::from_hours(1));
-        let failing = market.failing(move |at, _| (at >= place).then_some(Sabotage::Before));
+        let failing = market.failing(move |at, _| (at >= place).then_some(DatabaseFault::Internal));
         _ = shared::usecases::checkouts::sweep(&failing.db, &market.clock, Some(&market.provider)).await;
         assert_finished(&market, &format!("sweep interrupted at {place}")).await;
     }

@@ -9,7 +9,7 @@ use shared::store::keys;
 use shared::store::open_limited::MOST;
 use shared::usecases::checkouts::{CHECKOUTS, Checkout};
 use std::time::Duration;
-use tests::{Prepared, Sabotage};
+use tests::{Fault, Prepared};
 
 const HOME: &str = "203.0.113.5";
 /// After this time an address may begin as many checkouts again.
@@ -78,7 +78,7 @@ async fn an_interrupted_checkout_takes_a_place_for_a_minute_at_most() {
         market.clock.advance(ATTEMPTS);
         market
     };
-    for fault in [Sabotage::Before, Sabotage::After] {
+    for fault in [Fault::Internal, Fault::ResponseLost] {
         for place in 0..14 {
             let market = open().await;
             let failing = market.failing(move |number, _| (number == place).then_some(fault));

@@ -18,7 +18,7 @@ use shared::usecases::checkouts::{OVERDUE, Swept, WebhookEvent, act, sweep};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tests::Sabotage;
+use tests::Fault as DatabaseFault;
 
 /// Checkouts of as many buyers.
 async fn open(market: &Market, buyers: u64) -> Vec<InternalId> {
@@ -308,7 +308,8 @@ async fn what_is_overdue_is_counted_whatever_fails_and_even_without_time() {
     let (_, events) = payment_events(deadline::scope(Duration::from_millis(500), market.sweep())).await;
     assert_eq!(events, [("OverdueOrders", 2)]);
     // Without the database at the end, what was overdue before counts.
-    let instance = market.failing(|place, operation| (operation == "Query" && place > 0).then_some(Sabotage::Before));
+    let instance =
+        market.failing(|place, operation| (operation == "Query" && place > 0).then_some(DatabaseFault::Internal));
     let swept = sweep(&instance.db, &market.clock, Some(&market.provider));
     let (swept, events) = payment_events(swept).await;
     swept.unwrap();

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tests::{Sabotage, count};
+use tests::{Fault as DatabaseFault, count};
 
 /// An instance whose process is killed at its `place`th call, which arrives if `after`. Nor does
 /// any later call to the provider arrive.
@@ -28,7 +28,11 @@ fn killed(market: &Market, place: usize, after: bool) -> Instance {
     market.provider.fail(move |_, _| seen.load(Ordering::SeqCst).then_some(Fault::Away));
     market.failing(move |at, _| {
         dead.store(at >= place, Ordering::SeqCst);
-        (at >= place).then_some(if after && at == place { Sabotage::After } else { Sabotage::Before })
+        (at >= place).then_some(if after && at == place {
+            DatabaseFault::ResponseLost
+        } else {
+            DatabaseFault::Internal
+        })
     })
 }
 

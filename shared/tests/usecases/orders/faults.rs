@@ -8,7 +8,7 @@ use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, RecordError, SetStatusError, Statistics, record, set_status};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use tests::{Sabotage, writes};
+use tests::{Fault, writes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -64,9 +64,9 @@ async fn assert_taken_once(shop: &Shop, step: Step) {
 }
 
 /// Fails the call at `place` and runs the step again.
-async fn fail_at(step: Step, place: usize, sabotage: Sabotage, doctor: bool) {
+async fn fail_at(step: Step, place: usize, fault: Fault, doctor: bool) {
     let shop = prepared(step).await;
-    let failing = shop.sabotaged(move |at, _| (at == place).then_some(sabotage));
+    let failing = shop.with_faults(move |at, _| (at == place).then_some(fault));
     take(&shop, &failing, step).await;
     if doctor && show(&shop.db, &id("a")).await.unwrap().is_some_and(|stored| stored.statistics_due()) {
         assert_eq!(finish_statistics(&shop.db).await.unwrap().finished, 1);
@@ -80,7 +80,7 @@ async fn fail_at_each_call(step: Step) {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&calls);
     let shop = prepared(step).await;
-    let recorder = shop.sabotaged(move |_, operation| {
+    let recorder = shop.with_faults(move |_, operation| {
         noted.lock().unwrap().push(writes(operation));
         None
     });
@@ -89,9 +89,9 @@ async fn fail_at_each_call(step: Step) {
     assert!(calls.len() >= 10 && calls.contains(&true), "{calls:?}");
     for (place, is_write) in calls.into_iter().enumerate() {
         for doctor in [false, true] {
-            fail_at(step, place, Sabotage::Before, doctor).await;
+            fail_at(step, place, Fault::Internal, doctor).await;
             if is_write {
-                fail_at(step, place, Sabotage::After, doctor).await;
+                fail_at(step, place, Fault::ResponseLost, doctor).await;
             }
         }
     }
@@ -118,7 +118,7 @@ fn colliding(shop: &Shop, conflicts: usize) -> (Db, Arc<AtomicUsize>) {
     let count = Arc::clone(&sent);
     let db = shop.failing_transactions(move |nth| {
         count.store(nth, Ordering::SeqCst);
-        (nth <= conflicts).then_some(Sabotage::Conflict)
+        (nth <= conflicts).then_some(Fault::Cancelled)
     });
     (db, sent)
 }

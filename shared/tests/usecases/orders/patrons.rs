@@ -8,7 +8,7 @@ use shared::store::codec::encode_live;
 use shared::store::{keys, statistics};
 use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{Statistics, erase_names};
-use tests::{Prepared, Sabotage};
+use tests::{Fault, Prepared};
 
 /// Patrons who are not users of the fixture.
 const OTHERS: u64 = 1_000;
@@ -103,7 +103,7 @@ async fn an_order_that_collides_with_another_loses_no_patron() {
 async fn the_doctor_compiles_patrons_that_are_not_what_their_rows_say() {
     let shop = crowded().await;
     assert!(statistics::top_patrons(&shop.db).await.unwrap().patrons.is_empty());
-    let lost = shop.sabotaged(|_, operation| (operation == "TransactWriteItems").then_some(Sabotage::After));
+    let lost = shop.with_faults(|_, operation| (operation == "TransactWriteItems").then_some(Fault::ResponseLost));
     finish_statistics(&lost).await.unwrap_err();
     assert!(!finish_statistics(&shop.db).await.unwrap().patrons_repaired, "it was written, but not reported");
     assert_eq!(last(&listed(&shop).await), (1_000, "patron0001"));

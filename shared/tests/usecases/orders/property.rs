@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use shared::model::{GiftCardPayment, Money, OrderStatus, UserId};
 use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, RecordError, SetStatusError, record, set_status};
-use tests::{NOW, Sabotage, count};
+use tests::{Fault, NOW, count};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -53,9 +53,9 @@ fn some_step() -> impl Strategy<Value = Step> {
 /// Takes every step; `broken` are places among all calls at which one fails.
 async fn play(steps: Vec<Step>, broken: Vec<usize>) {
     let shop = Shop::open().await;
-    let failing = shop.sabotaged(move |place, _| {
+    let failing = shop.with_faults(move |place, _| {
         let after = place % 2 == 1;
-        broken.contains(&place).then_some(if after { Sabotage::After } else { Sabotage::Before })
+        broken.contains(&place).then_some(if after { Fault::ResponseLost } else { Fault::Internal })
     });
     for step in steps {
         match step {

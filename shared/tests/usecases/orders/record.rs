@@ -175,7 +175,7 @@ async fn nonsense_is_refused_before_the_table_is_touched() {
         ("created_at", NewOrder { created_at: Some(NOW + DAY), ..order() }),
         ("created_at", NewOrder { created_at: Some(-1), ..order() }),
     ];
-    let untouched = shop.sabotaged(|_, operation| panic!("{operation} was called"));
+    let untouched = shop.with_faults(|_, operation| panic!("{operation} was called"));
     for (expected, order) in cases {
         match record(&untouched, &shop.clock, order).await {
             Err(RecordError::Invalid { field, .. }) => assert_eq!(field, expected),

@@ -8,7 +8,7 @@ use shared::store::orders::get as show;
 use shared::store::{keys, statistics};
 use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, Statistics, erase_names, record};
-use tests::{NOW, Sabotage};
+use tests::{Fault, NOW};
 
 /// A paid order of `amount` by `owner`, made `age` days ago.
 fn gift(text: &str, owner: u64, amount: i64, age: i64) -> NewOrder {
@@ -113,7 +113,7 @@ async fn twenty_orders_at_once_are_all_counted_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_statistics_item_cancels_no_order_and_is_finished_later() {
     let shop = Shop::open().await;
-    let busy = shop.failing_transactions(|nth| (nth > 1).then_some(Sabotage::Conflict));
+    let busy = shop.failing_transactions(|nth| (nth > 1).then_some(Fault::Cancelled));
     let recorded = record(&busy, &shop.clock, gift("a", 1, 100, 0)).await.unwrap();
     assert_eq!(recorded.statistics, Statistics::Behind);
     assert!(show(&shop.db, &id("a")).await.unwrap().unwrap().statistics_due());
@@ -128,7 +128,7 @@ async fn a_busy_statistics_item_cancels_no_order_and_is_finished_later() {
 async fn an_order_that_was_refunded_before_it_was_counted_is_never_counted() {
     let shop = Shop::open().await;
     give(&shop, gift("other", 1, 500, 0)).await;
-    let busy = shop.failing_transactions(|nth| (nth != 1).then_some(Sabotage::Before));
+    let busy = shop.failing_transactions(|nth| (nth != 1).then_some(Fault::Internal));
     record(&busy, &shop.clock, gift("a", 1, 100, 0)).await.unwrap();
     refund(&shop, "a").await;
     assert_eq!(finish_statistics(&shop.db).await.unwrap().finished, 0);
@@ -143,7 +143,7 @@ async fn finishing_many_orders_goes_through_every_page() {
         // Lines make an order large enough for more than one page of a scan.
         let filler = "x".repeat(300_000);
         let order = NewOrder { gateway: filler, ..gift(&format!("o{n}"), n, 10, 0) };
-        let failing = shop.failing_transactions(|nth| (nth > 1).then_some(Sabotage::Before));
+        let failing = shop.failing_transactions(|nth| (nth > 1).then_some(Fault::Internal));
         assert_eq!(record(&failing, &shop.clock, order).await.unwrap().statistics, Statistics::Behind);
         orders += 1;
     }
