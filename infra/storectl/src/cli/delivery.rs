@@ -95,6 +95,19 @@ pub enum DeliveryCommand {
     #[command(after_help = "Example:\n  storectl delivery done 1042 --stack storefront\n\n\
                             With --order those that are kept, or whose state is unknown.")]
     Done(DecideDelivery),
+    /// After a table was restored to a point in time, before functions use it: what may have run since becomes unknown.
+    #[command(after_help = "Example:\n  storectl delivery restored --table store-restored --region eu-central-1\n\n\
+                            The game servers went on after that moment, so that nothing of it is served again by itself. \
+                            Commands that are due later stay. `storectl restore` does this with every backup.")]
+    Restored(RestoredDelivery),
+}
+
+/// `delivery restored`.
+#[derive(Debug, Clone, Args)]
+pub struct RestoredDelivery {
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 /// `delivery list`.

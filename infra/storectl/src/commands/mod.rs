@@ -26,6 +26,7 @@ mod queues;
 mod ready;
 mod referrals;
 mod restore;
+mod restored;
 mod servers;
 mod tokens;
 mod upgrade;
@@ -190,6 +191,7 @@ async fn deliver(command: &DeliveryCommand, target: &Target, console: &Console) 
         DeliveryCommand::List(options) => delivery::list(target, options).await,
         DeliveryCommand::Retry(options) => delivery::decide(target, console, options, Decision::Retry).await,
         DeliveryCommand::Cancel(options) => delivery::decide(target, console, options, Decision::Cancel).await,
+        DeliveryCommand::Restored(options) => restored::run(target, console, options.yes).await,
         DeliveryCommand::Done(options) => delivery::decide(target, console, options, Decision::Done).await,
     }
 }

