@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use shared::telemetry::{METRICS, NAMESPACE};
+use shared::usecases::delivery::{READY_TOO_LONG, SILENT_TOO_LONG};
 use std::collections::{BTreeMap, BTreeSet};
 use template::Template;
 use tests::repository;
@@ -48,12 +49,16 @@ struct MetricUse {
     dimensions: Vec<String>,
 }
 
-fn used() -> Vec<MetricUse> {
+fn monitoring() -> Template {
     let mut parameters: BTreeMap<String, String> =
         FILLED_IN.iter().map(|&name| (name.to_owned(), name.to_lowercase())).collect();
     parameters.insert("SlowMilliseconds".to_owned(), "1000".to_owned());
     parameters.insert("ConcurrencyLimit".to_owned(), "1000".to_owned());
-    let template = Template::read(&repository().join("infra/monitoring.yaml"), &parameters).unwrap();
+    Template::read(&repository().join("infra/monitoring.yaml"), &parameters).unwrap()
+}
+
+fn used() -> Vec<MetricUse> {
+    let template = monitoring();
     let mut uses = Vec::new();
     for (place, alarm) in template.resources("AWS::CloudWatch::Alarm") {
         let before = uses.len();
@@ -118,7 +123,8 @@ fn of_search(expression: &str) -> Option<MetricUse> {
 
 fn is_known(metric: &MetricUse) -> bool {
     if metric.namespace == NAMESPACE {
-        METRICS.iter().any(|known| known.name == metric.name && known.dimensions == metric.dimensions)
+        let has = |dimensions: &[&[&str]]| dimensions.iter().any(|set| *set == metric.dimensions);
+        METRICS.iter().any(|known| known.name == metric.name && has(known.dimensions))
     } else {
         OF_AWS.iter().any(|&(namespace, name, dimensions)| {
             namespace == metric.namespace && name == metric.name && dimensions == metric.dimensions
@@ -137,6 +143,19 @@ fn every_alarm_notifies_the_topic_and_is_explained() {
         assert!(own.contains("AlarmActions: [!Ref Topic]") && own.contains("OKActions: [!Ref Topic]"), "{heading}");
         assert!(own.contains(&format!("deployment.md, {heading})")), "{heading} does not say what to do");
         assert!(explained.contains(&format!("\n### {heading}\n")), "deployment.md does not explain {heading}");
+    }
+}
+
+#[test]
+fn alarms_of_game_servers_go_off_when_doctor_says_so() {
+    let template = monitoring();
+    for (metric, seconds) in
+        [("OldestReady", READY_TOO_LONG), ("ServerSilence", SILENT_TOO_LONG), ("UnknownCommands", 0)]
+    {
+        let alarms = template.resources("AWS::CloudWatch::Alarm");
+        let thresholds: Vec<&Value> =
+            alarms.filter(|(_, alarm)| alarm["MetricName"] == metric).map(|(_, alarm)| &alarm["Threshold"]).collect();
+        assert_eq!(thresholds, [&Value::from(seconds)], "{metric}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The five functions, with a real table: every event has a documented response.
+//! The functions, with a real table: every event has a documented response.
 
 use crate::event::events;
 use crate::{Outcome, tries};

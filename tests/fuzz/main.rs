@@ -1,4 +1,4 @@
-//! Mutated inputs for every parser of untrusted input, and for the five functions with a real table. Each target has rules
+//! Mutated inputs for every parser of untrusted input, and for the functions with a real table. Each target has rules
 //! for its output, not only "does not panic" (infra/docs/decisions.md, "Fuzzing without coverage").
 //!
 //! `PROPTEST_CASES` is the number of inputs for each target (default 128; parsers that call nothing get ten times as many),

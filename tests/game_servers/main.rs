@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod game_server;
+mod health;
 mod poll;
 mod property;
 mod shop;

@@ -167,7 +167,7 @@ async fn a_key_opens_its_own_server_until_it_is_revoked() {
     assert_eq!(shop.states(&order).await, ["served"], "another server cannot say it");
     let forged = ServerKey::parse(&text.replacen("1-", "2-", 1)).unwrap();
     assert!(matches!(poll(shop.db(), shop.clock(), &forged).await, Err(CallError::UnknownKey)));
-    assert!(revoke_key(db, key.hash()).await.unwrap());
+    assert!(revoke_key(db, key.hash(), None).await.unwrap());
     assert!(matches!(poll(shop.db(), shop.clock(), &key).await, Err(CallError::UnknownKey)));
     assert!(matches!(delivered(shop.db(), shop.clock(), &key, &ids(&rows)).await, Err(CallError::UnknownKey)));
 }

@@ -15,18 +15,16 @@ use std::convert::Infallible;
 
 pub struct Delivery;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct DeliveryRequest {
     /// The order's internal id, matched exactly.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ InternalId::LONGEST }>"))]
+    #[schemars(with = "body::Text<{ InternalId::LONGEST }>")]
     #[serde(deserialize_with = "body::text::<{ InternalId::LONGEST }, _, _>")]
     order_id: InternalId,
 }
 
 /// The delivery of an order, or the reason why it is not shown.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum DeliveryReply {
     /// The order belongs to another user.
@@ -48,8 +46,7 @@ pub enum DeliveryReply {
 }
 
 /// A line of an order.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct LineBody {
     /// The item's name when it was sold; of a line that was recorded without it, the published one, or else empty.
     name: String,

@@ -2,8 +2,10 @@
 //! embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
 
 mod payments;
+mod servers;
 
 pub use payments::PaymentEvent;
+pub use servers::ServerFigures;
 
 use crate::money::{self, Decimal};
 use payments::Noted;
@@ -22,10 +24,16 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 /// The namespace of every metric.
 pub const NAMESPACE: &str = "Storefront";
-/// Dimensions of all metrics but [`CODES_REFUSED`].
-const PER_FUNCTION: &[&str] = &["Stack", "Function"];
+/// Sets of dimensions: a metric is counted once for each.
+type Dimensions = &'static [&'static [&'static str]];
+
+/// Dimensions of a request's metrics but [`CODES_REFUSED`].
+const PER_FUNCTION: Dimensions = &[&["Stack", "Function"]];
 /// Dimensions of [`CODES_REFUSED`].
-const PER_KIND: &[&str] = &["Stack", "Function", "Kind"];
+const PER_KIND: Dimensions = &[&["Stack", "Function", "Kind"]];
+/// Dimensions of a game server's metrics. Alarms use those without the server, whose maximum is that of the worst one: the
+/// template does not know the owner's servers.
+const PER_SERVER: Dimensions = &[&["Stack", "Function"], &["Stack", "Function", "Server"]];
 /// Counts refused coupons and gift cards by the kind of refusal.
 const CODES_REFUSED: &str = "CodesRefused";
 
@@ -37,11 +45,15 @@ pub struct Metric {
     /// Its unit, as CloudWatch spells it.
     pub unit: &'static str,
     #[serde(skip)]
-    pub dimensions: &'static [&'static str],
+    pub dimensions: Dimensions,
 }
 
 const fn count(name: &'static str) -> Metric {
     Metric { name, unit: "Count", dimensions: PER_FUNCTION }
+}
+
+const fn of_server(name: &'static str, unit: &'static str) -> Metric {
+    Metric { name, unit, dimensions: PER_SERVER }
 }
 
 const fn millis(name: &'static str) -> Metric {
@@ -69,6 +81,9 @@ pub const METRICS: &[Metric] = &[
     count(PaymentEvent::PaidWithoutOrder.metric()),
     count(PaymentEvent::FailedRefund.metric()),
     Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
+    of_server(servers::OLDEST_READY, "Seconds"),
+    of_server(servers::SILENCE, "Seconds"),
+    of_server(servers::UNKNOWN, "Count"),
 ];
 
 /// The stack and function of the metrics, set once by [`init`]. Without it, as in tests and the local server, nothing
@@ -94,6 +109,7 @@ struct Meter {
     code_refused: Cell<Option<&'static str>>,
     database_micros: RefCell<Vec<i64>>,
     payments: Noted,
+    servers: RefCell<Vec<ServerFigures>>,
 }
 
 /// Starts logging at `LOG_LEVEL` (`error`, `warn`, `info`; `info` if it is anything else), and emitting as
@@ -159,15 +175,12 @@ pub async fn observed<T>(
     let started = Instant::now();
     let measured = async {
         let answer = endpoint.await;
-        let line = METER.with(|meter| meter.line(request, timestamp, status(&answer), micros_since(started)));
-        (answer, line)
+        let lines = METER.with(|meter| meter.lines(request, timestamp, status(&answer), micros_since(started)));
+        (answer, lines)
     };
-    let (answer, line) = METER.scope(Meter::default(), measured).await;
-    if let Some(mut line) = line {
-        line.push(b'\n');
-        // Whatever the log level: without this line the alarms are blind. If standard output is closed, it is lost.
-        let _ = std::io::stdout().lock().write_all(&line);
-    }
+    let (answer, lines) = METER.scope(Meter::default(), measured).await;
+    // Whatever the log level: without these lines the alarms are blind. If standard output is closed, they are lost.
+    let _ = std::io::stdout().lock().write_all(&lines);
     answer
 }
 
@@ -187,29 +200,52 @@ pub fn signature(is_valid: bool) {
     let _ = METER.try_with(|meter| meter.payments.set_signature(is_valid));
 }
 
+/// Notes the figures of a game server, which get a line of their own.
+pub fn server_figures(figures: ServerFigures) {
+    let _ = METER.try_with(|meter| meter.servers.borrow_mut().push(figures));
+}
+
 /// Runs work as if it were a request, and returns the events of payments that it noted, by their metrics. Nothing is
 /// emitted.
 pub async fn payment_events<T>(work: impl Future<Output = T>) -> (T, Vec<(&'static str, u32)>) {
-    let measured = async {
-        let result = work.await;
-        (result, METER.with(|meter| meter.payments.counts().collect()))
-    };
-    METER.scope(Meter::default(), measured).await
+    metered(work, |meter| meter.payments.counts().collect()).await
+}
+
+/// As [`payment_events`], for the figures of game servers.
+pub async fn noted_servers<T>(work: impl Future<Output = T>) -> (T, Vec<ServerFigures>) {
+    metered(work, |meter| meter.servers.take()).await
+}
+
+async fn metered<T, R>(work: impl Future<Output = T>, read: impl FnOnce(&Meter) -> R) -> (T, R) {
+    METER.scope(Meter::default(), async { (Box::pin(work).await, METER.with(read)) }).await
 }
 
 impl Meter {
-    fn line(&self, request: Request<'_>, timestamp: u64, status: u16, micros: i64) -> Option<Vec<u8>> {
-        let line = Line {
-            emitter: EMITTER.get()?,
-            meter: self,
-            request,
-            timestamp,
-            status,
-            micros,
-            cold_start: !WARM.swap(true, Ordering::Relaxed),
-        };
-        serde_json::to_vec(&line).ok()
+    /// The lines of a request; none before [`init`].
+    fn lines(&self, request: Request<'_>, timestamp: u64, status: u16, micros: i64) -> Vec<u8> {
+        let Some(emitter) = EMITTER.get() else { return Vec::new() };
+        let cold_start = !WARM.swap(true, Ordering::Relaxed);
+        let mut lines = Vec::new();
+        append(&mut lines, &Line { emitter, meter: self, request, timestamp, status, micros, cold_start });
+        for figures in self.servers.borrow().iter() {
+            append(&mut lines, &servers::Line { emitter, request, timestamp, figures });
+        }
+        lines
     }
+}
+
+/// Appends a line to others.
+fn append(lines: &mut Vec<u8>, line: &impl Serialize) {
+    if let Ok(line) = serde_json::to_vec(line) {
+        lines.extend(line);
+        lines.push(b'\n');
+    }
+}
+
+/// A time in milliseconds since 1970 UTC, as text.
+fn shown(timestamp: u64) -> String {
+    let millis = i64::try_from(timestamp).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis).unwrap_or_default().to_string()
 }
 
 /// A request's line, in the order in which it is read.
@@ -234,10 +270,7 @@ impl Line<'_> {
 
     /// The directives that tell CloudWatch which members are metrics, one for each set of dimensions.
     fn directives(&self) -> Vec<Directive> {
-        let of = |dimensions: &'static [&'static str]| {
-            let metrics = METRICS.iter().filter(|metric| metric.dimensions == dimensions && self.emits(metric.name));
-            Directive { namespace: NAMESPACE, dimensions: [dimensions], metrics: metrics.collect() }
-        };
+        let of = |dimensions| Directive::of(dimensions, |metric| self.emits(metric));
         [of(PER_FUNCTION), of(PER_KIND)].into_iter().filter(|directive| !directive.metrics.is_empty()).collect()
     }
 
@@ -253,12 +286,10 @@ impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let latencies: Vec<Decimal> =
             self.meter.database_micros.borrow().iter().take(100).copied().map(money::thousandths).collect();
-        let timestamp = i64::try_from(self.timestamp).unwrap_or(i64::MAX);
-        let timestamp = jiff::Timestamp::from_millisecond(timestamp).unwrap_or_default();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("level", "INFO")?;
         map.serialize_entry("message", "request")?;
-        map.serialize_entry("timestamp", &timestamp.to_string())?;
+        map.serialize_entry("timestamp", &shown(self.timestamp))?;
         map.serialize_entry("request_id", self.request.id)?;
         map.serialize_entry("endpoint", self.request.endpoint)?;
         map.serialize_entry("status", &self.status)?;
@@ -300,8 +331,16 @@ struct Aws {
 #[serde(rename_all = "PascalCase")]
 struct Directive {
     namespace: &'static str,
-    dimensions: [&'static [&'static str]; 1],
+    dimensions: Dimensions,
     metrics: Vec<&'static Metric>,
+}
+
+impl Directive {
+    /// Of the metrics with these dimensions those that a line has.
+    fn of(dimensions: Dimensions, has: impl Fn(&str) -> bool) -> Self {
+        let metrics = METRICS.iter().filter(|metric| metric.dimensions == dimensions && has(metric.name));
+        Self { namespace: NAMESPACE, dimensions, metrics: metrics.collect() }
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::ServerId;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -7,6 +8,29 @@ fn line(meter: &Meter, status: u16) -> Value {
     let request = Request { id: "r1", endpoint: "cart/get" };
     let line = Line { emitter: &emitter, meter, request, timestamp: 1_500, status, micros: 2_345, cold_start: true };
     serde_json::to_value(&line).unwrap()
+}
+
+fn server_line(figures: &ServerFigures) -> Value {
+    let emitter = Emitter { stack: "shop".to_owned(), function: "payments" };
+    let request = Request { id: "r1", endpoint: "payments/sweep" };
+    serde_json::to_value(&servers::Line { emitter: &emitter, request, timestamp: 1_500, figures }).unwrap()
+}
+
+/// The metrics that a line declares. Each has its value and its dimensions.
+fn declared(line: &Value) -> Vec<String> {
+    let mut declared = Vec::new();
+    for directive in line["_aws"]["CloudWatchMetrics"].as_array().unwrap() {
+        assert_eq!(directive["Namespace"], NAMESPACE);
+        for dimension in directive["Dimensions"].as_array().unwrap().iter().flat_map(|set| set.as_array().unwrap()) {
+            assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
+        }
+        for metric in directive["Metrics"].as_array().unwrap() {
+            let value = &line[metric["Name"].as_str().unwrap()];
+            assert!(value.is_number() || value.is_array(), "{metric}: {value}");
+            declared.push(metric["Name"].as_str().unwrap().to_owned());
+        }
+    }
+    declared
 }
 
 #[test]
@@ -18,22 +42,24 @@ fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
         meter.payments.add(event, 2);
     }
     let line = line(&meter, 200);
-    let mut declared = Vec::new();
-    for directive in line["_aws"]["CloudWatchMetrics"].as_array().unwrap() {
-        assert_eq!(directive["Namespace"], NAMESPACE);
-        for dimension in directive["Dimensions"][0].as_array().unwrap() {
-            assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
-        }
-        for metric in directive["Metrics"].as_array().unwrap() {
-            let value = &line[metric["Name"].as_str().unwrap()];
-            assert!(value.is_number() || value.is_array(), "{metric}: {value}");
-            declared.push(metric["Name"].as_str().unwrap().to_owned());
-        }
-    }
+    let figures = ServerFigures { server: ServerId::new(4), oldest_ready: Some(7), silence: Some(8), unknown: 9 };
     let all: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-    assert_eq!(declared, all);
+    assert_eq!([declared(&line), declared(&server_line(&figures))].concat(), all);
     assert_eq!(line["DatabaseLatency"], json!([1.5]));
     assert_eq!(line["timestamp"], "1970-01-01T00:00:01.5Z");
+}
+
+#[test]
+fn figures_of_a_game_server_count_for_it_and_for_all() {
+    let figures = ServerFigures { server: ServerId::new(4), oldest_ready: None, silence: Some(1_900), unknown: 0 };
+    let line = server_line(&figures);
+    assert_eq!(
+        line["_aws"]["CloudWatchMetrics"][0]["Dimensions"],
+        json!([["Stack", "Function"], ["Stack", "Function", "Server"]])
+    );
+    assert_eq!(declared(&line), ["ServerSilence", "UnknownCommands"]);
+    assert_eq!((&line["Server"], &line["ServerSilence"]), (&json!("4"), &json!(1_900)));
+    assert_eq!(line.get("Requests"), None, "it is not another request");
 }
 
 #[test]

@@ -163,7 +163,7 @@ pub(super) async fn rotate(target: &Target, console: &Console, options: &RotateS
         );
         console.confirm(&shown, "Make the older keys void all the same?", options.yes)?;
     }
-    revoke_all(target, server.id, &server.name, older).await
+    revoke_all(target, server.id, &server.name, older, false).await
 }
 
 pub(super) async fn revoke(target: &Target, console: &Console, options: &RevokeServer) -> Result<Answer, Failure> {
@@ -175,6 +175,7 @@ pub(super) async fn revoke(target: &Target, console: &Console, options: &RevokeS
         (Err(failure), Err(_)) => return Err(failure),
     };
     let mut keys = of_server(target, id).await?;
+    let all = keys.len();
     if let Some(wanted) = &options.key {
         keys.retain(|key| key.hash.starts_with(&wanted.trim().to_lowercase()));
     }
@@ -184,12 +185,14 @@ pub(super) async fn revoke(target: &Target, console: &Console, options: &RevokeS
     let shown: Vec<&str> = keys.iter().map(Key::shown).collect();
     let shown = format!("{name} ({id}) is refused at once with: {}", shown.join(", "));
     console.confirm(&shown, "Make void?", options.yes)?;
-    revoke_all(target, id, &name, &keys).await
+    revoke_all(target, id, &name, &keys, keys.len() == all).await
 }
 
-async fn revoke_all(target: &Target, id: ServerId, name: &str, keys: &[Key]) -> Result<Answer, Failure> {
-    for key in keys {
-        revoke_key(&target.db, &key.hash).await.map_err(|error| {
+/// Revokes keys of a server. `are_all`: it has no others.
+async fn revoke_all(target: &Target, id: ServerId, name: &str, keys: &[Key], are_all: bool) -> Result<Answer, Failure> {
+    for (place, key) in (1..).zip(keys) {
+        let last_of = (are_all && place == keys.len()).then_some(id);
+        revoke_key(&target.db, &key.hash, last_of).await.map_err(|error| {
             let done = format!("It is not known whether the key {} is void.", key.shown());
             Failure::from(error).done(done).next("Run the same command again.")
         })?;

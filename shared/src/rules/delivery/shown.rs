@@ -4,8 +4,7 @@ use crate::model::{CommandState, Standing};
 use serde::Serialize;
 
 /// The delivery of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LineState {
     /// Nothing of it runs on a game server, or the order is not paid.

@@ -42,8 +42,7 @@ const LATER: (i64, i64) = (900, 21_600);
 const DELIVERY: i64 = 60;
 
 /// The result of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 pub struct Swept {
     /// Orders that were due, without those that failed before and wait.
     pub due: usize,
@@ -91,11 +90,7 @@ pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>
 async fn servers(db: &Db, clock: &dyn Clock) -> Result<(), StoreError> {
     let active = published::read_active_version(db).await?.unwrap_or_default();
     let servers = active.config.delivery.servers;
-    let found = sweep_servers(db, clock, servers.iter().map(|server| server.id)).await?;
-    for health in found.iter().filter(|health| health.unknown > 0) {
-        tracing::warn!(server = %health.server, unknown = health.unknown, "it is not known whether commands ran");
-    }
-    Ok(())
+    sweep_servers(db, clock, servers.iter().map(|server| server.id)).await
 }
 
 fn overdue(rows: &[DueRow], now: i64) -> usize {
@@ -244,7 +239,7 @@ async fn settle_due<P: Provider>(
         if !clear_cart(db, stored.clone()).await? {
             return Err(SettleError::Conflict);
         }
-        let is_delivered = !stored.delivery_due() || follow(db, clock, id).await?;
+        let is_delivered = !stored.delivery_due() || follow(db, clock, &stored).await?;
         let writes: Vec<Write> = if !is_delivered {
             stored.postpone(clock.seconds().saturating_add(DELIVERY))?
         } else if is_counted {

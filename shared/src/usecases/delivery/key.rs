@@ -3,6 +3,7 @@
 
 use crate::clock::Clock;
 use crate::model::ServerId;
+use crate::store::leases::Lease;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, StoreError, keys, servers};
 use sha2::{Digest, Sha256};
@@ -66,13 +67,14 @@ pub async fn add_key(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<(St
     }
 }
 
-/// Revokes the key with this hash. Returns whether it existed.
+/// Revokes the key with this hash. `last_of` is its server if that has no other key: it is not missed then when it does not
+/// poll. Returns whether the key existed.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond.
-pub async fn revoke_key(db: &Db, hash: &str) -> Result<bool, StoreError> {
-    let write: Write = servers::revoke(hash);
-    Ok(send(db, vec![write]).await? == Sent::Written)
+pub async fn revoke_key(db: &Db, hash: &str, last_of: Option<ServerId>) -> Result<bool, StoreError> {
+    let writes: Vec<Write> = [servers::revoke(hash)].into_iter().chain(last_of.map(Lease::forget)).collect();
+    Ok(send(db, writes).await? == Sent::Written)
 }
 
 /// The server of a key; `None` if the key is unknown or revoked.

@@ -8,10 +8,17 @@ use crate::store::leases::Lease;
 use crate::store::queue;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, commands, keys};
+use crate::telemetry::{ServerFigures, server_figures};
 use futures_util::future::try_join_all;
 
 /// How many commands of a state are looked at in one sweep.
 const MOST: usize = 300;
+/// A server that was seen within so many seconds polls: that it was seen is noted every five minutes.
+const POLLING: i64 = 600;
+/// After how many seconds a command that is ready is late, if its server polls.
+pub const READY_TOO_LONG: i64 = 15 * 60;
+/// After how many seconds without a poll a server is missed.
+pub const SILENT_TOO_LONG: i64 = 30 * 60;
 
 /// Figures of what is stuck at a game server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +26,30 @@ pub struct ServerHealth {
     pub server: ServerId,
     /// Seconds since the oldest command that no poll has finished was due; 0 if there is none.
     pub oldest_ready: i64,
-    /// Seconds since the last poll, to five minutes; `None` if it never polled.
+    /// Seconds since the last poll, to five minutes; `None` if it never polled, or has no key any more.
     pub silent_for: Option<i64>,
     /// How many commands the owner has to decide about, at most 300.
     pub unknown: usize,
+}
+
+impl ServerHealth {
+    /// Seconds since the oldest command was due that a server that polls has not finished.
+    #[must_use]
+    pub fn stuck_for(&self) -> Option<i64> {
+        self.silent_for.filter(|silent| *silent <= POLLING).map(|_| self.oldest_ready)
+    }
+
+    /// Notes the figures for the metrics, unless the server was never connected.
+    fn note(&self) {
+        if self.silent_for.is_some() || self.unknown > 0 {
+            server_figures(ServerFigures {
+                server: self.server,
+                oldest_ready: self.stuck_for(),
+                silence: self.silent_for,
+                unknown: self.unknown,
+            });
+        }
+    }
 }
 
 /// Notes what was validated and did not run in time, and measures each server.
@@ -33,12 +60,20 @@ pub async fn sweep_servers(
     db: &Db,
     clock: &dyn Clock,
     servers: impl Iterator<Item = ServerId>,
-) -> Result<Vec<ServerHealth>, StoreError> {
-    try_join_all(servers.map(|server| sweep_server(db, clock.seconds(), server))).await
+) -> Result<(), StoreError> {
+    let sweep = async |server| {
+        silence(db, clock.seconds(), server).await?;
+        measure(db, clock, server).await.map(|health| health.note())
+    };
+    try_join_all(servers.map(sweep)).await.map(drop)
 }
 
-async fn sweep_server(db: &Db, now: i64, server: ServerId) -> Result<ServerHealth, StoreError> {
-    silence(db, now, server).await?;
+/// Measures what is stuck at a game server.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond.
+pub async fn measure(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<ServerHealth, StoreError> {
+    let now = clock.seconds();
     let (mut rows, due, unknown) = tokio::try_join!(
         db.batch_get(vec![keys::lease(server)]),
         queue::due(db, server, now, 1),

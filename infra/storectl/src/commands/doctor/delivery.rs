@@ -4,16 +4,17 @@ use super::finding::Finding;
 use crate::commands::common::shown_time;
 use crate::error::Failure;
 use crate::target::Target;
-use shared::model::{Command, CommandId, CommandState, InternalId, OrderStatus, ServerId};
+use shared::model::{Command, CommandId, CommandState, OrderStatus, ServerId};
 use shared::rules::delivery::state_at;
 use shared::store::bulk::each;
 use shared::store::codec::{Item, Row, decode_live, key_of};
 use shared::store::keys::{self, Key, prefix};
 use shared::store::leases::Lease;
 use shared::store::orders::StoredOrder;
+use shared::store::published::read_active_version;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{StoreError, commands, queue};
-use shared::usecases::delivery::{follow, place_of};
+use shared::usecases::delivery::{READY_TOO_LONG, SILENT_TOO_LONG, follow, measure, place_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CHECK: &str = "delivery";
@@ -33,9 +34,9 @@ struct Found {
     /// How many commands may have run or not.
     unknown: usize,
     /// Orders whose delivery should be further.
-    orders: Vec<InternalId>,
+    orders: Vec<StoredOrder>,
     /// Orders that the sweep does not know of.
-    lost: Vec<InternalId>,
+    lost: Vec<StoredOrder>,
 }
 
 impl Found {
@@ -56,7 +57,7 @@ impl Found {
             let is_late = stored.effects.due.is_none_or(|due| due + LATE < now);
             if stored.order.status == OrderStatus::Paid && stored.delivery_due() && is_late {
                 let list = if stored.effects.due.is_none() { &mut self.lost } else { &mut self.orders };
-                list.push(stored.order.internal_id);
+                list.push(stored);
             }
         }
         Ok(())
@@ -78,6 +79,7 @@ async fn look(target: &Target, repairs: bool) -> Result<Vec<Finding>, Failure> {
         unmarked(target, &found, repairs).await?,
     ];
     findings.extend(leases(target, &found.leases, now).await?);
+    findings.extend(late(target).await?);
     if found.unknown > 0 {
         let said = format!("{} may have run or not", found.unknown);
         let next = "`storectl delivery list --state unknown` shows them; `delivery retry` or `done` decides";
@@ -175,19 +177,41 @@ async fn without_row(target: &Target, stray: &[Key], repairs: bool) -> Result<Fi
 
 async fn unmarked(target: &Target, found: &Found, repairs: bool) -> Result<Finding, Failure> {
     const CHECK: &str = "delivery of orders";
-    let all: Vec<&InternalId> = found.lost.iter().chain(&found.orders).collect();
+    let all: Vec<&StoredOrder> = found.lost.iter().chain(&found.orders).collect();
     if all.is_empty() {
         return Ok(Finding::ok(CHECK, "the commands of every paid order are queued"));
     }
-    let ids = named(all.iter());
+    let ids = named(all.iter().map(|stored| &stored.order.internal_id));
     if !repairs {
         let said = format!("{} paid orders wait for their commands to be queued: {ids}", all.len());
         return Ok(Finding::bad(CHECK, said, "see that the sweep runs, or run `storectl doctor --repair`"));
     }
-    for id in &all {
-        follow(&target.db, target.clock.as_ref(), id).await?;
+    for stored in all.iter().copied() {
+        follow(&target.db, target.clock.as_ref(), stored).await?;
     }
     Ok(Finding::ok(CHECK, format!("the commands of {} paid orders are queued now: {ids}", all.len())))
+}
+
+/// Servers about which an alarm goes off.
+async fn late(target: &Target) -> Result<Vec<Finding>, Failure> {
+    const CHECK: &str = "game servers";
+    let active = read_active_version(&target.db).await?.unwrap_or_default();
+    let mut findings = Vec::new();
+    for server in active.config.delivery.servers {
+        let health = measure(&target.db, target.clock.as_ref(), server.id).await?;
+        let named = format!("{} ({})", server.name, server.id);
+        if let Some(silent) = health.silent_for.filter(|silent| *silent > SILENT_TOO_LONG) {
+            let said = format!("{named} has not polled for {} minutes", silent / 60);
+            findings.push(Finding::note(CHECK, said, "see that it runs, and enter `ms reload` into its console"));
+        }
+        if let Some(stuck) = health.stuck_for().filter(|stuck| *stuck > READY_TOO_LONG) {
+            let said = format!("{named} polls, and commands have been ready for {} minutes", stuck / 60);
+            let next =
+                format!("see its console; `storectl delivery list --server {} --older 15m` shows them", server.id);
+            findings.push(Finding::note(CHECK, said, next));
+        }
+    }
+    Ok(findings)
 }
 
 /// Servers that took commands and have said nothing about them since.
