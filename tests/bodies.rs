@@ -22,7 +22,7 @@ struct Reader {
     is_miss: fn(&Value) -> bool,
 }
 
-const READERS: [Reader; 6] = [
+const READERS: [Reader; 7] = [
     Reader {
         path: "/cart/acceptCoupon",
         field: "coupon",
@@ -75,6 +75,15 @@ const READERS: [Reader; 6] = [
         longest: 255,
         user: None,
         is_hit: |body| body["order_data"]["id"] == 17,
+        is_miss: |body| body["status"] == "not_found",
+    },
+    Reader {
+        path: "/payments/delivery",
+        field: "order_id",
+        good: "u2qlyq2uxxth4o4j",
+        longest: 255,
+        user: None,
+        is_hit: |body| body["lines"].is_array(),
         is_miss: |body| body["status"] == "not_found",
     },
 ];

@@ -72,7 +72,7 @@ class Payments:
         expect_equal("the payment methods", shopper.methods(), ["Stripe"])
         shopper.add(LIMITED, count=2)
         shopper.add(GIFT, GIFT_VARIABLES, payment_type=2, gift_to="Deploy_Friend")
-        shopper.use_code("welcome10")
+        shopper.use_code("eighth")
         checkout = shopper.check_out()
         self.secrets.append(checkout.session)
         expect_equal("the state before the payment", shopper.status(checkout), ("pending", "PENDING"))

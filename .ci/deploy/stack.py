@@ -10,7 +10,7 @@ import sys
 import gateway
 from checks import expect, expect_equal
 from cloud import ROOT, WORK, tool
-from storefront import Storefront
+from storefront import GUEST_ORDER, ORDER, Storefront
 
 BUILD = WORK / "build"
 TEMPLATE = BUILD / "template.yaml"
@@ -18,6 +18,9 @@ TEMPLATE = BUILD / "template.yaml"
 ALIKE = ["catalog", "cart", "payments", "content"]
 # Of the sample store: a key with a limit for all buyers.
 LIMITED = 211
+# The cart that the event files change, line by line: infra/sample-store/live/carts.yaml.
+CART = {103: {}, 201: {"count": 3}, 301: {}, 401: {"server_id": 1}, 403: {"server_id": 3}, 601: {"price": "3.99"},
+        311: {"payment_type": 2, "gift_to": "Pebble"}, 511: {"count": 2}}
 
 
 def build(processor):
@@ -84,25 +87,25 @@ class Stack:
         return configuration["Environment"]["Variables"]
 
     def fill(self):
-        """As an owner would: publish a store, make accounts and codes, fill a cart, record orders. Without guest mode, in which
-        some calls need no token."""
+        """As an owner would: publish a store, and make what the event files call: accounts, codes, orders, a cart. Without guest
+        mode, in which some calls need no token."""
         store = WORK / "store"
         shutil.copytree(ROOT / "infra" / "sample-store", store, dirs_exist_ok=True)
         settings = store / "store.yaml"
         settings.write_text(settings.read_text().replace("guest_mode: true", "guest_mode: false"))
         self.storectl("publish", str(store), "--yes")
-        for name in ("Buyer", "Stranger", "Revoked"):
+        buyer, stranger, revoked = people = ("Thornwick", "Quillfeather", "Grimble")
+        for name in people:
             self.storectl("user", "add", name, "--virtual-currency", "1250")
-        self.storectl("coupon", "add", "WELCOME10", "--percentage", "10")
-        self.storectl("referral", "add", "lantern", "--owner", "Stranger")
-        self.storectl("order", "record", "--id", "deploytestorder1", "--owner", "Buyer", "--gateway", "cardhouse",
-                      "--line", "101")
-        self.storectl("order", "record", "--id", "deploytestorder2", "--gateway", "cardhouse", "--line", "211")
-        tokens = {name.lower(): self.token(name) for name in ("Buyer", "Stranger", "Revoked")}
-        self.storectl("revoke", "Revoked")
+        self.storectl("coupon", "add", "EIGHTH", "--percentage", "12.5")
+        self.storectl("referral", "add", "toadmail", "--owner", stranger)
+        self.storectl("order", "record", "--id", ORDER, "--owner", buyer, "--gateway", "cardhouse", "--line", "101")
+        self.storectl("order", "record", "--id", GUEST_ORDER, "--gateway", "cardhouse", "--line", "211")
+        tokens = {"buyer": self.token(buyer), "stranger": self.token(stranger), "revoked": self.token(revoked)}
+        self.storectl("revoke", revoked)
         server_key = self.json("server", "add", "1", "--deliver")["key"]
         self.storefront = Storefront(self.outputs["ApiUrl"], tokens, self.account.port, server_key)
-        for item, more in ((401, {"server_id": 1}), (102, {}), (402, {"server_id": 2}), (601, {"price": "3.99"})):
+        for item, more in CART.items():
             self.storefront.done(f"/cart/add/{item}", {"payment_type": 0, "promoted": 0, **more}, tokens["buyer"])
 
     def token(self, user):

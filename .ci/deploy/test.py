@@ -24,6 +24,7 @@ from cloud import WORK, Emulator  # noqa: E402
 from payments import KEY, Payments  # noqa: E402
 from purchase import StandIn  # noqa: E402
 from stack import BUILD, TEMPLATE, Stack, build  # noqa: E402
+from storefront import ORDER  # noqa: E402
 
 STACK = "storefront-test"
 PROCESSOR = "x86_64"
@@ -76,8 +77,7 @@ class Trial(Stack):
     def logs(self, of_payments):
         """A token's signature, a code, an order, an address, a name and what payments keep secret are in no line."""
         signature = self.storefront.tokens["buyer"].rsplit(".", 1)[1]
-        secrets = [signature, "welcome10", "lantern", "deploytestorder1", "127.0.0.1", "Buyer", "Deploy_Shopper",
-                   *of_payments]
+        secrets = [signature, "eighth", "toadmail", ORDER, "127.0.0.1", "Thornwick", "Deploy_Shopper", *of_payments]
         return f"{logs.check(self.account, self.outputs['FunctionLogGroup'], STACK, secrets)} requests"
 
     def roles(self):
@@ -114,7 +114,7 @@ class Trial(Stack):
         old = json.loads(secrets.get_secret_value(**name)["SecretString"])
         secrets.put_secret_value(**name, SecretString=json.dumps({"k2": "0123456789abcdef" * 4, **old}))
         self.deploy(self.revised("rotated"), KeyRevision="rotated")
-        new = self.token("Buyer")
+        new = self.token("Thornwick")
         for token in (new, self.storefront.tokens["buyer"]):
             reply = self.storefront.call("POST", "/user", token=token)
             expect_equal("the status with a token of either key", reply.status, 200)

@@ -39,6 +39,7 @@ CALLS = {
     ("POST", "/v1/checkout/sessions/*/expire"): Session.ExpireParams,
     ("GET", "/v1/payment_intents/*"): stripe.PaymentIntent.RetrieveParams,
     ("GET", "/v1/charges/*"): stripe.Charge.RetrieveParams,
+    ("GET", "/v1/disputes"): stripe.Dispute.ListParams,
     ("GET", "/v1/disputes/*"): stripe.Dispute.RetrieveParams,
     ("POST", "/v1/refunds"): stripe.Refund.CreateParams,
     ("GET", "/v1/refunds"): stripe.Refund.ListParams,
@@ -216,11 +217,20 @@ def payments(page):
     charge = checked(session.payment_intent.latest_charge, stripe.Charge)
     equal("the refunds of the charge", [found.id for found in charge.refunds.data], [found.id for found in listed])
     equal("what is still refunded", charge.amount_refunded, 500)
-    for action in ("dispute", "dispute_lost"):
+    page.press(made, "warn_of_fraud")
+    warning = stripe.Event.list(type="radar.early_fraud_warning.created", limit=1).data[0].data.object
+    equal("the payment of the warning", checked(warning, type(warning)).payment_intent, intent.id)
+    disputed = {
+        "inquire": ("charge.dispute.created", "warning_needs_response"),
+        "escalate": ("charge.dispute.updated", "needs_response"),
+        "dispute_lost": ("charge.dispute.closed", "lost"),
+    }
+    for action, (kind, status) in disputed.items():
         page.press(made, action)
-        event = stripe.Event.list(types=["charge.dispute.created", "charge.dispute.closed"], limit=1).data[0]
+        event = stripe.Event.list(type=kind, limit=1).data[0]
         dispute = checked(stripe.Dispute.retrieve(event.data.object.id), stripe.Dispute)
-        equal("the dispute", dispute.status, "needs_response" if action == "dispute" else "lost")
+        equal("the dispute", dispute.status, status)
+    equal("the disputes", [found.id for found in stripe.Dispute.list(payment_intent=intent.id).data], [dispute.id])
     expired = Session.expire(new_session("expire").id)
     equal("the expired session", checked(expired, Session).status, "expired")
     return f"{len(states)} states"

@@ -29,7 +29,6 @@ impl AsRef<Self> for Base {
 }
 
 impl Base {
-    #[must_use]
     pub fn new(db: Db, config: Config, clock: Arc<dyn Clock>) -> Self {
         let published = Published::new(db.clone(), Arc::clone(&clock), config.cache);
         Self { db, config, clock, published, is_known: true }

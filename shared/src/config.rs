@@ -34,20 +34,16 @@ pub struct Config {
 /// An environment with which a function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A variable is missing or empty.
     #[error("the environment variable {0} is not set")]
     Missing(&'static str),
-    /// A variable has a value that it cannot have.
     #[error("the environment variable {name} is {problem}")]
     Invalid {
         name: &'static str,
         /// The problem, without the value.
         problem: String,
     },
-    /// The token keys cannot be used.
     #[error("the environment variable TOKEN_KEYS cannot be used")]
     Keys(#[source] KeysError),
-    /// The payment keys cannot be used.
     #[error("the environment variable PAYMENT_KEYS cannot be used")]
     PaymentKeys(#[source] PaymentKeysError),
 }

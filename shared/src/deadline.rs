@@ -23,7 +23,6 @@ pub fn of_request<T>(time: Duration, work: impl Future<Output = T>) -> impl Futu
 }
 
 /// The time that is left for calls; `None` outside of any scope.
-#[must_use]
 pub fn left() -> Option<Duration> {
     DEADLINE.try_with(|deadline| deadline.saturating_duration_since(Instant::now())).ok()
 }
@@ -43,12 +42,10 @@ pub async fn within<T>(call: impl Future<Output = T>) -> Option<T> {
 pub struct Stop(Instant);
 
 impl Stop {
-    #[must_use]
     pub fn after(time: Duration) -> Self {
         Self(Instant::now() + time)
     }
 
-    #[must_use]
     pub fn has_come(self) -> bool {
         Instant::now() >= self.0
     }

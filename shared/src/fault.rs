@@ -3,14 +3,12 @@
 use std::any::Any;
 use std::error::Error;
 
-#[must_use]
 pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text")
 }
 
 /// All causes of an error in one line, the nearest first; empty if it has none.
-#[must_use]
 pub fn causes(error: &dyn Error) -> String {
     let mut causes = Vec::new();
     let mut cause = error.source();
@@ -22,7 +20,6 @@ pub fn causes(error: &dyn Error) -> String {
 }
 
 /// An error with all of its causes, in one line.
-#[must_use]
 pub fn chain(error: &dyn Error) -> String {
     let causes = causes(error);
     if causes.is_empty() { error.to_string() } else { format!("{error}: {causes}") }

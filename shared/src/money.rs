@@ -24,44 +24,37 @@ pub struct CurrencyFormat {
 
 impl CurrencyFormat {
     /// Money of a currency with `digits` digits in its minor unit.
-    #[must_use]
     pub const fn new(digits: u8) -> Self {
         Self { digits }
     }
 
     /// An amount of money.
-    #[must_use]
     pub const fn money(self, money: Money) -> Decimal {
         Decimal { unscaled: money.minor(), digits: self.digits }
     }
 }
 
 /// A percentage, 12.5 for 12.5 %.
-#[must_use]
 pub fn percent(percent: Percent) -> Decimal {
     Decimal { unscaled: i64::from(percent.hundredths()), digits: 2 }
 }
 
 /// An exchange rate.
-#[must_use]
 pub const fn rate(rate: Rate) -> Decimal {
     Decimal { unscaled: rate.millionths(), digits: 6 }
 }
 
 /// A number of thousandths: microseconds as milliseconds.
-#[must_use]
 pub const fn thousandths(number: i64) -> Decimal {
     Decimal { unscaled: number, digits: 3 }
 }
 
 /// A second since 1970 UTC in ISO 8601, with Z: `2026-06-15T09:00:00Z`.
-#[must_use]
 pub fn iso_8601(seconds: i64) -> String {
     Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }
 
 /// A second since 1970 UTC as people read it: `2026-06-15 09:00:00`.
-#[must_use]
 pub fn date_and_time(seconds: i64) -> String {
     let at = Offset::UTC.to_datetime(Timestamp::from_second(seconds).unwrap_or_default());
     format!("{} {}", at.date(), at.time())
@@ -87,7 +80,6 @@ impl Decimal {
     }
 }
 
-#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Decimal {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Decimal".into()

@@ -1,7 +1,6 @@
 //! Random values from the system.
 
 /// A random UUID of version 4 (RFC 9562); `None` if the system gives no random numbers.
-#[must_use]
 pub fn uuid() -> Option<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).ok()?;
@@ -9,13 +8,11 @@ pub fn uuid() -> Option<String> {
 }
 
 /// Whether a text is a UUID with its hyphens.
-#[must_use]
 pub fn is_uuid(text: &str) -> bool {
     text.len() == uuid::fmt::Hyphenated::LENGTH && uuid::Uuid::try_parse(text).is_ok()
 }
 
 /// 128 random bits; `None` if the system gives no random numbers.
-#[must_use]
 pub fn bits() -> Option<[u8; 16]> {
     let mut bits = [0_u8; 16];
     getrandom::fill(&mut bits).ok()?;
@@ -23,7 +20,6 @@ pub fn bits() -> Option<[u8; 16]> {
 }
 
 /// A random id of 64 bits as 16 hex digits; `None` if the system gives no random numbers.
-#[must_use]
 pub fn id() -> Option<String> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).ok()?;

@@ -9,10 +9,9 @@ use shared::model::{
 use shared::providers::Stripe;
 use shared::store::orders::{self, StoredOrder};
 use shared::store::published::read_active_version;
-use shared::store::transaction::{Sent, Write, send};
-use shared::store::{Db, StoreError, codec, keys, read_live, read_published};
-use shared::usecases::checkouts::sweep;
-use shared::usecases::delivery::{add_key, commands_of, follow_or_leave};
+use shared::store::{Db, codec, keys, read_live, read_published};
+use shared::usecases::checkouts::{DisputeState, SettleError, note_dispute, sweep};
+use shared::usecases::delivery::{add_key, commands_of};
 use shared::usecases::orders::{NewOrder, record, set_status};
 use std::time::Duration;
 use tests::{TestStore, configure};
@@ -129,14 +128,14 @@ impl Shop {
         assert!(self.set(id, OrderStatus::Refunded).await);
     }
 
-    /// A dispute, as the webhook writes it.
-    pub async fn dispute(&self, id: &InternalId) -> Result<(), StoreError> {
-        let Some(stored) = orders::get(self.db(), id).await? else { return Ok(()) };
-        if let Some(writes) = stored.take_back("needs_response", self.clock().seconds())? {
-            let _: Sent<_> = send::<Write>(self.db(), writes).await?;
-            follow_or_leave(self.db(), self.clock(), id).await;
-        }
-        Ok(())
+    /// A dispute, as the webhook notes it.
+    pub async fn dispute(&self, id: &InternalId) -> Result<(), SettleError> {
+        self.note_dispute(id, "needs_response").await
+    }
+
+    pub async fn note_dispute(&self, id: &InternalId, state: &str) -> Result<(), SettleError> {
+        let dispute = DisputeState { id: "du_1".to_owned(), intent: None, state: state.to_owned() };
+        note_dispute(self.db(), self.clock(), id, &dispute).await
     }
 
     pub async fn sweep(&self) {

@@ -3,7 +3,7 @@
 use crate::game_server::Trouble;
 use crate::shop::{BUYER, Shop, bought, on, online};
 use shared::model::{CommandEvent, CommandTemplate, DeliveryStep, ItemDelivery, OrderStatus};
-use shared::usecases::delivery::follow;
+use shared::usecases::delivery::{RedeliverError, follow, redeliver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
@@ -121,7 +121,7 @@ async fn a_dispute_takes_an_order_back_once() {
     shop.sweep_for(3).await;
     server.round(&shop, Trouble::default()).await;
     assert_eq!(server.texts(), ["give", "ban Thornwick"]);
-    assert!(follow(&shop.store.db, shop.clock(), &order).await.unwrap());
+    assert!(follow(&shop.store.db, shop.clock(), &shop.stored(&order).await).await.unwrap());
 }
 
 #[tokio::test]
@@ -135,6 +135,30 @@ async fn a_dispute_without_commands_of_its_own_runs_those_of_a_refund() {
     server.round(&shop, Trouble::default()).await;
     assert_eq!(server.texts(), ["give", "take"]);
     assert_eq!(shop.stored(&order).await.order.status, OrderStatus::Paid);
+}
+
+#[tokio::test]
+async fn an_order_whose_dispute_was_won_is_delivered_anew_once() {
+    let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.dispute(&order).await.unwrap();
+    shop.sweep_for(2).await;
+    server.round(&shop, Trouble::default()).await;
+    let again = || redeliver(&shop.store.db, shop.clock(), &order);
+    assert!(matches!(again().await, Err(RedeliverError::Disputed(_))));
+    shop.note_dispute(&order, "won").await.unwrap();
+    again().await.unwrap();
+    assert!(matches!(again().await, Err(RedeliverError::NotTakenBack)));
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["give", "take", "give"]);
+    shop.refund(&order).await;
+    shop.sweep_for(2).await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["give", "take", "give", "take"]);
+    assert_eq!(shop.states(&order).await.len(), 4, "the owner sees all of them");
+    assert!(matches!(again().await, Err(RedeliverError::NotPaid(OrderStatus::Refunded))));
 }
 
 const DAY: u64 = 86_400;

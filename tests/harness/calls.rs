@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Operations that do not write.
 const READS: [&str; 6] = ["GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", "DescribeTimeToLive"];
 
-#[must_use]
 pub fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
     target.rsplit('.').next().unwrap_or_default()
@@ -74,26 +73,22 @@ impl Calls {
     }
 
     /// The operations, in the order in which they were sent. A retry is listed again.
-    #[must_use]
     pub fn operations(&self) -> Vec<String> {
         self.sent(|sent| sent.operation.clone())
     }
 
     /// The IAM actions that were needed.
-    #[must_use]
     pub fn actions(&self) -> BTreeSet<String> {
         self.sent(actions).into_iter().flatten().map(|action| format!("dynamodb:{action}")).collect()
     }
 
     /// The number of operations that write.
-    #[must_use]
     pub fn writes(&self) -> usize {
         self.operations().iter().filter(|operation| writes(operation)).count()
     }
 
     /// The number of sequential round trips: concurrent calls count once. A new round trip begins with the first call
     /// that is sent after a response of the one before.
-    #[must_use]
     pub fn round_trips(&self) -> usize {
         let (mut rounds, mut one_came_back) = (0, true);
         for entry in self.entries().iter() {
@@ -106,7 +101,6 @@ impl Calls {
         rounds
     }
 
-    #[must_use]
     pub fn carts(&self) -> CartTrace {
         let mut trace = CartTrace::default();
         for entry in self.entries().iter() {

@@ -13,7 +13,6 @@ pub struct TestClock(AtomicU64);
 
 impl TestClock {
     /// A clock at [`NOW`].
-    #[must_use]
     pub fn new() -> Self {
         Self(AtomicU64::new(NOW.unsigned_abs() * 1_000))
     }

@@ -60,7 +60,6 @@ pub fn check(method: &str, path: &str, function: Option<&str>, reply: &Reply) {
 }
 
 /// The violations of the document by a response to an operation.
-#[must_use]
 pub fn faults(method: &str, path: &str, reply: &Reply) -> Vec<String> {
     let status = reply.status.as_str();
     let place = format!("{}/responses/{status}", operation(method, path));
@@ -85,7 +84,6 @@ pub fn faults(method: &str, path: &str, reply: &Reply) -> Vec<String> {
 }
 
 /// The violations of the document by the JSON body of a request to an operation; `None` if it takes none.
-#[must_use]
 pub fn request_faults(method: &str, path: &str, body: &Value) -> Option<Vec<String>> {
     let place = format!("{}/requestBody", operation(method, path));
     DOCUMENT.pointer(&place).map(|_| body_faults(&place, body))

@@ -16,19 +16,16 @@ pub struct Cut {
 
 impl Cut {
     /// A connection that fails after this many writes.
-    #[must_use]
     pub fn after(let_through: usize) -> Self {
         Self { let_through, seen: Arc::default() }
     }
 
     /// A connection that never fails and only counts.
-    #[must_use]
     pub fn never() -> Self {
         Self::after(usize::MAX)
     }
 
     /// The number of writes that were tried.
-    #[must_use]
     pub fn writes(&self) -> usize {
         self.seen.load(Ordering::SeqCst)
     }

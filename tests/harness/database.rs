@@ -36,7 +36,6 @@ fn variable(name: &str) -> Option<String> {
 
 /// Whether the test has to end here, because it needs the embedded engine and another database is used. Prints the reason;
 /// tests/second_opinion.rs lists these tests.
-#[must_use]
 pub fn needs_embedded_engine(why: &str) -> bool {
     let skips = variable(VARIABLE).is_some();
     if skips {

@@ -18,7 +18,6 @@ pub struct Endpoint {
 }
 
 /// Every declared route, except scheduled events.
-#[must_use]
 pub fn endpoints() -> Vec<Endpoint> {
     let routes = Functions::declarations().into_iter().flat_map(|(function, declaration)| {
         let routes = declaration.routes.iter().filter(|route| !route.starts_with("SCHEDULE "));
@@ -28,7 +27,6 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 /// The sample events of the GET endpoints whose responses can be cached.
-#[must_use]
 pub fn cached() -> Vec<Endpoint> {
     let is_cached =
         |endpoint: &Endpoint| endpoint.declaration.cache == Cache::Public && endpoint.route.starts_with("GET ");
@@ -48,7 +46,6 @@ fn is_of(name: &str, route: &str) -> bool {
 }
 
 /// The declared route of an event; `None` if it is a call of a game server that no endpoint declares.
-#[must_use]
 pub fn declared_route(event: &Value) -> Option<String> {
     let text = |field: &str| event[field].as_str().unwrap_or_default();
     Functions::declared_route(text("routeKey"), text("rawPath"))
@@ -56,25 +53,21 @@ pub fn declared_route(event: &Value) -> Option<String> {
 
 impl Endpoint {
     /// The gateway's route, by which its requests come.
-    #[must_use]
     pub fn gateway_route(&self) -> &'static str {
         Functions::gateway_route(self.route)
     }
 
     /// The names of all events of the route.
-    #[must_use]
     pub fn events(&self) -> Vec<String> {
         event_names().into_iter().filter(|name| is_of(name, self.route)).collect()
     }
 
     /// The path of the sample event.
-    #[must_use]
     pub fn path(&self) -> String {
         event(&self.event)["rawPath"].as_str().unwrap_or_default().to_owned()
     }
 
     /// The request of the sample event through the gateway, with its token.
-    #[must_use]
     pub fn call(&self) -> Call {
         let event = event(&self.event);
         let token = event["headers"]["authorization"].as_str();
@@ -82,7 +75,6 @@ impl Endpoint {
     }
 
     /// The request of the sample event through the gateway, without a token.
-    #[must_use]
     pub fn anonymous_call(&self) -> Call {
         let event = event(&self.event);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -99,14 +91,12 @@ impl Endpoint {
     }
 
     /// Whether its sample event reads or writes the table. The sample webhook event concerns no order.
-    #[must_use]
     pub fn needs_database(&self) -> bool {
         self.declaration.input != InputKind::Signed && self.declaration.round_trips.cold > 0
     }
 
     /// The number of writes that count a request: one for a rate limit, two if it opens a window. payments/create counts
     /// its requests itself.
-    #[must_use]
     pub fn counting_writes(&self) -> usize {
         if self.declaration.rate_limit.is_some() || self.declaration.name == "payments/create" { 2 } else { 0 }
     }
@@ -114,7 +104,6 @@ impl Endpoint {
 
 impl Call {
     /// The route of the request.
-    #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         let path = self.target.split('?').next().unwrap_or_default();
         let called = Functions::declared_route(&format!("{} /plugin/{{call+}}", self.method), path);

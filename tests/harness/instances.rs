@@ -51,7 +51,6 @@ impl Instance {
 
 impl TestStore {
     /// New instances on the table of this store.
-    #[must_use]
     pub fn instances(&self, count: usize) -> Vec<Arc<Instance>> {
         let instance = |_| {
             let calls = Calls::default();

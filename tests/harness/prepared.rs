@@ -10,7 +10,6 @@ use tokio::sync::OnceCell;
 pub struct Prepared(OnceCell<Vec<u8>>);
 
 impl Prepared {
-    #[must_use]
     pub const fn new() -> Self {
         Self(OnceCell::const_new())
     }

@@ -59,7 +59,6 @@ impl Proxy {
         proxy
     }
 
-    #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -94,7 +93,6 @@ impl Proxy {
     }
 
     /// The requests since the last [`Self::start_over`]. A retry is listed again.
-    #[must_use]
     pub fn seen(&self) -> Vec<Exchange> {
         self.state.seen.lock().expect("no test panics here").clone()
     }

@@ -25,13 +25,11 @@ impl Call {
     }
 
     /// GET `target`: the path as sent, with a query if there is one.
-    #[must_use]
     pub fn get(target: &str) -> Self {
         Self::new(Method::GET, target)
     }
 
     /// POST `target` without a body.
-    #[must_use]
     pub fn post(target: &str) -> Self {
         Self::new(Method::POST, target)
     }
@@ -106,13 +104,11 @@ impl Reply {
     }
 
     /// The body as JSON.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
     }
 
     /// The body as JSON; of a page, the data of its script; of a text, the text; null without a body.
-    #[must_use]
     pub fn data(&self) -> Value {
         if self.text.is_empty() {
             return Value::Null;
@@ -129,14 +125,12 @@ impl Reply {
     }
 
     /// A header's value; empty if it is missing.
-    #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().expect("a header of text"))
     }
 }
 
 /// The event of the file `events/<name>.json`.
-#[must_use]
 pub fn event(name: &str) -> Value {
     let mut event = event_file(name);
     event.as_object_mut().and_then(|event| event.remove("expected"));
@@ -144,7 +138,6 @@ pub fn event(name: &str) -> Value {
 }
 
 /// The file `events/<name>.json`: an event, and in `expected` what its response has on the sample store.
-#[must_use]
 pub fn event_file(name: &str) -> Value {
     let path = repository().join("events").join(format!("{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -152,7 +145,6 @@ pub fn event_file(name: &str) -> Value {
 }
 
 /// Every event file as `<function>/<endpoint>[.<outcome>]`, sorted.
-#[must_use]
 pub fn event_names() -> Vec<String> {
     let mut names = Vec::new();
     for folder in std::fs::read_dir(repository().join("events")).expect("events/ is there").flatten() {

@@ -34,13 +34,11 @@ use tokio::net::TcpListener;
 /// The origin of the sample store's storefront.
 const STOREFRONT: &str = "https://store.emberfall.example";
 
-#[must_use]
 pub fn repository() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 /// The real template.yaml with the default of every parameter.
-#[must_use]
 pub fn template() -> &'static Template {
     with_parameters(&[])
 }
@@ -72,7 +70,6 @@ static SAMPLE: LazyLock<Store> = LazyLock::new(|| {
 });
 
 /// The sample store's files, without guest mode: the documented interface has none, and tests switch it on.
-#[must_use]
 pub fn sample_files() -> StoreFiles {
     let mut files = publish::read(&repository().join("infra/sample-store")).expect("the sample store is sound");
     files.store.content.guest_mode = false;
@@ -238,7 +235,6 @@ impl TestStore {
     }
 
     /// The sample store's files.
-    #[must_use]
     pub fn sample() -> &'static Store {
         &SAMPLE
     }
@@ -307,7 +303,6 @@ impl TestStore {
     }
 
     /// The table through the functions' client.
-    #[must_use]
     pub const fn functions_db(&self) -> &Db {
         &self.tapped
     }
@@ -339,14 +334,12 @@ impl TestStore {
     }
 
     /// A token of the sample user with this name, valid for an hour.
-    #[must_use]
     pub fn token(&self, username: &str) -> String {
         let user = SAMPLE.live.users.iter().find(|user| user.username == username);
         self.token_of(user.unwrap_or_else(|| panic!("no user {username}")).id)
     }
 
     /// A token of any user, also one that does not exist, valid for an hour.
-    #[must_use]
     pub fn token_of(&self, user: UserId) -> String {
         self.keys.sign(user, self.clock.seconds(), 3_600).expect("a usable key")
     }

@@ -70,13 +70,11 @@ impl Dump {
     }
 
     /// The rows that are not as `before`, as sorted texts, without sequences and the counters of rate limits.
-    #[must_use]
     pub fn changes(&self, before: &Self, stable: &Stable) -> Vec<String> {
         self.differences(before, stable, |pk| !pk.starts_with(SEQUENCES) && !pk.starts_with(COUNTERS))
     }
 
     /// The counters of rate limits that are not as `before`, as sorted texts.
-    #[must_use]
     pub fn counters(&self, before: &Self, stable: &Stable) -> Vec<String> {
         self.differences(before, stable, |pk| pk.starts_with(COUNTERS))
     }
@@ -91,7 +89,6 @@ impl Dump {
     }
 
     /// Units sold, amounts paid and uses, by item, user and code, as sorted texts: every row that sums orders up.
-    #[must_use]
     pub fn sums(&self) -> Vec<String> {
         const SUMS: [&str; 5] = ["CODE#", "COUNT#", "LEDGER#", "PATRONS", "USE#"];
         self.texts(&Stable::all(), |key, _| SUMS.iter().any(|prefix| key.0.starts_with(prefix)))
@@ -151,7 +148,6 @@ impl Stable {
     }
 
     /// The words that two runs have in common, in rows and in texts.
-    #[must_use]
     pub fn of(runs: [(Vec<&Dump>, Vec<&str>); 2]) -> Self {
         let [one, other] = runs.map(|(dumps, texts)| {
             let mut all: HashSet<String> = dumps.iter().flat_map(|dump| dump.words()).collect();
@@ -162,7 +158,6 @@ impl Stable {
     }
 
     /// A text in which every other word is a star.
-    #[must_use]
     pub fn masked(&self, text: &str) -> String {
         let Some(known) = &self.0 else { return text.to_owned() };
         let (mut masked, mut end) = (String::with_capacity(text.len()), 0);

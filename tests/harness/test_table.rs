@@ -49,19 +49,16 @@ impl TestTable {
     }
 
     /// The URL of the engine.
-    #[must_use]
     pub fn endpoint(&self) -> &str {
         self.engine.endpoint()
     }
 
     /// Another access to the same table.
-    #[must_use]
     pub fn access(&self) -> Access {
         self.engine.access()
     }
 
     /// The same table through a connection of its own.
-    #[must_use]
     pub fn another(&self) -> Db {
         Db::new(self.access(), self.db.table())
     }
@@ -93,7 +90,7 @@ impl TestTable {
         })
     }
 
-    /// Writes an item as it is.
+    /// Writes an item unchanged.
     pub async fn write_item(&self, item: Item) {
         let put = self.db.client().put_item().table_name(self.db.table()).set_item(Some(item));
         put.send().await.expect("a database that responds");

@@ -46,13 +46,11 @@ pub enum WireFault {
 
 impl WireFault {
     /// Whether the connection stays open without a response.
-    #[must_use]
     pub const fn is_silent(self) -> bool {
         matches!(self, Self::Swallowed | Self::LostSilently | Self::Stalled)
     }
 
     /// Whether the server can respond so to an operation.
-    #[must_use]
     pub fn can_meet(self, operation: &str) -> bool {
         match self {
             Self::Refused(_, "TransactionConflict") => crate::calls::writes(operation),
@@ -100,7 +98,6 @@ impl Message {
     }
 
     /// The message to send.
-    #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         [self.head.as_bytes(), &self.body].concat()
     }
@@ -116,7 +113,6 @@ impl Message {
     }
 
     /// DynamoDB's operation, or the method and path of another request.
-    #[must_use]
     pub fn operation(&self) -> String {
         let target = self.header("x-amz-target").and_then(|target| target.rsplit('.').next());
         let first = || self.head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1");
@@ -129,7 +125,6 @@ impl Message {
     }
 
     /// An error of DynamoDB's to a request; other services' clients read its status, and Stripe's its `error`.
-    #[must_use]
     pub fn error(status: u16, code: &str, request: &Self) -> Self {
         let kind = |code: &str| format!("com.amazonaws.dynamodb.v20120810#{code}");
         let body = match (code, request.operation().as_str()) {

@@ -1,5 +1,5 @@
-//! What a login by name learns and may use of what another login of the same account began: anybody can log in who knows
-//! the name (rules.md, "Logins").
+//! A login by name, and what another login of the same account began: anybody who knows the name can log in
+//! (rules.md, "Logins").
 
 use super::support::{Begun, act, add, agreed, call, cart, create, enter, login, refused, status, stored};
 use crate::attacks::tokens::without_login_id;

@@ -7,6 +7,7 @@ mod chat;
 mod check_status;
 mod codes;
 mod create;
+mod delivery;
 mod list_methods;
 mod logins;
 mod open_limited;

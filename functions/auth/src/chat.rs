@@ -19,8 +19,7 @@ const NO_URL: &str = "the authorize endpoint is not a valid URL";
 
 pub struct Chat;
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum ChatLoginReply {
     /// Chat login is enabled.
@@ -64,7 +63,6 @@ impl Endpoint for Chat {
     type Reply = WithCookie<Json<ChatLoginReply>>;
     type Refusal = NoUrl;
 
-    const NAME: &'static str = "auth/chat";
     const ROUTES: &'static [&'static str] = &["GET /auth/chat"];
     const SUMMARY: &'static str = "returns the URL for logging in through the chat platform";
     const NUMBER: Option<u8> = Some(2);

@@ -10,18 +10,17 @@ use std::convert::Infallible;
 pub struct CheckAccessibility;
 
 /// Whether the storefront may be shown to the visitor. Always 200: the storefront reads every response as JSON.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Accessibility<'a> {
     /// Whether the storefront may be shown.
     success: bool,
     /// The first reason that applies: `maintenance`, `banned` or `invalid_token`. Absent if `success` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[schemars(with = "String")]
     status: Option<&'static str>,
     /// The reason, as a text for people. Absent if `success` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[schemars(with = "String")]
     message: Option<&'a str>,
 }
 
@@ -32,7 +31,6 @@ impl Endpoint for CheckAccessibility {
     type Reply = Json<Accessibility<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "checkAccessibility";
     const ROUTES: &'static [&'static str] = &["GET /checkAccessibility"];
     const SUMMARY: &'static str = "returns whether the storefront may be shown to the visitor";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };

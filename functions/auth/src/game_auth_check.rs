@@ -17,14 +17,13 @@ use std::convert::Infallible;
 pub struct EndGameLogin;
 
 /// Whether the login is confirmed.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct EndReply {
     /// Whether the login is confirmed. True once.
     status: bool,
     /// The token. Absent if `status` is false.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[schemars(with = "String")]
     token: Option<String>,
 }
 

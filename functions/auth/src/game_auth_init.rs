@@ -14,8 +14,8 @@ use std::str::FromStr;
 pub struct BeginGameLogin;
 
 /// The player's name in the game, as POST /auth/username takes it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SentName(#[cfg_attr(feature = "schema", schemars(with = "String"))] pub PlayerName);
+#[derive(schemars::JsonSchema)]
+pub struct SentName(#[schemars(with = "String")] pub PlayerName);
 
 impl FromStr for SentName {
     type Err = shared::model::NotAPlayerName;
@@ -26,8 +26,7 @@ impl FromStr for SentName {
 }
 
 /// The outcome.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct BeginReply<'a> {
     /// Whether the player is asked in the game.
     status: bool,

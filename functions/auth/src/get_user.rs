@@ -13,8 +13,7 @@ use std::convert::Infallible;
 pub struct GetUser;
 
 /// The account.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Account<'a> {
     /// The user's id.
     id: UserId,
@@ -34,7 +33,7 @@ pub struct Account<'a> {
     updated_at: String,
     /// Virtual currency: the balance. Absent unless the store uses virtual currency.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Decimal"))]
+    #[schemars(with = "Decimal")]
     virtual_currency: Option<Decimal>,
 }
 
@@ -45,7 +44,6 @@ impl Endpoint for GetUser {
     type Reply = Json<Account<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "user";
     const ROUTES: &'static [&'static str] = &["POST /user"];
     const SUMMARY: &'static str = "returns the caller's account";
     const NUMBER: Option<u8> = Some(12);

@@ -48,7 +48,6 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    #[must_use]
     pub fn new(base: Base, chat: ChatSettings) -> Self {
         Self { base, chat, outgoing: OnceLock::new() }
     }

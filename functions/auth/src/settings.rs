@@ -26,7 +26,6 @@ struct Stored {
 }
 
 impl ChatSettings {
-    #[must_use]
     pub fn from_env() -> Self {
         Self::from_vars(|name| std::env::var(name).ok())
     }

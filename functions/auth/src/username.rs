@@ -12,13 +12,12 @@ use shared::token::Via;
 
 pub struct Login;
 
-/// Who logs in.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// The name to log in with.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 pub struct Credentials {
     /// The player's name in the game: one of `*`, `_`, `B`, `P`, `.` or nothing, then 3 to 24 ASCII letters, digits or `_`,
     /// then possibly `-` and 1 to 24 of the same. Not digits only.
-    #[cfg_attr(feature = "schema", schemars(extend("pattern" = format!("^{}$", PlayerName::pattern()), "not" = {"pattern": "^[0-9]+$"})))]
+    #[schemars(extend("pattern" = format!("^{}$", PlayerName::pattern()), "not" = {"pattern": "^[0-9]+$"}))]
     username: String,
 }
 
@@ -63,7 +62,6 @@ impl Endpoint for Login {
     type Reply = Json<String>;
     type Refusal = LoginRefusal;
 
-    const NAME: &'static str = "auth/username";
     const ROUTES: &'static [&'static str] = &["POST /auth/username"];
     const SUMMARY: &'static str =
         "returns a token for the player with a name, at most 20 attempts a minute per address";

@@ -19,17 +19,15 @@ use shared::usecases::carts::{Attempt, LoadedCart, drop_unpublished};
 
 pub struct AcceptCoupon;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct CouponRequest {
     /// The code of a coupon or gift card. Case and surrounding whitespace are ignored.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ CodeText::LONGEST_COUPON }>"))]
+    #[schemars(with = "body::Text<{ CodeText::LONGEST_COUPON }>")]
     #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST_COUPON }, _>")]
     coupon: CodeText,
 }
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum AcceptCouponReply {
     /// The code is on the cart.
@@ -98,7 +96,6 @@ impl Endpoint for AcceptCoupon {
     type Reply = Json<AcceptCouponReply>;
     type Refusal = AcceptCouponRefusal;
 
-    const NAME: &'static str = "cart/acceptCoupon";
     const ROUTES: &'static [&'static str] = &["POST /cart/acceptCoupon"];
     const SUMMARY: &'static str = "applies a coupon or gift card to the cart";
     const NUMBER: Option<u8> = Some(3);

@@ -19,18 +19,17 @@ use std::collections::BTreeMap;
 
 pub struct Add;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct AddRequest {
     /// 0 for a one-off purchase, 1 for a subscription, 2 for a gift. 0 if absent.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<u8>", range(max = 2)))]
+    #[schemars(with = "Option<u8>", range(max = 2))]
     #[serde(default, deserialize_with = "payment_type")]
     payment_type: PaymentType,
     /// Whether the item is added from a promotion: the line then costs the promoted price. Ignored if the item is not
     /// promoted, and for a gift.
     promoted: Option<Flag>,
     /// The name of the player who receives a gift, with or without an account. Null or empty if the line is not a gift.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("pattern" = format!("^({})?$", PlayerName::pattern()), "not" = {"type": "string", "pattern": "^[0-9]+$"})))]
+    #[schemars(with = "Option<String>", extend("pattern" = format!("^({})?$", PlayerName::pattern()), "not" = {"type": "string", "pattern": "^[0-9]+$"}))]
     #[serde(default, deserialize_with = "recipient")]
     gift_to: Option<PlayerName>,
     /// The number of units, 1 to 1,000; 1 if absent.
@@ -38,7 +37,7 @@ pub struct AddRequest {
     /// The server to deliver to, one of the item's. It can also be selected later.
     server_id: Option<ServerId>,
     /// The values of the item's variables, by the variable's id. They can also be set later.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, Written>>", extend("propertyNames" = {"pattern": "^(0|[1-9][0-9]{0,14})$"})))]
+    #[schemars(with = "Option<BTreeMap<String, Written>>", extend("propertyNames" = {"pattern": "^(0|[1-9][0-9]{0,14})$"}))]
     #[serde(default, deserialize_with = "variables")]
     variables: Vec<LineVariable>,
     /// Money: the price of one unit, if the buyer chooses it, as a number or as its digits in a string.
@@ -46,8 +45,7 @@ pub struct AddRequest {
 }
 
 /// The line is in the cart.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Added {
     /// Always true.
     success: bool,
@@ -103,7 +101,6 @@ impl Endpoint for Add {
     type Reply = Json<Added>;
     type Refusal = AddRefusal;
 
-    const NAME: &'static str = "cart/add/{id}";
     const ROUTES: &'static [&'static str] = &["POST /cart/add/{id}"];
     const SUMMARY: &'static str = "adds an item to the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };

@@ -15,17 +15,15 @@ use shared::token::Claim;
 
 pub struct CaptureReferral;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct CaptureRequest {
     /// The referral code. Case and surrounding whitespace are ignored.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ CodeText::LONGEST }>"))]
+    #[schemars(with = "body::Text<{ CodeText::LONGEST }>")]
     #[serde(rename = "ref", deserialize_with = "body::code::<{ CodeText::LONGEST }, _>")]
     code: CodeText,
 }
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct CaptureReply {
     /// Whether the code is on the cart, or is kept by the browser.
     success: bool,
@@ -42,7 +40,6 @@ impl Endpoint for CaptureReferral {
     type Reply = WithCookie<Json<CaptureReply>>;
     type Refusal = Contention;
 
-    const NAME: &'static str = "capture-referral";
     const ROUTES: &'static [&'static str] = &["POST /capture-referral"];
     const SUMMARY: &'static str = "applies a referral code to the cart, or keeps it until there is one";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };

@@ -12,8 +12,7 @@ use shared::token::Claim;
 
 pub struct ChangePrice;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct PriceRequest {
     /// Money: the price of one unit, as a number or as its digits in a string. It has at most the currency's number of digits.
     price: Written,
@@ -26,7 +25,6 @@ impl Endpoint for ChangePrice {
     type Reply = Json<Done>;
     type Refusal = ChangeRefusal;
 
-    const NAME: &'static str = "cart/changePrice/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/changePrice/{cid}"];
     const SUMMARY: &'static str = "sets the price of an any-price line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };

@@ -22,8 +22,7 @@ use std::convert::Infallible;
 pub struct GetCart;
 
 /// The cart, also an empty one.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct CartView<'a> {
     /// The cart's sums and codes.
     cart: CartBody<'a>,
@@ -33,8 +32,7 @@ pub struct CartView<'a> {
 
 /// The cart; `items`, `clear_price`, `virtual_price`, `price`, `tax`, `chat_sync` and `checkout` are additions (api.md,
 /// "Added fields").
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct CartBody<'a> {
     /// The user's id.
     id: UserId,
@@ -62,32 +60,31 @@ struct CartBody<'a> {
     /// The referral code. Empty if none is set.
     referral_code: &'a str,
     /// Number of units in the available lines.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     items: u64,
     /// Money: the available lines that are paid in money, before codes.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     clear_price: Decimal,
     /// Virtual currency: the available lines that are sold for virtual currency only.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     virtual_price: Decimal,
     /// Money: the amount to pay, `clear_price` − `coupon_sum` − `gift_sum`.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     price: Decimal,
     /// Money: always 0; no tax is added to the prices.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     tax: Decimal,
     /// 1 if an item of the cart needs a linked account of the chat platform, else 0.
-    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(range(max = 1))]
+    #[schemars(extend("x-beyond-contract" = true))]
     chat_sync: u8,
     /// The open checkout. Null if there is none.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     checkout: Option<CheckoutBody<'a>>,
 }
 
 /// A checkout that is neither paid nor ended.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct CheckoutBody<'a> {
     /// The order's internal id, for payments/checkStatus.
     order_id: &'a str,
@@ -96,8 +93,7 @@ struct CheckoutBody<'a> {
 }
 
 /// A line of the cart.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct CartItemBody<'a> {
     /// The catalog item's id.
     id: ItemId,
@@ -124,7 +120,7 @@ struct CartItemBody<'a> {
     /// Whether the line cannot be bought now. If so, no sum includes it.
     is_unavailable: bool,
     /// 0 for a one-off purchase, 1 for a subscription, 2 for a gift.
-    #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
+    #[schemars(range(max = 2))]
     payment_type: u8,
     /// Whether the buyer chooses the price.
     is_any_price: bool,
@@ -138,14 +134,13 @@ struct CartItemBody<'a> {
     selected_server: Option<ServerId>,
     /// The recipient. Absent if the line is not a gift.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "GiftBody"))]
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(with = "GiftBody")]
+    #[schemars(extend("x-beyond-contract" = true))]
     gift: Option<GiftBody<'a>>,
 }
 
 /// A variable of an item; all but `id`, `name` and `value` are additions (api.md, "Added fields").
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct VariableBody<'a> {
     /// The variable's id, unique in the item.
     id: u64,
@@ -154,28 +149,27 @@ struct VariableBody<'a> {
     /// The value that the buyer chose or entered. Empty if it is not set, or no longer one that can be chosen.
     value: &'a str,
     /// The variable's id.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     identifier: String,
     /// Always empty.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     description: &'static str,
     /// 0 if the value is one of `variables`, 1 for a text, 2 for a number.
     #[serde(rename = "type")]
-    #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(range(max = 2))]
+    #[schemars(extend("x-beyond-contract" = true))]
     kind: u8,
     /// The same as `value`.
     #[serde(rename = "use")]
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     used: &'a str,
     /// The values to choose from. Empty if the buyer enters a value.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     variables: Vec<OptionBody<'a>>,
 }
 
 /// A value to choose from.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct OptionBody<'a> {
     /// The value, as buyers see it.
     name: &'a str,
@@ -186,8 +180,7 @@ struct OptionBody<'a> {
 }
 
 /// The recipient of a gift.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct GiftBody<'a> {
     /// The player's name, as the buyer wrote it.
     gifted_to: &'a str,
@@ -202,7 +195,6 @@ impl Endpoint for GetCart {
     type Reply = Json<CartView<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "cart/get";
     const ROUTES: &'static [&'static str] = &["POST /cart/get"];
     const SUMMARY: &'static str = "returns the cart at current prices";
     const NUMBER: Option<u8> = Some(9);

@@ -15,17 +15,15 @@ use shared::telemetry;
 
 pub struct GetGift;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct GiftRequest {
     /// The code of a gift card. Case and surrounding whitespace are ignored.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ CodeText::LONGEST_COUPON }>"))]
+    #[schemars(with = "body::Text<{ CodeText::LONGEST_COUPON }>")]
     #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST_COUPON }, _>")]
     gift: CodeText,
 }
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum GiftReply {
     /// The card can be used.
@@ -76,7 +74,6 @@ impl Endpoint for GetGift {
     type Reply = Json<GiftReply>;
     type Refusal = GiftRefusal;
 
-    const NAME: &'static str = "cart/getGift";
     const ROUTES: &'static [&'static str] = &["POST /cart/getGift"];
     const SUMMARY: &'static str = "returns the balance of a gift card";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };

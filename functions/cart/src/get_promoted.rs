@@ -17,8 +17,7 @@ use std::sync::Arc;
 pub struct GetPromoted;
 
 /// A promoted item.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct OfferBody<'a> {
     /// The item's id.
     id: ItemId,
@@ -49,7 +48,6 @@ impl Endpoint for GetPromoted {
     type Reply = Json<Vec<OfferBody<'static>>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "cart/getPromoted";
     const ROUTES: &'static [&'static str] = &["POST /cart/getPromoted"];
     const SUMMARY: &'static str = "lists the items that the store promotes in the cart";
     const NUMBER: Option<u8> = Some(10);

@@ -13,8 +13,7 @@ use std::convert::Infallible;
 pub struct GetSelectServers;
 
 /// The servers of each item, by the item's id.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct ServersByItem<'a>(BTreeMap<String, Vec<ServerBody<'a>>>);
 
@@ -25,7 +24,6 @@ impl Endpoint for GetSelectServers {
     type Reply = Json<ServersByItem<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "cart/getSelectServers";
     const ROUTES: &'static [&'static str] = &["POST /cart/getSelectServers"];
     const SUMMARY: &'static str = "lists the servers that can be selected for items in the cart";
     const NUMBER: Option<u8> = Some(11);

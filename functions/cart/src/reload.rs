@@ -12,8 +12,7 @@ use shared::token::Claim;
 
 pub struct Reload;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct CountRequest {
     /// The number of units, 1 to 1,000. The number that the line has already is a success without a write.
     count: Count,
@@ -49,7 +48,6 @@ impl Endpoint for Reload {
     type Reply = Json<Done>;
     type Refusal = ReloadRefusal;
 
-    const NAME: &'static str = "cart/reload/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/reload/{cid}"];
     const SUMMARY: &'static str = "sets the number of units of a line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };

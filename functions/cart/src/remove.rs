@@ -47,7 +47,6 @@ impl Endpoint for Remove {
     type Reply = Json<Outcome<'static>>;
     type Refusal = RemoveRefusal;
 
-    const NAME: &'static str = "cart/remove/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/remove/{cid}"];
     const SUMMARY: &'static str = "removes a line from the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };

@@ -17,7 +17,6 @@ impl Endpoint for RemoveCoupon {
     type Reply = Json<Outcome<'static>>;
     type Refusal = Contention;
 
-    const NAME: &'static str = "cart/removeCoupon";
     const ROUTES: &'static [&'static str] = &["POST /cart/removeCoupon"];
     const SUMMARY: &'static str = "removes the coupon from the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };

@@ -17,7 +17,6 @@ impl Endpoint for RemoveGiftcard {
     type Reply = Json<Outcome<'static>>;
     type Refusal = Contention;
 
-    const NAME: &'static str = "cart/removeGiftcard";
     const ROUTES: &'static [&'static str] = &["POST /cart/removeGiftcard"];
     const SUMMARY: &'static str = "removes the gift card from the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };

@@ -17,7 +17,6 @@ impl Endpoint for RemoveReferral {
     type Reply = Json<Outcome<'static>>;
     type Refusal = Contention;
 
-    const NAME: &'static str = "cart/removeReferral";
     const ROUTES: &'static [&'static str] = &["POST /cart/removeReferral"];
     const SUMMARY: &'static str = "removes the referral code from the cart";
     const NUMBER: Option<u8> = Some(5);

@@ -15,11 +15,10 @@ use shared::usecases::carts::{Attempt, drop_unpublished};
 
 pub struct SetReferral;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct ReferralRequest {
     /// The referral code. Case and surrounding whitespace are ignored.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ CodeText::LONGEST }>"))]
+    #[schemars(with = "body::Text<{ CodeText::LONGEST }>")]
     #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST }, _>")]
     ref_code: CodeText,
 }
@@ -31,7 +30,6 @@ impl Endpoint for SetReferral {
     type Reply = Json<Outcome<'static>>;
     type Refusal = Contention;
 
-    const NAME: &'static str = "cart/setReferral";
     const ROUTES: &'static [&'static str] = &["POST /cart/setReferral"];
     const SUMMARY: &'static str = "applies a referral code to the cart";
     const NUMBER: Option<u8> = Some(4);

@@ -10,8 +10,7 @@ use shared::token::Claim;
 
 pub struct SetSelectedServer;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct ServerRequest {
     /// The server's id, one of the item's.
     server_id: ServerId,
@@ -24,7 +23,6 @@ impl Endpoint for SetSelectedServer {
     type Reply = Json<Done>;
     type Refusal = ChangeRefusal;
 
-    const NAME: &'static str = "cart/setSelectedServer/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/setSelectedServer/{cid}"];
     const SUMMARY: &'static str = "selects the server of a line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };

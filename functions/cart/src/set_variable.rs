@@ -11,8 +11,7 @@ use shared::token::Claim;
 
 pub struct SetVariable;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct VariableRequest {
     /// The variable's id, unique in the item.
     var_id: u64,
@@ -27,7 +26,6 @@ impl Endpoint for SetVariable {
     type Reply = Json<Done>;
     type Refusal = ChangeRefusal;
 
-    const NAME: &'static str = "cart/setVariable/{cid}";
     const ROUTES: &'static [&'static str] = &["POST /cart/setVariable/{cid}"];
     const SUMMARY: &'static str = "sets a variable of a line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };

@@ -22,8 +22,8 @@ use std::sync::Arc;
 pub struct GetCategory;
 
 /// The category's url, such as `/ranks/vip`, with or without outer slashes; or its id in decimal.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CategoryUrl(#[cfg_attr(feature = "schema", schemars(with = "String"))] CategoryPath);
+#[derive(schemars::JsonSchema)]
+pub struct CategoryUrl(#[schemars(with = "String")] CategoryPath);
 
 impl FromStr for CategoryUrl {
     type Err = ParseSlugError;
@@ -34,8 +34,8 @@ impl FromStr for CategoryUrl {
 }
 
 /// The category.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = mark_items))]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(transform = mark_items)]
 pub struct Detail<'a> {
     #[serde(flatten)]
     own: SectionBody<'a>,
@@ -44,7 +44,6 @@ pub struct Detail<'a> {
 }
 
 /// Marks `items` as an addition (api.md, "Added fields"). Those of a subcategory are documented.
-#[cfg(feature = "schema")]
 fn mark_items(schema: &mut schemars::Schema) {
     if let Some(items) = schema.pointer_mut("/properties/items").and_then(|items| items.as_object_mut()) {
         items.insert("x-beyond-contract".to_owned(), true.into());
@@ -52,8 +51,7 @@ fn mark_items(schema: &mut schemars::Schema) {
 }
 
 /// A category with its items.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct SectionBody<'a> {
     /// The category.
     category: CategoryBody<'a>,
@@ -62,8 +60,7 @@ struct SectionBody<'a> {
 }
 
 /// A category; `url`, `description`, `img` and `is_comparison` are additions (api.md, "Added fields").
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct CategoryBody<'a> {
     /// The category's id.
     id: CategoryId,
@@ -72,36 +69,35 @@ struct CategoryBody<'a> {
     /// The rows of the category's comparison table, by `sorting`. Empty if it has none.
     comparison: &'a [Comparison],
     /// The category's full path, such as `/ranks/vip`.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     url: &'a str,
     /// The category's description. Null if it has none.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     description: Option<&'a str>,
     /// The URL of the category's image. Null if it has none.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     img: Option<Cow<'a, str>>,
     /// True if the category has comparison rows. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(with = "bool")]
+    #[schemars(extend("x-beyond-contract" = true))]
     is_comparison: Option<bool>,
 }
 
 /// A catalog item; `description` and `original_price` are additions (api.md, "Added fields").
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct CatalogItemBody<'a> {
     /// The item's id.
     id: ItemId,
     /// The item's name.
     name: &'a str,
     /// The item's description. Empty if it has none.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     description: &'a str,
     /// Money: what one unit costs the caller now.
     price: Decimal,
     /// Money: the regular price, `price` + `discount`.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     original_price: Decimal,
     /// Money: the amount taken off, by a sale and by what the caller owns.
     discount: Decimal,

@@ -17,8 +17,7 @@ use std::sync::Arc;
 pub struct GetFeaturedDeals;
 
 /// A featured deal.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Deal<'a> {
     /// The item's id.
     id: ItemId,
@@ -57,7 +56,6 @@ impl Endpoint for GetFeaturedDeals {
     type Reply = Json<Vec<Deal<'static>>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "items/getFeaturedDeals";
     const ROUTES: &'static [&'static str] = &["POST /items/getFeaturedDeals"];
     const SUMMARY: &'static str = "lists the featured deals";
     const NUMBER: Option<u8> = Some(8);

@@ -13,8 +13,7 @@ use std::sync::Arc;
 pub struct GetItem;
 
 /// A catalog item with what its page needs.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Reply<'a> {
     #[serde(flatten)]
     item: CatalogItemBody<'a>,
@@ -47,7 +46,6 @@ impl Endpoint for GetItem {
     type Reply = Json<Reply<'static>>;
     type Refusal = UnknownItem;
 
-    const NAME: &'static str = "items/get/{id}";
     const ROUTES: &'static [&'static str] = &["POST /items/get/{id}"];
     const SUMMARY: &'static str = "returns an item at the caller's price";
     const UNAUTHORIZED: Option<&'static str> =

@@ -23,8 +23,8 @@ const MOST_ITEMS: usize = 20;
 pub struct GetProfile;
 
 /// The player's name. Case is ignored.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProfileName(#[cfg_attr(feature = "schema", schemars(with = "String"))] UserName);
+#[derive(schemars::JsonSchema)]
+pub struct ProfileName(#[schemars(with = "String")] UserName);
 
 impl FromStr for ProfileName {
     type Err = UserNameError;
@@ -35,11 +35,10 @@ impl FromStr for ProfileName {
 }
 
 /// A player's profile.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct ProfileReply<'a> {
     /// 1 if the player has a staff group, otherwise 0.
-    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
+    #[schemars(range(max = 1))]
     display_group: u8,
     /// The account's UUID.
     uuid: &'a str,
@@ -87,7 +86,6 @@ impl Endpoint for GetProfile {
     type Reply = Json<ProfileReply<'static>>;
     type Refusal = NoProfile;
 
-    const NAME: &'static str = "profile/{name}";
     const ROUTES: &'static [&'static str] = &["GET /profile/{name}"];
     const SUMMARY: &'static str = "returns a player's public profile";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };

@@ -49,7 +49,6 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    #[must_use]
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);
         Self {

@@ -14,8 +14,7 @@ use std::sync::Arc;
 pub struct ListCategories;
 
 /// A category of the list.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct CategoryEntry<'a> {
     #[serde(flatten)]
     head: SubcategoryEntry<'a>,
@@ -24,8 +23,7 @@ pub struct CategoryEntry<'a> {
 }
 
 /// A category without its subcategories.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct SubcategoryEntry<'a> {
     /// The category's id.
     idx: CategoryId,
@@ -48,7 +46,6 @@ impl Endpoint for ListCategories {
     type Reply = Json<Vec<CategoryEntry<'static>>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "categories/get";
     const ROUTES: &'static [&'static str] = &["GET /categories/get", "POST /categories/get"];
     const SUMMARY: &'static str = "lists the categories";
     const NUMBER: Option<u8> = Some(13);

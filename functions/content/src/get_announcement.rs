@@ -11,8 +11,7 @@ use std::convert::Infallible;
 pub struct GetAnnouncement;
 
 /// The announcement. Without one, `is_index` is 0 and every other field is 0 or empty.
-#[derive(Serialize, Default)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, Default, schemars::JsonSchema)]
 pub struct AnnouncementReply<'a> {
     /// The announcement's id.
     id: u64,
@@ -29,7 +28,7 @@ pub struct AnnouncementReply<'a> {
     /// The time of the last change: ISO 8601 in UTC. Empty if the store does not say.
     updated_at: String,
     /// 1 if there is an announcement, otherwise 0.
-    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
+    #[schemars(range(max = 1))]
     is_index: u8,
 }
 
@@ -40,7 +39,6 @@ impl Endpoint for GetAnnouncement {
     type Reply = Json<AnnouncementReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "announcement/get";
     const ROUTES: &'static [&'static str] = &["GET /announcement/get"];
     const SUMMARY: &'static str = "returns the store's announcement";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };

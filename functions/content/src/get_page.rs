@@ -12,18 +12,16 @@ use std::sync::Arc;
 
 pub struct GetPage;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct PageRequest {
     /// The page's url, with or without a leading slash.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ PageUrl::LONGEST }>"))]
+    #[schemars(with = "body::Text<{ PageUrl::LONGEST }>")]
     #[serde(deserialize_with = "body::text::<{ PageUrl::LONGEST }, _, _>")]
     url: PageUrl,
 }
 
 /// The page, or null if there is none at the url.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct PageReply<'a> {
     /// Whether the page was found.
     success: bool,
@@ -38,7 +36,6 @@ impl Endpoint for GetPage {
     type Reply = Json<PageReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "pages/get";
     const ROUTES: &'static [&'static str] = &["POST /pages/get"];
     const SUMMARY: &'static str = "returns a page by its url";
     const NUMBER: Option<u8> = Some(1);

@@ -18,8 +18,7 @@ use std::sync::Arc;
 pub struct GetSettings;
 
 /// The settings record; `is_patrons_enabled` and `guest_mode_enabled` are additions (api.md, "Added fields").
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct SettingsReply<'a> {
     /// How buyers log in.
     auth_type: AuthType,
@@ -54,7 +53,7 @@ pub struct SettingsReply<'a> {
     /// Whether profiles are shown.
     is_profile_enabled: bool,
     /// 1 if buyers log in through the chat platform, otherwise 0.
-    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
+    #[schemars(range(max = 1))]
     chat_sync: u8,
     /// The name of each social network, with the URL there.
     socials: &'a BTreeMap<String, String>,
@@ -71,17 +70,16 @@ pub struct SettingsReply<'a> {
     /// The language that is shown first.
     system_language: &'a Language,
     /// 1 if the patrons list is shown, otherwise 0.
-    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(range(max = 1))]
+    #[schemars(extend("x-beyond-contract" = true))]
     is_patrons_enabled: u8,
     /// Whether [guest mode](rules.md#guest-mode) is on.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     guest_mode_enabled: bool,
 }
 
 /// A donation goal.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct GoalBody<'a> {
     /// The goal's name.
     name: &'a str,
@@ -92,8 +90,7 @@ struct GoalBody<'a> {
 }
 
 /// The current month's largest donator.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct TopBody<'a> {
     /// The URL of the user's image.
     avatar: Cow<'a, str>,
@@ -102,8 +99,7 @@ struct TopBody<'a> {
 }
 
 /// A recent order.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct DonatorBody<'a> {
     /// The name of the order's owner.
     username: &'a str,
@@ -116,8 +112,7 @@ struct DonatorBody<'a> {
 }
 
 /// A currency.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct CurrencyBody<'a> {
     /// The currency code.
     name: &'a str,
@@ -132,7 +127,6 @@ impl Endpoint for GetSettings {
     type Reply = Json<SettingsReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "settings/get";
     const ROUTES: &'static [&'static str] = &["GET /settings/get"];
     const SUMMARY: &'static str = "returns the site's configuration";
     const NUMBER: Option<u8> = Some(15);

@@ -48,7 +48,6 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    #[must_use]
     pub fn new(base: Base) -> Self {
         let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));
         Self {

@@ -6,7 +6,6 @@ use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Patronage, TopPatrons};
 use shared::money::{CurrencyFormat, Decimal};
 use shared::store::{StoreError, keys, statistics};
-#[cfg(feature = "schema")]
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,8 +15,7 @@ const TOP: usize = 10;
 
 pub struct ListPatrons;
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum PatronsReply<'a> {
     /// The patrons list is shown.
@@ -32,8 +30,7 @@ pub enum PatronsReply<'a> {
 }
 
 /// The patrons, also none.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct PatronsBody<'a> {
     /// Always true.
     success: bool,
@@ -45,13 +42,12 @@ pub struct PatronsBody<'a> {
     top_patrons: Vec<PatronBody<'a>>,
     /// Each threshold as a string, such as `"50"`, with the names of the users who reached it, largest first. Lowest
     /// threshold first.
-    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<String>>"))]
+    #[schemars(with = "BTreeMap<String, Vec<String>>")]
     patrons: Tiers<'a>,
 }
 
 /// A patron.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct PatronBody<'a> {
     /// The user's name.
     username: &'a str,
@@ -75,7 +71,6 @@ impl Endpoint for ListPatrons {
     type Reply = Json<PatronsReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "patrons/get";
     const ROUTES: &'static [&'static str] = &["GET /patrons/get"];
     const SUMMARY: &'static str = "lists the patrons, largest contribution first";
     const NUMBER: Option<u8> = Some(16);

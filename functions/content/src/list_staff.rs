@@ -17,7 +17,6 @@ impl Endpoint for ListStaff {
     type Reply = Json<Staff>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "staff";
     const ROUTES: &'static [&'static str] = &["GET /staff"];
     const SUMMARY: &'static str = "lists the staff by group";
     const NUMBER: Option<u8> = Some(14);

@@ -6,7 +6,6 @@
 use crate::State;
 use crate::path;
 use crate::reply::NoBody;
-#[cfg(feature = "schema")]
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RoundTrips};
 use shared::http::body::BodyFault;
@@ -22,7 +21,6 @@ pub struct Confirm;
 pub struct LoginToConfirm(Option<AuthId>);
 
 /// The `auth_id` of the login's row in the queue.
-#[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "for the documentation")]
 struct AuthIdText(String);
@@ -35,7 +33,6 @@ impl Input for LoginToConfirm {
         Ok(Self(sent.and_then(|sent| AuthId::parse(&sent).ok())))
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let path_parameters = vec![generator.subschema_for::<AuthIdText>()];
         RequestSchemas { path_parameters, ..RequestSchemas::default() }

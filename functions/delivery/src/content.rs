@@ -3,12 +3,10 @@
 
 use crate::State;
 use crate::key::SentKey;
-#[cfg(feature = "schema")]
 use crate::key::ServerKeyText;
 use crate::path;
 use crate::reply::UnknownKey;
 use lambda_http::RequestExt as _;
-#[cfg(feature = "schema")]
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
 use shared::http::body::BodyFault;
@@ -29,7 +27,6 @@ pub struct PageOf {
 }
 
 /// Which page is wanted.
-#[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "for the documentation")]
 struct PageQuery {
@@ -48,7 +45,6 @@ impl Input for PageOf {
         Ok(Self { key, page: page.unwrap_or(1) })
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let query = Some(generator.subschema_for::<PageQuery>());
         RequestSchemas { path_parameters: vec![generator.subschema_for::<ServerKeyText>()], query, body: None }

@@ -13,8 +13,7 @@ use shared::money::{CurrencyFormat, Decimal};
 pub struct DonationGoal;
 
 /// A donation goal.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct PluginGoal {
     /// Money: the sum to reach.
     goal_amount: Decimal,

@@ -2,13 +2,11 @@
 
 use crate::State;
 use crate::key::SentKey;
-#[cfg(feature = "schema")]
 use crate::key::ServerKeyText;
 use crate::path;
 use crate::reply::UnknownKey;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-#[cfg(feature = "schema")]
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
 use shared::http::body::{self, BodyFault};
@@ -22,11 +20,10 @@ pub const LARGEST: usize = 256 * 1024;
 /// The most ids of a call.
 const MOST: usize = 10_000;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct IdsRequest {
     /// The ids of rows of the queue, at most 10,000.
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<i64>", length(max = MOST)))]
+    #[schemars(with = "Vec<i64>", length(max = MOST))]
     #[serde(deserialize_with = "ids")]
     ids: Vec<i64>,
 }
@@ -86,7 +83,6 @@ impl Input for Ids {
         Ok(Self { key: SentKey::of(&path::parameters(received.request)), ids })
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let path_parameters = vec![generator.subschema_for::<ServerKeyText>()];
         RequestSchemas { path_parameters, query: None, body: Some(generator.subschema_for::<IdsRequest>()) }
@@ -123,8 +119,7 @@ fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error>
 }
 
 /// The response to a call that tells of commands.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ToldReply {
     /// Always true.
     status: bool,
@@ -135,8 +130,7 @@ pub struct ToldReply {
 }
 
 /// An id of the call.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ToldId {
     /// The id.
     id: i64,

@@ -2,7 +2,6 @@
 
 use crate::path;
 use crate::reply::UnknownKey;
-#[cfg(feature = "schema")]
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
 use shared::http::body::BodyFault;
@@ -50,7 +49,6 @@ pub fn refused(error: CallError) -> Error<UnknownKey> {
 }
 
 /// The server's key.
-#[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "for the documentation")]
 pub struct ServerKeyText(String);
@@ -66,7 +64,6 @@ impl Input for KeyOnly {
         Ok(Self(SentKey::of(&path::parameters(received.request))))
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let path_parameters = vec![generator.subschema_for::<ServerKeyText>()];
         RequestSchemas { path_parameters, ..RequestSchemas::default() }

@@ -11,8 +11,7 @@ use shared::endpoint::{Endpoint, Error, RoundTrips};
 pub struct PackagesNew;
 
 /// A category of the shop in the game. There is none.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct ShopCategory {}
 
 impl Endpoint for PackagesNew {

@@ -12,8 +12,7 @@ use shared::usecases::delivery;
 pub struct PayNow;
 
 /// The service is off, since there is no token for it.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct PayNowReply {
     /// Always true.
     status: bool,

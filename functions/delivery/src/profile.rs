@@ -4,12 +4,10 @@
 use crate::State;
 use crate::content;
 use crate::key::SentKey;
-#[cfg(feature = "schema")]
 use crate::key::ServerKeyText;
 use crate::path;
 use crate::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
-#[cfg(feature = "schema")]
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RoundTrips};
 use shared::http::body::BodyFault;
@@ -27,7 +25,6 @@ pub struct Named {
 }
 
 /// The player's name. Case is ignored.
-#[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "for the documentation")]
 struct PluginPlayer(String);
@@ -40,7 +37,6 @@ impl Input for Named {
         Ok(Self { key: SentKey::of(&parameters), name: parameters.remove("name").unwrap_or_default() })
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let path_parameters =
             vec![generator.subschema_for::<ServerKeyText>(), generator.subschema_for::<PluginPlayer>()];
@@ -49,8 +45,7 @@ impl Input for Named {
 }
 
 /// The amount that a player spent.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct PluginProfile<'a> {
     /// The name as it was sent; empty if it cannot be a player's.
     username: &'a str,

@@ -14,14 +14,13 @@ use shared::usecases::game_login;
 pub struct Queue;
 
 /// A row of the queue. The plugin takes a whole response as empty if one row has a field that it cannot read.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum QueueRow {
     /// A command.
     Command {
         /// The command's id.
-        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_147_483_647)))]
+        #[schemars(range(min = 1, max = 2_147_483_647))]
         id: u32,
         /// The name of the player.
         username: String,
@@ -38,7 +37,7 @@ pub enum QueueRow {
         /// The id that the plugin sends to confirm it.
         auth_id: String,
         /// The login's id, of the same numbers as those of commands.
-        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_147_483_647)))]
+        #[schemars(range(min = 1, max = 2_147_483_647))]
         id: u32,
         /// The name of the player.
         username: String,

@@ -3,9 +3,10 @@
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use lambda_http::{Body, Request, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::ser::Formatter;
-use shared::endpoint::{Cache, Described, Refusal, Reply};
+use shared::endpoint::{Cache, Refusal, Reply};
 use shared::http::reply;
 use std::io::{self, Write};
 use std::marker::PhantomData;
@@ -27,12 +28,11 @@ impl<T> AsciiJson<T> {
     }
 }
 
-impl<T: Described> Reply for AsciiJson<T> {
+impl<T: JsonSchema> Reply for AsciiJson<T> {
     fn into_response(self, _: &Request, _: Cache) -> Response<Body> {
         reply::text(self.body)
     }
 
-    #[cfg(feature = "schema")]
     fn content(generator: &mut schemars::SchemaGenerator) -> shared::endpoint::Content {
         shared::endpoint::Content { media_type: "application/json", schema: generator.subschema_for::<T>() }
     }
@@ -67,7 +67,6 @@ impl Reply for PlainText {
         response
     }
 
-    #[cfg(feature = "schema")]
     fn content(generator: &mut schemars::SchemaGenerator) -> shared::endpoint::Content {
         shared::endpoint::Content { media_type: "text/plain", schema: generator.subschema_for::<String>() }
     }
@@ -84,7 +83,6 @@ impl Reply for NoBody {
         response
     }
 
-    #[cfg(feature = "schema")]
     fn content(generator: &mut schemars::SchemaGenerator) -> shared::endpoint::Content {
         shared::endpoint::Content { media_type: "", schema: generator.subschema_for::<()>() }
     }

@@ -10,8 +10,7 @@ use std::convert::Infallible;
 pub struct SettingsGet;
 
 /// Always without fields.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct NoSettings {}
 
 impl Endpoint for SettingsGet {

@@ -11,8 +11,7 @@ use shared::money::{CurrencyFormat, Decimal};
 pub struct TopDonators;
 
 /// A page of the largest patrons.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct DonatorsPage {
     /// The patrons, largest first. None if the store does not show them.
     data: Vec<PluginDonator>,
@@ -23,8 +22,7 @@ pub struct DonatorsPage {
 }
 
 /// A patron.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct PluginDonator {
     /// The user's name.
     username: String,

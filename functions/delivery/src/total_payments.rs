@@ -12,8 +12,7 @@ use shared::money::{self, CurrencyFormat, Decimal};
 pub struct TotalPayments;
 
 /// A page of the newest payments.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct PaymentsPage {
     /// The payments, newest first.
     data: Vec<PluginPayment>,
@@ -24,8 +23,7 @@ pub struct PaymentsPage {
 }
 
 /// A payment.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct PluginPayment {
     /// The name of the order's owner.
     user: String,

@@ -13,8 +13,7 @@ use shared::usecases::delivery;
 pub struct Validated;
 
 /// Which commands may run.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct ValidatedReply {
     /// Always true: the plugin loses or keeps all commands of the call otherwise.
     status: bool,
@@ -25,8 +24,7 @@ pub struct ValidatedReply {
 }
 
 /// An id of the call.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct ValidatedId {
     /// The id.
     cmd_id: i64,

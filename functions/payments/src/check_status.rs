@@ -16,29 +16,31 @@ use shared::usecases::checkouts::{self, Settled};
 use std::convert::Infallible;
 use std::time::Duration;
 
+/// The texts of refusals to show an order.
+pub const FORBIDDEN: &str = "This payment belongs to another account.";
+pub const NOT_FOUND: &str = "This payment does not exist.";
+
 /// How often the provider is asked about an order, in seconds.
 const EVERY_SECONDS: i64 = 10;
 
 pub struct CheckStatus;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 pub struct StatusRequest {
     /// The order's internal id, matched exactly.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<{ InternalId::LONGEST }>"))]
+    #[schemars(with = "body::Text<{ InternalId::LONGEST }>")]
     #[serde(deserialize_with = "body::text::<{ InternalId::LONGEST }, _, _>")]
     order_id: InternalId,
-    /// The provider's id of the checkout, as it is in the address to which the buyer returned. With it, `status` says how
+    /// The provider's id of the checkout, from the address to which the buyer returned. With it, `status` says how
     /// far the payment is, and the provider is asked if the order is still pending.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     checkout_id: Option<String>,
 }
 
 /// The outcome of the lookup. Without a `checkout_id`, `status` never says that the order is paid
 /// (rules.md, "Who may see an order").
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum StatusReply<'a> {
     /// The caller may see the order.
@@ -49,7 +51,7 @@ pub enum StatusReply<'a> {
         order_data: OrderBody<'a>,
     },
     /// The caller may see the order, and its payment has not ended. Only if the request has a `checkout_id`.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     Pending {
         /// The state of the order, as a text for people.
         message: &'static str,
@@ -57,7 +59,7 @@ pub enum StatusReply<'a> {
         order_data: OrderBody<'a>,
     },
     /// The caller may see the order, and its payment failed. Only if the request has a `checkout_id`.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     Failed {
         /// The state of the order, as a text for people.
         message: &'static str,
@@ -65,7 +67,7 @@ pub enum StatusReply<'a> {
         order_data: OrderBody<'a>,
     },
     /// The caller may see the order, and it was cancelled or refunded. Only if the request has a `checkout_id`.
-    #[cfg_attr(feature = "schema", schemars(extend("x-beyond-contract" = true)))]
+    #[schemars(extend("x-beyond-contract" = true))]
     Cancelled {
         /// The state of the order, as a text for people.
         message: &'static str,
@@ -85,8 +87,7 @@ pub enum StatusReply<'a> {
 }
 
 /// An order.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct OrderBody<'a> {
     /// The order's running number.
     id: OrderNumber,
@@ -111,7 +112,6 @@ impl Endpoint for CheckStatus {
     type Reply = Json<StatusReply<'static>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "payments/checkStatus";
     const ROUTES: &'static [&'static str] = &["POST /payments/checkStatus"];
     const SUMMARY: &'static str = "returns the state of an order, at most 18 lookups a minute per address";
     const NUMBER: Option<u8> = Some(6);
@@ -140,10 +140,8 @@ impl Endpoint for CheckStatus {
                 shown(order, wire, body.checkout_id.is_some())
             }
             OrderVisibility::Unauthorized => return Err(Error::Unauthorized),
-            OrderVisibility::Forbidden => {
-                StatusReply::Forbidden { message: "This payment belongs to another account." }
-            }
-            OrderVisibility::NotFound => StatusReply::NotFound { message: "This payment does not exist." },
+            OrderVisibility::Forbidden => StatusReply::Forbidden { message: FORBIDDEN },
+            OrderVisibility::NotFound => StatusReply::NotFound { message: NOT_FOUND },
         };
         Ok(Json::of(&reply))
     }
@@ -170,7 +168,7 @@ async fn ask(state: &State, stored: &StoredOrder) -> bool {
 }
 
 /// The order, and the caller if their account accepts the token.
-async fn read(
+pub async fn read(
     state: &State,
     id: &InternalId,
     claim: Option<Claim>,

@@ -34,12 +34,11 @@ const LONGEST_DETAIL: usize = 255;
 
 pub struct Create;
 
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateRequest {
     /// The payment method, as payments/get names it.
-    #[cfg_attr(feature = "schema", schemars(with = "body::Text<255>"))]
+    #[schemars(with = "body::Text<255>")]
     #[serde(deserialize_with = "body::text::<255, _, _>")]
     payment_method: String,
     /// Whether the buyer agrees to the terms and conditions. Must be true.
@@ -52,7 +51,7 @@ pub struct CreateRequest {
     currency: Option<String>,
     /// The buyer's details: at most 8 texts of at most 255 characters. They are checked and not stored.
     #[serde(default, deserialize_with = "details")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, Option<String>>>", extend("maxProperties" = MAX_DETAILS, "propertyNames" = {"maxLength": LONGEST_DETAIL}, "additionalProperties" = {"type": ["string", "null"], "maxLength": LONGEST_DETAIL})))]
+    #[schemars(with = "Option<BTreeMap<String, Option<String>>>", extend("maxProperties" = MAX_DETAILS, "propertyNames" = {"maxLength": LONGEST_DETAIL}, "additionalProperties" = {"type": ["string", "null"], "maxLength": LONGEST_DETAIL}))]
     #[expect(dead_code, reason = "they are checked and then dropped")]
     details: (),
     /// The id of the buyer's chat account. An item that needs one can be bought only after a chat login.
@@ -83,22 +82,20 @@ fn details<'de, D: Deserializer<'de>>(field: D) -> Result<(), D::Error> {
 }
 
 /// A checkout that can be paid.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct CreateReply {
     /// Always true.
     success: bool,
     /// The outcome, as a text for people.
     message: &'static str,
-    /// Where the buyer goes next.
+    /// The page to send the buyer to.
     data: Destination,
     /// The order's internal id, for payments/checkStatus.
     order_id: String,
 }
 
-/// Where the buyer goes next.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// The page to send the buyer to.
+#[derive(Serialize, schemars::JsonSchema)]
 struct Destination {
     /// Always `url`.
     #[serde(rename = "type")]
@@ -164,7 +161,7 @@ impl Refusal for CreateRefusal {
             ("The store is closed for maintenance", Self::Maintenance("The store is closed.".to_owned())),
             ("The method is unknown, or switched off", Self::UnknownMethod),
             ("The token was issued for a name before logins had an id", Self::LoginAgain),
-            ("The cart cannot be paid as it is; the message names the line", Self::Cart(example.to_string())),
+            ("The cart cannot be paid; the message names the line", Self::Cart(example.to_string())),
             ("A code on the cart no longer applies", Self::CodeRemoved("12.00".to_owned())),
             (
                 "Another login by name entered the gift card on the cart",
@@ -186,7 +183,6 @@ impl Endpoint for Create {
     type Reply = Json<CreateReply>;
     type Refusal = CreateRefusal;
 
-    const NAME: &'static str = "payments/create";
     const ROUTES: &'static [&'static str] = &["POST /payments/create"];
     const SUMMARY: &'static str = "begins a checkout of the cart at the payment provider";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 9 };

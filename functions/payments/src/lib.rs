@@ -1,10 +1,12 @@
-//! The payments function: which methods there are, checkouts, webhooks, the state of orders, and the scheduled sweep.
+//! The payments function: which methods there are, checkouts, webhooks, the state of orders and of
+//! their delivery, and the scheduled sweep.
 //!
 //! Reads what a cart's price depends on. Writes orders, ledgers, users, codes, carts and stock inside transactions
 //! only; counters of rate limits and sequences by single updates.
 
 mod check_status;
 mod create;
+mod delivery;
 mod list_methods;
 mod stripe_webhook;
 mod sweep;
@@ -21,6 +23,7 @@ use std::time::Duration;
 pub const ENDPOINTS: &[Route<State>] = &[
     Route::to::<check_status::CheckStatus>(),
     Route::to::<create::Create>(),
+    Route::to::<delivery::Delivery>(),
     Route::to::<list_methods::ListMethods>(),
     Route::to::<stripe_webhook::StripeWebhook>(),
     Route::to::<sweep::Sweep>(),

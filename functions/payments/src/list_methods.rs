@@ -14,8 +14,7 @@ use std::convert::Infallible;
 pub struct ListMethods;
 
 /// A payment method.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct MethodBody<'a> {
     /// The method's name, as payments/create takes it.
     name: &'a str,
@@ -28,7 +27,6 @@ impl Endpoint for ListMethods {
     type Reply = Json<Vec<MethodBody<'static>>>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "payments/get";
     const ROUTES: &'static [&'static str] = &["POST /payments/get"];
     const SUMMARY: &'static str = "lists the payment methods";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };

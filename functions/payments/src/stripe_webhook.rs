@@ -13,8 +13,7 @@ use std::time::Duration;
 pub struct StripeWebhook;
 
 /// The notice was acted on, or concerns no order.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Receipt {
     /// Always true.
     received: bool,
@@ -43,7 +42,6 @@ impl Endpoint for StripeWebhook {
     type Reply = Json<Receipt>;
     type Refusal = WebhookRefusal;
 
-    const NAME: &'static str = "payments/webhook/stripe";
     const ROUTES: &'static [&'static str] = &["POST /payments/webhook/stripe"];
     const SUMMARY: &'static str = "receives the notices of Stripe";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };

@@ -73,7 +73,6 @@ fn callback_at(callback: &str, headers: &HeaderMap) -> Option<String> {
 
 /// Whether a URL names this machine.
 /// Whether a URL names this machine.
-#[must_use]
 pub fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -28,9 +28,6 @@ pub struct Running {
 
 impl Running {
     /// Leaves the addresses in a data directory that this process has open.
-    ///
-    /// # Errors
-    /// [`StartError::Data`] if they cannot be written.
     pub fn leave(&self, dir: &Path) -> Result<(), StartError> {
         let path = running_file(dir);
         let written =
@@ -40,7 +37,6 @@ impl Running {
 
     /// The addresses of the server that has a data directory open; `None` if it is not ready, or another program has it
     /// open.
-    #[must_use]
     pub fn find(dir: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(running_file(dir)).ok()?).ok()
     }
@@ -82,27 +78,21 @@ fn prepare(dir: &Path) -> Result<(), StartError> {
     builder.create(dir).map_err(|source| StartError::Data { path: dir.to_owned(), source })
 }
 
-#[must_use]
 pub fn table_file(dir: &Path) -> PathBuf {
     dir.join("table.db")
 }
 
 /// The file of what the stand-in for Stripe remembers.
-#[must_use]
 pub fn payments_file(dir: &Path) -> PathBuf {
     dir.join("stripe.json")
 }
 
 /// The file of the token keys: a JSON object of key ids and secrets, as in `TOKEN_KEYS`.
-#[must_use]
 pub fn keys_file(dir: &Path) -> PathBuf {
     dir.join("token-keys.json")
 }
 
 /// The token keys of a data directory. The first start creates them in a file that only its owner can read (mode 0600).
-///
-/// # Errors
-/// [`StartError`] if they can be neither read nor created.
 pub fn token_keys(dir: &Path) -> Result<String, StartError> {
     let path = keys_file(dir);
     let text = match fs::read_to_string(&path) {
@@ -129,9 +119,6 @@ pub fn new_token_keys() -> Result<String, StartError> {
 }
 
 /// Writes a file that only its owner can read. If the process is killed, the file is as before or as wanted.
-///
-/// # Errors
-/// As the file system.
 pub fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let unfinished = unfinished(path);
     private().truncate(true).open(&unfinished)?.write_all(content)?;
@@ -139,7 +126,6 @@ pub fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
 }
 
 /// The name of a file until it is complete.
-#[must_use]
 pub fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");

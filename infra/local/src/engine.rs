@@ -42,9 +42,6 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// Starts an engine, in memory or in a file.
-    ///
-    /// # Errors
-    /// [`StartError::Engine`] if the file cannot be used or no port is free.
     pub async fn start(file: Option<&Path>) -> Result<Self, StartError> {
         let database = match file {
             None => Database::memory(),
@@ -65,9 +62,6 @@ impl Engine {
     }
 
     /// Writes a copy of the database to a file, which must not exist.
-    ///
-    /// # Errors
-    /// [`StartError::Engine`] if the file cannot be written.
     pub fn copy_into(&self, file: &Path) -> Result<(), StartError> {
         self.database.vacuum_into(&file.to_string_lossy()).map_err(|error| StartError::Engine(error.to_string()))
     }
@@ -82,13 +76,11 @@ impl Engine {
     }
 
     /// The engine's URL, for `AWS_ENDPOINT_URL_DYNAMODB`.
-    #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
     /// The access to this engine, which accepts any credentials.
-    #[must_use]
     pub fn access(&self) -> Access {
         let client = connector::plain_client();
         let timeouts = TimeoutConfig::builder().connect_timeout(CALL).operation_attempt_timeout(CALL).build();
@@ -112,9 +104,6 @@ async fn sweep(database: Database) {
 
 /// Creates the file of a database with the table that the template defines, if the file does not exist. It has its name
 /// only when it is complete, so that a start that is killed leaves nothing behind that the next one would use.
-///
-/// # Errors
-/// [`StartError::Engine`] if it cannot be created.
 pub fn create_file(path: &Path, definition: &TableDefinition) -> Result<(), StartError> {
     if path.exists() {
         return Ok(());
@@ -155,9 +144,6 @@ fn request<T: DeserializeOwned>(body: Value) -> Result<T, StartError> {
 }
 
 /// Creates the table that the template defines with its time to live, or what of both is missing.
-///
-/// # Errors
-/// [`StartError::Table`] if the database refuses.
 pub async fn ensure_table(client: &Client, name: &str, definition: &TableDefinition) -> Result<(), StartError> {
     let refused = |action| move |reason: String| StartError::Table { action, reason };
     match client.describe_table().table_name(name).send().await {

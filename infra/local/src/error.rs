@@ -9,7 +9,6 @@ use std::path::PathBuf;
 pub enum StartError {
     #[error("port {port} is taken; choose another with {option}, or {option} 0 for a free one")]
     PortTaken { port: u16, option: &'static str },
-    /// Listening on the port failed for another reason.
     #[error("cannot listen on 127.0.0.1:{port}: {source}")]
     Listen { port: u16, source: std::io::Error },
     #[error("{}", chain(.0))]
@@ -23,7 +22,6 @@ pub enum StartError {
         "{0} is in use by another process, a server or a tool; stop it, or use the endpoint that the server printed"
     )]
     DataInUse(PathBuf),
-    /// The file of the payment provider's stand-in.
     #[error("{path} cannot be read: {reason}; without the file, the stand-in for Stripe starts with no payments")]
     StandIn { path: PathBuf, reason: String },
     #[error("the token keys in {path} cannot be used: {source}")]
@@ -54,7 +52,6 @@ pub enum StartError {
     Publish(#[from] publish::PublishError),
     #[error("the function {function} cannot start: {}", chain(.source))]
     Function { function: String, source: shared::config::ConfigError },
-    /// A function that the template names and that does not exist.
     #[error("template.yaml has the function {0}, which does not exist")]
     UnknownFunction(String),
     #[error("no random numbers for the token key: {0}")]
@@ -66,7 +63,6 @@ pub enum StartError {
     EmptyRemote(String),
     #[error("the demo storefront is not in {0}; --demo names its directory")]
     Demo(PathBuf),
-    /// A republish to an external database that is not on this machine.
     #[error("--republish is for a database on this machine; use `storectl publish` for {0}")]
     RepublishRemote(String),
 }

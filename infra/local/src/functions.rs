@@ -31,7 +31,6 @@ pub struct Secrets<'a> {
 
 impl<'a> Secrets<'a> {
     /// Secrets as a new stack has them: token keys, and neither a chat client nor a payment provider.
-    #[must_use]
     pub const fn new(token_keys: &'a str) -> Self {
         Self { token_keys, chat: "{}", payments: "{}", stripe: None, addresses: None }
     }
@@ -131,7 +130,6 @@ impl Functions {
     }
 
     /// The declaration of every endpoint, with the name of its function.
-    #[must_use]
     pub fn declarations() -> Vec<(&'static str, &'static Declaration)> {
         fn of<S>(
             function: &'static str,
@@ -153,7 +151,6 @@ impl Functions {
 
     /// The declared route of a request that came by the gateway's `route`: each call of game servers has one of its own. `None`
     /// if it is not such a call.
-    #[must_use]
     pub fn declared_route(route: &str, path: &str) -> Option<String> {
         let (method, _) = route.split_once(' ')?;
         if delivery::ROUTES.contains(&route) {
@@ -163,7 +160,6 @@ impl Functions {
     }
 
     /// The gateway's route of a declared one.
-    #[must_use]
     pub fn gateway_route(declared: &'static str) -> &'static str {
         delivery::of_gateway(declared)
     }

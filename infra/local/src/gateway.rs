@@ -85,7 +85,6 @@ impl Gateway {
     }
 
     /// Refuses a request whose body could not be received.
-    #[must_use]
     pub fn refuse(&self, status: StatusCode, headers: &HeaderMap) -> Response<Body> {
         let message = if status == StatusCode::PAYLOAD_TOO_LARGE { TOO_LARGE } else { BAD_REQUEST };
         let mut response = own_response(status, message);

@@ -71,7 +71,6 @@ pub struct Options {
 
 impl Options {
     /// The template's parameters; if a name occurs twice, the last value counts.
-    #[must_use]
     pub fn parameter_map(&self) -> BTreeMap<String, String> {
         self.parameters.iter().cloned().collect()
     }

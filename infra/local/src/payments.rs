@@ -44,7 +44,6 @@ impl PaymentProvider {
     }
 
     /// The provider that the environment names, as for a function.
-    #[must_use]
     pub fn of_environment() -> Self {
         let variable = |name| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
         let keys = variable("PAYMENT_KEYS").unwrap_or_default();

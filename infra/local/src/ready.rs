@@ -70,9 +70,6 @@ pub struct TryOrder {
 }
 
 /// A token for each user in the table, valid for a week from `now` (seconds since 1970 UTC).
-///
-/// # Errors
-/// [`SignError`] if the JWT library refuses.
 pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String, String>, SignError> {
     let token = |user: &User| {
         // Issued after a revocation of the same second, but not after one that is in the future.
@@ -83,7 +80,6 @@ pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String
 }
 
 /// The users whose tokens are refused at `now`, and not only in this second: revoked or banned.
-#[must_use]
 pub fn revoked(live: &Live, now: i64) -> Vec<String> {
     let users = live.users.iter().filter(|user| user.banned || user.next_issue(now) > now + LEEWAY);
     users.map(|user| user.username.clone()).collect()
@@ -104,7 +100,6 @@ impl Try {
     }
 
     /// Picks values from a store at `now`.
-    #[must_use]
     pub fn pick(compiled: &Compiled, live: &Live, now: i64) -> Self {
         let name = |id: UserId| live.users.iter().find(|user| user.id == id).map(|user| user.username.clone());
         let code = |kind: CodeKind| {

@@ -27,7 +27,6 @@ pub struct Reference {
 impl Reference {
     /// The reference for the API below `base_path` on the same port. `tokens` are names with their tokens; the first is
     /// used until another is chosen.
-    #[must_use]
     pub fn new<'a>(base_path: &str, tokens: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut document: Value = serde_json::from_str(DOCUMENT).unwrap_or_default();
         let url = if base_path.is_empty() { "/" } else { base_path };
@@ -37,7 +36,6 @@ impl Reference {
     }
 
     /// The response to GET of one of the reference's paths; `None` for any other request.
-    #[must_use]
     pub fn respond(&self, method: &Method, path: &str) -> Option<Response<Full<Bytes>>> {
         if !matches!(*method, Method::GET | Method::HEAD) {
             return None;

@@ -37,9 +37,6 @@ impl Store {
     }
 
     /// Publishes and loads the store if the table has no published store; returns whether it did.
-    ///
-    /// # Errors
-    /// [`StartError::Publish`] if the database refuses.
     pub async fn load_into_empty(&self, db: &Db, now: i64) -> Result<bool, StartError> {
         if read_active_version(db).await.map_err(publish::PublishError::Store)?.is_some() {
             return Ok(false);
@@ -51,9 +48,6 @@ impl Store {
     }
 
     /// Publishes the store if another version is published; the rows of that version are kept.
-    ///
-    /// # Errors
-    /// [`StartError::Publish`] if the database refuses.
     pub async fn republish(&self, db: &Db, now: i64) -> Result<(), StartError> {
         publish::publish(db, &self.compiled, now).await?;
         Ok(())
@@ -62,9 +56,6 @@ impl Store {
     /// The live part of the store in the table: users, codes, referral codes and orders change while a store
     /// runs, and the table may have been filled from other files. In a table that was just filled, this is the store
     /// itself. Looks up at most `LOOKED_FOR` of a kind.
-    ///
-    /// # Errors
-    /// [`StartError::Publish`] if the database does not respond.
     pub async fn in_table(&self, db: &Db) -> Result<Live, StartError> {
         let live = &self.live;
         let ids: BTreeSet<UserId> = live

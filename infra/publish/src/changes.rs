@@ -88,14 +88,12 @@ impl fmt::Display for ChangedField {
 }
 
 impl Changes {
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
 }
 
 /// Compares what is published (nothing before the first publish) with what is about to be.
-#[must_use]
 pub fn changes(before: Option<&Compiled>, after: &Compiled) -> Changes {
     let mut changes = Changes::default();
     // Amounts name their currency only if it changes.

@@ -190,7 +190,6 @@ impl Compiled {
 
     /// Everything that is written for this store under a version's name, each under its key. Categories are
     /// under their slug and again under their id: first the category, then its subcategories in order.
-    #[must_use]
     pub fn parts(&self, version: &str) -> Vec<(Key, Part<'_>)> {
         let mut parts = vec![
             (keys::settings(version), Part::Settings(&self.settings)),

@@ -10,7 +10,6 @@ const LONGEST: i64 = 3_650 * 86_400;
 pub(crate) enum DurationError {
     #[error("must be a duration such as `30 days`, `3 hours` or `90 seconds`")]
     NotADuration,
-    /// Months and years, which differ in length.
     #[error("must be in days or shorter units, because months and years differ in length: write `30 days`")]
     Calendar,
     #[error("must be at least a second; leave it out for none")]

@@ -4,10 +4,8 @@ use shared::store::StoreError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// Conflict: another version was published in the meantime.
     #[error("conflict: version {winner} was published in the meantime; nothing was switched")]
     Raced { winner: String },
-    /// This version is being removed at this moment, or has just been.
     #[error("version {version} is being removed")]
     BeingRemoved { version: String },
     /// The currency would have other digits, and the table has live amounts.

@@ -6,9 +6,9 @@ use crate::compile::{Compiled, CompiledCategory};
 use crate::duration;
 use crate::files::{
     AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, CommandFile, ComparisonRow, CurrencyFile, Decimal,
-    FORMAT, GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, PageFile, PatronsFile,
-    PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile, StoreFile,
-    StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
+    FORMAT, GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, OnDisputeFile, PageFile,
+    PatronsFile, PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile,
+    StoreFile, StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
 };
 use crate::provider;
 use serde::Serialize;
@@ -27,7 +27,6 @@ const USUAL_DIGITS: u8 = 2;
 const PAR: Rate = Rate::from_millionths(1_000_000);
 
 /// Turns a compiled store back into files.
-#[must_use]
 pub fn export(store: &Compiled) -> StoreFiles {
     let mut names = Names::default();
     let deliveries = store.items.iter().map(|entry| (entry.item.id, &entry.delivery)).collect();
@@ -172,6 +171,7 @@ fn site(store: &Compiled) -> StoreFile {
         storefront: StorefrontFile { url: config.storefront_url.clone().into() },
         assets_url: config.assets_url.clone().into(),
         payments: payments(store),
+        on_dispute: OnDisputeFile { ban: store.config.ban_on_dispute },
         patrons: patrons(store),
         servers: servers(store),
         commands: commands(&store.config.delivery.commands),

@@ -44,7 +44,6 @@ pub use version::{read_tree, store_of};
 use files::StoreFiles;
 
 /// Likely mistakes in a store's files without faults, which the owner may have meant.
-#[must_use]
 pub fn warnings(files: &StoreFiles) -> Vec<Fault> {
     let mut report = fault::Report::default();
     lower::lower(files, &mut report);
@@ -52,7 +51,6 @@ pub fn warnings(files: &StoreFiles) -> Vec<Fault> {
 }
 
 /// Every fault of a store's files; none means that [`compile`] succeeds.
-#[must_use]
 pub fn check(files: &StoreFiles) -> Vec<Fault> {
     compile(files).err().unwrap_or_default()
 }

@@ -16,7 +16,6 @@ use shared::store::{Db, Row, StoreError, codec, read_published};
 pub enum LoadError {
     #[error("version {version} is damaged: a {kind} row is missing")]
     Missing { version: String, kind: String },
-    /// Other rows were read than were published.
     #[error("version {version} is damaged: its rows are not those that were published")]
     Altered { version: String },
     #[error(transparent)]
@@ -103,9 +102,6 @@ async fn pages(db: &Db, record: &VersionRecord) -> Result<Vec<Page>, LoadError> 
 }
 
 /// How many rows of a published store are missing from the table or differ from what was compiled.
-///
-/// # Errors
-/// If the database does not respond.
 pub async fn damage(db: &Db, compiled: &Compiled) -> Result<usize, StoreError> {
     damage_of(db, compiled, &compiled.version).await
 }

@@ -35,10 +35,8 @@ pub struct Charged {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotCharged {
-    /// A currency with three digits after the point.
     #[error("currencies with three digits after the point are not supported")]
     ThreeDigits,
-    /// A currency whose amounts must be whole although they have two digits.
     #[error("Stripe charges only whole amounts of it, with two digits after the point, which is not supported")]
     WholeOnly,
 }

@@ -17,7 +17,6 @@ const DRAFT_SECONDS: i64 = 3_600;
 
 /// Which versions are to be removed at `now`: all but the published one, the last [`KEPT`] before it, and those that
 /// were of use less than `grace` seconds ago. `versions` are newest first.
-#[must_use]
 pub fn outdated<'a>(versions: &'a [VersionRecord], published: &str, now: i64, grace: i64) -> Vec<&'a VersionRecord> {
     let others = || versions.iter().filter(|record| record.version != published);
     let kept: Vec<&str> =

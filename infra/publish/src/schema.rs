@@ -7,7 +7,6 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 /// The schema of every published file by the name of its own in `infra/publish/schema/`, ready to be written.
-#[must_use]
 pub fn schemas() -> [(&'static str, String); 4] {
     [
         ("store.json", text::<StoreFile>("store.yaml")),
@@ -27,8 +26,7 @@ fn root<T: JsonSchema>() -> Schema {
     SchemaSettings::draft07().into_generator().into_root_schema_for::<T>()
 }
 
-/// The schema of one type as it is committed, with a title.
-#[must_use]
+/// The schema of one type, in the form that is committed, with a title.
 pub fn text<T: JsonSchema>(title: &str) -> String {
     let mut schema = root::<T>();
     schema.insert("title".to_owned(), title.into());
@@ -89,7 +87,7 @@ pub(crate) enum AuthType {
     Ingame,
 }
 
-/// What is delivered for an item.
+/// Kind of delivery of an item.
 #[derive(JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]
@@ -117,7 +115,7 @@ pub(crate) enum CommandEvent {
     Renewed,
 }
 
-/// What a buyer may enter for a variable.
+/// Form of a buyer's entry for a variable.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(dead_code, reason = "says what the model's own type reads, which knows no schemas")]

@@ -20,14 +20,12 @@ pub struct Removals {
 
 impl Removals {
     /// Whether so many are removed that it is more likely a mistake: more than a fifth.
-    #[must_use]
     pub const fn are_many(&self) -> bool {
         self.removed * REMOVABLE_SHARE > self.active
     }
 }
 
 /// Counts the active items that a publish removes.
-#[must_use]
 pub fn removals(before: Option<&Compiled>, after: &Compiled) -> Removals {
     let kept = by_id(Some(after));
     let before = by_id(before);
@@ -47,14 +45,12 @@ pub struct PriceChanges {
 
 impl PriceChanges {
     /// Whether so many change that it is more likely a mistake: a third.
-    #[must_use]
     pub const fn are_many(&self) -> bool {
         self.large > 0 && self.large * CHANGEABLE_SHARE >= self.compared
     }
 }
 
 /// Counts the prices that a publish changes by more than half.
-#[must_use]
 pub fn price_changes(before: Option<&Compiled>, after: &Compiled) -> PriceChanges {
     let after = by_id(Some(after));
     let before = by_id(before);
@@ -85,7 +81,6 @@ pub struct Reassigned {
 }
 
 /// The ids that get another name and another price, and those whose names are swapped, each pair once.
-#[must_use]
 pub fn reassigned(before: Option<&Compiled>, after: &Compiled) -> Vec<Reassigned> {
     let (old, new) = (by_id(before), by_id(Some(after)));
     let renamed: Vec<(&Item, &Item)> = old

@@ -18,7 +18,6 @@ pub(crate) fn version_name(store: &str, generation: u64) -> String {
 }
 
 /// The hash of the store that a version holds: the name that [`crate::compile`] gave it.
-#[must_use]
 pub fn store_of(version: &str) -> &str {
     version.split_once(GENERATION).map_or(version, |(store, _)| store)
 }

@@ -23,7 +23,6 @@ impl Documented {
     }
 
     /// The heading of the endpoint in api.md: its first method and path.
-    #[must_use]
     pub fn heading(&self) -> String {
         self.routes().next().map(|(method, path)| format!("{method} {path}")).unwrap_or_default()
     }
@@ -42,7 +41,6 @@ pub struct Reference {
 
 impl Reference {
     /// Describes every endpoint of the six functions, except for scheduled events.
-    #[must_use]
     pub fn of_all_functions() -> Self {
         // The dialect of OpenAPI 3.1.
         let settings = SchemaSettings::draft2020_12;
@@ -66,7 +64,6 @@ impl Reference {
     }
 
     /// The schema that `schema` refers to among `definitions`, or `schema` itself if it is not a reference.
-    #[must_use]
     pub fn resolve<'s>(definitions: &'s Map<String, Value>, schema: &'s Value) -> &'s Value {
         let name = reference(schema);
         name.and_then(|name| definitions.get(name)).unwrap_or(schema)

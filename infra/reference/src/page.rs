@@ -24,10 +24,8 @@ pub enum Page {
 /// A page whose markers cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// A marker that should be on the page, or below a heading.
     #[error("there is no {marker}")]
     NoMarker { marker: &'static str },
-    /// A section of an endpoint that is not declared.
     #[error("{heading} is not declared by any function; remove its section")]
     Unknown {
         /// The heading: a method and a path.
@@ -46,7 +44,6 @@ impl Page {
     pub const ALL: [Self; 4] = [Self::Api, Self::Readme, Self::Rules, Self::Manifest];
 
     /// The page's path in the repository.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "infra/docs/api.md",
@@ -57,15 +54,11 @@ impl Page {
     }
 
     /// The page's path on this machine.
-    #[must_use]
     pub fn path(self) -> PathBuf {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(self.name())
     }
 
     /// The page with its generated parts as they should be. An endpoint without a section gets one at the page's end.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub fn rendered(self, text: &str, reference: &Reference, samples: &[Sample]) -> Result<String, PageError> {
         match self {
             Self::Readme => with_table(text, &render::overview(reference)),

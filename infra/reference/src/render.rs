@@ -21,7 +21,6 @@ pub fn overview(reference: &Reference) -> String {
 }
 
 /// The most round trips of every endpoint; those with the same numbers in one row.
-#[must_use]
 pub fn round_trips(reference: &Reference) -> String {
     let mut rows: BTreeMap<(usize, usize), BTreeSet<String>> = BTreeMap::new();
     for endpoint in &reference.endpoints {
@@ -38,7 +37,6 @@ pub fn round_trips(reference: &Reference) -> String {
 }
 
 /// The paths that `cargo lambda watch` routes, with their functions.
-#[must_use]
 pub fn router(reference: &Reference) -> String {
     let path = |route: &&'static str| {
         let (_, path) = delivery::of_gateway(route).split_once(' ')?;

@@ -29,7 +29,6 @@ pub struct Sample {
 }
 
 /// Sends every event to a store of its own.
-#[must_use]
 pub fn run() -> Vec<Sample> {
     // The functions run on one thread each, and so do these stores.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

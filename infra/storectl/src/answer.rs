@@ -13,7 +13,6 @@ pub const GOOD: Style = AnsiColor::Green.on_default();
 pub const WARN: Style = AnsiColor::Yellow.on_default();
 pub const BAD: Style = AnsiColor::Red.on_default();
 
-#[must_use]
 pub fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
@@ -27,7 +26,6 @@ pub struct Answer {
 
 impl Answer {
     /// Lines for people, and the same as JSON.
-    #[must_use]
     pub fn new(text: impl Into<String>, json: Value) -> Self {
         Self { text: text.into(), json, exit: None }
     }
@@ -39,18 +37,15 @@ impl Answer {
         self
     }
 
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    #[must_use]
     pub const fn json(&self) -> &Value {
         &self.json
     }
 
     /// The standard output: one line of JSON, or the text.
-    #[must_use]
     pub fn print(&self, json: bool) -> String {
         let mut text = if json { self.json.to_string() } else { self.text.clone() };
         if !text.is_empty() && !text.ends_with('\n') {
@@ -60,19 +55,16 @@ impl Answer {
     }
 
     /// The finding, if the exit code is not 0.
-    #[must_use]
     pub const fn trouble(&self) -> Option<Exit> {
         self.exit
     }
 
-    #[must_use]
     pub fn exit(&self) -> ExitCode {
         self.exit.map_or(ExitCode::SUCCESS, Exit::code)
     }
 }
 
 /// Rows as aligned columns below their headings, without a frame.
-#[must_use]
 pub fn columns(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.set_header(headings).add_rows(rows);

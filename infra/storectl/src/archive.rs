@@ -61,18 +61,12 @@ impl Writer {
     }
 
     /// Adds an item.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn item(&mut self, item: &Item) -> std::io::Result<()> {
         self.items += 1;
         self.line(&line(item))
     }
 
     /// Ends the file and returns the number of items.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn finish(self) -> std::io::Result<u64> {
         let Self { mut out, hash, items } = self;
         let tail = Tail { items, sha256: hex::encode(hash.finalize()) };
@@ -85,7 +79,6 @@ impl Writer {
 
 /// An item as a line of a backup, in DynamoDB's own JSON. Attributes are sorted by name, so that equal items
 /// are equal lines.
-#[must_use]
 pub fn line(item: &Item) -> String {
     let mut line = json!(serde_dynamo::Item::from(item.clone()));
     line.sort_all_objects();
@@ -138,9 +131,6 @@ pub fn verify(path: &Path) -> Result<Seal, Failure> {
 }
 
 /// The items of a backup that was verified, in the order of the file.
-///
-/// # Errors
-/// [`Failure`] if it cannot be opened.
 pub fn items(path: &Path, seal: &Seal) -> Result<impl Iterator<Item = Result<Item, Failure>>, Failure> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let path = path.to_owned();

@@ -22,7 +22,6 @@ enum Answers {
 impl Console {
     /// The console of this process. Questions and progress go to standard error, so that standard output stays
     /// what a script reads.
-    #[must_use]
     pub fn of_process(json: bool) -> Self {
         let seen = std::io::stderr().is_terminal();
         let asks = std::io::stdin().is_terminal() && seen && !json;
@@ -30,12 +29,10 @@ impl Console {
     }
 
     /// A console that gives every question the same answer and draws nothing.
-    #[must_use]
     pub const fn answering(yes: bool) -> Self {
         Self { answers: Answers::Always(yes), drawn: false }
     }
 
-    #[must_use]
     pub const fn nobody() -> Self {
         Self { answers: Answers::Nobody, drawn: false }
     }
@@ -87,7 +84,6 @@ impl Console {
     }
 
     /// A progress bar over `total` steps; it appears once the work has taken two seconds.
-    #[must_use]
     pub fn progress(&self, label: &'static str, total: Option<u64>) -> Progress {
         Progress::new(label, total, self.drawn)
     }
@@ -101,7 +97,7 @@ fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// What is typed; nothing if it cannot be read, or on Ctrl-C.
+/// The line that is typed; empty if it cannot be read, or on Ctrl-C.
 fn read_answer(shown: &str, question: &str) -> String {
     // Removes the colours if the terminal shows none.
     let mut err = anstream::stderr();

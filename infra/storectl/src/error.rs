@@ -1,4 +1,4 @@
-//! Why a command did not do what was asked: what happened, what was done and not done, what to do next.
+//! A command's failure: what happened, what was done and not done, what to do next.
 //!
 //! Nothing secret comes in here: keys and tokens are never part of an error, and of the database's own words only
 //! those that say who may not do what.
@@ -21,7 +21,7 @@ pub enum Exit {
     Usage = 2,
     /// The store's files have faults, or doctor, drain or reconcile found something.
     Faults = 3,
-    /// What was asked for is not there, or is against the rules.
+    /// The object does not exist, or a rule forbids the change.
     Refused = 4,
     /// Conflict: it was changed by another request.
     Raced = 5,
@@ -34,7 +34,6 @@ pub enum Exit {
 }
 
 impl Exit {
-    #[must_use]
     pub fn code(self) -> ExitCode {
         ExitCode::from(self as u8)
     }
@@ -49,30 +48,26 @@ pub struct Failure {
     pub next: String,
 }
 
-/// What most failures leave behind.
+/// State after most failures.
 const NOTHING: &str = "Nothing was changed.";
 
 impl Failure {
     /// A failure that left everything as it was.
-    #[must_use]
     pub fn new(exit: Exit, what: impl Into<String>, next: impl Into<String>) -> Self {
         Self { exit, what: what.into(), done: NOTHING.to_owned(), next: next.into() }
     }
 
     /// Something that is not there or against the rules.
-    #[must_use]
     pub fn refused(what: impl Into<String>, next: impl Into<String>) -> Self {
         Self::new(Exit::Refused, what, next)
     }
 
-    #[must_use]
     pub fn file(path: &std::path::Path, error: &std::io::Error) -> Self {
         let what = format!("{} cannot be used: {error}.", path.display());
         Self::new(Exit::Local, what, "Check the path and its permissions.")
     }
 
     /// A command line that cannot be read, as clap says it.
-    #[must_use]
     pub fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let what = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
@@ -80,7 +75,6 @@ impl Failure {
     }
 
     /// Ctrl-C.
-    #[must_use]
     pub fn interrupted() -> Self {
         let next = "Look at what is there, then run the same command again: it continues. `storectl --help` names those \
                     that cannot.";
@@ -101,7 +95,6 @@ impl Failure {
         self
     }
 
-    #[must_use]
     pub fn print(&self, json: bool) -> String {
         if json {
             let exit = self.exit as u8;
@@ -115,7 +108,6 @@ impl Failure {
         format!("{label} {}\n{}\n{}\n", self.what, self.done, self.next)
     }
 
-    #[must_use]
     pub fn exit(&self) -> ExitCode {
         self.exit.code()
     }

@@ -40,7 +40,6 @@ impl Progress {
         }
     }
 
-    #[must_use]
     pub fn position(&self) -> u64 {
         self.bar.position()
     }

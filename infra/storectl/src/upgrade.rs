@@ -47,7 +47,6 @@ pub struct Rows {
 }
 
 impl Rows {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -99,7 +98,6 @@ impl Lacking {
     }
 
     /// How many rows are to be written.
-    #[must_use]
     pub fn rows(&self) -> Rows {
         Rows {
             names: self.names.claims.len(),
@@ -163,9 +161,6 @@ async fn write(db: &Db, lacking: &Lacking, progress: OnProgress<'_>) -> Result<(
 }
 
 /// Whether the data in a table are of an earlier format; `false` if nothing is published.
-///
-/// # Errors
-/// [`StoreError`] if the table cannot be read.
 pub async fn is_needed(db: &Db) -> Result<bool, StoreError> {
     Ok(read_active_version(db).await?.is_some_and(|active| !active.is_current()))
 }

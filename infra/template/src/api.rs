@@ -24,7 +24,6 @@ pub struct Route {
 
 impl Route {
     /// The `routeKey` that API Gateway sends: `POST /categories/get/{url+}`.
-    #[must_use]
     pub fn key(&self) -> String {
         format!("{} {}", self.method, self.path)
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 /// A fault of a template, or of a value given for one of its parameters.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TemplateError {
     /// The file cannot be read; the cause says why.
     #[error("{} cannot be read", path.display())]
@@ -14,10 +13,8 @@ pub enum TemplateError {
     /// The property with the path `place`, such as `Resources.StoreTable.Properties.KeySchema`, cannot be used.
     #[error("{place} (line {line}): {problem}")]
     Broken { place: String, line: usize, problem: String },
-    /// The value of a parameter is missing, unknown or not allowed.
     #[error("parameter {name} {problem}")]
     Parameter { name: String, problem: String },
-    /// The template does not have what was asked for.
     #[error("the template has no {0}")]
     Absent(String),
 }

@@ -18,7 +18,6 @@ enum Fit {
 /// The method has to be the same. Segment by segment, an exact one is preferred to a variable, and a variable to a
 /// greedy one. Variables never take an empty text. `decoded_path` is the path as API Gateway hands it over:
 /// percent-encoding undone, nothing else.
-#[must_use]
 pub fn match_route<'r>(
     routes: &'r [Route],
     method: &str,

@@ -43,7 +43,6 @@ pub struct Access {
 impl Access {
     /// An access with a function's limits: the standard three attempts, and timeouts that leave time for a response
     /// before the function's own timeout. `None` as `endpoint` is the region's own.
-    #[must_use]
     pub fn new(
         region: &str,
         endpoint: Option<String>,
@@ -84,7 +83,6 @@ impl Access {
     }
 
     /// The same access as the configuration of the SDK's own client, which has every operation.
-    #[must_use]
     pub fn sdk_config(&self) -> Builder {
         let mut config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())

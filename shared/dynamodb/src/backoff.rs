@@ -4,7 +4,6 @@ use std::time::Duration;
 
 /// How long to wait before round `round + 2`: up to 20 ms, doubled each round, with full jitter, so that writers that
 /// collided once do not collide again.
-#[must_use]
 pub fn backoff(round: u32) -> Duration {
     let ceiling = 20_u64 << round.min(6);
     let mut noise = [0_u8; 8];

@@ -39,7 +39,6 @@ const SLOWER: u32 = 4;
 
 /// The trusted certificates: the public roots that are built in, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name
 /// instead. They are read once; the operating system's file is not read: that would be a third of a start.
-#[must_use]
 pub fn roots() -> RootCertStore {
     static ROOTS: LazyLock<RootCertStore> = LazyLock::new(read_roots);
     ROOTS.clone()
@@ -60,14 +59,12 @@ fn read_roots() -> RootCertStore {
 }
 
 /// A client that trusts `roots`. It opens a connection if none is free, and closes none that still works.
-#[must_use]
 pub fn client(roots: RootCertStore) -> SharedHttpClient {
     pooled(roots, Some(FIRST_BYTES))
 }
 
 /// A client for a database without TLS on the same machine: it trusts no certificate, and a kept connection has as much
 /// time as a new one.
-#[must_use]
 pub fn plain_client() -> SharedHttpClient {
     pooled(RootCertStore::empty(), None)
 }

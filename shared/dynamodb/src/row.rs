@@ -23,24 +23,17 @@ impl From<RawItem> for Row {
 
 impl Row {
     /// Reads the row into a struct.
-    ///
-    /// # Errors
-    /// [`Unreadable`] if an attribute is missing or has another type.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, Unreadable> {
         self.0.read().map_err(|error| Unreadable::of(&error))
     }
 
     /// An attribute that is text; `None` if the row has no such attribute, or if it has another type.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.text(name)
     }
 }
 
 /// Reads an item into a struct, as [`Row::read`] does: a struct has one reader, whichever operation its row came from.
-///
-/// # Errors
-/// [`Unreadable`] if an attribute is missing or has another type.
 pub fn from_item<T: DeserializeOwned>(item: Item) -> Result<T, Unreadable> {
     Row::from(item).read()
 }

@@ -82,7 +82,6 @@ impl From<SdkError<BatchGetItemError>> for BatchGetError {
 
 impl<M: Middleware> Table<M> {
     /// The table named `name`. Opens no connection.
-    #[must_use]
     pub fn new(access: Access, name: &str, middleware: M) -> Self {
         let operations = Operations {
             common: common(&access),
@@ -97,12 +96,10 @@ impl<M: Middleware> Table<M> {
     }
 
     /// The SDK's client by the same access, for operations that this crate does not have.
-    #[must_use]
     pub fn client(&self) -> &Client {
         self.operations.client.get_or_init(|| Client::from_conf(self.access.sdk_config().build()))
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -62,7 +62,6 @@ pub struct Connector(Result<HttpsConnector<HttpConnector>, rustls::Error>);
 
 impl Connector {
     /// A connector that trusts `roots`. All addresses of a host together have `limit` to accept a connection.
-    #[must_use]
     pub fn new(roots: RootCertStore, limit: Option<Duration>) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -73,7 +72,6 @@ impl Connector {
 
     /// Opens a connection. It is closed when its sender is dropped. The future is boxed, so that its code is compiled
     /// here and not again in every crate that waits for it.
-    #[must_use]
     pub fn open<'a>(&'a self, origin: &'a Origin) -> Opening<'a> {
         Box::pin(async move {
             let stream = self.0.clone()?.call(origin.url()?).await?;

@@ -50,7 +50,6 @@ pub enum OutgoingError {
 
 impl OutgoingError {
     /// Whether it is certain that the other side received nothing.
-    #[must_use]
     pub const fn is_unsent(&self) -> bool {
         matches!(self, Self::Address | Self::Connect(_))
     }
@@ -64,7 +63,6 @@ pub struct Client {
 }
 
 impl Client {
-    #[must_use]
     pub fn new(roots: RootCertStore) -> Self {
         Self { connector: Connector::new(roots, Some(CONNECT)), total: TOTAL, kept: None }
     }
@@ -141,7 +139,6 @@ async fn whole(response: Response<Incoming>) -> Result<Response<Bytes>, Outgoing
 }
 
 /// Whether requests are sent to a URL: https, or http on a loopback address, which other machines cannot reach.
-#[must_use]
 pub fn is_allowed(url: &Uri) -> bool {
     let Some(host) = url.host() else { return false };
     match url.scheme_str() {

@@ -38,28 +38,21 @@ impl fmt::Debug for StripeKeys {
 /// A text without usable payment keys. The message never contains the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PaymentKeysError {
-    /// Not a JSON object.
     #[error("the payment keys are not a JSON object")]
     NotAnObject,
     /// A provider that is not known.
     #[error("the payment keys have a provider that is not known; only \"stripe\" is")]
     Provider,
-    /// The value of a provider is not an object.
     #[error("stripe is not a JSON object")]
     Stripe,
-    /// A field that a provider does not have.
     #[error("stripe has a field that is not known; \"key\", \"webhook\" and \"account\" are")]
     Field,
-    /// The key is missing or cannot be one.
     #[error("stripe.key {0}")]
     Key(&'static str),
-    /// The list of webhook secrets is missing, empty or too long.
     #[error("stripe.webhook must be a list of 1 to {MOST_SECRETS} webhook secrets")]
     Secrets,
-    /// The account cannot be one.
     #[error("stripe.account must be an id of Stripe's (acct_…)")]
     Account,
-    /// A webhook secret cannot be one.
     #[error("stripe.webhook[{place}] {reason}")]
     Secret {
         /// Its place in the list, from 0.
@@ -71,9 +64,6 @@ pub enum PaymentKeysError {
 impl PaymentKeys {
     /// Reads `{"stripe":{"key":"rk_…","webhook":["new","old"],"account":"acct_…"}}`; `account` may be missing. An empty
     /// object has no keys.
-    ///
-    /// # Errors
-    /// [`PaymentKeysError`] for the first problem.
     pub fn parse(text: &str) -> Result<Self, PaymentKeysError> {
         // The parser's own message may quote the text.
         let mut providers: Map<String, Value> =
@@ -83,7 +73,6 @@ impl PaymentKeys {
     }
 
     /// The text that [`Self::parse`] reads. It has the keys.
-    #[must_use]
     pub fn expose(&self) -> String {
         let stripe = self.stripe.as_ref().map(|StripeKeys { key, webhook, account }| {
             let webhook: Vec<&str> = webhook.iter().map(WebhookSecret::expose).collect();
@@ -116,7 +105,6 @@ impl StripeKeys {
     }
 
     /// The account in the mode of the key.
-    #[must_use]
     pub fn provider_account(&self) -> ProviderAccount {
         ProviderAccount { id: self.account.clone(), live: self.key.is_live() }
     }
@@ -130,7 +118,6 @@ fn read_account(value: Value) -> Result<String, PaymentKeysError> {
 }
 
 /// Whether a text can be the id of a Stripe account.
-#[must_use]
 pub fn is_account(id: &str) -> bool {
     id.starts_with("acct_") && ObjectId::parse(id).is_ok()
 }

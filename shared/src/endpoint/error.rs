@@ -13,7 +13,6 @@ use std::convert::Infallible;
 use std::fmt;
 
 /// The text of a refusal because of too many attempts. It never names a time that is too early.
-#[must_use]
 pub fn too_many_attempts(retry_seconds: u64) -> String {
     let when = match retry_seconds {
         0 | 1 => "1 second".to_owned(),
@@ -187,7 +186,6 @@ impl Error {
 /// Logs a failure of the database once, with all of its causes. The response is 503 if the same request may succeed
 /// later, otherwise 500 with the request's id and no internals. Without usable credentials it is the process's last
 /// response.
-#[must_use]
 pub fn failed(request_id: &str, error: &StoreError) -> Response<Body> {
     tracing::error!(request_id, error = %error, causes = fault::causes(error), "the request failed");
     match error {

@@ -1,10 +1,10 @@
 //! The input of handlers, as types.
 
-use super::Described;
 use crate::http::body::{self, BodyFault};
 use crate::http::{address, bearer, cookie, route};
 use ipnet::IpNet;
 use lambda_http::Request;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
 
@@ -26,7 +26,6 @@ pub enum InputKind {
 
 impl InputKind {
     /// Whether a JSON object is read.
-    #[must_use]
     pub const fn has_json_body(self) -> bool {
         matches!(self, Self::JsonBody | Self::PathParameterAndJsonBody)
     }
@@ -43,7 +42,6 @@ pub struct Received<'a> {
 
 impl Received<'_> {
     /// The address that the request is counted for (rules.md, "Client address").
-    #[must_use]
     pub fn address(&self) -> String {
         address::counted_as(route::source_ip(self.request), self.request.headers(), self.trusted_proxies)
     }
@@ -59,12 +57,10 @@ pub trait Input: Sized + Send {
     /// [`BodyFault`], which names the field that is wrong.
     fn read(received: Received<'_>) -> Result<Self, BodyFault>;
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas;
 }
 
 /// The schemas of what an endpoint reads of a request.
-#[cfg(feature = "schema")]
 #[derive(Debug, Default)]
 pub struct RequestSchemas {
     /// Those of the path parameters, in the order of the path.
@@ -81,7 +77,6 @@ impl Input for () {
         Ok(())
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
         RequestSchemas::default()
     }
@@ -91,14 +86,13 @@ impl Input for () {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned + Described + Send> Input for JsonBody<T> {
+impl<T: DeserializeOwned + JsonSchema + Send> Input for JsonBody<T> {
     const KIND: InputKind = InputKind::JsonBody;
 
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
         body::object(received.request).map(Self)
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         RequestSchemas { body: Some(generator.subschema_for::<T>()), ..RequestSchemas::default() }
     }
@@ -116,7 +110,6 @@ impl<I: Input> Input for WithAddress<I> {
         I::read(received).map(|input| Self(input, address))
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         I::schemas(generator)
     }
@@ -140,7 +133,6 @@ impl Input for Signed {
         Ok(Self { signature, body: received.request.body().to_vec() })
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
         RequestSchemas::default()
     }
@@ -160,7 +152,6 @@ impl Input for TokenCookie {
         Ok(Self(cookie.or_else(|| bearer::sent(headers))))
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(_: &mut schemars::SchemaGenerator) -> RequestSchemas {
         RequestSchemas::default()
     }
@@ -171,7 +162,7 @@ impl Input for TokenCookie {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathId<T>(pub Option<T>);
 
-impl<T: FromStr + Described + Send> Input for PathId<T> {
+impl<T: FromStr + JsonSchema + Send> Input for PathId<T> {
     const KIND: InputKind = InputKind::PathParameter;
 
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
@@ -179,7 +170,6 @@ impl<T: FromStr + Described + Send> Input for PathId<T> {
         Ok(Self(text.and_then(|text| text.trim().parse().ok())))
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         RequestSchemas { path_parameters: vec![generator.subschema_for::<T>()], ..RequestSchemas::default() }
     }
@@ -191,8 +181,8 @@ pub struct PathIdAndBody<I, B>(pub Option<I>, pub B);
 
 impl<I, B> Input for PathIdAndBody<I, B>
 where
-    I: FromStr + Described + Send,
-    B: DeserializeOwned + Described + Send,
+    I: FromStr + JsonSchema + Send,
+    B: DeserializeOwned + JsonSchema + Send,
 {
     const KIND: InputKind = InputKind::PathParameterAndJsonBody;
 
@@ -201,7 +191,6 @@ where
         PathId::read(received).map(|PathId(id)| Self(id, body))
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let (path, body) = (PathId::<I>::schemas(generator), JsonBody::<B>::schemas(generator));
         RequestSchemas { path_parameters: path.path_parameters, body: body.body, ..RequestSchemas::default() }
@@ -213,14 +202,13 @@ where
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathParameter<T>(pub Option<T>);
 
-impl<T: FromStr + Described + Send> Input for PathParameter<T> {
+impl<T: FromStr + JsonSchema + Send> Input for PathParameter<T> {
     const KIND: InputKind = InputKind::PathParameter;
 
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
         Ok(Self(route::parameter(received.request, received.routes).and_then(|text| text.parse().ok())))
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         RequestSchemas { path_parameters: vec![generator.subschema_for::<T>()], ..RequestSchemas::default() }
     }

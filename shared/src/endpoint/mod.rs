@@ -17,12 +17,10 @@ pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Description, OtherResponse, Schemas};
 pub use error::{Error, ErrorBody, Refusal, failed, too_many_attempts};
-#[cfg(feature = "schema")]
 pub use input::RequestSchemas;
 pub use input::{
     Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie, WithAddress,
 };
-#[cfg(feature = "schema")]
 pub use reply::Content;
 pub use reply::{Json, Reply, WithCookie};
 pub use run::{handle, respond};
@@ -36,17 +34,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// A type that the documentation can describe. Without the feature `schema`, every type is one.
-#[cfg(feature = "schema")]
-pub trait Described: schemars::JsonSchema {}
-#[cfg(feature = "schema")]
-impl<T: schemars::JsonSchema> Described for T {}
-
-/// A type that the documentation can describe. Without the feature `schema`, every type is one.
-#[cfg(not(feature = "schema"))]
-pub trait Described {}
-#[cfg(not(feature = "schema"))]
-impl<T> Described for T {}
+/// The path of a route key, without its leading slash.
+const fn path(route: &'static str) -> &'static str {
+    let mut at = 0;
+    while route.as_bytes()[at] != b'/' {
+        at += 1;
+    }
+    route.split_at(at + 1).1
+}
 
 /// An endpoint: its declaration and its handler.
 pub trait Endpoint: Sized + 'static {
@@ -59,8 +54,8 @@ pub trait Endpoint: Sized + 'static {
     /// The endpoint's own refusals; [`std::convert::Infallible`] if it has none.
     type Refusal: Refusal;
 
-    /// The name in logs and documentation: the path without its leading slash.
-    const NAME: &'static str;
+    /// The name in logs and documentation: the path of the first route, without its leading slash.
+    const NAME: &'static str = path(Self::ROUTES[0]);
     /// The gateway's route keys of the endpoint. A scheduled event has a route key with the method `SCHEDULE`, so that
     /// no request from outside can match it.
     const ROUTES: &'static [&'static str];
@@ -145,7 +140,8 @@ pub struct Declaration {
     pub deadline: Duration,
     /// [`Endpoint::ROUND_TRIPS`].
     pub round_trips: RoundTrips,
-    /// Describes the request and the responses of the endpoint.
+    /// Describes the request and the responses of the endpoint, for the documentation. Only this refers to schemas, and no
+    /// deployed function has it: the linker leaves them out.
     #[cfg(feature = "schema")]
     pub describe: fn(&mut Schemas) -> Description,
 }
@@ -181,7 +177,6 @@ pub struct Route<S: 'static> {
 }
 
 impl<S: AsRef<Base> + Sync> Route<S> {
-    #[must_use]
     pub const fn to<E: Endpoint<State = S>>() -> Self {
         let declaration = Declaration::of::<E>();
         Self { declaration, run: |state, request| Box::pin(run::run::<E>(state, request)) }

@@ -1,10 +1,11 @@
 //! Ordinary responses.
 
-use super::{Cache, Described};
+use super::Cache;
 use crate::http::reply::{self, Rendered};
 use lambda_http::http::header::SET_COOKIE;
 use lambda_http::http::{HeaderValue, Method};
 use lambda_http::{Body, Request, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -13,11 +14,9 @@ pub trait Reply: Send {
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body>;
 
     /// The body, for the documentation.
-    #[cfg(feature = "schema")]
     fn content(generator: &mut schemars::SchemaGenerator) -> Content;
 }
 
-#[cfg(feature = "schema")]
 #[derive(Debug)]
 pub struct Content {
     /// `application/json`, for example.
@@ -40,7 +39,6 @@ impl<R: Reply> Reply for WithCookie<R> {
         response
     }
 
-    #[cfg(feature = "schema")]
     fn content(generator: &mut schemars::SchemaGenerator) -> Content {
         R::content(generator)
     }
@@ -63,19 +61,17 @@ enum Rendering {
 }
 
 impl<T> Json<T> {
-    #[must_use]
     pub fn of(body: &impl Serialize) -> Self {
         Self { body: Rendering::Once(reply::render(body)), shape: PhantomData }
     }
 
     /// A body that was rendered earlier.
-    #[must_use]
     pub const fn kept(body: Arc<Rendered>) -> Self {
         Self { body: Rendering::Kept(body), shape: PhantomData }
     }
 }
 
-impl<T: Described> Reply for Json<T> {
+impl<T: JsonSchema> Reply for Json<T> {
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body> {
         match self.body {
             Rendering::Once(body) => reply::text(body),
@@ -86,7 +82,6 @@ impl<T: Described> Reply for Json<T> {
         }
     }
 
-    #[cfg(feature = "schema")]
     fn content(generator: &mut schemars::SchemaGenerator) -> Content {
         Content { media_type: "application/json", schema: generator.subschema_for::<T>() }
     }

@@ -9,7 +9,6 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// The text under which a caller is counted: the address, or the /64 of an IPv6 address. `source_ip` is the address
 /// that the gateway saw. `X-Forwarded-For` applies only behind a trusted proxy, from right to left.
-#[must_use]
 pub fn counted_as(source_ip: &str, headers: &HeaderMap, trusted: &[IpNet]) -> String {
     parse(source_ip).map_or_else(|| "unknown".to_owned(), |source| group(client(source, headers, trusted)))
 }

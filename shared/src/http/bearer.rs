@@ -18,7 +18,6 @@ pub enum Bearer {
 
 impl Bearer {
     /// Reads the header; `now` is in seconds since 1970 UTC.
-    #[must_use]
     pub fn of(headers: &HeaderMap, keys: &TokenKeys, now: i64) -> Self {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let Some(value) = values.next() else { return Self::Absent };
@@ -34,7 +33,6 @@ impl Bearer {
     }
 
     /// The claim of a verified token.
-    #[must_use]
     pub const fn claim(self) -> Option<Claim> {
         match self {
             Self::Verified(claim) => Some(claim),
@@ -45,7 +43,6 @@ impl Bearer {
 
 /// The text of the token that the header holds, valid or not; `None` if it holds none. What is never a valid token is
 /// an empty text.
-#[must_use]
 pub fn sent(headers: &HeaderMap) -> Option<String> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next()?;
@@ -60,7 +57,6 @@ pub fn sent(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Whether a text is a token at all, valid or not: clients write `undefined` or `null` while no user is logged in.
-#[must_use]
 pub fn is_token(text: &str) -> bool {
     !matches!(text, "" | "undefined" | "null")
 }

@@ -6,7 +6,6 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 
 /// The value of the first cookie named `name`, without the quotes that may be around it. The gateway joins the cookies
 /// of a request in one header or sends several.
-#[must_use]
 pub fn value(headers: &HeaderMap, name: &str) -> Option<String> {
     let headers = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
     let mut pairs = headers.flat_map(|header| header.split(';')).filter_map(|pair| pair.split_once('='));
@@ -15,13 +14,11 @@ pub fn value(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// A text as the value of a cookie.
-#[must_use]
 pub fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
 /// The text that was [`encoded`] as a value; `None` if it is not UTF-8.
-#[must_use]
 pub fn decoded(value: &str) -> Option<String> {
     percent_decode_str(value).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

@@ -8,14 +8,12 @@ use sha2::{Digest, Sha256};
 const BYTES: usize = 16;
 
 /// The strong tag of a body, including the quotes.
-#[must_use]
 pub fn of(body: &str) -> String {
     let hash = Sha256::digest(body);
     format!("\"{}\"", hex::encode(&hash[..BYTES]))
 }
 
 /// Whether the caller already has the body with this tag (RFC 9110, 13.1.2: weak comparison).
-#[must_use]
 pub fn matches(headers: &HeaderMap, tag: &str) -> bool {
     let values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut candidates = values.flat_map(|value| value.split(',')).map(str::trim);

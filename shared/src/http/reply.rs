@@ -31,8 +31,7 @@ pub struct Refused<'a> {
 }
 
 /// The outcome: success, or a refusal with its reason.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Outcome<'a> {
     /// Whether the request succeeded.
     pub success: bool,
@@ -41,14 +40,12 @@ pub struct Outcome<'a> {
 }
 
 /// A body as JSON text.
-#[must_use]
 pub fn render(body: &impl Serialize) -> String {
     // Bodies consist of strings, numbers and each other; serialising them cannot fail.
     serde_json::to_string(body).unwrap_or_default()
 }
 
 /// A response that cannot be cached.
-#[must_use]
 pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
     let mut response = text(render(body));
     *response.status_mut() = status;
@@ -56,7 +53,6 @@ pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
 }
 
 /// 200 with a rendered body that cannot be cached.
-#[must_use]
 pub fn text(body: String) -> Response<Body> {
     let mut response = Response::new(Body::Text(body));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -64,32 +60,27 @@ pub fn text(body: String) -> Response<Body> {
     response
 }
 
-#[must_use]
 pub fn message(status: StatusCode, message: &str) -> Response<Body> {
     json(status, &Message { message })
 }
 
 /// The gateway's own response to an unknown route or a wrong method.
-#[must_use]
 pub fn no_route() -> Response<Body> {
     message(StatusCode::NOT_FOUND, "Not Found")
 }
 
 /// 401 with the body of every endpoint except checkStatus.
-#[must_use]
 pub fn unauthorized() -> Response<Body> {
     let body = Refused { status: false, message: "Unauthorized: a valid access token is required." };
     challenge(json(StatusCode::UNAUTHORIZED, &body))
 }
 
-#[must_use]
 pub fn challenge(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }
 
 /// 503: nothing is half written, and the caller can try again.
-#[must_use]
 pub fn unavailable() -> Response<Body> {
     let body = "The store is busy at the moment. Please try again shortly.";
     let mut response = message(StatusCode::SERVICE_UNAVAILABLE, body);
@@ -98,7 +89,6 @@ pub fn unavailable() -> Response<Body> {
 }
 
 /// 500 with the request's id and no internals.
-#[must_use]
 pub fn internal(request_id: &str) -> Response<Body> {
     let text = format!("Internal error. If it happens again, name the request {request_id}.");
     message(StatusCode::INTERNAL_SERVER_ERROR, &text)
@@ -117,18 +107,15 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    #[must_use]
     pub fn new(body: &impl Serialize) -> Self {
         Self { body: render(body), tag: OnceLock::new() }
     }
 
-    #[must_use]
     pub fn body(&self) -> &str {
         &self.body
     }
 
     /// 200 with the body, or 304 if the caller already has it. Both can be cached (rules.md, "Caching").
-    #[must_use]
     pub fn reply(&self, request: &HeaderMap) -> Response<Body> {
         let tag = self.tag.get_or_init(|| entity_tag::of(&self.body));
         let mut response = if entity_tag::matches(request, tag) {
@@ -154,7 +141,6 @@ pub struct RenderedOnce<K>(Mutex<Option<(K, Arc<Rendered>)>>);
 
 impl<K: PartialEq> RenderedOnce<K> {
     /// An empty cache.
-    #[must_use]
     pub const fn new() -> Self {
         Self(Mutex::new(None))
     }

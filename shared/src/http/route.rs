@@ -9,7 +9,6 @@ use percent_encoding::percent_decode_str;
 const DEFAULT: &str = "$default";
 
 /// Finds the request's route among `routes`, each of which has route keys such as `POST /cart/get`.
-#[must_use]
 pub fn find<'r, R>(request: &Request, routes: &'r [R], keys: impl Fn(&R) -> &'static [&'static str]) -> Option<&'r R> {
     let by = |fits: &dyn Fn(&str) -> bool| routes.iter().find(|route| keys(route).iter().any(|key| fits(key)));
     match route_key(request) {
@@ -21,7 +20,6 @@ pub fn find<'r, R>(request: &Request, routes: &'r [R], keys: impl Fn(&R) -> &'st
 }
 
 /// The route key of the request; `None` if it has none.
-#[must_use]
 pub fn route_key(request: &Request) -> Option<&str> {
     match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV2(context)) => context.route_key.as_deref().filter(|key| *key != DEFAULT),
@@ -44,14 +42,12 @@ fn captured<'r>(path: &str, request: &'r Request) -> Option<&'r str> {
 }
 
 /// The names of the parameters of a path or a route key.
-#[must_use]
 pub fn parameter_names(path: &str) -> Vec<&str> {
     path.split('{').skip(1).filter_map(|rest| rest.split(['+', '}']).next()).collect()
 }
 
 /// The parameter of the request's route among `keys`, percent-decoded. The gateway passes it decoded; it is decoded
 /// once more only if a `%` is left. `None` if the result is not UTF-8.
-#[must_use]
 pub fn parameter(request: &Request, keys: &[&str]) -> Option<String> {
     let parameters = request.path_parameters();
     let path = keys.iter().find_map(|key| path_of(key, request).filter(|path| path.contains('{')))?;
@@ -64,7 +60,6 @@ pub fn parameter(request: &Request, keys: &[&str]) -> Option<String> {
 }
 
 /// The caller's address, as the gateway saw it.
-#[must_use]
 pub fn source_ip(request: &Request) -> &str {
     match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV2(context)) => context.http.source_ip.as_deref().unwrap_or_default(),
@@ -72,7 +67,6 @@ pub fn source_ip(request: &Request) -> &str {
     }
 }
 
-#[must_use]
 pub fn request_id(request: &Request) -> String {
     let of_gateway = match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV2(context)) => context.request_id.clone(),

@@ -40,6 +40,9 @@ pub struct StoreConfig {
     pub maintenance: Maintenance,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub payments: Payments,
+    /// Whether the buyer of a disputed payment is banned.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub ban_on_dispute: bool,
     /// The game servers, and the commands of every sale.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub delivery: StoreDelivery,
@@ -90,14 +93,12 @@ pub struct Maintenance {
 
 impl StoreConfig {
     /// The URL of a player's picture; empty if there are none.
-    #[must_use]
     pub fn avatar_of(&self, player: &str) -> String {
         self.player_avatar.replace("{player}", player)
     }
 
     /// The URL of a picture as clients get it: a path is resolved against `assets_url`, if the store has one. Stored
     /// pictures keep their path, so that `assets_url` can change.
-    #[must_use]
     pub fn picture<'a>(&self, image: &'a str) -> Cow<'a, str> {
         let is_path = !image.is_empty() && !image.starts_with("//") && !has_scheme(image);
         if self.assets_url.is_empty() || !is_path {
@@ -139,6 +140,7 @@ impl Default for StoreConfig {
             assets_url: String::new(),
             maintenance: Maintenance::default(),
             payments: Payments::default(),
+            ban_on_dispute: false,
             delivery: StoreDelivery::default(),
         }
     }
@@ -166,7 +168,6 @@ pub struct ChatLogin {
 
 impl ChatLogin {
     /// Whether every part is set that a login needs to begin.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         !(self.client_id.is_empty()
             || self.redirect_url.is_empty()
@@ -227,13 +228,11 @@ pub struct Drained {
 impl ActiveVersion {
     /// Whether this code works on the data in the table. Data of a later format have all that it needs: what is stored
     /// only ever grows.
-    #[must_use]
     pub const fn is_current(&self) -> bool {
         self.schema >= SCHEMA
     }
 
     /// The text for visitors while the store is closed for maintenance; `None` while it is open.
-    #[must_use]
     pub fn closed(&self) -> Option<&str> {
         let maintenance = &self.config.maintenance;
         let message = Some(maintenance.message.as_str()).filter(|message| !message.is_empty());
@@ -242,7 +241,6 @@ impl ActiveVersion {
             .then(|| message.unwrap_or("The store is closed for maintenance. Please come back a little later."))
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.version.is_empty()
     }

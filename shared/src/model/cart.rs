@@ -30,7 +30,6 @@ pub struct AppliedGiftCard {
 }
 
 impl AppliedGiftCard {
-    #[must_use]
     pub fn entered_by(login: Login, card: &GiftCard) -> Self {
         Self { code: card.code.clone(), id: card.id, login }
     }
@@ -78,7 +77,6 @@ impl Cart {
     pub const MAX_RECIPIENTS: usize = 10;
 
     /// The cart of a user that was never written.
-    #[must_use]
     pub const fn empty(user: UserId) -> Self {
         Self {
             user,

@@ -4,8 +4,7 @@ use super::{CategoryId, Item, PriceTier, Slug};
 use serde::{Deserialize, Serialize};
 
 /// A row of the table in which a category's items are compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// The row's id, unique in the category.
     pub id: u64,
@@ -51,7 +50,6 @@ pub struct CategoryWithItems {
 impl CategoryWithItems {
     /// The category's price tiers: its items without subscriptions if it is cumulative, otherwise none
     /// (rules.md, "Cumulative categories").
-    #[must_use]
     pub fn price_tiers(&self) -> Vec<PriceTier> {
         if !self.cumulative {
             return Vec::new();

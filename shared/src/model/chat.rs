@@ -27,7 +27,6 @@ impl ChatId {
         if is_id { Ok(Self(text.to_owned())) } else { Err(NotAChatId) }
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -71,7 +70,6 @@ impl ChatName {
         if is_name { Ok(Self(text.to_owned())) } else { Err(NotAChatName) }
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -108,7 +106,6 @@ pub struct ChatAccount {
 impl ChatAccount {
     /// Whether an account may use the login at `now`, in seconds since 1970 UTC: it has not ended, and no other account
     /// uses it.
-    #[must_use]
     pub fn is_for(&self, user: UserId, now: i64) -> bool {
         now < self.expires_at && self.user.is_none_or(|first| first == user)
     }

@@ -29,14 +29,12 @@ impl CodeText {
         if text.is_empty() { Err(BlankCode) } else { Ok(Self(text.to_lowercase())) }
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The code for callers who must not learn it: `****` and its last four characters, or `****` alone if it has fewer
     /// than 12 characters.
-    #[must_use]
     pub fn masked(&self) -> String {
         let count = self.0.chars().count();
         let shown = if count < 12 { 0 } else { 4 };
@@ -51,8 +49,7 @@ impl fmt::Display for CodeText {
 }
 
 /// Which of the two kinds a code is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CodeKind {
     /// A coupon.
@@ -80,7 +77,6 @@ pub struct Scope {
 }
 
 impl Scope {
-    #[must_use]
     pub fn is_everything(&self) -> bool {
         self.categories.is_empty() && self.items.is_empty()
     }
@@ -141,7 +137,6 @@ pub enum Code {
 }
 
 impl Code {
-    #[must_use]
     pub const fn id(&self) -> CodeId {
         match self {
             Self::Coupon(coupon) => coupon.id,
@@ -149,7 +144,6 @@ impl Code {
         }
     }
 
-    #[must_use]
     pub const fn text(&self) -> &CodeText {
         match self {
             Self::Coupon(coupon) => &coupon.code,
@@ -157,7 +151,6 @@ impl Code {
         }
     }
 
-    #[must_use]
     pub const fn kind(&self) -> CodeKind {
         match self {
             Self::Coupon(_) => CodeKind::Coupon,

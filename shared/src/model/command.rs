@@ -25,7 +25,6 @@ impl CommandEvent {
     pub const ALL: [Self; 5] = [Self::Bought, Self::Expired, Self::Refunded, Self::ChargedBack, Self::Renewed];
 
     /// The event as owners write it.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bought => "bought",
@@ -37,7 +36,7 @@ impl CommandEvent {
     }
 }
 
-/// A command as it is published, with placeholders ([`crate::rules::command_text`]).
+/// A published command, with placeholders ([`crate::rules::command_text`]).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandTemplate {
     /// The command without a leading slash. Publishing has parsed it.

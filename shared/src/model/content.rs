@@ -21,13 +21,11 @@ impl PageUrl {
     pub const LONGEST: usize = 255;
 
     /// A url that a caller or an owner wrote. Any text is accepted; the page may not exist.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.trim().trim_start_matches('/').to_owned())
     }
 
     /// The url without a leading slash.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -40,8 +38,7 @@ impl fmt::Display for PageUrl {
 }
 
 /// A custom page (api.md, "POST /pages/get").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Page {
     /// The page's id.
     pub id: u64,
@@ -54,8 +51,7 @@ pub struct Page {
 }
 
 /// A member of the staff.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StaffMember {
     /// The member's name.
     pub username: String,
@@ -66,8 +62,7 @@ pub struct StaffMember {
 }
 
 /// The members of each player group, in the order of `sorting`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Staff(pub BTreeMap<String, Vec<StaffMember>>);
 

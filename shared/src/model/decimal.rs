@@ -6,21 +6,17 @@ use super::{Money, Percent, Rate};
 /// field's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
-    /// Not a number.
     #[error("must be a plain decimal number such as 9.99")]
     NotADecimal,
     /// A zero in front, which some readers take for base eight.
     #[error("must not begin with a needless 0")]
     LeadingZero,
-    /// Below zero.
     #[error("must not be negative")]
     Negative,
-    /// Too fine.
     #[error("has more than {0} digits after the point")]
     TooManyDigits(u8),
     #[error("is larger than the largest amount, {0} minor units")]
     TooLarge(i64),
-    /// Outside of 0 < p ≤ 100.
     #[error("must be more than 0 and at most 100 percent")]
     NoPercentage,
     /// Zero, which is not an amount here.

@@ -1,4 +1,4 @@
-//! A command of an order on its way to a game server, as it is stored (rules.md, "Delivery").
+//! A command of an order on its way to a game server, in its stored form (rules.md, "Delivery").
 
 use super::{CommandEvent, InternalId, ItemId, ServerId, is_default};
 use serde::{Deserialize, Serialize};
@@ -19,16 +19,12 @@ impl CommandId {
     pub const LARGEST: u32 = (1 << 31) - 1;
 
     /// The id with this number.
-    ///
-    /// # Errors
-    /// [`NotACommandId`].
     pub fn new(number: impl TryInto<u32>) -> Result<Self, NotACommandId> {
         let number = number.try_into().map_err(|_| NotACommandId)?;
         if (1..=Self::LARGEST).contains(&number) { Ok(Self(number)) } else { Err(NotACommandId) }
     }
 
     /// The id's number.
-    #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -54,8 +50,7 @@ impl fmt::Display for CommandId {
 }
 
 /// The state of a command. What each means, and what changes it, is in `rules::delivery`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandState {
     /// Its delay, or the time until the item expires, is not over.
@@ -105,7 +100,6 @@ impl CommandState {
     ];
 
     /// The state in the table and in lists.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -126,8 +120,9 @@ impl CommandState {
 }
 
 /// Whether a command may still be served: what its order, or its player, is now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// The order is paid.

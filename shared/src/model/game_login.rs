@@ -18,22 +18,17 @@ pub struct NotAnAuthId;
 
 impl AuthId {
     /// The id of these random bits.
-    #[must_use]
     pub fn new(bits: [u8; 16]) -> Self {
         Self(hex::encode(bits))
     }
 
     /// Reads an id.
-    ///
-    /// # Errors
-    /// [`NotAnAuthId`].
     pub fn parse(text: &str) -> Result<Self, NotAnAuthId> {
         let is_hex = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if is_hex { Ok(Self(text.to_owned())) } else { Err(NotAnAuthId) }
     }
 
     /// The id as game servers are sent it.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -23,20 +23,18 @@ fn parse_decimal(text: &str) -> Result<u64, ParseIdError> {
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+        #[schemars(inline)]
         #[serde(transparent)]
         pub struct $name(u64);
 
         impl $name {
             /// The id with this number.
-            #[must_use]
             pub const fn new(number: u64) -> Self {
                 Self(number)
             }
 
             /// The id's number.
-            #[must_use]
             pub const fn get(self) -> u64 {
                 self.0
             }

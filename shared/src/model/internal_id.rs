@@ -16,7 +16,6 @@ impl InternalId {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
     /// The id of 80 random bits: 16 characters of base32 (rules.md, "Who may see an order").
-    #[must_use]
     pub fn from_bits(bits: [u8; 10]) -> Self {
         let number = bits.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
         let digit = |place: u32| usize::try_from(number >> (place * 5) & 31).unwrap_or_default();
@@ -24,12 +23,10 @@ impl InternalId {
     }
 
     /// An id, unchanged.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -16,8 +16,7 @@ pub enum ItemType {
 }
 
 /// A game server that a buyer may choose for an item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Server {
     /// The server's id.
     pub id: ServerId,
@@ -55,8 +54,7 @@ pub struct Variable {
 }
 
 /// An item's value in one row of its category's comparison table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ComparisonValue {
     /// The id of the row.
     pub comparison_id: u64,

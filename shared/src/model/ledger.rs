@@ -21,7 +21,6 @@ pub struct Ledger {
 
 impl Ledger {
     /// The entry of an item; the default if it was never bought.
-    #[must_use]
     pub fn of(&self, item: ItemId) -> Holding {
         self.holdings.get(&item).copied().unwrap_or_default()
     }

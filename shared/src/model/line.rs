@@ -20,13 +20,11 @@ pub enum PaymentType {
 
 impl PaymentType {
     /// Whether it is bought once, for the buyer.
-    #[must_use]
     pub const fn is_one_off(&self) -> bool {
         matches!(self, Self::OneOff)
     }
 
     /// The number on the wire.
-    #[must_use]
     pub const fn wire(self) -> u8 {
         match self {
             Self::OneOff => 0,
@@ -73,7 +71,6 @@ impl Line {
     pub const MAX_COUNT: u32 = 1_000;
 
     /// A line that is bought once, with nothing chosen.
-    #[must_use]
     pub const fn new(id: LineId, item: ItemId, count: u32) -> Self {
         Self {
             id,

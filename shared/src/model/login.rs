@@ -56,13 +56,11 @@ impl Login {
     const PROVEN: &'static str = "proven";
 
     /// Whether it proves more than a name.
-    #[must_use]
     pub const fn is_proven(&self) -> bool {
         matches!(self, Self::Proven)
     }
 
     /// Whether it may use a gift card that `owner` entered. A card of a login by name is of no other such login.
-    #[must_use]
     pub fn may_use_card_of(self, owner: Self) -> bool {
         self.is_proven() || self == owner
     }

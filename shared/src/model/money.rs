@@ -19,13 +19,11 @@ impl Money {
     pub const LARGEST: Self = Self(1_000_000_000_000);
 
     /// An amount of `minor` minor units.
-    #[must_use]
     pub const fn from_minor(minor: i64) -> Self {
         Self(minor)
     }
 
     /// The amount in minor units.
-    #[must_use]
     pub const fn minor(self) -> i64 {
         self.0
     }
@@ -89,13 +87,11 @@ impl Percent {
     pub const WHOLE: Self = Self(10_000);
 
     /// A percentage of `hundredths` hundredths of a percent; more than 100 % counts as 100 %.
-    #[must_use]
     pub fn from_hundredths(hundredths: u32) -> Self {
         Self(hundredths.min(Self::WHOLE.0))
     }
 
     /// The percentage in hundredths of a percent.
-    #[must_use]
     pub const fn hundredths(self) -> u32 {
         self.0
     }
@@ -107,12 +103,10 @@ impl Percent {
 pub struct Rate(i64);
 
 impl Rate {
-    #[must_use]
     pub const fn from_millionths(millionths: i64) -> Self {
         Self(millionths)
     }
 
-    #[must_use]
     pub const fn millionths(self) -> i64 {
         self.0
     }

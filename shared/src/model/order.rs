@@ -7,8 +7,7 @@ use super::{
 use serde::{Deserialize, Serialize};
 
 /// The state of an order (rules.md, "Who may see an order").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum OrderStatus {
     /// The payment has not ended yet.
@@ -28,7 +27,6 @@ impl OrderStatus {
     pub const ALL: [Self; 5] = [Self::Pending, Self::Paid, Self::Failed, Self::Cancelled, Self::Refunded];
 
     /// The status in JSON.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
@@ -74,7 +72,6 @@ pub struct Chosen {
 
 impl OrderLine {
     /// A one-off line that is not a gift.
-    #[must_use]
     pub const fn new(item: ItemId, count: u32, total: Money) -> Self {
         Self { item, count, total, payment_type: PaymentType::OneOff, recipient: None, chosen: None }
     }
@@ -87,7 +84,6 @@ impl OrderLine {
 
     /// The user whose limits and ownership the line counts for: the recipient of a gift, otherwise the order's owner
     /// (rules.md, "Gifts"). A gift without a recipient counts for no user.
-    #[must_use]
     pub fn beneficiary(&self, owner: Option<UserId>) -> Option<UserId> {
         if self.payment_type == PaymentType::Gift { self.recipient } else { owner }
     }
@@ -183,7 +179,6 @@ pub struct ProviderCheckout {
 
 impl ProviderCheckout {
     /// Whether its money is real: as stored, or as its id says (`cs_live_…`, `cs_test_…`).
-    #[must_use]
     pub fn is_live(&self) -> Option<bool> {
         let of_id = |id: &str| match id {
             id if id.starts_with("cs_live_") => Some(true),
@@ -249,7 +244,7 @@ pub struct OrderEffects {
     /// Whether the bought lines have been removed from the buyer's cart; only of an order that is a checkout's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cart_cleared: Option<bool>,
-    /// The amount that the provider has refunded of a paid order.
+    /// The amount of a paid order that was refunded, or lost in a dispute.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub refunded: Money,
     /// The part of `refunded` that the statistics have taken off, if they count the order.
@@ -273,9 +268,12 @@ pub struct OrderEffects {
     /// How the last such look ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<Reviewed>,
-    /// The state of a dispute, in the provider's words.
+    /// The state of a dispute, in the provider's words, or `early_fraud_warning`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<String>,
+    /// The provider's id of the dispute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispute_id: Option<String>,
     /// How far its delivery is; `None` if nothing of it runs on a game server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<OrderDelivery>,

@@ -49,6 +49,9 @@ pub struct OrderDelivery {
     /// Other ids of its commands: those that the owner had sent again, and those that expire at another time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<CommandId>,
+    /// The commands of before it was delivered again: the first id of each block, and how many they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<(CommandId, u32)>,
     /// Whether it was restored before its commands were queued: it is not known whether they ran.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restored: bool,

@@ -49,20 +49,16 @@ impl PlayerName {
     }
 
     /// A regular expression for names, without anchors. It also matches digits only, which [`Self::parse`] refuses.
-    #[cfg(any(test, feature = "schema"))]
-    #[must_use]
     pub fn pattern() -> String {
         let prefixes: String = PREFIXES.iter().collect();
         format!("[{prefixes}]?[A-Za-z0-9_]{{{SHORTEST},{LONGEST}}}(-[A-Za-z0-9_]{{1,{LONGEST}}})?")
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// The name without regard to case.
-    #[must_use]
     pub const fn key(&self) -> &UserName {
         &self.key
     }

@@ -31,13 +31,11 @@ impl RefundAttempt {
     }
 
     /// Whether it is not known how it ended. An order has one such attempt at most.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.outcome.is_none()
     }
 
     /// The idempotency key of its call.
-    #[must_use]
     pub fn key(&self, order: &InternalId) -> String {
         format!("refund-{order}-{}", self.number)
     }
@@ -58,7 +56,6 @@ pub enum RefundOutcome {
 
 impl RefundOutcome {
     /// The outcome as stored.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Refunded => "refunded",

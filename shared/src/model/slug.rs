@@ -48,7 +48,6 @@ impl Slug {
         Ok(Self(path))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

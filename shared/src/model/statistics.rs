@@ -18,7 +18,6 @@ pub struct Donor {
 }
 
 impl Donor {
-    #[must_use]
     pub fn new(user: &User, amount: Money) -> Self {
         Self { user: user.id, username: user.username.clone(), avatar: user.avatar.clone(), amount }
     }
@@ -67,7 +66,6 @@ pub struct RecentDonation {
 
 impl RecentDonation {
     /// A paid order with its owner's name and image.
-    #[must_use]
     pub fn new(paid: &PaidOrder, user: &User) -> Self {
         Self {
             order: paid.order.clone(),
@@ -94,7 +92,6 @@ pub struct PaidOrder {
 }
 
 impl PaidOrder {
-    #[must_use]
     pub fn new(order: &Order, owner: UserId) -> Self {
         Self {
             order: order.internal_id.clone(),
@@ -137,7 +134,6 @@ impl Donations {
     pub const TOP: usize = 10;
 
     /// The month of a second since 1970, `YYYY-MM` in UTC; empty outside of the calendar.
-    #[must_use]
     pub fn month_of(at: i64) -> String {
         let date = Timestamp::from_second(at).map(|at| Offset::UTC.to_datetime(at).date());
         date.map(|date| format!("{:04}-{:02}", date.year(), date.month())).unwrap_or_default()

@@ -33,7 +33,6 @@ pub const LEEWAY: i64 = 60;
 
 impl User {
     /// The new account of a player, at `now` (seconds since 1970 UTC).
-    #[must_use]
     pub fn of_player(id: UserId, name: &PlayerName, avatar: String, uuid: String, now: i64) -> Self {
         Self {
             id,
@@ -55,7 +54,6 @@ impl User {
     /// A token older than the account was issued to an earlier account with the same id, which a restore removed. A
     /// revocation is dated by the database's clock and refuses its own second, because a token of that second may be
     /// one of those that are revoked; a new token is therefore issued at `tokens_valid_after` + 1 or later.
-    #[must_use]
     pub fn admits(&self, issued_at: i64) -> bool {
         !self.banned
             && issued_at.saturating_add(LEEWAY) >= self.created_at
@@ -63,7 +61,6 @@ impl User {
     }
 
     /// [`next_issue`] of this account, in seconds since 1970 UTC.
-    #[must_use]
     pub fn next_issue(&self, now: i64) -> i64 {
         next_issue(self.tokens_valid_after, now)
     }
@@ -71,7 +68,6 @@ impl User {
 
 /// The second (since 1970 UTC) at which a token that is made at `now` is issued: the first that the revocation of
 /// tokens until `valid_after` does not refuse (rules.md, "Tokens").
-#[must_use]
 pub fn next_issue(valid_after: Option<i64>, now: i64) -> i64 {
     valid_after.map_or(now, |after| now.max(after.saturating_add(1)))
 }

@@ -10,13 +10,10 @@ pub struct UserName(String);
 /// The reason why a text is not a user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UserNameError {
-    /// It is empty after trimming.
     #[error("a name must not be blank")]
     Blank,
-    /// It consists of digits and would be read as an id.
     #[error("a name must not consist of digits only")]
     Digits,
-    /// It is too long.
     #[error("a name has at most {} characters", UserName::LONGEST)]
     Long,
 }

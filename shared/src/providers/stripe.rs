@@ -17,8 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
-    ApiBase, Call, Charge, Client, Dispute, Event, EventKind, Expandable, IdempotencyKey, IntentStatus, Invalid, Line,
-    NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, RefusalKind, SessionStatus, WebhookSecret,
+    ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey, IntentStatus,
+    Invalid, Line, NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, RefusalKind, SessionStatus,
+    WebhookSecret,
 };
 
 /// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some,
@@ -39,13 +40,11 @@ pub struct Stripe {
 
 impl Stripe {
     /// Stripe, if the configuration has its keys.
-    #[must_use]
     pub fn of(config: &Config) -> Option<Self> {
         let keys = config.payment_keys.stripe.clone()?;
         Some(Self::new(keys, config.stripe_base.clone().unwrap_or_default()))
     }
 
-    #[must_use]
     pub fn new(keys: StripeKeys, base: ApiBase) -> Self {
         let account = keys.provider_account();
         let client = outgoing::Client::new(connector::roots());
@@ -127,6 +126,26 @@ impl Stripe {
         Ok(all)
     }
 
+    /// The amount of a payment that the store lost in disputes.
+    async fn lost(&self, intent: Option<&PaymentIntent>) -> Result<Money, ProviderError> {
+        let found = intent.filter(|intent| charge(intent).is_some_and(|charge| charge.disputed));
+        let Some(intent) = found else { return Ok(Money::ZERO) };
+        let disputes = self.send(Dispute::list(&intent.id)).await?.data;
+        let lost = disputes.iter().filter(|dispute| dispute.status == DisputeStatus::Lost);
+        // One in another currency is the bank's, of the whole payment.
+        let amount =
+            |dispute: &Dispute| if dispute.currency == intent.currency { dispute.amount } else { intent.amount };
+        Ok(lost.map(|dispute| Money::from_minor(amount(dispute))).sum())
+    }
+
+    async fn state_of(&self, session: &stripe::Session) -> Result<PaymentState, ProviderError> {
+        let intent = session.payment_intent.as_ref().and_then(Expandable::object);
+        let refunds = self.refunds(intent).await?;
+        let mut state = self.state(session, &refunds);
+        state.refunded = (state.refunded + self.lost(intent).await?).min(state.amount);
+        Ok(state)
+    }
+
     fn is_live(&self) -> bool {
         self.client.key().is_live()
     }
@@ -183,8 +202,7 @@ impl Provider for Stripe {
 
     async fn fetch(&self, session: &str) -> Result<PaymentState, ProviderError> {
         let session = self.send_about(stripe::Session::retrieve(&id(session)?)).await?;
-        let refunds = self.refunds(session.payment_intent.as_ref().and_then(Expandable::object)).await?;
-        Ok(self.state(&session, &refunds))
+        self.state_of(&session).await
     }
 
     async fn expire(&self, session: &str) -> Result<(), ProviderError> {
@@ -208,7 +226,7 @@ impl Provider for Stripe {
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
         let dispute = self.send(Dispute::retrieve(&id(dispute)?)).await?;
         let intent = dispute.payment_intent.map(|intent| intent.to_string());
-        Ok(DisputeState { intent, state: dispute.status.as_str().to_owned() })
+        Ok(DisputeState { id: dispute.id.to_string(), intent, state: dispute.status.as_str().to_owned() })
     }
 
     async fn webhook_events(&self, times: (i64, i64), after: Option<&str>) -> Result<WebhookEventPage, ProviderError> {
@@ -227,8 +245,7 @@ impl Provider for Stripe {
         let next = page.data.last().filter(|_| page.has_more).map(|session| session.id.to_string());
         let mut payments = Vec::with_capacity(page.data.len());
         for session in &page.data {
-            let refunds = self.refunds(session.payment_intent.as_ref().and_then(Expandable::object)).await?;
-            payments.push(self.state(session, &refunds));
+            payments.push(self.state_of(session).await?);
         }
         Ok(PaymentPage { payments, next })
     }
@@ -242,7 +259,6 @@ impl Provider for Stripe {
 }
 
 /// The storefront's page to which a buyer returns. `checkout` is the provider's id of the checkout.
-#[must_use]
 pub fn return_url(storefront: &str, order: &InternalId, checkout: &str) -> String {
     format!("{storefront}/payment/flow?order_id={order}&checkout_id={checkout}")
 }
@@ -258,7 +274,12 @@ fn webhook_event_of(event: &Event) -> Option<WebhookEvent> {
         EventKind::ChargeRefunded | EventKind::RefundUpdated | EventKind::RefundFailed => {
             event.payment_intent.as_ref().map(|intent| WebhookEvent::Payment(intent.to_string()))
         }
-        EventKind::DisputeCreated | EventKind::DisputeClosed => object().map(WebhookEvent::Dispute),
+        EventKind::DisputeCreated | EventKind::DisputeUpdated | EventKind::DisputeClosed => {
+            object().map(WebhookEvent::Dispute)
+        }
+        EventKind::EarlyFraudWarning => {
+            event.payment_intent.as_ref().map(|intent| WebhookEvent::FraudWarning(intent.to_string()))
+        }
         EventKind::Other(_) => None,
     }
 }

@@ -17,7 +17,6 @@ pub struct PricedLine<'a> {
 }
 
 impl PricedLine<'_> {
-    #[must_use]
     pub const fn item(&self) -> &Item {
         &self.published.item
     }
@@ -29,7 +28,6 @@ impl PricedLine<'_> {
     }
 
     /// Whether the line is a step of a cumulative category for the cart's owner.
-    #[must_use]
     pub fn is_own_step(&self) -> bool {
         is_own_step(self.line, self.published)
     }
@@ -40,21 +38,18 @@ impl PricedLine<'_> {
     }
 
     /// Whether the line counts in `clear_price` and for codes: available, and paid in money.
-    #[must_use]
     pub const fn is_payable(&self) -> bool {
         !self.availability.unavailable && !self.published.item.virtual_only
     }
 }
 
 /// Whether a line is a step of a cumulative category for the cart's owner. A gift is not (rules.md, "Gifts").
-#[must_use]
 pub fn is_own_step(line: &Line, published: &PublishedItem) -> bool {
     line.payment_type != PaymentType::Gift && is_cumulative(&published.item, &published.price_tiers)
 }
 
 /// Prices every line whose item is still published, in the order of the cart. What the owner bought counts for their
 /// own lines only: a gift costs the sale price, and its limit for one user is the recipient's, who is not known here.
-#[must_use]
 pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, ledger: &Ledger) -> Vec<PricedLine<'a>> {
     let priced = lines.iter().filter_map(|line| {
         let published = items.get(&line.item)?.as_ref();
@@ -115,7 +110,6 @@ pub struct Sums {
     pub virtual_price: Money,
 }
 
-#[must_use]
 pub fn sums(lines: &[PricedLine<'_>]) -> Sums {
     let available = || lines.iter().filter(|line| !line.availability.unavailable);
     let virtual_lines = available().filter(|line| line.item().virtual_only);

@@ -40,12 +40,10 @@ pub struct Payer {
 /// The text is a sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckoutRefusal {
-    /// The cart has no lines.
     #[error("Your cart is empty.")]
     Empty,
     #[error("Subscriptions cannot be paid yet.")]
     Subscription,
-    /// A line lacks something that the buyer has to choose.
     #[error("\"{name}\" is not complete: {missing}")]
     Incomplete {
         name: String,
@@ -55,45 +53,35 @@ pub enum CheckoutRefusal {
     /// No units are left: before the cart was read, or taken by others since.
     #[error("\"{name}\" is sold out.")]
     SoldOut { name: String },
-    /// A line is unavailable.
     #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
     Unavailable { name: String },
-    /// A line needs a linked chat account.
     #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
     NoChat { name: String },
-    /// More units than are left.
     #[error("Only {left} of \"{name}\" can still be bought.")]
     Left {
         name: String,
         /// The units that are left.
         left: u64,
     },
-    /// More units of a limited item than one checkout may hold.
     #[error("At most {most} of \"{name}\" can be bought at once.")]
     AtOnce {
         name: String,
         /// The most units.
         most: u32,
     },
-    /// The recipient of a gift owns it or has reached the limit.
     #[error("\"{name}\" cannot be given: its recipient owns it or has reached the limit.")]
     Recipient { name: String },
-    /// The recipient of a gift is banned.
     #[error("A player that a gift is for is banned.")]
     Banned,
-    /// Virtual currency with a login by name.
     #[error("Virtual currency needs a login proven in the game.")]
     NotProven,
-    /// Too little virtual currency.
     #[error("You do not have enough virtual currency.")]
     VirtualCurrency,
-    /// The order would make more commands on game servers than one may.
     #[error("One order can run at most {MOST_COMMANDS} commands on game servers. Remove something from your cart.")]
     TooManyCommands,
     /// A line or the total is above [`LARGEST_CHARGE`].
     #[error("The amount is too large to be paid at once.")]
     TooLarge,
-    /// Less than the least amount.
     #[error("The amount is below the least that can be paid.")]
     BelowLeast {
         /// The least amount.
@@ -248,7 +236,6 @@ pub enum Beneficiary {
 }
 
 impl Beneficiary {
-    #[must_use]
     pub fn player(name: &PlayerName) -> Self {
         Self::Player(name.key().to_string())
     }
@@ -267,7 +254,6 @@ pub struct MayOwn {
 
 /// For each player who gets a line, the most that they may already own: limits per user, and steps of cumulative
 /// categories.
-#[must_use]
 pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
     let mut units: BTreeMap<(Beneficiary, ItemId), u64> = BTreeMap::new();
     for line in lines {
@@ -312,7 +298,6 @@ pub struct BillLine {
 
 /// The bill of an order. The payment with a gift card is taken off from the last line up, and lines without an amount
 /// are left out, so that the amounts add up to the order's price.
-#[must_use]
 pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<BillLine> {
     let mut paid = gift_card.map_or(Money::ZERO, |payment| payment.amount);
     let mut bill: Vec<BillLine> = Vec::with_capacity(lines.len());
@@ -330,7 +315,6 @@ pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<Bil
 
 /// The cart once an order is paid: without the units that were bought, and without the codes that were used. Units and
 /// lines that were added meanwhile stay.
-#[must_use]
 pub fn without_bought(cart: &Cart, lines: &[OrderLine], codes: &[&CodeText]) -> Cart {
     let mut cart = cart.clone();
     for bought in lines {

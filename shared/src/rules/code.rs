@@ -6,7 +6,6 @@ use crate::model::{Code, Coupon, Discount, GiftCard, Money, PublishedItem, Scope
 /// The reason why a code does not apply, in the order in which the reasons are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CodeRefusal {
-    /// No such code.
     #[error("unknown code")]
     Unknown,
     /// Not active, not begun yet, or ended.
@@ -15,26 +14,21 @@ pub enum CodeRefusal {
     /// No uses left, in all or for this user.
     #[error("code used up")]
     UsedUp,
-    /// A gift card with nothing left on it.
     #[error("gift card without balance")]
     NoBalance,
-    /// The cart has no lines.
     #[error("the cart is empty")]
     EmptyCart,
-    /// The cart costs less than the coupon's minimum.
     #[error("below the coupon's minimum")]
     BelowMinimum {
         /// The least `clear_price`.
         minimum: Money,
     },
-    /// No line that the code applies to.
     #[error("nothing in the cart that the code applies to")]
     NothingEligible,
 }
 
 impl CodeRefusal {
     /// The refusal's name in the metrics.
-    #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -154,7 +148,6 @@ fn is_eligible(coupon: &Coupon, line: &PricedLine<'_>) -> bool {
 
 /// The amount that a coupon takes off each line, in the order of the lines. An amount is shared in proportion to what
 /// the lines cost; the parts add up to it exactly, and none exceeds its line.
-#[must_use]
 pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     let total = |line: &PricedLine<'_>| if is_eligible(coupon, line) { line.total() } else { Money::ZERO };
     let all: Money = lines.iter().map(total).sum();

@@ -8,7 +8,6 @@ pub const MOST_COMMANDS: usize = 1_000;
 /// The servers on which a command runs for a line of `item`, in ascending order, each once. An item of type CMD is delivered
 /// to its servers, or to every server of the store if it names none; one of type CMD_SERVER to the one that the buyer
 /// selected. `servers` of the command limits them further.
-#[must_use]
 pub fn servers(
     template: &CommandTemplate,
     item: &Item,
@@ -36,7 +35,6 @@ pub fn of_line<'a>(
 
 /// How many commands a line makes: one on each server for each event. A server that the buyer has still to select counts
 /// as one.
-#[must_use]
 pub fn count(published: &PublishedItem, line: &Line, store: &StoreDelivery) -> usize {
     let item = &published.item;
     let of_one = |template: &CommandTemplate| match (item.kind, line.server) {
@@ -47,7 +45,6 @@ pub fn count(published: &PublishedItem, line: &Line, store: &StoreDelivery) -> u
 }
 
 /// Whether an order of these lines makes more than [`MOST_COMMANDS`].
-#[must_use]
 pub fn are_too_many<'a>(lines: impl IntoIterator<Item = (&'a PublishedItem, &'a Line)>, store: &StoreDelivery) -> bool {
     lines.into_iter().map(|(published, line)| count(published, line, store)).sum::<usize>() > MOST_COMMANDS
 }

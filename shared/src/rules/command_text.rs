@@ -65,16 +65,13 @@ impl fmt::Display for Placeholder {
 /// The reason for which a text is not a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandTextError {
-    /// Nothing but white space.
     #[error("is empty; write the command that the console runs")]
     Blank,
     /// A control character, such as the end of a line.
     #[error("must be one line without control characters; write each command as an entry of its own")]
     NotOneLine,
-    /// A placeholder that does not exist.
     #[error("{{{0}}} is not a placeholder; there are {names}; write {{{{ for a brace", names = Names)]
     Unknown(String),
-    /// A brace that is not closed.
     #[error("the brace before `{0}` is not closed; write {{{{ for a brace")]
     Unclosed(String),
 }
@@ -147,7 +144,6 @@ impl CommandText {
     }
 
     /// The command with every placeholder replaced by its value. Values are not parsed.
-    #[must_use]
     pub fn fill<V: AsRef<str>>(&self, value: impl Fn(Placeholder) -> V) -> String {
         let mut text = String::new();
         for piece in &self.0 {

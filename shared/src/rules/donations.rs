@@ -37,7 +37,6 @@ pub fn apply_to_goals(sums: &mut BTreeMap<String, Money>, goals: &[String], adju
 
 /// Gives a user a new sum in the top. Returns `false` if a user who is not in the top may belong in it now, so that it
 /// has to be found again.
-#[must_use]
 pub fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
     let before = top.iter().position(|donor| donor.user == changed.user).map(|place| top.remove(place));
     let was_full = top.len() + usize::from(before.is_some()) >= Donations::TOP;
@@ -51,7 +50,6 @@ pub fn rank(top: &mut Vec<Donor>, changed: Donor) -> bool {
 }
 
 /// A month's users by their sums, largest first and then by id, with some sums replaced.
-#[must_use]
 pub fn ranking(sums: Vec<MonthSum>, changed: &BTreeMap<UserId, MonthSum>) -> Vec<MonthSum> {
     let others = sums.into_iter().filter(|sum| !changed.contains_key(&sum.user));
     let given = others.chain(changed.values().copied()).filter(|sum| sum.amount > Money::ZERO);

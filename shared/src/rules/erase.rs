@@ -22,7 +22,6 @@ impl ErasedPlayer {
     }
 
     /// Whether an order is the player's, or has a gift for them, and can still be paid.
-    #[must_use]
     pub fn has_open(&self, order: &Order) -> bool {
         let concerns = order.owner == Some(self.user) || order.lines.iter().any(|line| self.receives(line));
         concerns && order.status == OrderStatus::Pending
@@ -30,7 +29,6 @@ impl ErasedPlayer {
 
     /// The lines of an order without what the player typed and without the player's name; `None` if neither is in it,
     /// nor the player's chat account or login.
-    #[must_use]
     pub fn without_in_order(&self, order: &Order, effects: &OrderEffects) -> Option<Vec<OrderLine>> {
         let is_own = order.owner == Some(self.user);
         let mut lines = order.lines.clone();
@@ -49,7 +47,6 @@ impl ErasedPlayer {
 
     /// The lines of another buyer's cart without the player's name, and without what was typed for the player; `None`
     /// if the cart has no gift for them.
-    #[must_use]
     pub fn without_in_cart(&self, cart: &Cart) -> Option<Vec<Line>> {
         let mut lines = cart.lines.clone();
         for line in lines.iter_mut().filter(|line| self.is_named(line.gift_to.as_ref())) {

@@ -30,7 +30,6 @@ pub enum Begun {
 }
 
 /// An address begins a login at `now`. `fresh` is the id that it has if no earlier one is used again.
-#[must_use]
 pub fn begin(found: &GameLogin, address: &AddressHash, fresh: AuthId, now: i64) -> Begun {
     let is_known = is_known(found, address, now);
     let last = found.attempt.as_ref();
@@ -71,7 +70,6 @@ pub fn begin(found: &GameLogin, address: &AddressHash, fresh: AuthId, now: i64) 
 }
 
 /// A game server says that the player has confirmed the login with this id; `None` if there is none to confirm.
-#[must_use]
 pub fn confirm(found: &GameLogin, auth_id: &AuthId, now: i64) -> Option<GameLogin> {
     let attempt = found.attempt.as_ref().filter(|attempt| now < attempt.until && !attempt.is_confirmed)?;
     if found.auth_id.as_ref() != Some(auth_id) {
@@ -85,7 +83,6 @@ pub fn confirm(found: &GameLogin, auth_id: &AuthId, now: i64) -> Option<GameLogi
 }
 
 /// An address asks whether its login is confirmed. `None` if not; otherwise the login has ended, and has this result once.
-#[must_use]
 pub fn end(found: &GameLogin, address: &AddressHash, now: i64) -> Option<GameLogin> {
     let attempt = found.attempt.as_ref()?;
     let is_done = attempt.is_confirmed && now < attempt.until && attempt.address == *address;
@@ -93,7 +90,6 @@ pub fn end(found: &GameLogin, address: &AddressHash, now: i64) -> Option<GameLog
 }
 
 /// From when on what is stored of a name decides about nothing.
-#[must_use]
 pub fn forgotten_at(login: &GameLogin) -> i64 {
     let known = login.known.iter().map(|known| known.until).max().unwrap_or_default();
     known.max(login.remembered_until).max(login.waits_until)

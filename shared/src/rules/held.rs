@@ -4,7 +4,6 @@ use crate::model::{Code, Coupon, GiftCard, Held, ItemId, Money, OrderEffects, Or
 use std::collections::BTreeMap;
 
 /// Units, codes and balances that are held for an order.
-#[must_use]
 pub fn held(lines: &[OrderLine], effects: &OrderEffects) -> Held {
     let mut units: BTreeMap<ItemId, u64> = BTreeMap::new();
     for line in lines {
@@ -28,7 +27,6 @@ pub fn release_units(sold: &mut Sold, held: &Held) {
 }
 
 /// A code and the buyer's uses of it, without what the buyer's own checkout holds.
-#[must_use]
 pub fn release_code(code: Option<Code>, uses: u32, held: &Held) -> (Option<Code>, u32) {
     match code {
         Some(Code::Coupon(coupon)) if held.coupon.as_ref() == Some(&coupon.code) => {

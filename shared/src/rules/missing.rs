@@ -6,19 +6,15 @@ use crate::model::{Item, Line, LineVariable, PaymentType, ServerId, Variable};
 /// Something that a line lacks. The text is a sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    /// The recipient of a gift.
     #[error("The player who receives the gift is missing.")]
     Recipient,
-    /// A variable without a value, or with one that is no longer right.
     #[error("\"{name}\" is missing.")]
     Variable { id: u64, name: String },
-    /// No server is selected, or one that the item no longer has.
     #[error("A server must be selected for this item.")]
     Server,
 }
 
 /// Everything that a line lacks; empty if the line is complete.
-#[must_use]
 pub fn missing(line: &Line, item: &Item) -> Vec<Missing> {
     let recipient = line.payment_type == PaymentType::Gift && line.gift_to.is_none();
     let unset = item.variables.iter().filter(|variable| value_of(line, variable).is_none());
@@ -29,28 +25,24 @@ pub fn missing(line: &Line, item: &Item) -> Vec<Missing> {
 }
 
 /// The value that a line has for a variable, if it is still right.
-#[must_use]
 pub fn value_of<'a>(line: &'a Line, variable: &Variable) -> Option<&'a str> {
     let chosen = line.variables.iter().find(|chosen| chosen.id == variable.id)?;
     variable::check(variable, &chosen.value).is_ok().then_some(chosen.value.as_str())
 }
 
 /// The server that is selected, if the item still has it.
-#[must_use]
 pub fn server_of(line: &Line, item: &Item) -> Option<ServerId> {
     line.server.filter(|id| item.allow_select_server && item.servers.iter().any(|server| server.id == *id))
 }
 
 /// Whether a line costs the promoted price: it was added from a promotion that is still published (rules.md,
 /// "Promotions").
-#[must_use]
 pub const fn is_promoted(line: &Line, item: &Item) -> bool {
     line.promoted && item.promotion.is_some()
 }
 
 /// The line without the choices that its item no longer has, which are shown as unset. They must not keep the buyer
 /// from making the other choices.
-#[must_use]
 pub fn with_valid_choices(line: &Line, item: &Item) -> Line {
     let is_valid = |chosen: &&LineVariable| {
         let mut variables = item.variables.iter().filter(|variable| variable.id == chosen.id);

@@ -8,6 +8,7 @@ pub mod code;
 pub mod command_servers;
 pub mod command_text;
 pub mod delivery;
+pub mod dispute;
 pub mod donations;
 pub mod erase;
 pub mod game_login;

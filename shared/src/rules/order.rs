@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 ///   arrive late. An owner who does not want it refunds it.
 /// - A paid order can only be refunded.
 /// - A refunded order is final. A buyer who pays again makes a new order.
-#[must_use]
 pub const fn may_become(from: OrderStatus, to: OrderStatus) -> bool {
     use OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};
     matches!((from, to), (Pending, Paid | Failed | Cancelled) | (Failed | Cancelled, Paid) | (Paid, Refunded))
@@ -31,18 +30,15 @@ pub fn merged<K: Ord>(lines: &[OrderLine], key: impl Fn(&OrderLine) -> Option<K>
     merged
 }
 
-#[must_use]
 pub fn users(order: &Order) -> BTreeSet<UserId> {
     order.lines.iter().filter_map(|line| line.recipient).chain(order.owner).collect()
 }
 
-#[must_use]
 pub fn by_item(order: &Order) -> BTreeMap<ItemId, UnitsAndSum> {
     merged(&order.lines, |line| Some(line.item))
 }
 
 /// Units and sums by item, for each user that they count for (rules.md, "Gifts").
-#[must_use]
 pub fn holdings(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>> {
     let mut holdings: BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>> = BTreeMap::new();
     let lines = merged(&order.lines, |line| Some((line.beneficiary(order.owner)?, line.item)));
@@ -53,7 +49,6 @@ pub fn holdings(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>
 }
 
 /// The parts of `amount` by line, in proportion to the lines' totals; they add up to it exactly.
-#[must_use]
 pub fn spread(lines: &[OrderLine], amount: Money) -> Vec<Money> {
     let all: Money = lines.iter().map(|line| line.total).sum();
     let mut before = Money::ZERO;
@@ -67,7 +62,6 @@ pub fn spread(lines: &[OrderLine], amount: Money) -> Vec<Money> {
 }
 
 /// A sum for each line, by the user that the line counts for and by item.
-#[must_use]
 pub fn by_beneficiary(order: &Order, sums: &[Money]) -> BTreeMap<UserId, BTreeMap<ItemId, Money>> {
     let mut all: BTreeMap<UserId, BTreeMap<ItemId, Money>> = BTreeMap::new();
     for (line, sum) in order.lines.iter().zip(sums) {
@@ -79,7 +73,6 @@ pub fn by_beneficiary(order: &Order, sums: &[Money]) -> BTreeMap<UserId, BTreeMa
 }
 
 /// The order with its price, and its lines' totals, less what was refunded of it.
-#[must_use]
 pub fn without_refunded(order: &Order, refunded: Money) -> Order {
     let mut order = Order { price: order.price.less(refunded), ..order.clone() };
     let parts = spread(&order.lines, refunded.min(order.total()));
@@ -111,7 +104,6 @@ pub fn currency<'a>(
 
 /// The amount charged for lines, less the gift card. `None` in another currency than the store's, in which the prices
 /// are.
-#[must_use]
 pub fn charged(
     settings: &Settings,
     currency: &str,

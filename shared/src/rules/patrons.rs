@@ -13,14 +13,12 @@ struct Bounds {
 /// At most 1,000 for each threshold, which are the first of the list (rules.md, "Patrons").
 const BOUNDS: Bounds = Bounds { patrons: 1_000, name_bytes: 256 * 1024 };
 
-#[must_use]
 pub fn largest(all: impl Iterator<Item = Patron>) -> TopPatrons {
     largest_within(BOUNDS, all)
 }
 
 /// Gives a patron a new sum, or takes them out if it is zero. Returns `false` if a patron who is not in the list may
 /// belong in it now, so that the list has to be compiled again from all patrons.
-#[must_use]
 pub fn set(top: &mut TopPatrons, changed: Patron) -> bool {
     set_within(BOUNDS, top, changed)
 }

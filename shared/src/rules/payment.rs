@@ -32,7 +32,7 @@ pub struct PaymentState {
     pub same_mode: bool,
     pub progress: Progress,
     pub intent: Option<String>,
-    /// The amount refunded of it, without the refunds that failed.
+    /// The amount refunded of it or lost in disputes, without the refunds that failed.
     pub refunded: Money,
     pub failed_refunds: Money,
     /// The attempts of ours that it has refunds of, by number, with the present state of each.
@@ -40,7 +40,6 @@ pub struct PaymentState {
 }
 
 impl PaymentState {
-    #[must_use]
     pub fn is_refunded(&self) -> bool {
         self.refunded >= self.amount && self.refunded > Money::ZERO
     }
@@ -69,7 +68,6 @@ pub enum Decision {
 }
 
 /// Whether a provider's checkout is the order's own: by its id if that is known, otherwise by the order that it names.
-#[must_use]
 pub fn is_own(order: &Order, effects: &OrderEffects, state: &PaymentState) -> bool {
     match &effects.provider {
         Some(checkout) => match &checkout.session {
@@ -91,7 +89,6 @@ pub enum Origin {
     Unknown,
 }
 
-#[must_use]
 pub fn origin(checkout: &ProviderCheckout, ours: &ProviderAccount) -> Origin {
     let live = checkout.is_live();
     match (checkout.account.as_ref(), ours.id.as_ref()) {
@@ -103,7 +100,6 @@ pub fn origin(checkout: &ProviderCheckout, ours: &ProviderAccount) -> Origin {
 }
 
 /// Whether no checkout may begin in the account of our keys: it is drained, unless it is certainly another one.
-#[must_use]
 pub fn is_drained(drained: Option<&Drained>, ours: &ProviderAccount) -> bool {
     drained.is_some_and(|Drained { account, .. }| {
         let is_other = account.id.as_ref().zip(ours.id.as_ref()).is_some_and(|(account, ours)| account != ours);
@@ -111,7 +107,6 @@ pub fn is_drained(drained: Option<&Drained>, ours: &ProviderAccount) -> bool {
     })
 }
 
-#[must_use]
 pub fn decide(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision {
     match state.progress {
         Progress::Open | Progress::Processing => Decision::Nothing,
@@ -213,7 +208,6 @@ fn foreign(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Optio
 }
 
 /// Whether the payment is not what the order asked for, and no operator has accepted that.
-#[must_use]
 pub fn disagreement(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<&'static str> {
     if is_accepted(effects) {
         None

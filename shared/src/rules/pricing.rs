@@ -33,8 +33,7 @@ impl Quote {
 /// An item's limits and how much of each is used. A current value is set exactly if its limit is. Both user fields are
 /// `None` for a caller who is not logged in (rules.md, "Limits and availability"). Serialised under the names of the
 /// interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 pub struct Limits {
     /// Units that may be sold in total. Null if there is no limit.
     #[serde(rename = "quantityGlobalLimit")]
@@ -52,7 +51,6 @@ pub struct Limits {
 
 impl Limits {
     /// The limits of an item for a caller.
-    #[must_use]
     pub fn of(item: &Item, sold: &Sold, buyer: Option<&Ledger>) -> Self {
         let user = item.user_limit.filter(|_| buyer.is_some());
         let bought = buyer.map(|ledger| u64::from(ledger.of(item.id).units));
@@ -64,7 +62,6 @@ impl Limits {
         }
     }
 
-    #[must_use]
     pub fn reached(self) -> bool {
         let full = |limit: Option<u32>, current: Option<u64>| {
             limit.zip(current).is_some_and(|(limit, current)| current >= u64::from(limit))
@@ -95,7 +92,6 @@ pub struct UpgradeCredit {
 
 impl UpgradeCredit {
     /// The credit of `buyer` for these price tiers; `None` if there are no tiers or the caller is anonymous.
-    #[must_use]
     pub fn of(tiers: &[PriceTier], buyer: Option<&Ledger>) -> Option<Self> {
         let ledger = buyer.filter(|_| !tiers.is_empty())?;
         Some(tiers.iter().fold(Self::default(), |credit, tier| {
@@ -108,13 +104,11 @@ impl UpgradeCredit {
 
 /// The availability of `item` for a caller. `tiers` are the price tiers of its category, empty if the category is not
 /// cumulative; `buyer` is the ledger of a logged-in caller.
-#[must_use]
 pub fn availability(item: &Item, tiers: &[PriceTier], sold: &Sold, buyer: Option<&Ledger>) -> Availability {
     availability_with_credit(item, UpgradeCredit::of(tiers, buyer), sold, buyer)
 }
 
 /// [`availability`] if the caller's credit in the item's category is known already.
-#[must_use]
 pub fn availability_with_credit(
     item: &Item,
     credit: Option<UpgradeCredit>,
@@ -133,7 +127,6 @@ pub fn availability_with_credit(
 }
 
 /// Whether an item is cumulative: at most one unit is sold, for the difference to what was paid.
-#[must_use]
 pub fn is_cumulative(item: &Item, tiers: &[PriceTier]) -> bool {
     !tiers.is_empty() && takes_credit(item)
 }

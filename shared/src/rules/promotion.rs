@@ -12,7 +12,6 @@ pub struct Offer<'a> {
 }
 
 /// The promotions of active, available items that are not in the cart, in published order.
-#[must_use]
 pub fn offers<'a>(promotions: &'a Promotions, cart: &Cart, sold: &Sold, ledger: &Ledger) -> Vec<Offer<'a>> {
     let offers = promotions.0.iter().filter_map(|published| {
         let promotion = published.item.promotion.as_ref()?;

@@ -19,7 +19,6 @@ pub enum SetReferral {
 }
 
 /// Decides what setReferral does. `on_cart` is the code that is on the cart, `switched_on` the store's `is_ref`.
-#[must_use]
 pub fn set(referral: Option<&Referral>, on_cart: Option<&CodeText>, caller: UserId, switched_on: bool) -> SetReferral {
     let Some(referral) = in_force(referral, switched_on) else { return SetReferral::NotValid };
     if referral.owner == caller {
@@ -34,7 +33,6 @@ pub fn set(referral: Option<&Referral>, on_cart: Option<&CodeText>, caller: User
 
 /// The referral if it is in force: known, active, and referrals are switched on. A code on a cart that is no longer in
 /// force counts as not applied (rules.md, "Referral codes").
-#[must_use]
 pub fn in_force(referral: Option<&Referral>, switched_on: bool) -> Option<&Referral> {
     referral.filter(|referral| switched_on && referral.active)
 }

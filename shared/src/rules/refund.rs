@@ -25,10 +25,8 @@ pub enum NextStep {
 /// The reason for which a total cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefundRefusal {
-    /// More than the payment, or nothing.
     #[error("a refund is of the smallest unit at least, and of the payment at most")]
     Bounds { amount: Money },
-    /// More is refunded already.
     #[error("more is refunded already")]
     Exceeded { refunded: Money },
     /// A refund to another total was begun, and it is not known how it ended.

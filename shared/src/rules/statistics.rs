@@ -20,7 +20,6 @@ pub struct Derived {
 
 /// Adds up orders. `users` has the owners' names. The top donators are those of the month of `now`, in seconds since
 /// 1970 UTC.
-#[must_use]
 pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal], now: i64) -> Derived {
     let paid: Vec<&Order> = orders.iter().filter(|order| order.status == OrderStatus::Paid).collect();
     let this_month = Donations::month_of(now);

@@ -11,7 +11,6 @@ const LONGEST_TEXT: usize = 64;
 /// name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongValue {
-    /// Not one of the options.
     #[error("must be one of: {0}")]
     Option(String),
     #[error("must be 1 to 32 letters (a to z), digits, \"_\" or \"-\"")]

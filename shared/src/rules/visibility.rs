@@ -15,7 +15,6 @@ pub enum OrderVisibility<'a> {
 }
 
 /// Decides what a caller is shown of an order. `caller` is `None` without a token and with an invalid one.
-#[must_use]
 pub fn visibility_of(order: Option<&Order>, caller: Option<UserId>) -> OrderVisibility<'_> {
     let Some(order) = order else { return OrderVisibility::NotFound };
     match (order.owner, caller) {

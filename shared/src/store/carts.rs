@@ -84,7 +84,6 @@ pub fn write(cart: &Cart) -> Result<Write, StoreError> {
 }
 
 /// The write that forgets a cart's open checkout, on the condition that it is this order's.
-#[must_use]
 pub fn forget_checkout(user: UserId, order: &InternalId) -> Write {
     Write::update(keys::cart(user), "SET #version = #version + :one REMOVE checkout")
         .only_if("checkout.#order = :order")

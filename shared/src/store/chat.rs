@@ -31,7 +31,6 @@ pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result
 
 /// The write that makes a login the user's, on the condition that at `now` (seconds since 1970 UTC) it has not ended
 /// and no other user has it.
-#[must_use]
 pub fn claim(id: &ChatId, user: UserId, now: i64) -> Write {
     Write::update(keys::chat(id), "SET #user = :user")
         .only_if("expires_at > :now AND (attribute_not_exists(#user) OR #user = :user)")

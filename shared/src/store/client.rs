@@ -20,18 +20,15 @@ pub struct Db(Table<RequestLimits>);
 
 impl Db {
     /// The table named `table`. Opens no connection.
-    #[must_use]
     pub fn new(access: Access, table: &str) -> Self {
         Self(Table::new(access, table, RequestLimits))
     }
 
     /// The SDK's client, for the operations that no function needs.
-    #[must_use]
     pub fn client(&self) -> &Client {
         self.0.client()
     }
 
-    #[must_use]
     pub fn table(&self) -> &str {
         self.0.name()
     }
@@ -76,9 +73,6 @@ impl Db {
 
     /// Reads at most `most` items of a partition whose sort keys are within `first` and `last`, strongly consistent and in
     /// order.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database does not return them.
     pub async fn query_first(
         &self,
         partition: &str,
@@ -111,9 +105,6 @@ impl Db {
 
     /// Reads one page of a partition in descending order of its sort keys, strongly consistent. `start` is the key
     /// after which the page begins; the result has that of the next page.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database does not return the page.
     pub async fn query_descending(
         &self,
         partition: &str,

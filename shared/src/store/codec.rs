@@ -32,9 +32,6 @@ impl From<Item> for Row {
 
 impl Row {
     /// Reads a live thing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if an attribute is missing or has another type.
     pub fn live<T: DeserializeOwned>(self, key: &Key) -> Result<T, StoreError> {
         self.0.read().map_err(|error| StoreError::unreadable(key, &error.to_string()))
     }
@@ -65,7 +62,6 @@ impl Row {
     }
 }
 
-#[must_use]
 pub fn key_attributes(key: &Key) -> Item {
     Item::from([(PK.to_owned(), AttributeValue::S(key.pk.clone())), (SK.to_owned(), AttributeValue::S(key.sk.clone()))])
 }
@@ -122,9 +118,6 @@ pub fn encode_live<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreErro
 }
 
 /// Reads a live thing.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if an attribute is missing or has another type.
 pub fn decode_live<T: DeserializeOwned>(key: &Key, item: Item) -> Result<T, StoreError> {
     Row::from(item).live(key)
 }

@@ -20,7 +20,6 @@ struct Used {
 }
 
 /// The write of the name that carts show of a referral code's owner, on the condition that the code is still theirs.
-#[must_use]
 pub fn set_referral_owner_name(code: &CodeText, owner: UserId, name: &str) -> Write {
     let write = Write::update(keys::referral(code), "SET owner_name = :name").text(":name", name);
     write.only_if_equal("owner", owner)
@@ -50,7 +49,6 @@ pub fn take_referral(rows: &mut Rows, code: &CodeText) -> Result<Option<Referral
 }
 
 /// The code in a row that a failed condition returned; `None` if there is none or it does not decode.
-#[must_use]
 pub fn decode_old(old: Option<&Item>) -> Option<Code> {
     let mut item = old?.clone();
     // A coupon that was never used may have been written without its counter.
@@ -60,7 +58,6 @@ pub fn decode_old(old: Option<&Item>) -> Option<Code> {
 
 /// The write that counts a use of a coupon, on the condition that it has uses left and that its limit per user is the
 /// one that was read: [`use_by_user`] relies on that limit.
-#[must_use]
 pub fn use_coupon(coupon: &Coupon) -> Write {
     let each = coupon.max_uses_per_user;
     let unchanged = if each.is_some() { "#each = :each" } else { "attribute_not_exists(#each)" };
@@ -77,7 +74,6 @@ pub fn use_coupon(coupon: &Coupon) -> Write {
 }
 
 /// The write that counts a user's use of a coupon, on the condition that the user has uses left.
-#[must_use]
 pub fn use_by_user(coupon: &Coupon, user: UserId) -> Write {
     let write = Write::add(keys::code_use(&coupon.code, user), USES, 1);
     let Some(each) = coupon.max_uses_per_user else { return write };
@@ -85,13 +81,11 @@ pub fn use_by_user(coupon: &Coupon, user: UserId) -> Write {
 }
 
 /// The write that gives a use back, of a coupon or of a user of it.
-#[must_use]
 pub fn return_use(key: Key) -> Write {
     Write::add(key, USES, "-1").only_if("#added > :zero").number(":zero", 0)
 }
 
 /// The write that takes a payment from a gift card, on the condition that the balance allows it.
-#[must_use]
 pub fn charge_gift_card(payment: &GiftCardPayment) -> Write {
     Write::update(keys::code(&payment.code), "SET balance = balance - :amount")
         .only_if("#kind = :gift AND balance >= :amount")
@@ -101,7 +95,6 @@ pub fn charge_gift_card(payment: &GiftCardPayment) -> Write {
 }
 
 /// The write that returns a payment to a gift card.
-#[must_use]
 pub fn refund_gift_card(payment: &GiftCardPayment) -> Write {
     Write::add(keys::code(&payment.code), "balance", payment.amount.minor()).only_if_present()
 }

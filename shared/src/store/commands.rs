@@ -11,17 +11,11 @@ use crate::model::{Command, CommandId};
 use std::collections::BTreeMap;
 
 /// Reads a command, strongly consistent.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn get(db: &Db, id: CommandId) -> Result<Option<Command>, StoreError> {
     read_live(db, &keys::command(id)).await
 }
 
 /// Reads commands, strongly consistent. Those that do not exist are missing.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn read(db: &Db, ids: impl Iterator<Item = CommandId>) -> Result<BTreeMap<CommandId, Command>, StoreError> {
     let ids: Vec<CommandId> = ids.collect();
     if ids.is_empty() {
@@ -32,9 +26,6 @@ pub async fn read(db: &Db, ids: impl Iterator<Item = CommandId>) -> Result<BTree
 }
 
 /// Takes commands out of the rows.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if one does not decode.
 pub fn take(rows: &mut Rows, ids: impl Iterator<Item = CommandId>) -> Result<BTreeMap<CommandId, Command>, StoreError> {
     let mut found = BTreeMap::new();
     for id in ids {
@@ -47,17 +38,11 @@ pub fn take(rows: &mut Rows, ids: impl Iterator<Item = CommandId>) -> Result<BTr
 }
 
 /// Reads a command's item that a failed condition returned.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn decode(id: CommandId, item: Item) -> Result<Command, StoreError> {
     decode_live(&keys::command(id), item)
 }
 
 /// The writes of a new command and of its place in the queue. Repeating them after they were written is a conflict.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn put_new(command: &Command, place: Option<&Key>) -> Result<Vec<Write>, StoreError> {
     let key = keys::command(command.id);
     let own = Write::put(key.clone(), encode_live(&key, command)?).only_if_absent();
@@ -67,9 +52,6 @@ pub fn put_new(command: &Command, place: Option<&Key>) -> Result<Vec<Write>, Sto
 
 /// The writes that change a command, on the condition that it is as it was read, and that move it in the queue from one
 /// place to another. The copy in the queue stays unchanged if the place does.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn change(
     before: &Command,
     after: &Command,

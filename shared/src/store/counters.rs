@@ -34,7 +34,6 @@ pub struct CounterPlan {
 }
 
 impl Counters {
-    #[must_use]
     pub fn new(lifetime: Duration) -> Self {
         let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
         let options = versioned_cache::options(REMEMBERED, REMEMBERED as u64);
@@ -44,7 +43,6 @@ impl Counters {
     }
 
     /// Looks up the counters of `ids` at `now` (milliseconds).
-    #[must_use]
     pub fn plan(&self, ids: impl Iterator<Item = ItemId>, now: u64) -> CounterPlan {
         let mut plan = CounterPlan { now, known: Sold::new(), stale: Vec::new() };
         for id in ids {
@@ -82,7 +80,6 @@ impl Counters {
 }
 
 /// The write that adds to the units sold of an item.
-#[must_use]
 pub fn add_sold(item: ItemId, units: u64) -> Write {
     Write::update(keys::count(item), "ADD #added :added, #version :one")
         .name("#added", SOLD)
@@ -92,14 +89,12 @@ pub fn add_sold(item: ItemId, units: u64) -> Write {
 }
 
 /// The write that adds to the units sold of an item, on the condition that at most `before` are sold so far.
-#[must_use]
 pub fn add_sold_if_at_most(item: ItemId, units: u64, before: u64) -> Write {
     add_sold(item, units).only_if("attribute_not_exists(#added) OR #added <= :before").number(":before", before)
 }
 
 /// The write that subtracts from the units sold of an item, never below zero. `sold` is what was read: the condition is
 /// that there are still enough, or still not.
-#[must_use]
 pub fn subtract_sold(item: ItemId, units: u64, sold: i64) -> Write {
     let (expression, condition) = if i128::from(sold) < i128::from(units) {
         ("SET #sold = :zero ADD #version :one", "attribute_exists(#pk) AND NOT #sold >= :units")

@@ -2,13 +2,13 @@
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{encode_live, encode_published};
+use super::codec::{Item, Row, encode_live, encode_published};
 use super::keys::{self, Key};
 use super::orders::StoredOrder;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
 use super::{read_live, read_published};
-use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus, Standing};
+use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -18,7 +18,6 @@ struct Encoded<'a> {
 
 impl StoredOrder {
     /// Whether its delivery has something to do.
-    #[must_use]
     pub fn delivery_due(&self) -> bool {
         let Some(delivery) = &self.effects.delivery else { return false };
         match (delivery.step, self.order.status) {
@@ -30,17 +29,14 @@ impl StoredOrder {
     }
 
     /// The write that notes how far the delivery is, on the condition that neither it nor the order's status has changed
-    /// since they were read.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it cannot be encoded.
-    pub fn set_delivery(&self, next: &OrderDelivery) -> Result<Write, StoreError> {
+    /// since they were read, and what it notes.
+    pub fn set_delivery(&self, next: OrderDelivery) -> Result<(Write, OrderDelivery), StoreError> {
         self.write_delivery(next, "SET delivery = :delivery")
     }
 
-    fn write_delivery(&self, next: &OrderDelivery, expression: &str) -> Result<Write, StoreError> {
+    fn write_delivery(&self, next: OrderDelivery, expression: &str) -> Result<(Write, OrderDelivery), StoreError> {
         let read = self.effects.delivery.as_ref().map_or(0, |delivery| delivery.version);
-        let next = OrderDelivery { version: read.wrapping_add(1), ..next.clone() };
+        let next = OrderDelivery { version: read.wrapping_add(1), ..next };
         let mut item = encode_live(&self.key(), &Encoded { delivery: &next })?;
         let delivery = item.remove("delivery").ok_or_else(|| StoreError::unreadable(&self.key(), "delivery"))?;
         let write = Write::update(self.key(), expression)
@@ -48,59 +44,50 @@ impl StoredOrder {
             .name("#status", "status")
             .text(":status", self.order.status.as_str())
             .number(":read", read);
-        Ok(write.value(":delivery", delivery))
+        Ok((write.value(":delivery", delivery), next))
     }
 
-    /// The writes that note the state of a dispute which takes the order back, and let the sweep look at it at `now`
-    /// (seconds since 1970 UTC). `None` if nothing of it is delivered, or it is taken back already.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if they cannot be encoded.
-    pub fn take_back(&self, dispute: &str, now: i64) -> Result<Option<Vec<Write>>, StoreError> {
-        let delivery = self.effects.delivery.as_ref().filter(|delivery| {
-            matches!(delivery.step, DeliveryStep::Queue | DeliveryStep::Queued)
-                && self.order.status == OrderStatus::Paid
-        });
-        let Some(delivery) = delivery else { return Ok(None) };
-        let standing = Standing::ChargedBack;
-        let next = OrderDelivery { step: DeliveryStep::Recall, next: 0, standing, ..delivery.clone() };
-        let set = "SET delivery = :delivery, dispute = :dispute, due = :due";
-        let own = self.write_delivery(&next, set)?.text(":dispute", dispute).number(":due", now);
+    /// The write that begins a step of the delivery as [`set_delivery`](Self::set_delivery) does, and those that let the
+    /// sweep look at it at `now` (seconds since 1970 UTC).
+    pub fn begin_delivery(&self, next: OrderDelivery, now: i64) -> Result<(Write, Vec<Write>), StoreError> {
+        let (own, _) = self.write_delivery(next, "SET delivery = :delivery, due = :due")?;
+        let own = own.number(":due", now);
         let last = self.unfinished().filter(|_| self.effects.due != Some(now)).map(Write::delete);
-        let row = Unfinished::put(&self.order, now)?;
-        Ok(Some([own].into_iter().chain(last).chain([row]).collect()))
+        Ok((own, last.into_iter().chain([Unfinished::put(&self.order, now)?]).collect()))
     }
 }
 
-/// The write of an order's frozen commands.
+/// Marks an order's item as one that was restored while its commands were not all queued, or not all taken back. Returns
+/// whether it was marked: an order that has nothing left to do stays as it is.
 ///
 /// # Errors
-/// [`StoreError::Unreadable`] if they cannot be encoded.
+/// [`StoreError::Unreadable`] if it does not decode.
+pub fn mark_restored(key: &Key, item: &mut Item) -> Result<bool, StoreError> {
+    let stored = StoredOrder::decode(key, Row::from(item.clone()))?;
+    let is_unmarked = |delivery: &OrderDelivery| !matches!(delivery.step, DeliveryStep::Queued | DeliveryStep::Over);
+    let Some(delivery) = stored.effects.delivery.filter(is_unmarked) else { return Ok(false) };
+    let delivery = &OrderDelivery { restored: true, ..delivery };
+    item.extend(encode_live(key, &Encoded { delivery })?);
+    Ok(true)
+}
+
+/// The write of an order's frozen commands.
 pub fn put_frozen(order: &InternalId, frozen: &FrozenCommands) -> Result<Write, StoreError> {
     let key = keys::order_commands(order);
     Ok(Write::put(key.clone(), encode_published(&key, frozen)?))
 }
 
 /// An order's frozen commands; none if it has none.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn frozen(db: &Db, order: &InternalId) -> Result<FrozenCommands, StoreError> {
     Ok(read_published(db, &keys::order_commands(order)).await?.unwrap_or_default())
 }
 
 /// When an item of a player expires on a server.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn expiry(db: &Db, key: &Key) -> Result<Option<Expiry>, StoreError> {
     read_live(db, key).await
 }
 
 /// The write of when an item expires, on the condition that it is as it was read.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn put_expiry(key: &Key, read: Option<&Expiry>, next: &Expiry) -> Result<Write, StoreError> {
     let version = read.map_or(0, |read| read.version).wrapping_add(1);
     let write = Write::put(key.clone(), encode_live(key, &Expiry { version, ..next.clone() })?);

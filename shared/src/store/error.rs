@@ -21,17 +21,14 @@ pub enum StoreError {
         #[source]
         source: Source,
     },
-    /// The database does not accept the process's credentials: they have expired, or were replaced.
     #[error("the database does not accept the credentials ({operation})")]
     Credentials {
         operation: &'static str,
         #[source]
         source: Source,
     },
-    /// The data in the table are of an earlier format than this code works on.
     #[error("the data in the table have the schema number {found}, but {needed} is needed: run `storectl upgrade`")]
     Outdated { found: u32, needed: u32 },
-    /// An item exists, but does not decode.
     #[error("the {kind} item is unreadable at {attribute}")]
     Unreadable {
         /// The kind of item, see [`super::keys::Key`]'s display.
@@ -46,7 +43,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// The operation got no response that counts; the same request may pass in a moment.
-    #[must_use]
     pub fn unavailable(operation: &'static str) -> Self {
         Self::Unavailable { operation, source: None }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Entries that are kept; one is about 100 bytes.
 const KEPT_ENTRIES: usize = 100;
 
-/// What was published when, oldest first.
+/// Published versions with their times, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct History {
     /// Number of the newest entry, 0 in an empty history. A write of the history is conditional on it.
@@ -43,7 +43,6 @@ pub enum Step {
 
 impl History {
     /// The entries, oldest first.
-    #[must_use]
     pub fn entries(&self) -> &[HistoryEntry] {
         &self.entries
     }
@@ -52,7 +51,7 @@ impl History {
         self.entries.iter().find(|entry| entry.number == number)
     }
 
-    /// What rollbacks from the newest entry go to, one after the other.
+    /// Targets of rollbacks from the newest entry, one after the other.
     pub fn before(&self) -> impl Iterator<Item = &HistoryEntry> {
         let back = |entry: &HistoryEntry| self.entry(entry.back?);
         std::iter::successors(self.entries.last().and_then(back), move |entry| back(entry))
@@ -82,15 +81,12 @@ impl History {
 
 /// Begins the list with a version that was published at `since` (seconds since 1970 UTC), before there was a list. Returns
 /// whether it was written; if not, there is a list.
-///
-/// # Errors
-/// If the database does not respond.
 pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, StoreError> {
     let begun = History::default().with(version, Step::Forward, since);
     create(db, &keys::history(), &begun).await
 }
 
-/// What was published when; empty before the first publish.
+/// The history of publishing; empty before the first publish.
 ///
 /// # Errors
 /// If the database does not respond, or with something unreadable.

@@ -10,7 +10,6 @@ use crate::model::{Code, CodeKind, CodeText, GiftCard, Money};
 use serde::{Deserialize, Serialize};
 
 /// A kind's word in the table.
-#[must_use]
 pub const fn tag(kind: CodeKind) -> &'static str {
     match kind {
         CodeKind::Coupon => "coupon",
@@ -28,9 +27,6 @@ pub async fn switch(db: &Db, kind: CodeKind, code: &CodeText, is_on: bool) -> Re
 }
 
 /// Switches a referral code on or off. `false` if there is none.
-///
-/// # Errors
-/// As [`switch`].
 pub async fn switch_referral(db: &Db, code: &CodeText, is_on: bool) -> Result<bool, StoreError> {
     apply(db, switched(keys::referral(code), is_on).only_if_present()).await
 }
@@ -132,9 +128,6 @@ pub async fn top_up(db: &Db, card: &GiftCard, top_up: &TopUp) -> Result<ToppedUp
 }
 
 /// The top-ups of a gift card, oldest first.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn top_ups(db: &Db, code: &CodeText) -> Result<Vec<TopUp>, StoreError> {
     let rows = db.query(&keys::top_ups(code)).await?;
     let mut found: Vec<TopUp> = rows.into_iter().map(Row::live_found).collect::<Result<_, _>>()?;

@@ -20,7 +20,6 @@ pub struct ItemPlan {
 }
 
 impl ItemCache {
-    #[must_use]
     pub fn plan(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> ItemPlan {
         let mut plan = ItemPlan { known: Items::new(), missing: Vec::new() };
         for id in ids {
@@ -35,7 +34,6 @@ impl ItemCache {
     }
 
     /// Those of `ids` that were missing when they were last read at `version`. Reads nothing.
-    #[must_use]
     pub fn known_missing(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> BTreeSet<ItemId> {
         let missing = |id: &ItemId| self.0.peek(&keys::item(version, *id)).is_some_and(|thing| thing.is_none());
         ids.filter(missing).collect()
@@ -66,7 +64,6 @@ impl ItemCache {
 
 impl ItemPlan {
     /// The item, if it is already known to be published.
-    #[must_use]
     pub fn known(&self, id: ItemId) -> Option<&PublishedItem> {
         self.known.get(&id).map(Arc::as_ref)
     }

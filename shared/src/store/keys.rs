@@ -84,72 +84,59 @@ fn key(pk: String, sk: &str) -> Key {
     Key { pk, sk: sk.to_owned() }
 }
 
-#[must_use]
 pub fn active_version() -> Key {
     key("STORE".to_owned(), "POINTER")
 }
 
 /// The mark that versions before the first schema number left while a restore ran, in a table without an active
 /// version.
-#[must_use]
 pub fn earlier_restore() -> Key {
     key("RESTORE".to_owned(), "RESTORE")
 }
 
-#[must_use]
 pub fn history() -> Key {
     key("STORE".to_owned(), "HISTORY")
 }
 
 /// The record of a version that was written to the table.
-#[must_use]
 pub fn version(version: &str) -> Key {
     key(versions(), version)
 }
 
-#[must_use]
 pub fn versions() -> String {
     "VERSIONS".to_owned()
 }
 
-#[must_use]
 pub fn settings(version: &str) -> Key {
     key(format!("CONTENT#{version}#SETTINGS"), "DATA")
 }
 
-#[must_use]
 pub fn staff(version: &str) -> Key {
     key(format!("CONTENT#{version}#STAFF"), "DATA")
 }
 
-#[must_use]
 pub fn patronage(version: &str) -> Key {
     key(format!("CONTENT#{version}#PATRONAGE"), "DATA")
 }
 
-#[must_use]
 pub fn page(version: &str, url: &PageUrl) -> Key {
     key(format!("PAGE#{version}#{url}"), "DATA")
 }
 
-#[must_use]
 pub fn tree(version: &str) -> Key {
     key(format!("CATALOG#{version}#TREE"), "DATA")
 }
 
-#[must_use]
 pub fn deals(version: &str) -> Key {
     key(format!("CATALOG#{version}#DEALS"), "DATA")
 }
 
-#[must_use]
 pub fn promotions(version: &str) -> Key {
     key(format!("CATALOG#{version}#PROMOTIONS"), "DATA")
 }
 
 /// Partition of a version's category: the category itself first, then its subcategories in order. A slug begins
 /// with a slash and an id with a digit, so that neither meets another kind of page.
-#[must_use]
 pub fn category(version: &str, path: &CategoryPath) -> String {
     match path {
         CategoryPath::Slug(slug) => format!("CATALOG#{version}#{slug}"),
@@ -158,183 +145,151 @@ pub fn category(version: &str, path: &CategoryPath) -> String {
 }
 
 /// The `place`-th row of a category's partition: 0 is the category itself.
-#[must_use]
 pub fn category_row(version: &str, path: &CategoryPath, place: usize) -> Key {
     key(category(version, path), &format!("{place:04}"))
 }
 
-#[must_use]
 pub fn item(version: &str, id: ItemId) -> Key {
     key(format!("ITEM#{version}#{id}"), "DATA")
 }
 
-#[must_use]
 pub fn user(id: UserId) -> Key {
     key(format!("USER#{id}"), "USER")
 }
 
-#[must_use]
 pub fn ban(name: &UserName) -> Key {
     key(format!("BAN#{name}"), "BAN")
 }
 
 /// The index row that makes a user's name unique.
-#[must_use]
 pub fn name(name: &UserName) -> Key {
     key(format!("NAME#{name}"), "NAME")
 }
 
 /// Partition of the credits that the store's owner gave a user.
-#[must_use]
 pub fn credits(user: UserId) -> String {
     format!("CREDIT#{user}")
 }
 
 /// A credit by its key, of which the operations tool takes ASCII only.
-#[must_use]
 pub fn credit(user: UserId, credit_key: &str) -> Key {
     key(credits(user), credit_key)
 }
 
 /// Partition of what the store's owner added to a gift card.
-#[must_use]
 pub fn top_ups(code: &CodeText) -> String {
     format!("TOPUP#{code}")
 }
 
 /// A top-up of a gift card, by a key of which the operations tool takes ASCII only.
-#[must_use]
 pub fn top_up(code: &CodeText, top_up_key: &str) -> Key {
     key(top_ups(code), top_up_key)
 }
 
 /// A chat account that completed the login.
-#[must_use]
 pub fn chat(id: &ChatId) -> Key {
     key(format!("CHAT#{id}"), "CHAT")
 }
 
-#[must_use]
 pub fn ledger(user: UserId) -> Key {
     key(format!("LEDGER#{user}"), "LEDGER")
 }
 
-#[must_use]
 pub fn cart(user: UserId) -> Key {
     key(format!("CART#{user}"), "CART")
 }
 
-#[must_use]
 pub fn code(code: &CodeText) -> Key {
     key(format!("CODE#{code}"), "CODE")
 }
 
 /// How often a user used a coupon. The user is last: an id contains no `#`, a code may.
-#[must_use]
 pub fn code_use(code: &CodeText, user: UserId) -> Key {
     key(format!("USE#{code}#{user}"), "USE")
 }
 
-#[must_use]
 pub fn referral(code: &CodeText) -> Key {
     key(format!("REFERRAL#{code}"), "REFERRAL")
 }
 
-#[must_use]
 pub fn order(id: &InternalId) -> Key {
     key(format!("ORDER#{id}"), "ORDER")
 }
 
 /// The requests counted for a client address (rules.md, "Rate limits"). `kind` is what is counted, empty for
 /// payments/checkStatus.
-#[must_use]
 pub fn rate(kind: &str, address: &str) -> Key {
     let separator = if kind.is_empty() { "" } else { "#" };
     key(format!("RATE#{kind}{separator}{address}"), "RATE")
 }
 
 /// Units of an item sold in total.
-#[must_use]
 pub fn count(item: ItemId) -> Key {
     key(format!("COUNT#{item}"), "COUNT")
 }
 
 /// Goals, top donators and recent donators.
-#[must_use]
 pub fn donations() -> Key {
     key("STATS".to_owned(), "DONATIONS")
 }
 
 /// The largest patrons, compiled from [`patrons`].
-#[must_use]
 pub fn top_patrons() -> Key {
     key("STATS".to_owned(), "PATRONS")
 }
 
-#[must_use]
 pub fn patrons() -> String {
     "PATRONS".to_owned()
 }
 
-#[must_use]
 pub fn patron(user: UserId) -> Key {
     key(patrons(), &format!("USER#{user}"))
 }
 
 /// Partition of a month's sums; `month` is `YYYY-MM` in UTC.
-#[must_use]
 pub fn month(month: &str) -> String {
     format!("MONTH#{month}")
 }
 
-#[must_use]
 pub fn month_sum(month: &str, user: UserId) -> Key {
     key(self::month(month), &format!("USER#{user}"))
 }
 
 /// Partition of the paid orders with an owner.
-#[must_use]
 pub fn paid() -> String {
     "PAID".to_owned()
 }
 
 /// A paid order with an owner, sorted by the second it was made and then by its number.
-#[must_use]
 pub fn paid_order(created_at: i64, number: OrderNumber) -> Key {
     key(paid(), &format!("{}#{:016}", second_text(created_at), number.get()))
 }
 
 /// Partition of the orders with something left to do.
-#[must_use]
 pub fn unfinished() -> String {
     "OPEN".to_owned()
 }
 
 /// An order with something left to do, sorted by the second it is due (since 1970 UTC) and then by its number.
-#[must_use]
 pub fn unfinished_order(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}", second_text(due), number.get()))
 }
 
 /// A reservation of units for an order, sorted as [`unfinished_order`]: the order may be due at the same second.
-#[must_use]
 pub fn unfinished_reservation(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
 }
 
-#[must_use]
 pub fn is_unfinished_reservation(key: &Key) -> bool {
     key.pk == unfinished() && key.sk.ends_with("#TAKE")
 }
 
 /// The last sort key of [`unfinished`] that is due at `now`.
-#[must_use]
 pub fn due_until(now: i64) -> String {
     format!("{}#~", second_text(now))
 }
 
 /// The second since when a row of [`unfinished`] is due; `None` if it is not a key of such a row.
-#[must_use]
 pub fn due_second(row: &Key) -> Option<i64> {
     row.sk.split_once('#')?.0.parse().ok()
 }
@@ -345,18 +300,15 @@ fn second_text(second: i64) -> String {
 }
 
 /// How far the provider's webhook events were asked for. It sorts behind every due order.
-#[must_use]
 pub fn webhook_events() -> Key {
     key(unfinished(), "NOTICES")
 }
 
-#[must_use]
 pub fn payment(intent: &str) -> Key {
     key(format!("PROVIDER#{intent}"), "PROVIDER")
 }
 
 /// The counter from which a kind's integer ids are taken.
-#[must_use]
 pub fn sequence(kind: &str) -> Key {
     key(format!("SEQ#{kind}"), "SEQ")
 }

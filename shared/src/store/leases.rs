@@ -33,16 +33,12 @@ pub struct Lease {
 
 impl Lease {
     /// Takes a server's lease out of the rows.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if it does not decode.
     pub fn take(rows: &mut Rows, server: ServerId) -> Result<Self, StoreError> {
         let key = keys::lease(server);
         rows.take(&key).map_or_else(|| Ok(Self::default()), |row| row.live(&key))
     }
 
     /// The write that takes the next lease, on the condition that no other poll has taken it since this one was read.
-    #[must_use]
     pub fn next(&self, server: ServerId, ids: &[CommandId], now: i64) -> Write {
         let ids = ids.iter().map(|id| AttributeValue::N(id.to_string())).collect();
         let set = "SET #number = :next, taken_at = :now, ids = :ids REMOVE #over, refused";
@@ -55,7 +51,6 @@ impl Lease {
     }
 
     /// The write that ends this lease.
-    #[must_use]
     pub fn end(&self, server: ServerId) -> Write {
         let write = Write::update(keys::lease(server), "SET #over = :yes").only_if("#number = :number");
         let write = write.name("#number", "number").name("#over", "over");
@@ -63,13 +58,11 @@ impl Lease {
     }
 
     /// The write that ends this lease, on the condition that no poll was refused because of it.
-    #[must_use]
     pub fn give_back(&self, server: ServerId) -> Write {
         self.end(server).only_if(Self::IS_UNTOUCHED)
     }
 
     /// The condition that this lease was neither ended nor asked for by another poll.
-    #[must_use]
     pub fn is_untouched(&self, server: ServerId) -> Write {
         let write = Write::check(keys::lease(server)).only_if(Self::IS_UNTOUCHED);
         write.name("#number", "number").name("#over", "over").number(":number", self.number)
@@ -78,7 +71,6 @@ impl Lease {
     const IS_UNTOUCHED: &str = "#number = :number AND attribute_not_exists(#over) AND attribute_not_exists(refused)";
 
     /// The write that notes that another poll was refused because of this lease.
-    #[must_use]
     pub fn refuse(&self, server: ServerId) -> Write {
         let write = Write::update(keys::lease(server), "SET refused = :yes").only_if("#number = :number");
         let write = write.name("#number", "number").number(":number", self.number);
@@ -86,7 +78,6 @@ impl Lease {
     }
 
     /// The write that notes when the server was last seen.
-    #[must_use]
     pub fn see(server: ServerId, now: i64) -> Write {
         Write::update(keys::lease(server), "SET seen = :now").number(":now", now)
     }

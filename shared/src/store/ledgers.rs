@@ -33,7 +33,6 @@ pub struct LedgerChange {
 }
 
 /// The write that adds to a user's ledger. Placeholders are short: fifty lines fit into the 4 KB of an expression.
-#[must_use]
 pub fn add(user: UserId, changes: &[LedgerChange]) -> Write {
     let terms = (0..changes.len()).map(|place| format!("#u{place} :u{place}, #p{place} :p{place}"));
     let limited = changes.iter().enumerate().filter(|(_, change)| change.at_most.is_some());
@@ -65,7 +64,6 @@ pub const AT_ONCE: usize = 100;
 /// `read`, if it was; changes nothing. Of more than [`AT_ONCE`] items only the first are compared: the ledger must have
 /// been read then. The items are compared although the version is too, because functions of a version from before it
 /// was stored write ledgers without counting it.
-#[must_use]
 pub fn check(user: UserId, most: &[AtMost], read: Option<u64>) -> Write {
     let most = most.get(..AT_ONCE).unwrap_or(most);
     // An attribute that is missing is not larger.
@@ -78,14 +76,12 @@ pub fn check(user: UserId, most: &[AtMost], read: Option<u64>) -> Write {
 }
 
 /// The units of an item in a ledger's row.
-#[must_use]
 pub fn units(row: &Item, item: ItemId) -> i128 {
     let number = row.get(&format!("u{item}")).and_then(|value| value.as_n().ok());
     number.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 /// Whether an attribute of a ledger's row is a number of units or a sum paid.
-#[must_use]
 pub fn is_entry(attribute: &str) -> bool {
     let id = attribute.strip_prefix(['u', 'p']).unwrap_or_default();
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())

@@ -76,7 +76,6 @@ pub async fn hit_after(
 
 /// The write of a transaction that counts a request of an address together with what it begins. `read` is the address's
 /// window as it was read: the condition also fails if another request has opened one since, or if it has ended.
-#[must_use]
 pub fn count_in(limit: RateLimit, address: &str, now: u64, read: Option<Window>) -> Write {
     let key = keys::rate(limit.kind, address);
     if read.is_some_and(|window| window.end > now) {
@@ -90,7 +89,6 @@ pub fn count_in(limit: RateLimit, address: &str, now: u64, read: Option<Window>)
 }
 
 /// Seconds until a window ends that did not let [`count_in`] count; `None` if it is not full, so that it has changed.
-#[must_use]
 pub fn full_in(old: Option<&Item>, limit: RateLimit, now: u64) -> Option<u64> {
     window(old, &keys::rate(limit.kind, "")).ok()?.full(limit, now)
 }
@@ -103,7 +101,6 @@ pub fn take(rows: &mut Rows, limit: RateLimit, address: &str) -> Result<Option<W
 
 impl Window {
     /// Seconds until the window ends, at least 1, if it is full at `now`.
-    #[must_use]
     pub fn full(&self, limit: RateLimit, now: u64) -> Option<u64> {
         let is_full = self.end > now && self.hits >= u64::from(limit.requests);
         is_full.then(|| self.reset_seconds(now))

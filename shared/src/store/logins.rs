@@ -27,17 +27,11 @@ pub struct StoredLogin {
 }
 
 /// The row of a name, strongly consistent; an empty one if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn of_name(db: &Db, name: &UserName) -> Result<StoredLogin, StoreError> {
     Ok(read_live(db, &keys::game_login(name)).await?.unwrap_or_default())
 }
 
 /// A login that game servers are told of, strongly consistent.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn pending(db: &Db, auth_id: &AuthId) -> Result<Option<PendingLogin>, StoreError> {
     read_live(db, &keys::pending_login(auth_id)).await
 }
@@ -52,9 +46,6 @@ pub enum Told<'a> {
 
 /// Writes a name's row, kept until `expires_at`, on the condition that nothing has changed since it was read. Returns whether
 /// it was written.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn save(
     db: &Db,
     name: &UserName,
@@ -81,19 +72,13 @@ pub async fn save(
 }
 
 /// The logins that game servers are told of, in no order.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn all_pending(db: &Db) -> Result<Vec<PendingLogin>, StoreError> {
     let (rows, _) = db.query_descending(&keys::pending_logins(), MOST_READ, None).await?;
     rows.into_iter().map(Row::live_found).collect()
 }
 
-/// Marks that a server is told of logins at `now`, on the condition that none of them was changed and none told since `before`.
+/// Marks that logins are reported to a server at `now`, on the condition that none was changed or reported since `before`.
 /// Returns whether it was written.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn mark_served(
     db: &Db,
     server: ServerId,

@@ -29,19 +29,16 @@ pub struct NameRow {
 
 impl NameRow {
     /// The user who has the name now; `None` if it is a former name.
-    #[must_use]
     pub fn owner(&self) -> Option<UserId> {
         self.held_until.is_none().then_some(self.user)
     }
 
     /// Whether anybody may take the name at `now` (seconds since 1970 UTC). The row may outlive its time.
-    #[must_use]
     pub fn is_free(&self, now: i64) -> bool {
         self.held_until.is_some_and(|until| until <= now)
     }
 
     /// The second (since 1970 UTC) at which a token of the user that is made at `now` is issued.
-    #[must_use]
     pub fn next_issue(&self, now: i64) -> i64 {
         next_issue(self.valid_after, now)
     }
@@ -95,15 +92,11 @@ pub enum Created {
 }
 
 /// The index row of a user's name.
-///
-/// # Errors
-/// If it cannot be serialised, which never happens.
 pub fn row(name: &UserName, user: UserId, valid_after: Option<i64>) -> Result<Item, StoreError> {
     encode_live(&keys::name(name), &NameRow { user, valid_after, held_until: None })
 }
 
 /// The write that fails if an account has the name. A name that is only held for an account passes.
-#[must_use]
 pub fn must_be_unowned(name: &UserName) -> Write {
     let write = Write::check(keys::name(name)).name("#pk", keys::PK);
     write.only_if("attribute_not_exists(#pk) OR attribute_exists(held_until)")
@@ -224,7 +217,6 @@ fn rename_account(before: &User, after: &User) -> Write {
 }
 
 /// The write that frees a former name of a user, whose account is erased.
-#[must_use]
 pub fn release(name: keys::Key, user: UserId) -> Write {
     Write::delete(name).only_if_equal(USER, user)
 }

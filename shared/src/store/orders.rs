@@ -23,18 +23,15 @@ pub struct StoredOrder {
 
 impl StoredOrder {
     /// Whether the statistics do not show the order's status, or what was refunded of it, yet.
-    #[must_use]
     pub fn statistics_due(&self) -> bool {
         let OrderEffects { counted, refunded, counted_refunded, .. } = &self.effects;
         counted.is_some_and(|counted| counted != self.should_count() || (counted && refunded != counted_refunded))
     }
 
-    #[must_use]
     pub fn should_count(&self) -> bool {
         self.order.status == OrderStatus::Paid
     }
 
-    #[must_use]
     pub fn key(&self) -> Key {
         keys::order(&self.order.internal_id)
     }
@@ -120,25 +117,21 @@ impl StoredOrder {
     }
 
     /// Whether it was made by a checkout.
-    #[must_use]
     pub const fn is_checkout(&self) -> bool {
         self.effects.provider.is_some()
     }
 
     /// Whether its checkout can still be paid at `now`, seconds since 1970 UTC.
-    #[must_use]
     pub fn is_open(&self, now: i64) -> bool {
         self.effects.provider.as_ref().is_some_and(|provider| now < provider.expires_at)
     }
 
     /// The key of its row among the orders with something left to do.
-    #[must_use]
     pub fn unfinished(&self) -> Option<Key> {
         self.effects.due.map(|due| keys::unfinished_order(due, self.order.id))
     }
 
     /// The write that stores the provider's checkout, on the condition that the order waits for it.
-    #[must_use]
     pub fn set_session(&self, session: &str, url: &str) -> Write {
         Write::update(self.key(), "SET provider.#session = :session, provider.#url = :url")
             .only_if("attribute_exists(provider) AND attribute_not_exists(provider.#session) AND #status = :pending")
@@ -151,7 +144,6 @@ impl StoredOrder {
     }
 
     /// The write that notes when the provider is asked, unless it was asked since `before`; seconds since 1970 UTC.
-    #[must_use]
     pub fn set_asked(&self, now: i64, before: i64) -> Write {
         Write::update(self.key(), "SET provider.asked_at = :now")
             .only_if(
@@ -161,14 +153,22 @@ impl StoredOrder {
             .number(":before", before)
     }
 
-    /// The write that notes the state of a dispute.
-    #[must_use]
-    pub fn set_dispute(&self, state: &str) -> Write {
-        Write::update(self.key(), "SET dispute = :state").only_if_present().text(":state", state)
+    /// The write that notes the state of a dispute, on the condition that the noted one is as it was read. `with` is the
+    /// beginning of a step of the delivery, in the same write.
+    pub fn set_dispute(&self, id: &str, state: &str, with: Option<Write>) -> Write {
+        let set = "dispute = :dispute, dispute_id = :dispute_id";
+        let write = match with {
+            Some(write) => write.also(&format!(", {set}")),
+            None => Write::update(self.key(), format!("SET {set}")).only_if_present(),
+        };
+        let write = write.text(":dispute", state).text(":dispute_id", id);
+        match &self.effects.dispute {
+            Some(read) => write.and_if("dispute = :read_dispute").text(":read_dispute", read),
+            None => write.and_if("attribute_not_exists(dispute)"),
+        }
     }
 
     /// The write that marks the bought lines as removed from the cart.
-    #[must_use]
     pub fn set_cart_cleared(&self) -> Write {
         Write::update(self.key(), "SET cart_cleared = :yes")
             .only_if("cart_cleared = :no")
@@ -188,7 +188,6 @@ impl StoredOrder {
 
     /// The writes that finish the order, on the condition that status and refunds are as they were read: nothing looks
     /// at it again.
-    #[must_use]
     pub fn finish(&self) -> Vec<Write> {
         let Some((due, row)) = self.effects.due.zip(self.unfinished()) else { return Vec::new() };
         let own = self.update_as_read("REMOVE due", "due = :due").number(":due", due);
@@ -197,7 +196,6 @@ impl StoredOrder {
 
     /// The writes that mark the order, less what is refunded of it, as counted for these goals, on the condition that
     /// status, refunds and mark are as they were read. They finish the order if nothing else is left to do about it.
-    #[must_use]
     pub fn mark_counted(&self, goals: Vec<String>) -> Vec<Write> {
         let goals = goals.into_iter().map(AttributeValue::S).collect();
         let write = self
@@ -210,14 +208,12 @@ impl StoredOrder {
     }
 
     /// The writes that mark what is refunded of the order as taken off, as [`StoredOrder::mark_counted`] does.
-    #[must_use]
     pub fn mark_refunded(&self) -> Vec<Write> {
         let write = self.mark("SET counted_refunded = :refunded", &[], true);
         self.with_row(write.number(":refunded", self.effects.refunded.minor()))
     }
 
     /// The writes that mark the order as no longer counted, as [`StoredOrder::mark_counted`] does.
-    #[must_use]
     pub fn mark_not_counted(&self) -> Vec<Write> {
         let write = self.mark("SET counted = :now", &["counted_refunded", "#goals"], true);
         self.with_row(write.name("#goals", "goals").value(":now", AttributeValue::Bool(false)))

@@ -87,7 +87,6 @@ pub struct Published {
 
 impl Published {
     /// Nothing is read yet. An active version will be trusted for `lifetime`.
-    #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
         let addresses = LocalAddresses::default();
         Self { db, clock, active: Timed::new(lifetime), addresses, is_outdated: AtomicBool::new(false) }
@@ -129,7 +128,6 @@ impl Published {
     }
 
     /// The active version last read, however old.
-    #[must_use]
     pub fn last_known(&self) -> Option<Arc<ActiveVersion>> {
         self.active.last_known()
     }

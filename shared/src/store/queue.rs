@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{Row, encode_live};
+use super::codec::{Item, Row, encode_live};
 use super::keys::{self, Key};
 use super::transaction::Write;
 use crate::model::{Command, CommandState, ServerId};
@@ -20,27 +20,23 @@ struct Attributes<C> {
     command: C,
 }
 
+/// A command's copy in a queue.
+pub fn item(place: &Key, command: &Command) -> Result<Item, StoreError> {
+    encode_live(place, &Attributes { command })
+}
+
 /// The write of a command's copy in a queue.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn put(place: &Key, command: &Command) -> Result<Write, StoreError> {
-    Ok(Write::put(place.clone(), encode_live(place, &Attributes { command })?))
+    Ok(Write::put(place.clone(), item(place, command)?))
 }
 
 /// At most `most` rows of a server that are due at `now` (seconds since 1970 UTC), the longest due first.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn due(db: &Db, server: ServerId, now: i64, most: usize) -> Result<Vec<Queued>, StoreError> {
     let rows = db.query_first(&keys::queue(server), ("0", &keys::due_until(now)), most).await?;
     rows.into_iter().map(decode).collect()
 }
 
 /// At most `most` commands of a server that are in a state since `until` (seconds since 1970 UTC) or before.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn open(
     db: &Db,
     server: ServerId,

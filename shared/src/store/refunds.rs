@@ -44,7 +44,6 @@ impl StoredOrder {
 
     /// The write that notes that the open attempt is about to be sent at `attempt.at`, on the condition that it is
     /// open.
-    #[must_use]
     pub fn resume_refund(&self, attempt: &RefundAttempt) -> Write {
         Write::update(self.key(), "SET refund.sent_at = :at")
             .only_if("refund.attempt = :attempt AND attribute_not_exists(refund.outcome)")
@@ -53,7 +52,6 @@ impl StoredOrder {
     }
 
     /// The write that closes an attempt that the provider has a refund of, or notes its present state.
-    #[must_use]
     pub fn close_refund(&self, attempt: u32, outcome: RefundOutcome) -> Write {
         Write::update(self.key(), "SET refund.outcome = :outcome REMOVE refund.reason")
             .only_if("refund.attempt = :attempt")
@@ -63,7 +61,6 @@ impl StoredOrder {
 
     /// The write that closes an attempt without a refund, on the condition that it is open and was not about to be sent
     /// again since it was read. `reason` are the provider's words.
-    #[must_use]
     pub fn end_refund(&self, attempt: &RefundAttempt, outcome: RefundOutcome, reason: &str) -> Write {
         Write::update(self.key(), "SET refund.outcome = :outcome, refund.reason = :reason")
             .only_if("refund.attempt = :attempt AND refund.sent_at = :at AND attribute_not_exists(refund.outcome)")
@@ -82,7 +79,6 @@ impl StoredOrder {
     }
 
     /// The write that notes refunds which failed, of an order that is not paid, or not any more.
-    #[must_use]
     pub fn set_failed_refunds(&self, refunds: &Refunds) -> Write {
         self.note_refunds(refunds, None)
     }
@@ -117,7 +113,6 @@ impl StoredOrder {
 
     /// The write that notes why an operator has to look at the order, if nothing is noted yet, and the provider's
     /// payment, so that it is known before an operator has decided.
-    #[must_use]
     pub fn set_review(&self, reason: &str, intent: Option<&str>) -> Write {
         let mut expression = "SET review = if_not_exists(review, :reason)".to_owned();
         if intent.is_some() {
@@ -131,9 +126,6 @@ impl StoredOrder {
     }
 
     /// The writes that note the provider's payment.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if its row cannot be encoded.
     pub fn set_intent(&self, intent: &str) -> Result<Vec<Write>, StoreError> {
         let own = Write::update(self.key(), "SET provider.intent = :intent").only_if("attribute_exists(provider)");
         Ok(vec![own.text(":intent", intent), Payment::put(&self.order, intent)?])

@@ -48,7 +48,6 @@ struct StoredRow {
 
 impl Reservation {
     /// The units of an order. The sweep looks at them at `due`, seconds since 1970 UTC.
-    #[must_use]
     pub fn new(order: &Order, units: Vec<Units>, due: i64) -> Self {
         Self::found(keys::unfinished_reservation(due, order.id), order.internal_id.clone(), units)
     }
@@ -70,21 +69,18 @@ impl Reservation {
     }
 
     /// The condition that the row exists and that it is not being released.
-    #[must_use]
     pub fn check(&self) -> Write {
         let condition = "attribute_exists(#pk) AND attribute_not_exists(closing)";
         Write::check(self.key.clone()).only_if(condition).name("#pk", PK)
     }
 
     /// The write after which the order can no longer be written.
-    #[must_use]
     pub fn close(&self) -> Write {
         let write = Write::update(self.key.clone(), "SET closing = :yes").only_if_present();
         write.value(":yes", AttributeValue::Bool(true))
     }
 
     /// The write that removes the row, when nothing is left to do.
-    #[must_use]
     pub fn delete(&self) -> Write {
         Write::delete(self.key.clone())
     }
@@ -187,14 +183,12 @@ fn request(db: &Db, item: ItemId, order: &InternalId) -> UpdateItemInputBuilder 
 }
 
 /// The orders that have a reservation in a counter's row.
-#[must_use]
 pub fn reserved_orders(row: &Item) -> Vec<InternalId> {
     let orders = row.get(RESERVING).and_then(|value| value.as_ss().ok());
     orders.into_iter().flatten().map(|order| InternalId::new(order.as_str())).collect()
 }
 
 /// Adds to the write of a counter that the marks of these orders are removed.
-#[must_use]
 pub fn also_confirm<'a>(write: Write, orders: impl Iterator<Item = &'a InternalId>) -> Write {
     let orders: Vec<String> = orders.map(ToString::to_string).collect();
     if orders.is_empty() {

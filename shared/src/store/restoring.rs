@@ -23,24 +23,23 @@ pub struct Mark {
     pub sha256: String,
     /// How many of its items are in the table for certain.
     pub done: u64,
+    /// When it began, seconds since 1970 UTC.
+    pub at: i64,
 }
 
 /// The mark of a restore that is not done; `None` if there is none.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn read(db: &Db) -> Result<Option<Mark>, StoreError> {
     let key = keys::active_version();
     let item = db.get(&key, true).await?.filter(|item| item.contains_key(RESTORING));
     Ok(item.map(|item| decode_live::<Marked>(&key, item)).transpose()?.map(|marked| marked.restoring))
 }
 
-/// Marks the table as being restored. `false` if another restore or a publish was first.
+/// Marks the table as being restored since `at`, seconds since 1970 UTC. `false` if another restore or a publish was first.
 ///
 /// # Errors
 /// [`StoreError`] if it is not known whether it is marked.
-pub async fn begin(db: &Db, sha256: &str) -> Result<bool, StoreError> {
-    let restoring = Mark { sha256: sha256.to_owned(), done: 0 };
+pub async fn begin(db: &Db, sha256: &str, at: i64) -> Result<bool, StoreError> {
+    let restoring = Mark { sha256: sha256.to_owned(), done: 0, at };
     create(db, &keys::active_version(), &Marked { restoring }).await
 }
 
@@ -59,9 +58,6 @@ pub async fn note(db: &Db, sha256: &str, done: u64) -> Result<(), StoreError> {
 }
 
 /// Replaces the mark by the active version, if there is one, and moves sequences to ids that are free, in one transaction.
-///
-/// # Errors
-/// As [`note`].
 pub async fn finish(
     db: &Db,
     sha256: &str,

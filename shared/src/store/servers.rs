@@ -20,31 +20,23 @@ pub struct StoredKey {
 }
 
 /// Takes a key by its hash out of the rows.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn take(rows: &mut Rows, hash: &str) -> Result<Option<StoredKey>, StoreError> {
     let key = keys::server_key(hash);
     rows.take(&key).map(|row| row.live(&key)).transpose()
 }
 
 /// The write of a new key.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it cannot be encoded.
 pub fn put(hash: &str, stored: &StoredKey) -> Result<Write, StoreError> {
     let key = keys::server_key(hash);
     Ok(Write::put(key.clone(), encode_live(&key, stored)?).only_if_absent())
 }
 
 /// The write after which the key opens nothing.
-#[must_use]
 pub fn revoke(hash: &str) -> Write {
     Write::delete(keys::server_key(hash)).only_if_present()
 }
 
 /// The write that notes when a poll last used a key.
-#[must_use]
 pub fn see(hash: &str, now: i64) -> Write {
     Write::update(keys::server_key(hash), "SET seen = :now").only_if_present().number(":now", now)
 }

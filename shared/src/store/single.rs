@@ -22,9 +22,6 @@ impl Guard for Condition {
 }
 
 /// Sends one write, again while other transactions hold its item. Returns whether its condition was met.
-///
-/// # Errors
-/// As [`apply_all`].
 pub async fn apply(db: &Db, write: Write) -> Result<bool, StoreError> {
     apply_all(db, vec![write]).await
 }

@@ -79,9 +79,6 @@ impl VersionedDonations {
 }
 
 /// The first users of a month's ranking who still have an account.
-///
-/// # Errors
-/// [`StoreError`] if users can be neither read nor decoded.
 pub async fn top_donors(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, StoreError> {
     let mut top = Vec::new();
     for part in ranking.chunks(USERS) {

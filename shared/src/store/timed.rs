@@ -12,7 +12,6 @@ pub struct Timed<T> {
 }
 
 impl<T> Timed<T> {
-    #[must_use]
     pub fn new(lifetime: std::time::Duration) -> Self {
         let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
         Self { lifetime_millis, slot: Mutex::new(None), flight: tokio::sync::Mutex::new(()) }
@@ -23,7 +22,6 @@ impl<T> Timed<T> {
     }
 
     /// The value, if it is not older than its lifetime at `now` (milliseconds).
-    #[must_use]
     pub fn fresh(&self, now: u64) -> Option<Arc<T>> {
         // A concurrent caller may have a slightly earlier `now` than the one that read. A value from further in the
         // future was read before the clock was set back, and is not trusted.
@@ -32,7 +30,6 @@ impl<T> Timed<T> {
     }
 
     /// The value last read, however old.
-    #[must_use]
     pub fn last_known(&self) -> Option<Arc<T>> {
         self.slot().map(|(_, value)| value)
     }

@@ -74,12 +74,10 @@ impl Write {
     }
 
     /// Replaces the item with this key; `item` includes the key.
-    #[must_use]
     pub fn put(key: Key, item: Item) -> Self {
         Self::new(key, Change::Put(item))
     }
 
-    #[must_use]
     pub fn update(key: Key, expression: impl Into<String>) -> Self {
         Self::new(key, Change::Update(expression.into()))
     }
@@ -95,14 +93,12 @@ impl Write {
     }
 
     /// Adds to one number of the item, which `#added` names in a condition.
-    #[must_use]
     pub fn add(key: Key, attribute: &str, number: impl Display) -> Self {
         Self::update(key, "ADD #added :added").name("#added", attribute).number(":added", number)
     }
 
     /// Sets numbers of the item and counts the write, on the condition that each number is still what was found and
     /// that the item's [`VERSION`] is `version`.
-    #[must_use]
     pub fn set_numbers(key: Key, numbers: &[NumberChange], version: u64) -> Self {
         let (mut sets, mut conditions) = (Vec::new(), Vec::new());
         for (place, number) in numbers.iter().enumerate() {
@@ -126,28 +122,21 @@ impl Write {
 
     /// Adds to the condition that the item's [`VERSION`] is `read`.
     #[must_use]
-    pub fn and_at(mut self, read: u64) -> Self {
+    pub fn and_at(self, read: u64) -> Self {
         let is_at = if read == 0 { "attribute_not_exists(#version)" } else { "#version = :version" };
-        self.condition = Some(match self.condition.take() {
-            Some(condition) => format!("{is_at} AND ({condition})"),
-            None => is_at.to_owned(),
-        });
-        let write = self.name("#version", VERSION);
+        let write = self.and_if(is_at).name("#version", VERSION);
         if read == 0 { write } else { write.number(":version", read) }
     }
 
-    #[must_use]
     pub fn delete(key: Key) -> Self {
         Self::new(key, Change::Delete)
     }
 
     /// Changes nothing; only the condition counts.
-    #[must_use]
     pub fn check(key: Key) -> Self {
         Self::new(key, Change::Check)
     }
 
-    #[must_use]
     pub fn guarded_by<G>(self, guard: G) -> Guarded<G> {
         Guarded { write: self, guard: Some(guard) }
     }
@@ -155,6 +144,16 @@ impl Write {
     #[must_use]
     pub fn only_if(mut self, condition: impl Into<String>) -> Self {
         self.condition = Some(condition.into());
+        self
+    }
+
+    /// Adds a condition to the others.
+    #[must_use]
+    pub fn and_if(mut self, condition: &str) -> Self {
+        self.condition = Some(match self.condition.take() {
+            Some(others) => format!("{condition} AND ({others})"),
+            None => condition.to_owned(),
+        });
         self
     }
 
@@ -356,7 +355,6 @@ pub enum Cancelled<R> {
 /// 2. A refusal, the first by position.
 /// 3. Contention.
 /// 4. A fault: first too little capacity, then every other reason.
-#[must_use]
 pub fn judge<G: Guard>(guards: &[Option<G>], reasons: &[CancellationReason]) -> Cancelled<G::Refusal> {
     let has_code = |reason: &CancellationReason, code: &str| reason.code() == Some(code);
     let failed = guards.iter().zip(reasons).filter(|(_, reason)| has_code(reason, "ConditionalCheckFailed"));

@@ -59,7 +59,6 @@ impl DueRow {
     }
 
     /// The order that it is about; `None` if the row cannot be decoded.
-    #[must_use]
     pub fn order(&self) -> Option<&InternalId> {
         match self.due.as_ref().ok()? {
             Due::Order(order) | Due::Reservation(Reservation { order, .. }) => Some(order),
@@ -67,13 +66,11 @@ impl DueRow {
     }
 
     /// Whether it failed and is not tried again before a later second than `now`.
-    #[must_use]
     pub fn waits(&self, now: i64) -> bool {
         self.again_at.is_some_and(|again| again > now)
     }
 
     /// The write that lets it be tried again at `again` (seconds since 1970 UTC), if it is still there.
-    #[must_use]
     pub fn try_again(&self, again: i64, reason: &str) -> Write {
         let reason: String = reason.chars().take(REASON).collect();
         Write::update(self.key.clone(), "SET failed = :failed, again_at = :again, reason = :reason")

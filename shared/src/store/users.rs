@@ -12,9 +12,6 @@ use std::collections::BTreeMap;
 
 /// Takes the user of a token out of the rows; `None` if there is no such user, or if [`User::admits`] refuses the
 /// token.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if the user's item does not decode.
 pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> {
     let key = keys::user(claim.user);
     let user: Option<User> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
@@ -35,7 +32,6 @@ pub async fn read(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<BTreeMap
 }
 
 /// The write that fails if the user was erased in the meantime, so that no data of an erased user is written again.
-#[must_use]
 pub fn must_exist(user: UserId) -> Write {
     Write::check(keys::user(user)).only_if_present()
 }
@@ -44,7 +40,6 @@ pub fn must_exist(user: UserId) -> Write {
 const BALANCE: &str = "virtual_currency";
 
 /// The write that takes from a user's balance in virtual currency, on the condition that the balance allows it.
-#[must_use]
 pub fn spend(user: UserId, amount: Money) -> Write {
     Write::add(keys::user(user), BALANCE, format!("-{}", amount.minor()))
         .only_if("#added >= :amount")
@@ -52,21 +47,18 @@ pub fn spend(user: UserId, amount: Money) -> Write {
 }
 
 /// The balance in virtual currency in an account's row that a failed condition returned.
-#[must_use]
 pub fn balance(row: &Item) -> Option<Money> {
     let number = row.get(BALANCE).and_then(|value| value.as_n().ok())?;
     number.parse().ok().map(Money::from_minor)
 }
 
 /// The write that returns an amount to a user's balance in virtual currency, if the user was not erased.
-#[must_use]
 pub fn return_spent(user: UserId, amount: Money) -> Write {
     Write::add(keys::user(user), BALANCE, amount.minor()).only_if_present()
 }
 
 /// The write that adds an amount to a user's balance in virtual currency, on the condition that the account exists and
 /// that its balance is at most `most` minor units before.
-#[must_use]
 pub fn credit_up_to(user: UserId, amount: Money, most: i64) -> Write {
     Write::add(keys::user(user), BALANCE, amount.minor())
         .only_if("attribute_exists(#pk) AND (attribute_not_exists(#added) OR #added <= :most)")

@@ -65,16 +65,12 @@ impl<T> VersionedCache<T> {
     ///
     /// # Panics
     /// Never: the cache's options are complete.
-    #[must_use]
     pub fn new() -> Self {
         let options = options(ESTIMATED_THINGS, CAPACITY);
         Self(Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default()))
     }
 
     /// The thing under `key`. If it is not cached, `load` reads it, and returns how many bytes it was.
-    ///
-    /// # Errors
-    /// As `load`.
     pub async fn get_or_load(
         &self,
         key: &Key,
@@ -92,7 +88,6 @@ impl<T> VersionedCache<T> {
     }
 
     /// The thing under `key`, if it is cached.
-    #[must_use]
     pub fn peek(&self, key: &Key) -> Option<Arc<T>> {
         self.0.get(key).map(|cached| cached.thing)
     }

@@ -49,38 +49,27 @@ const fn yes() -> bool {
 
 impl VersionRecord {
     /// Whether the active version may be moved to it.
-    #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.whole && self.removing_since.is_none()
     }
 
     /// When it was last of use.
-    #[must_use]
     pub fn last_used(&self) -> i64 {
         self.retired_at.or(self.switched_at).unwrap_or(self.published_at)
     }
 }
 
 /// The record of a version, whole or not.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded.
 pub async fn read_record(db: &Db, version: &str) -> Result<Option<VersionRecord>, StoreError> {
     read_live(db, &keys::version(version)).await
 }
 
 /// The record of a version; `None` if it was never written whole.
-///
-/// # Errors
-/// As [`read_record`].
 pub async fn read_version(db: &Db, version: &str) -> Result<Option<VersionRecord>, StoreError> {
     Ok(read_record(db, version).await?.filter(|record| record.whole))
 }
 
 /// Every version in the table, newest first by its last use as the published one; those that are not whole among them.
-///
-/// # Errors
-/// As [`read_record`].
 pub async fn list_versions(db: &Db) -> Result<Vec<VersionRecord>, StoreError> {
     let rows = db.query(&keys::versions()).await?;
     let mut records: Vec<VersionRecord> = rows.into_iter().map(Row::live_found).collect::<Result<_, _>>()?;
@@ -89,27 +78,18 @@ pub async fn list_versions(db: &Db) -> Result<Vec<VersionRecord>, StoreError> {
 }
 
 /// Stores the label of a version. Returns whether there is such a version.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn set_label(db: &Db, version: &str, label: &str) -> Result<bool, StoreError> {
     let write = Write::update(keys::version(version), "SET #label = :label").only_if_present();
     apply(db, write.name("#label", "label").text(":label", label)).await
 }
 
 /// Writes the record of a version that is about to be written. Returns whether it was the first to do so.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn begin_version(db: &Db, record: &VersionRecord) -> Result<bool, StoreError> {
     create(db, &keys::version(&record.version), record).await
 }
 
 /// Marks a version as being removed at `now` (seconds since 1970 UTC): only if no other process has marked it since the record
 /// was read, and only while it is not the published one. Returns whether it is marked.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn mark_removing(db: &Db, record: &VersionRecord, now: i64) -> Result<bool, StoreError> {
     let is_free: Write = Write::check(keys::active_version())
         .only_if("attribute_not_exists(#pk) OR #version <> :version")
@@ -125,9 +105,6 @@ pub async fn mark_removing(db: &Db, record: &VersionRecord, now: i64) -> Result<
 }
 
 /// Removes the record of a version whose rows are removed.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn remove_record(db: &Db, version: &str) -> Result<(), StoreError> {
     apply(db, Write::delete(keys::version(version))).await.map(drop)
 }

@@ -47,7 +47,6 @@ pub struct FailedEvent {
 
 impl EventCursor {
     /// A row that was not stored before.
-    #[must_use]
     pub const fn beginning(since: i64) -> Self {
         Self { since, window: None, failed: Vec::new(), version: 0 }
     }

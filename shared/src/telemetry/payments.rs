@@ -39,7 +39,6 @@ impl PaymentEvent {
     ];
 
     /// The name of its metric.
-    #[must_use]
     pub const fn metric(self) -> &'static str {
         match self {
             Self::BadSignature => "BadSignatures",

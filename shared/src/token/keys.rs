@@ -23,24 +23,18 @@ pub(super) struct TokenKey {
 /// A text without usable keys. The message never contains the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeysError {
-    /// Not a JSON object of strings.
     #[error("the token keys are not a JSON object of key ids and secrets")]
     NotAnObject,
     #[error("no token key")]
     Empty,
-    /// Two keys with the same id.
     #[error("duplicate token key {0:?}")]
     Twice(String),
-    /// A secret that is too short.
     #[error("the secret of token key {0:?} is shorter than 32 bytes")]
     Short(String),
 }
 
 impl TokenKeys {
     /// Reads a JSON object of key ids and secrets; the order in the text is the order of the keys.
-    ///
-    /// # Errors
-    /// [`KeysError`] for the first problem.
     pub fn parse(text: &str) -> Result<Self, KeysError> {
         let mut json = serde_json::Deserializer::from_str(text);
         let pairs = json.deserialize_map(Pairs).map_err(|_| KeysError::NotAnObject)?;

@@ -72,7 +72,6 @@ pub struct Claim {
 impl Claim {
     /// The caller's login; `None` for a login by name without an id, which must be repeated before it enters a gift
     /// card or pays (rules.md, "Logins").
-    #[must_use]
     pub fn login(&self) -> Option<Login> {
         match self.via {
             Some(Via::Name) => self.sid.map(Login::Name),
@@ -103,10 +102,8 @@ pub struct InvalidToken;
 /// A token or state that could not be signed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
-    /// The JWT library refuses.
     #[error("the token could not be signed")]
     Refused(#[from] jsonwebtoken::errors::Error),
-    /// There is no id for the login.
     #[error("no entropy is available")]
     NoEntropy,
 }
@@ -151,9 +148,6 @@ impl TokenKeys {
 
     /// Signs the `state` of a chat login, which is valid for [`STATE_SECONDS`]. It has a key of its own, so that a
     /// state is never valid as a token, nor a token as a state.
-    ///
-    /// # Errors
-    /// [`SignError`] if the JWT library refuses.
     pub fn sign_state(&self, nonce: &str, now: i64) -> Result<String, SignError> {
         let exp = now.saturating_add(STATE_SECONDS);
         let claims = StateClaims { nonce: nonce.to_owned(), iat: now, exp, iss: STATE_ISSUER.to_owned() };

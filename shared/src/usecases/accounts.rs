@@ -42,16 +42,13 @@ async fn next_id(db: &Db) -> Result<UserId, StoreError> {
 /// The reason for which an account is not renamed.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
-    /// There is no such account.
     #[error("there is no such account")]
     NoAccount,
     /// Another account has the name, or had it in the last 30 days.
     #[error("the name is taken")]
     NameTaken,
-    /// The new name is banned.
     #[error("the name is banned")]
     NameBanned,
-    /// The account is banned, and a ban is one of its name.
     #[error("the account is banned")]
     AccountBanned,
     #[error(transparent)]

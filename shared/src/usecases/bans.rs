@@ -36,9 +36,6 @@ pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Re
 
 /// Lifts the ban of a name, if it is banned. Tokens from before the ban stay refused. Returns the account that has the
 /// name; `None` if the name is not banned.
-///
-/// # Errors
-/// As [`ban`].
 pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, StoreError> {
     if db.get(&keys::ban(name), true).await?.is_none() {
         return Ok(None);

@@ -24,9 +24,6 @@ pub struct Traces {
 }
 
 /// Looks for a player in orders and carts. Reads every item.
-///
-/// # Errors
-/// [`StoreError`] if the table cannot be read.
 pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError> {
     let mut traces = Traces::default();
     each(db, "", |item| {
@@ -61,9 +58,6 @@ pub async fn erase_account(db: &Db, id: UserId, username: Option<&str>) -> Resul
 }
 
 /// The rows of the names that are the user's: the present one, and former ones that are held.
-///
-/// # Errors
-/// [`StoreError`] if the table cannot be read.
 pub async fn name_rows(db: &Db, id: UserId) -> Result<Vec<Key>, StoreError> {
     let rows = all::<NameRow>(db, prefix::NAME).await?;
     Ok(rows.into_iter().filter(|(_, row)| row.user == id).map(|(key, _)| key).collect())

@@ -24,8 +24,7 @@ pub enum Beginning {
     Wait { seconds: i64 },
 }
 
-/// An address with a name, as it is stored.
-#[must_use]
+/// The stored form of an address with a name.
 pub fn hashed(player: &PlayerName, address: &str) -> AddressHash {
     let digest =
         Sha256::new().chain_update(player.key().to_string()).chain_update("#").chain_update(address).finalize();
@@ -128,9 +127,6 @@ pub async fn end(
 }
 
 /// The logins that a server has to be told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
     let (before, server) = (now - rule::EVERY, server.to_string());
     let mut due = logins::all_pending(db).await?;
@@ -142,9 +138,6 @@ pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin
 
 /// Takes the logins of [`due`] for a response to the server, whose key is known to be valid. None are left if another poll of the
 /// server takes one of them at the same time, or one of them has ended.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn take(
     db: &Db,
     server: ServerId,

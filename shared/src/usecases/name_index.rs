@@ -31,9 +31,6 @@ pub struct Lacking {
 }
 
 /// Compares the index with the accounts. Calls `progress` for what it reads.
-///
-/// # Errors
-/// [`StoreError`] if the table cannot be read.
 pub async fn lacking(db: &Db, progress: OnProgress<'_>) -> Result<Lacking, StoreError> {
     // Names are read before users: a name that is read then belongs to an account that was there before.
     let rows = all::<NameRow>(db, prefix::NAME).await?;
@@ -88,9 +85,6 @@ pub async fn complete(db: &Db, progress: OnProgress<'_>) -> Result<(usize, Vec<S
 
 /// Writes rows of the index, each if it is still as it was found; returns how many. A name that was taken in the meantime
 /// belongs to an account that [`lacking`] compares with the others. Calls `progress` for what it writes.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn write(db: &Db, claims: &[Claim], progress: OnProgress<'_>) -> Result<usize, StoreError> {
     let mut written = 0;
     for Claim { name, row, found } in claims {

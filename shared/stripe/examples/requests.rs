@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     print(&PaymentIntent::retrieve(&id("pi_1")?))?;
     print(&Charge::retrieve(&id("ch_1")?))?;
     print(&Dispute::retrieve(&id("du_1")?))?;
+    print(&Dispute::list(&id("pi_1")?))?;
     let refund = NewRefund { payment_intent: &id("pi_1")?, amount: Some(502), order: "ska237syhxydekce", attempt: 1 };
     print(&Refund::create(&refund, key("refund-ska237syhxydekce-1")?))?;
     print(&Refund::list(&id("pi_1")?, Some(&id("re_1")?)))?;

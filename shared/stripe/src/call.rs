@@ -34,19 +34,16 @@ impl<T> Call<T> {
         Self { method: Method::DELETE, path: path.into(), form: Form::default(), key: None, reply: PhantomData }
     }
 
-    #[must_use]
     pub const fn method(&self) -> &Method {
         &self.method
     }
 
     /// The path, such as `/v1/checkout/sessions`.
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
     /// The parameters in the order in which they are sent.
-    #[must_use]
     pub fn parameters(&self) -> &[(String, String)] {
         self.form.fields()
     }

@@ -19,7 +19,6 @@ pub struct Client {
 
 impl Client {
     /// A client that sends to `base` with `key`.
-    #[must_use]
     pub const fn new(http: outgoing::Client, base: ApiBase, key: SecretKey) -> Self {
         Self { http, base, key }
     }
@@ -31,7 +30,6 @@ impl Client {
     }
 
     /// The key that requests are sent with.
-    #[must_use]
     pub const fn key(&self) -> &SecretKey {
         &self.key
     }

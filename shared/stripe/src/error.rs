@@ -15,7 +15,6 @@ pub enum Error {
     /// [`RefusalKind::Idempotency`] for the exception.
     #[error("Stripe refused the request: {0}")]
     Refused(Refusal),
-    /// Stripe refuses the request at present: too many requests, or the same one is being processed.
     #[error("Stripe cannot take the request now: {0}")]
     Busy(Refusal),
     /// Stripe failed. It is not known whether the request had its effect.
@@ -35,7 +34,6 @@ pub enum Error {
 
 impl Error {
     /// Whether the same request is worth repeating: with its idempotency key, its effect still happens once at most.
-    #[must_use]
     pub const fn is_temporary(&self) -> bool {
         match self {
             Self::Invalid(_) | Self::Refused(_) | Self::Unreadable { .. } => false,
@@ -48,7 +46,6 @@ impl Error {
 
     /// Whether the request with this idempotency key has ended without an object and always will: a refusal, or a
     /// server error that Stripe repeats from its memory.
-    #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
             Self::Invalid(_) => true,
@@ -59,13 +56,11 @@ impl Error {
     }
 
     /// Whether Stripe refused the request because there were too many: it had no effect.
-    #[must_use]
     pub const fn is_rate_limited(&self) -> bool {
         matches!(self, Self::Busy(Refusal { status: 429, .. }))
     }
 
     /// The refusal, if Stripe gave one.
-    #[must_use]
     pub const fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) | Self::Busy(refusal) => Some(refusal),

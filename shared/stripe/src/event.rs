@@ -30,14 +30,18 @@ names! {
         RefundFailed = "refund.failed",
         /// The buyer's bank asks for the money back.
         DisputeCreated = "charge.dispute.created",
+        /// A dispute has changed: an inquiry became one, for example.
+        DisputeUpdated = "charge.dispute.updated",
         /// A dispute was decided.
         DisputeClosed = "charge.dispute.closed",
+        /// The buyer's bank believes that somebody else has paid.
+        EarlyFraudWarning = "radar.early_fraud_warning.created",
     }
 }
 
 impl EventKind {
     /// The events that a checkout follows.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::SessionCompleted,
         Self::SessionPaymentSucceeded,
         Self::SessionPaymentFailed,
@@ -46,7 +50,9 @@ impl EventKind {
         Self::RefundUpdated,
         Self::RefundFailed,
         Self::DisputeCreated,
+        Self::DisputeUpdated,
         Self::DisputeClosed,
+        Self::EarlyFraudWarning,
     ];
 }
 
@@ -72,7 +78,6 @@ pub struct Event {
 impl Event {
     /// Lists events of some kinds of a time, newest first: from its first second to its last (since 1970 UTC). The next
     /// page begins after [`EventPage::last`] of this one.
-    #[must_use]
     pub fn list(kinds: &[EventKind], (first, last): (i64, i64), after: Option<&ObjectId>) -> Call<EventPage> {
         let form = Form::default().with("created[gte]", &first).with("created[lte]", &last).with("limit", &PAGE);
         let form = form.with_some("starting_after", after);

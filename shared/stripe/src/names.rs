@@ -13,7 +13,6 @@ macro_rules! names {
         }
 
         impl $type {
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)+

@@ -21,7 +21,6 @@ pub enum Expandable<T> {
 
 impl<T> Expandable<T> {
     /// The object, if it was asked for.
-    #[must_use]
     pub fn object(&self) -> Option<&T> {
         match self {
             Self::Id(_) => None,
@@ -31,7 +30,6 @@ impl<T> Expandable<T> {
 }
 
 impl Expandable<PaymentIntent> {
-    #[must_use]
     pub fn id(&self) -> &ObjectId {
         match self {
             Self::Id(id) => id,
@@ -104,7 +102,6 @@ pub struct PaymentIntent {
 
 impl PaymentIntent {
     /// Fetches a payment with its last charge.
-    #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("payment_intents", id), Form::default().with("expand[]", "latest_charge"))
     }
@@ -130,11 +127,13 @@ pub struct Charge {
 }
 
 impl Charge {
-    #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("charges", id), Form::default())
     }
 }
+
+/// The most disputes on a page.
+const PAGE: usize = 100;
 
 names! {
     DisputeStatus {
@@ -169,9 +168,15 @@ pub struct Dispute {
 }
 
 impl Dispute {
-    #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("disputes", id), Form::default())
+    }
+
+    /// Lists the disputes of a payment, newest first. There are few: each is of a part of the payment.
+    #[must_use]
+    pub fn list(payment_intent: &ObjectId) -> Call<List<Self>> {
+        let form = Form::default().with("payment_intent", payment_intent).with("limit", &PAGE);
+        Call::get("/v1/disputes", form)
     }
 }
 

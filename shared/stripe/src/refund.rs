@@ -55,7 +55,6 @@ pub struct Refund {
 
 impl Refund {
     /// Creates a refund. The same refund with the same key is made once.
-    #[must_use]
     pub fn create(new: &NewRefund<'_>, key: IdempotencyKey) -> Call<Self> {
         let form = Form::default()
             .with("payment_intent", new.payment_intent)
@@ -67,14 +66,12 @@ impl Refund {
 
     /// Lists the refunds of a payment, newest first, those that failed among them; the next page begins after the last
     /// refund of this one.
-    #[must_use]
     pub fn list(payment_intent: &ObjectId, after: Option<&ObjectId>) -> Call<List<Self>> {
         let form = Form::default().with("payment_intent", payment_intent).with("limit", &PAGE);
         Call::get(REFUNDS, form.with_some("starting_after", after))
     }
 
     /// Whether the money was not returned, or will not be.
-    #[must_use]
     pub const fn has_failed(&self) -> bool {
         matches!(self.status, Some(RefundStatus::Failed | RefundStatus::Canceled))
     }

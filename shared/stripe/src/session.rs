@@ -85,7 +85,6 @@ pub struct Session {
 
 impl Session {
     /// Creates a session. The same session with the same key is created once.
-    #[must_use]
     pub fn create(new: &NewSession<'_>, key: IdempotencyKey) -> Call<Self> {
         let mut form = Form::default()
             .with("mode", "payment")
@@ -111,7 +110,6 @@ impl Session {
     }
 
     /// Fetches a session with its payment, the payment's charge and the charge's newest refunds.
-    #[must_use]
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(
             path("checkout/sessions", id),
@@ -121,7 +119,6 @@ impl Session {
 
     /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments
     /// and the payments' charges; the next page begins after the last session of this one.
-    #[must_use]
     pub fn list_complete(since: i64, after: Option<&ObjectId>) -> Call<List<Self>> {
         let form = Form::default().with("created[gte]", &since).with("status", "complete").with("limit", &PAGE);
         let form = form.with_some("starting_after", after).with("expand[]", "data.payment_intent.latest_charge");
@@ -129,7 +126,6 @@ impl Session {
     }
 
     /// Ends an open session, so that it cannot be paid. Any other session is refused.
-    #[must_use]
     pub fn expire(id: &ObjectId) -> Call<Self> {
         let form = Form::default().with("expand[]", "payment_intent");
         Call::post(format!("{SESSIONS}/{id}/expire"), form, None)

@@ -24,7 +24,6 @@ pub struct Account {
 
 impl Account {
     /// Fetches the account. A restricted key may have no right to it.
-    #[must_use]
     pub fn retrieve() -> Call<Self> {
         Call::get("/v1/account", Form::default())
     }
@@ -39,7 +38,6 @@ pub struct Balance {
 
 impl Balance {
     /// Fetches the balance. A restricted key may have no right to it.
-    #[must_use]
     pub fn retrieve() -> Call<Self> {
         Call::get("/v1/balance", Form::default())
     }
@@ -78,7 +76,6 @@ pub struct WebhookEndpoint {
 }
 
 impl WebhookEndpoint {
-    #[must_use]
     pub fn create(new: &NewWebhookEndpoint<'_>, key: IdempotencyKey) -> Call<Self> {
         let form =
             Form::default().with("url", new.url).with("description", new.description).with("api_version", API_VERSION);
@@ -87,19 +84,16 @@ impl WebhookEndpoint {
     }
 
     /// Changes the events that an endpoint is sent. Its secret stays.
-    #[must_use]
     pub fn update(id: &ObjectId, kinds: &[EventKind]) -> Call<Self> {
         let form = kinds.iter().fold(Form::default(), |form, kind| form.with("enabled_events[]", kind.as_str()));
         Call::post(path("webhook_endpoints", id), form, None)
     }
 
     /// Lists the endpoints, newest first. An account has 16 at most, which fit on a page.
-    #[must_use]
     pub fn list() -> Call<List<Self>> {
         Call::get(ENDPOINTS, Form::default().with("limit", &100))
     }
 
-    #[must_use]
     pub fn delete(id: &ObjectId) -> Call<Deleted> {
         Call::delete(path("webhook_endpoints", id))
     }

@@ -29,7 +29,6 @@ impl ObjectId {
         Self::try_from(text.to_owned())
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -106,19 +105,16 @@ impl SecretKey {
     }
 
     /// Whether the key moves real money.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.text[2..].starts_with("_live_")
     }
 
     /// Whether the key is restricted to the rights that it was given.
-    #[must_use]
     pub fn is_restricted(&self) -> bool {
         self.text.starts_with("rk_")
     }
 
     /// The key as text, to store it.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.text
     }
@@ -154,7 +150,6 @@ impl WebhookSecret {
     }
 
     /// The secret as text, to store it.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -14,16 +14,12 @@ const SIGNATURES: usize = 16;
 /// The reason why a request is not Stripe's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// No header.
     #[error("there is no Stripe-Signature header")]
     Missing,
-    /// A header that is not `t=…,v1=…`.
     #[error("the Stripe-Signature header is malformed")]
     Malformed,
-    /// A time that is too far from ours.
     #[error("the signature's time is more than 300 seconds from ours")]
     Stale,
-    /// No signature is by one of our secrets over this body.
     #[error("no signature is by one of our secrets")]
     Mismatch,
 }

@@ -35,7 +35,7 @@ pub const STEPS: [u64; 2] = [24, 25];
 pub const CHAT: u64 = 26;
 /// Every item with which the tests fill carts.
 pub const SOLD: [u64; 9] = [PLAIN, FIVE, TWO_EACH, BOTH, VIRTUAL, GIFT, TWENTY, FREE, CHAT];
-/// What every item costs.
+/// Price of every item.
 pub const PRICE: i64 = 100;
 
 pub type Refused = CreateError<StoreError>;

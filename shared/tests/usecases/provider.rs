@@ -109,7 +109,7 @@ impl TestProvider {
         found.map(|(order, _)| InternalId::new(order)).collect()
     }
 
-    /// What is said of an order's checkout; `None` if there is none.
+    /// State of an order's checkout; `None` if there is none.
     pub fn state(&self, order: &InternalId) -> Option<PaymentState> {
         self.books.lock().unwrap().sessions.get(order.as_str()).cloned()
     }
@@ -237,7 +237,8 @@ impl Provider for TestProvider {
     }
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
-        self.call("dispute", |_| Ok(DisputeState { intent: Some(dispute.to_owned()), state: "open".to_owned() }))
+        let (id, intent) = (dispute.to_owned(), Some(dispute.to_owned()));
+        self.call("dispute", |_| Ok(DisputeState { id, intent, state: "open".to_owned() }))
     }
 
     async fn webhook_events(&self, _: (i64, i64), after: Option<&str>) -> Result<WebhookEventPage, ProviderError> {

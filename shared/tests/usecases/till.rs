@@ -15,7 +15,7 @@ use std::time::Duration;
 use stripe::ApiBase;
 use tests::TestClock;
 
-/// What every order costs.
+/// Total of every order.
 pub const PRICE: i64 = 500;
 
 pub struct Till {
@@ -89,7 +89,7 @@ impl Till {
         self.market.order(order).await
     }
 
-    /// What the provider says of an order's payment.
+    /// State of an order's payment at the provider.
     pub async fn says(&self, order: &InternalId) -> PaymentState {
         let session = self.order(order).await.effects.provider.unwrap().session.unwrap();
         self.stripe.fetch(&session).await.unwrap()

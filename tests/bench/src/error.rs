@@ -11,10 +11,8 @@ pub enum BenchError {
     /// A process did not do what Lambda expects of it. `log` is the end of its log.
     #[error("{program} {problem}\n{log}")]
     Runtime { program: String, problem: String, log: String },
-    /// A response was not the one that was to be measured.
     #[error("the response to {what} was {response}")]
     Response { what: String, response: String },
-    /// A part of the bench itself could not be set up.
     #[error("{what}: {problem}")]
     Setup { what: &'static str, problem: String },
     #[error("{path}: {source}")]

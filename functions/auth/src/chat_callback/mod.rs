@@ -11,7 +11,6 @@ use oauth2::ClientSecret;
 use oauth2::url::{Origin, Url};
 use page::Page;
 use platform::{Grant, PlatformError};
-#[cfg(feature = "schema")]
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, Refusal, RoundTrips};
 use shared::http::body::BodyFault;
@@ -25,19 +24,18 @@ const LONGEST_CODE: usize = 2_048;
 pub struct ChatCallback;
 
 /// The platform's response, as the browser carries it here.
-#[derive(Debug)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, schemars::JsonSchema)]
 pub struct Callback {
     /// The authorization code, at most 2,048 bytes.
-    #[cfg_attr(feature = "schema", schemars(default, with = "String", length(max = LONGEST_CODE)))]
+    #[schemars(default, with = "String", length(max = LONGEST_CODE))]
     code: Option<String>,
     /// The state of the login, from the URL of GET /auth/chat.
-    #[cfg_attr(feature = "schema", schemars(default, with = "String"))]
+    #[schemars(default, with = "String")]
     state: Option<String>,
-    /// Why the platform gives no code, such as `access_denied`.
-    #[cfg_attr(feature = "schema", schemars(default, with = "String"))]
+    /// The platform's reason for giving no code, such as `access_denied`.
+    #[schemars(default, with = "String")]
     error: Option<String>,
-    #[cfg_attr(feature = "schema", schemars(skip))]
+    #[schemars(skip)]
     nonce: Option<String>,
 }
 
@@ -55,7 +53,6 @@ impl Input for Callback {
         })
     }
 
-    #[cfg(feature = "schema")]
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         RequestSchemas { query: Some(generator.subschema_for::<Self>()), ..RequestSchemas::default() }
     }
@@ -154,7 +151,6 @@ impl Endpoint for ChatCallback {
     type Reply = Page;
     type Refusal = NotLoggedIn;
 
-    const NAME: &'static str = "auth/chat/callback";
     const ROUTES: &'static [&'static str] = &["GET /auth/chat/callback"];
     const SUMMARY: &'static str = "completes a login through the chat platform, and tells the storefront's page";
     /// The settings decide where the code is sent, so that a stale version is read before that.

@@ -29,8 +29,7 @@ const LOGGED_IN: &str = "You are logged in. You can close this window.";
 pub struct Page(String);
 
 /// The login is complete.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct LoggedIn<'a> {
     /// Always true.
     success: bool,
@@ -66,7 +65,6 @@ impl Reply for Page {
         response(StatusCode::OK, self.0)
     }
 
-    #[cfg(feature = "schema")]
     fn content(generator: &mut schemars::SchemaGenerator) -> shared::endpoint::Content {
         shared::endpoint::Content { media_type: "text/html", schema: generator.subschema_for::<LoggedIn<'static>>() }
     }

@@ -13,8 +13,7 @@ use shared::token::Claim;
 use shared::usecases::carts::{Attempt, LineError, change_line};
 
 /// The line has what was sent.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct Done {
     /// Always true.
     pub success: bool,

@@ -32,7 +32,6 @@ impl TryFrom<u64> for Count {
     }
 }
 
-#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Count {
     fn inline_schema() -> bool {
         true

@@ -4,8 +4,7 @@ use serde::Serialize;
 use shared::model::{Server, ServerId};
 
 /// A server that can be selected.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub struct ServerBody<'a> {
     /// The server's id.
     server_id: ServerId,

@@ -23,7 +23,6 @@ use tokio::net::TcpListener;
 const LARGEST_BODY: usize = 64 * 1024;
 
 /// The content of `CHAT_SECRET` for the stand-in.
-#[must_use]
 pub fn secret() -> String {
     serde_json::json!({ "client_secret": CLIENT_SECRET }).to_string()
 }

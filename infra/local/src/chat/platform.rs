@@ -63,7 +63,6 @@ struct Code {
 }
 
 impl ChatPlatform {
-    #[must_use]
     pub fn new(client: Client) -> Self {
         Self { client, codes: Mutex::default(), tokens: Mutex::default() }
     }

@@ -117,7 +117,7 @@ pub struct CouponFile {
     /// From when it may no longer be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<At<String>>,
-    /// What it applies to; everything if it is left out.
+    /// Items and categories to which it applies; everything if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ScopeFile>,
     /// Minimum total of the cart, in major units.
@@ -137,7 +137,7 @@ pub struct CouponFile {
     pub used_by: BTreeMap<u64, At<u32>>,
 }
 
-/// What a coupon applies to.
+/// Items and categories to which a coupon applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeFile {
@@ -157,7 +157,7 @@ pub struct GiftCardFile {
     pub id: At<u64>,
     /// Its text, at most 40 characters; case does not matter.
     pub code: At<String>,
-    /// What is left on it, in major units.
+    /// Amount left, in major units.
     pub balance: Decimal,
     /// Everything that was put on it, in major units; `balance` if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,7 +194,7 @@ pub struct OrderFile {
     pub id: At<u64>,
     /// The id buyers use.
     pub internal_id: At<String>,
-    /// What was charged, in major units of `currency` with the store's digits; the sum of the lines if it is
+    /// The charge, in major units of `currency` with the store's digits; the sum of the lines if it is
     /// left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Decimal>,
@@ -211,7 +211,6 @@ pub struct OrderFile {
     /// Whose it is; left out after a guest checkout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<At<u64>>,
-    /// What was bought.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lines: Vec<OrderLineFile>,
 }

@@ -36,7 +36,6 @@ const FILES: [&str; 6] =
 const LARGEST: u64 = 1024 * 1024 * 1024;
 
 /// The JSON Schemas of these files by the name of the schema's file.
-#[must_use]
 pub fn schemas() -> [(&'static str, String); 6] {
     [
         ("users.json", text::<Vec<UserFile>>("live/users.yaml")),
@@ -93,7 +92,6 @@ pub struct Written {
 impl Written {
     /// Parses `live/` in a store's directory: the part of [`read_live`] that needs nothing of the store's other files. The
     /// largest files are read concurrently: a store of some age has very many orders and codes.
-    #[must_use]
     pub fn parse(dir: &Path) -> Self {
         let mut report = Report::default();
         check_names(dir, Path::new("live"), &FILES, &mut report);
@@ -114,7 +112,6 @@ impl Written {
     }
 
     /// The faults of files that do not parse, if the store's other files cannot be read.
-    #[must_use]
     pub fn into_faults(self) -> Vec<Fault> {
         self.report.into_faults()
     }

@@ -8,7 +8,6 @@ use jiff::{Span, Timestamp};
 pub enum WhenError {
     #[error("must be a time such as 2031-05-01T12:00:00Z, `now`, `3 days ago` or `in 30 days`")]
     NoTime,
-    /// A form that leads out of the calendar.
     #[error("is outside of the calendar")]
     OutOfRange,
 }

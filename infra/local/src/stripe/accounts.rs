@@ -17,7 +17,6 @@ pub struct Account {
 
 impl Account {
     /// An account in the mode of the key.
-    #[must_use]
     pub fn new(key: &str, id: &str) -> Self {
         Self { key: key.to_owned(), id: id.to_owned(), livemode: key.contains("_live_") }
     }

@@ -41,6 +41,7 @@ const ROUTES: &[Route] = &[
     (Method::POST, "/v1/refunds", calls::NEW_REFUND, calls::create_refund),
     (Method::GET, "/v1/refunds", calls::REFUNDS, calls::list_refunds),
     (Method::GET, "/v1/refunds/*", PLAIN, calls::retrieve_refund),
+    (Method::GET, "/v1/disputes", calls::REFUNDS, calls::list_disputes),
     (Method::GET, "/v1/disputes/*", PLAIN, calls::retrieve_dispute),
     (Method::GET, "/v1/events", calls::EVENTS, calls::list_events),
     (Method::GET, "/v1/events/*", PLAIN, calls::retrieve_event),

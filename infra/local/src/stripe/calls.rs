@@ -129,6 +129,14 @@ pub(super) fn retrieve_dispute(state: &mut State, input: &Input<'_>) -> Result<V
     state.disputes.get(input.seen).map(Dispute::json).ok_or_else(|| ApiError::missing("dispute", "dispute", input.id))
 }
 
+pub(super) fn list_disputes(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let (intent, charge) = (text(input.tree, &["payment_intent"]), text(input.tree, &["charge"]));
+    let is_asked_for = |dispute: &&Dispute| {
+        intent.is_none_or(|intent| dispute.intent == intent) && charge.is_none_or(|charge| dispute.charge == charge)
+    };
+    page("/v1/disputes", state.disputes.values().rev().filter(is_asked_for).collect(), input, Dispute::json)
+}
+
 pub(super) fn create_refund(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
     let charge = match (text(input.tree, &["payment_intent"]), text(input.tree, &["charge"])) {
         (Some(id), None) => {

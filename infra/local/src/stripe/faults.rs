@@ -26,13 +26,11 @@ pub struct Fault {
 
 impl Fault {
     /// A fault of the next request, which has no effect.
-    #[must_use]
     pub const fn before(kind: FaultKind) -> Self {
         Self { kind, after_effect: false, path: String::new(), lasts: false }
     }
 
     /// A fault of the next request, which has its effect: only the response is lost.
-    #[must_use]
     pub const fn after(kind: FaultKind) -> Self {
         Self { kind, after_effect: true, path: String::new(), lasts: false }
     }

@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use super::objects::{Charge, Dispute, Refund};
 use super::state::State;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Metadata and reason of a new refund.
 #[derive(Debug, Default)]
@@ -29,8 +29,10 @@ impl State {
     ) -> Result<Refund, ApiError> {
         let id = self.id("re");
         let note = note.unwrap_or_default();
+        let mut disputes = self.disputes.values().filter(|dispute| dispute.charge == charge);
+        let is_charged_back = disputes.any(|dispute| !dispute.is_inquiry() && dispute.status != "won");
         let found = self.charges.get_mut(charge).ok_or_else(|| ApiError::missing("charge", "charge", charge))?;
-        let amount = refundable(found, amount)?;
+        let amount = refundable(found, is_charged_back, amount)?;
         found.refunded += amount;
         let refund = Refund {
             id: id.clone(),
@@ -72,19 +74,26 @@ impl State {
         self.refunds.values().rev().filter(|refund| refund.charge == charge).collect()
     }
 
-    pub(super) fn dispute(&mut self, session: &str, now: i64) -> Result<(), String> {
+    pub(super) fn dispute(
+        &mut self,
+        session: &str,
+        status: &'static str,
+        amount: Option<i64>,
+        now: i64,
+    ) -> Result<(), String> {
         let charge = self.charge_of(session)?;
         let id = self.id("du");
         let Some(charge) = self.charges.get_mut(&charge).filter(|charge| !charge.disputed) else {
             return Err("The charge is disputed already.".to_owned());
         };
         charge.disputed = true;
+        let left = charge.amount - charge.refunded;
         let dispute = Dispute {
             id: id.clone(),
             created: now,
             livemode: charge.livemode,
-            status: "needs_response",
-            amount: charge.amount - charge.refunded,
+            status,
+            amount: amount.unwrap_or(left).min(left),
             currency: charge.currency.clone(),
             charge: charge.id.clone(),
             intent: charge.intent.clone(),
@@ -95,27 +104,53 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn close_dispute(&mut self, session: &str, won: bool, now: i64) -> Result<(), String> {
+    /// Changes the charge's open dispute. An inquiry that is closed has another state.
+    pub(super) fn change_dispute(
+        &mut self,
+        session: &str,
+        status: &'static str,
+        kind: &'static str,
+        now: i64,
+    ) -> Result<(), String> {
         let charge = self.charge_of(session)?;
         let mut disputes = self.disputes.values_mut();
-        let Some(open) = disputes.find(|dispute| dispute.charge == charge && dispute.status == "needs_response") else {
+        let Some(open) = disputes.find(|dispute| dispute.charge == charge && dispute.is_open()) else {
             return Err("There is no open dispute.".to_owned());
         };
-        open.status = if won { "won" } else { "lost" };
+        let closes_inquiry = open.is_inquiry() && kind == "charge.dispute.closed";
+        open.status = if closes_inquiry { "warning_closed" } else { status };
         let object = open.json();
-        self.happen("charge.dispute.closed", &object, now);
+        self.happen(kind, &object, now);
+        Ok(())
+    }
+
+    pub(super) fn warn_of_fraud(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let charge = self.charge_of(session)?;
+        let id = self.id("issfr");
+        let charge = self.charges.get(&charge).ok_or("There is no charge.")?;
+        let object = json!({
+            "id": id,
+            "object": "radar.early_fraud_warning",
+            "actionable": !charge.disputed && charge.refunded == 0,
+            "charge": charge.id,
+            "created": now,
+            "fraud_type": "unauthorized_use_of_card",
+            "livemode": charge.livemode,
+            "payment_intent": charge.intent,
+        });
+        self.happen("radar.early_fraud_warning.created", &object, now);
         Ok(())
     }
 }
 
 /// The amount to refund, if the charge allows it.
-fn refundable(charge: &Charge, amount: Option<i64>) -> Result<i64, ApiError> {
+fn refundable(charge: &Charge, is_charged_back: bool, amount: Option<i64>) -> Result<i64, ApiError> {
     let id = &charge.id;
     let left = charge.amount - charge.refunded;
     if charge.status != "succeeded" {
         return Err(ApiError::request(format!("Charge {id} does not have a successful payment to refund.")));
     }
-    if charge.disputed {
+    if is_charged_back {
         let message = format!("Charge {id} has been charged back; cannot issue a refund.");
         return Err(ApiError::request(message).code("charge_disputed"));
     }

@@ -39,9 +39,6 @@ pub(super) struct Remembered {
 }
 
 /// Reads a file; `None` if there is none.
-///
-/// # Errors
-/// [`StartError::StandIn`] if it cannot be read.
 pub(super) fn read(path: &Path) -> Result<Option<Remembered>, StartError> {
     let failed = |reason: String| StartError::StandIn { path: path.to_owned(), reason };
     let text = match std::fs::read_to_string(path) {

@@ -54,7 +54,6 @@ pub const WEBHOOK_SECRET: &str = "whsec_standin";
 pub const ACCOUNT: &str = "acct_standin";
 
 /// The content of `PAYMENT_KEYS` for a stand-in with the usual options.
-#[must_use]
 pub fn payment_keys() -> String {
     serde_json::json!({ "stripe": { "key": KEY, "webhook": [WEBHOOK_SECRET], "account": ACCOUNT } }).to_string()
 }
@@ -155,7 +154,6 @@ async fn listen(port: u16, earlier: Option<u16>) -> Result<TcpListener, StartErr
 
 impl StandIn {
     /// The server's URL, for `STRIPE_API_BASE`.
-    #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -175,13 +173,11 @@ impl StandIn {
     }
 
     /// The ids of all sessions, oldest first.
-    #[must_use]
     pub fn sessions(&self) -> Vec<String> {
         self.shared.state().sessions.values().map(|session| session.id.clone()).collect()
     }
 
     /// The requests to the API so far, with those that were refused; without those that a fault cut before their effect.
-    #[must_use]
     pub fn received(&self) -> Vec<Received> {
         self.shared.state().received.clone()
     }
@@ -198,13 +194,11 @@ impl StandIn {
     }
 
     /// How many calls were refused because there were too many in a second.
-    #[must_use]
     pub fn rate_limited(&self) -> usize {
         self.shared.state().limit.refused
     }
 
     /// How many connections were opened, with those to its pages.
-    #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.connections()
     }
@@ -215,13 +209,11 @@ impl StandIn {
     }
 
     /// The ids of all events, oldest first.
-    #[must_use]
     pub fn events(&self) -> Vec<String> {
         self.shared.state().events.iter().map(|event| event.id.clone()).collect()
     }
 
     /// An event as it would be posted now: body and signature by the options' secret. `None` if there is no such event.
-    #[must_use]
     pub fn signed(&self, event: &str) -> Option<Signed> {
         let body = self.shared.state().event(event)?.body.clone();
         Some(Signed::new(body, &self.shared.options.webhook_secret, self.shared.now()))

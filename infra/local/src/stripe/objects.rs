@@ -255,6 +255,14 @@ pub(super) struct Dispute {
 }
 
 impl Dispute {
+    pub(super) fn is_inquiry(&self) -> bool {
+        self.status.starts_with("warning_")
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.status.ends_with("needs_response")
+    }
+
     pub(super) fn json(&self) -> Value {
         json!({
             "id": self.id,
@@ -270,7 +278,7 @@ impl Dispute {
                 "due_by": self.created + 7 * 24 * 60 * 60, "enhanced_eligibility": {}, "has_evidence": false, "past_due": false,
                 "submission_count": 0,
             },
-            "is_charge_refundable": false,
+            "is_charge_refundable": self.is_inquiry(),
             "livemode": self.livemode,
             "metadata": {},
             "payment_intent": self.intent,

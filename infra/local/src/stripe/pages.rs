@@ -86,7 +86,10 @@ fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<B
             Ok(amount) => (Action::Refund(Some(amount)), here),
             Err(_) => return payment(state, id, "The amount must be a whole number of minor units."),
         },
-        "dispute" => (Action::Dispute, here),
+        "dispute" => (Action::Dispute(None), here),
+        "inquire" => (Action::Inquire, here),
+        "escalate" => (Action::Escalate, here),
+        "warn_of_fraud" => (Action::WarnOfFraud, here),
         "dispute_won" => (Action::CloseDispute { won: true }, here),
         "dispute_lost" => (Action::CloseDispute { won: false }, here),
         _ => return payment(state, id, "There is no such action."),
@@ -157,9 +160,16 @@ fn buttons_to_give_back(page: &mut String, state: &State, session: &Session) {
     if charge.disputed {
         let open = state.disputes.values().find(|dispute| dispute.charge == charge.id);
         _ = write!(page, "Dispute: {}. ", open.map_or("none", |dispute| dispute.status));
-        if open.is_some_and(|dispute| dispute.status == "needs_response") {
-            button(page, "dispute_won", "Close the dispute: won");
-            button(page, "dispute_lost", "Close the dispute: lost");
+        match open.filter(|dispute| dispute.is_open()) {
+            Some(inquiry) if inquiry.is_inquiry() => {
+                button(page, "escalate", "Make the inquiry a dispute");
+                button(page, "dispute_won", "Close the inquiry");
+            }
+            Some(_) => {
+                button(page, "dispute_won", "Close the dispute: won");
+                button(page, "dispute_lost", "Close the dispute: lost");
+            }
+            None => {}
         }
     } else if left > 0 {
         button(page, "refund", "Refund in full");
@@ -170,6 +180,8 @@ fn buttons_to_give_back(page: &mut String, state: &State, session: &Session) {
              <button>Refund in part (minor units)</button></form>"
         );
         button(page, "dispute", "Dispute");
+        button(page, "inquire", "Inquiry");
+        button(page, "warn_of_fraud", "Warn of fraud");
     }
 }
 

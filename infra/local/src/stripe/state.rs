@@ -30,8 +30,14 @@ pub enum Action {
     Refund(Option<i64>),
     /// The newest refund fails: the money comes back to the store.
     FailRefund,
-    /// The buyer's bank asks for the money back.
-    Dispute,
+    /// The buyer's bank asks for the money back; so many minor units, or `None` for all that is left.
+    Dispute(Option<i64>),
+    /// The buyer's bank asks about a payment, without taking the money back.
+    Inquire,
+    /// The inquiry becomes a dispute.
+    Escalate,
+    /// The buyer's bank warns of fraud.
+    WarnOfFraud,
     CloseDispute {
         won: bool,
     },
@@ -173,8 +179,13 @@ impl State {
                 self.refund(&charge, *amount, None, now).map(drop).map_err(|error| error.message().to_owned())
             }
             Action::FailRefund => self.fail_refund(session, now),
-            Action::Dispute => self.dispute(session, now),
-            Action::CloseDispute { won } => self.close_dispute(session, *won, now),
+            Action::Dispute(amount) => self.dispute(session, "needs_response", *amount, now),
+            Action::Inquire => self.dispute(session, "warning_needs_response", None, now),
+            Action::Escalate => self.change_dispute(session, "needs_response", "charge.dispute.updated", now),
+            Action::WarnOfFraud => self.warn_of_fraud(session, now),
+            Action::CloseDispute { won } => {
+                self.change_dispute(session, if *won { "won" } else { "lost" }, "charge.dispute.closed", now)
+            }
         }
     }
 

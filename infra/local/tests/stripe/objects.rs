@@ -84,7 +84,7 @@ async fn a_payment_that_did_not_succeed_cannot_be_refunded() {
 async fn a_dispute_is_opened_and_closed() {
     for (won, status) in [(true, DisputeStatus::Won), (false, DisputeStatus::Lost)] {
         let store = Store::open().await;
-        let session = store.after(false, &[Action::Pay, Action::Dispute]).await;
+        let session = store.after(false, &[Action::Pay, Action::Dispute(None)]).await;
         let event = store
             .client
             .send(&Event::list(&[EventKind::DisputeCreated], (NOW, i64::MAX), None))

@@ -152,7 +152,7 @@ pub struct ItemFile {
     /// Row of the category's comparison table to the item's cell.
     #[serde(default, skip_serializing_if = "is_default")]
     pub comparison: BTreeMap<u64, At<String>>,
-    /// What the buyer fills in.
+    /// Fields that the buyer fills in.
     #[serde(default, skip_serializing_if = "is_default")]
     pub variables: Vec<VariableFile>,
     /// The offer made for it inside the cart.
@@ -180,7 +180,7 @@ pub struct VariableFile {
     /// Values to choose from; if they are left out, the buyer enters one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<String>>,
-    /// What the buyer may enter if there are no options: `word`, `text` or `number` (rules.md, "Variables").
+    /// Form of the buyer's entry if there are no options: `word`, `text` or `number` (rules.md, "Variables").
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(with = "crate::schema::VariableKind")]
     pub kind: VariableKind,
@@ -190,7 +190,7 @@ pub struct VariableFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromotionFile {
-    /// What one unit costs when it is added from the promotion, in major units.
+    /// Price of one unit that is added from the promotion, in major units.
     pub price: Decimal,
     /// Order among all promotions, then by item id.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -31,7 +31,7 @@ pub struct StaffFile(pub BTreeMap<String, Vec<StaffEntry>>);
 pub struct StaffEntry {
     /// The member's name.
     pub username: At<String>,
-    /// What is shown before the name in the game.
+    /// Text before the name in the game.
     #[serde(default, skip_serializing_if = "is_default")]
     pub prefix: String,
     /// Order inside the group, then by name.

@@ -15,8 +15,8 @@ pub use content::{PageFile, StaffEntry, StaffFile};
 pub use scalar::{At, Decimal, is_default, is_yes, yes};
 pub use store::{
     AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile,
-    MaintenanceFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile, StorefrontFile,
-    VirtualCurrencyFile,
+    MaintenanceFile, OnDisputeFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile,
+    StorefrontFile, VirtualCurrencyFile,
 };
 
 use std::collections::BTreeSet;

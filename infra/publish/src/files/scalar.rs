@@ -56,7 +56,6 @@ pub struct Decimal(pub At<String>);
 
 impl Decimal {
     /// The line it is in.
-    #[must_use]
     pub const fn line(&self) -> Option<u64> {
         self.0.line
     }
@@ -86,13 +85,11 @@ impl Decimal {
     }
 
     /// Writes an amount of money as an owner would.
-    #[must_use]
     pub fn from_money(amount: Money, digits: u8) -> Self {
         Self(unscaled(amount.minor(), digits, digits).into())
     }
 
     /// Writes an exchange rate as an owner would.
-    #[must_use]
     pub fn from_rate(rate: Rate) -> Self {
         Self(unscaled(rate.millionths(), 6, 0).into())
     }

@@ -46,7 +46,7 @@ pub struct StoreFile {
     /// Donation goals.
     #[serde(default, skip_serializing_if = "is_default")]
     pub goals: Vec<GoalFile>,
-    /// What the site announces to every visitor.
+    /// Announcement to every visitor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announcement: Option<AnnouncementFile>,
     /// Social network to URL.
@@ -73,7 +73,7 @@ pub struct StoreFile {
     /// Whether the store is closed for maintenance; `storectl maintenance` overrides it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub maintenance: MaintenanceFile,
-    /// What is known of every player.
+    /// Data of every player.
     #[serde(default, skip_serializing_if = "is_default")]
     pub players: PlayersFile,
     /// The storefront that uses this API.
@@ -86,6 +86,9 @@ pub struct StoreFile {
     /// How buyers pay.
     #[serde(default, skip_serializing_if = "is_default")]
     pub payments: PaymentsFile,
+    /// What follows when a buyer's bank disputes a payment, besides taking the order back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_dispute: OnDisputeFile,
     /// The patrons list.
     #[serde(default, skip_serializing_if = "is_default")]
     pub patrons: PatronsFile,
@@ -138,7 +141,7 @@ pub struct RateFile {
 pub struct LinkFile {
     /// Its text.
     pub name: String,
-    /// Where it leads.
+    /// Target of the link.
     pub url: At<String>,
 }
 
@@ -164,7 +167,7 @@ pub struct GoalFile {
     pub amount: Decimal,
 }
 
-/// What the site announces to every visitor.
+/// Announcement to every visitor.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnnouncementFile {
@@ -211,7 +214,7 @@ pub struct ChatClientFile {
     /// Client id.
     #[serde(default, skip_serializing_if = "is_default")]
     pub client_id: String,
-    /// Where the platform sends the buyer back to.
+    /// Address to which the platform sends the buyer back.
     #[serde(default, skip_serializing_if = "is_default")]
     pub redirect_url: At<String>,
     /// Scopes to ask for.
@@ -247,12 +250,12 @@ pub struct MaintenanceFile {
     /// Whether it is closed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub enabled: bool,
-    /// What visitors read while it is closed.
+    /// Text for visitors while the store is closed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub message: String,
 }
 
-/// What is known of every player.
+/// Data of every player.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlayersFile {
@@ -293,6 +296,15 @@ pub struct PaymentsFile {
     pub least: Option<Decimal>,
 }
 
+/// What follows when a buyer's bank disputes a payment (rules.md, "Disputes").
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OnDisputeFile {
+    /// Whether the buyer is banned.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ban: bool,
+}
+
 /// The patrons list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -303,7 +315,7 @@ pub struct PatronsFile {
     /// Currency of the amounts; the store's if it is left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub currency_code: String,
-    /// What the page says above the list.
+    /// Text above the list.
     #[serde(default, skip_serializing_if = "is_default")]
     pub description: String,
     /// All-time sums for which patrons are listed, ascending, in major units.

@@ -82,6 +82,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
             message: file.maintenance.message.trim().to_owned(),
         },
         payments: payments(file, digits, report),
+        ban_on_dispute: file.on_dispute.ban,
         delivery: StoreDelivery { servers: servers.values().cloned().collect(), commands: Vec::new() },
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);

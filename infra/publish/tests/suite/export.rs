@@ -177,8 +177,8 @@ prop_compose! {
              languages: [{{code: en, name: English}}, {{code: de, name: Deutsch}}]\nlanguage: de\n\
              goals: [{{id: 1, name: Roof, amount: 100}}]\nsocials: {{b: https://b.example, a: https://a.example}}\n\
              maintenance: {{message: Back soon}}\nplayers: {{avatar: '/img/{{player}}'}}\nstorefront: {{url: 'https://shop.example'}}\n\
-             assets_url: https://cdn.example/shop\npayments: {{{methods}{hold}delayed: {}}}\n",
-            quoted(&name), on(0), on(1), on(2), on(3), thresholds.join(", "), on(2),
+             assets_url: https://cdn.example/shop\npayments: {{{methods}{hold}delayed: {}}}\non_dispute: {{ban: {}}}\n",
+            quoted(&name), on(0), on(1), on(2), on(3), thresholds.join(", "), on(2), on(1),
         );
         let first = format!("{}subcategories:\n{}\n{}\n", tops.0, nested(&inner.0), nested(&inner.1));
         let mut files = vec![("store.yaml".to_owned(), store), ("categories/z.yaml".to_owned(), first)];

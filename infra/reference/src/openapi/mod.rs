@@ -32,20 +32,17 @@ read, 413 above 10 MB, 429 of the stage and 503. Their body is `{\"message\": \"
 described here.";
 
 /// The file of the document.
-#[must_use]
 pub fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../openapi.json")
 }
 
 /// The document as the file has it.
-#[must_use]
 pub fn rendered(reference: &Reference, samples: &[Sample]) -> String {
     let document = document(reference, samples);
     // A document consists of texts, numbers and each other; serialising it cannot fail.
     format!("{}\n", serde_json::to_string_pretty(&document).unwrap_or_default())
 }
 
-#[must_use]
 pub fn document(reference: &Reference, samples: &[Sample]) -> Value {
     let components = Components::of(reference, operation::id);
     let mut paths: Map<String, Value> = Map::new();

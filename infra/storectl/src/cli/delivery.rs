@@ -84,8 +84,8 @@ pub enum DeliveryCommand {
     /// Send commands again under new ids: they run once more, whether or not they ran before.
     #[command(after_help = "Examples:\n  storectl delivery retry 1042 1043 --stack storefront\n  \
                             storectl delivery retry --order xihrrpwsa7d4vdj2 --stack storefront\n\n\
-                            With --order those whose state is unknown. If the game server asks about the old id again, it \
-                            is told not to run it.")]
+                            With --order those whose state is unknown. If the game server asks about the old id again, \
+                            the response is not to run it.")]
     Retry(DecideDelivery),
     /// Cancel commands that have not run.
     #[command(after_help = "Example:\n  storectl delivery cancel --order xihrrpwsa7d4vdj2 --stack storefront\n\n\

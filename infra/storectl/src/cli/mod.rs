@@ -64,7 +64,6 @@ pub struct Cli {
 
 impl Cli {
     /// The command line with its help: the options of the target are listed once, in the help of `storectl` itself.
-    #[must_use]
     pub fn documented() -> clap::Command {
         let command = Self::command();
         let targets = TargetOptions::augment_args(clap::Command::new(""));

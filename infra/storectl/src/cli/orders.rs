@@ -31,7 +31,7 @@ pub struct ListOrders {
     /// Only orders with something left to do.
     #[arg(long)]
     pub open: bool,
-    /// Only orders that need an operator, are disputed, or whose refund failed.
+    /// Only orders that need an operator, whose refund failed, or that are paid and in a dispute that is not decided.
     #[arg(long)]
     pub review: bool,
 }

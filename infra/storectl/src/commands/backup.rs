@@ -10,7 +10,7 @@ use crate::target::Target;
 use serde_json::json;
 use shared::store::bulk::each;
 use shared::store::codec::key_of;
-use shared::store::keys::prefix;
+use shared::store::keys;
 use std::path::{Path, PathBuf};
 
 pub(super) async fn run(target: &Target, console: &Console, options: &Backup) -> Result<Answer, Failure> {
@@ -50,10 +50,7 @@ async fn write(target: &Target, console: &Console, part: &Path) -> Result<u64, F
     let progress = console.progress("Reading", None);
     each(&target.db, "", |item| {
         progress.advance(1);
-        // Counters of addresses last minutes, and chat logins hours: they are not kept.
-        let pk = key_of(&item)?.pk;
-        let is_brief = [prefix::RATE, prefix::CHAT].iter().any(|kind| pk.starts_with(kind));
-        if is_brief { Ok(()) } else { writer.item(&item).map_err(local) }
+        if keys::is_brief(&key_of(&item)?) { Ok(()) } else { writer.item(&item).map_err(local) }
     })
     .await?;
     writer.finish().map_err(local)

@@ -31,7 +31,7 @@ pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) ->
     let commands = match stopped {
         0 => String::new(),
         count => {
-            format!(" {count} commands for game servers are stopped; their sales stand, refund them if you mean to.")
+            format!(" {count} commands for game servers are stopped; their orders are not refunded.")
         }
     };
     let text = format!("{} {name} is banned; {account}.{commands}", paint(GOOD, "ok"));

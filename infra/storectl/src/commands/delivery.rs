@@ -241,7 +241,7 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
         OwnerOutcome::SentAgain(again) => {
             let note = match again.delivery.standing {
                 Standing::Good => "",
-                _ => ", although its order no longer stands",
+                _ => ", although its order is no longer paid",
             };
             (true, format!("Command {id} is sent again as {}{note}.", again.id), json!({ "id": id, "again": again.id }))
         }

@@ -46,9 +46,6 @@ use shared::model::CodeKind;
 use std::sync::Arc;
 
 /// Runs a command.
-///
-/// # Errors
-/// [`Failure`] if it did not do what was asked.
 pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result<Answer, Failure> {
     if let Command::Check(options) = &cli.command {
         return check::run(options, clock.seconds());
@@ -77,9 +74,6 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
 }
 
 /// Runs a command that works on a table which was found already.
-///
-/// # Errors
-/// [`Failure`] if it did not do what was asked.
 pub async fn on_table(command: &Command, target: &Target, console: &Console) -> Result<Answer, Failure> {
     ready::must_be_ready(target, command).await?;
     match command {
@@ -163,6 +157,7 @@ async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Re
         OrderCommand::Record(options) => orders::record(target, options).await,
         OrderCommand::SetStatus(options) => orders::set_status(target, options).await,
         OrderCommand::Show(options) => orders::show(target, &options.id).await,
+        OrderCommand::Redeliver(options) => orders::redeliver(target, &options.id).await,
         OrderCommand::Evidence(options) => orders::evidence(target, &options.id).await,
         OrderCommand::List(options) => orders::list(target, options).await,
         OrderCommand::Settle(options) => orders::settle(target, &options.id).await,

@@ -90,7 +90,7 @@ impl Plan {
         Ok(Self { before, shown, removals, prices, queues, json })
     }
 
-    /// What is shown, with a change of the currency, which is refused or has to be confirmed apart.
+    /// The difference in words, with a change of the currency, which is refused or has to be confirmed apart.
     async fn with_currency(&self, target: &Target, store: &Compiled, confirm: Confirm<'_>) -> Result<String, Failure> {
         let to = currency::To { digits: store.config.digits, code: &store.settings.system_currency.name };
         currency::guard(target, self.before.version.as_deref(), &to, self.shown.clone(), confirm).await
@@ -218,7 +218,7 @@ async fn label(target: &Target, version: &str, options: &Publish) -> Result<Stri
     Ok(format!("\nIts label is {label:?}."))
 }
 
-/// What to look at twice: ids that are given to other items. Units sold are counted per item, with and without a limit,
+/// Warnings about ids that are given to other items. Units sold are counted per item, with and without a limit,
 /// so one read says which of them buyers own.
 async fn warnings(target: &Target, found: Vec<Reassigned>) -> Result<Vec<String>, Failure> {
     if found.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether a command may work on a table as it is.
+//! Whether a command may work on the table's version of the data.
 
 use super::restore;
 use crate::cli::Command;

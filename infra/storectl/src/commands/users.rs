@@ -43,7 +43,7 @@ pub(super) fn missing(text: &str) -> Failure {
 
 async fn named(target: &Target, text: &str) -> Result<Option<User>, Failure> {
     let Ok(name) = UserName::parse(text) else { return Ok(None) };
-    // A former name finds its account as long as it is held for it.
+    // A former name finds its account while it is reserved for it.
     match names::find(&target.db, &name).await? {
         Some(row) if row.owner().is_some() || !row.is_free(target.seconds().await?) => read(target, row.user).await,
         _ => Ok(None),
@@ -109,7 +109,7 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
     Ok(Answer::new(text, json!({ "user": facts(&user, CurrencyFormat::new(digits)), "created": true })))
 }
 
-/// What `user add` returns if the name has an account: that account, or a refusal.
+/// Result of `user add` if the name has an account: that account, or a refusal.
 async fn present(target: &Target, options: &AddUser, id: UserId, digits: u8) -> Result<Answer, Failure> {
     if !options.if_absent {
         let what = format!("The name {} is taken by user {id}.", options.username.trim());

@@ -56,7 +56,7 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     Ok(Answer::new(text, json!({ "versions": versions.iter().map(entry).collect::<Vec<_>>(), "history": history })))
 }
 
-/// What was active when, newest first; `back` marks what rollbacks go to, one after the other.
+/// Versions that were active, newest first; `back` marks the targets of rollbacks, one after the other.
 fn shown(history: &History) -> String {
     let steps: Vec<u64> = history.before().map(|entry| entry.number).collect();
     let row = |entry: &HistoryEntry| {

@@ -1,4 +1,4 @@
-//! Where the token keys come from. They are read when a command needs them, and never shown.
+//! The source of the token keys. They are read when a command needs them, and never shown.
 
 use crate::error::{Exit, Failure, of_service};
 use aws_config::SdkConfig;

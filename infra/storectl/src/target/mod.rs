@@ -111,7 +111,6 @@ impl Target {
     }
 
     /// A table that is reached already, with its token keys in a file.
-    #[must_use]
     pub fn of(db: Db, clock: &Arc<dyn Clock>, key_file: Option<&Path>) -> Self {
         let name = format!("table {}", db.table());
         Self {

@@ -1,4 +1,4 @@
-//! Where the keys of payment providers come from, and where new ones are kept. They are never shown.
+//! The source of payment providers' keys, and the place of new ones. They are never shown.
 
 use crate::error::{Exit, Failure, of_service};
 use aws_config::SdkConfig;

@@ -1,4 +1,4 @@
-//! What a deployed stack says of itself.
+//! Outputs and parameters of a deployed stack.
 
 use crate::error::{Exit, Failure, of_service};
 use aws_config::SdkConfig;

@@ -32,9 +32,6 @@ impl Intercept for Dated {
 
 impl Target {
     /// The second that it is by the database's clock, since 1970 UTC; `None` if its responses have no date.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database does not respond.
     pub async fn database_time(&self) -> Result<Option<i64>, StoreError> {
         let dated = Dated::default();
         let request = self.db.client().get_item().table_name(self.db.table());
@@ -45,9 +42,6 @@ impl Target {
     }
 
     /// The second that it is, since 1970 UTC: by the database's clock, or by this machine's if the database has none.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database does not respond.
     pub async fn seconds(&self) -> Result<i64, StoreError> {
         Ok(self.database_time().await?.unwrap_or_else(|| self.clock.seconds()))
     }

@@ -164,7 +164,7 @@ async fn bans_are_listed_with_date_and_reason_and_no_rename_evades_one() {
     assert!(banned.exit == Exit::Refused && banned.what.contains("is banned"), "{banned}");
     bench.ok(&["user", "add", "Ash"]).await;
     assert_eq!(bench.fails(&["user", "rename", "Ash", "Pebble"]).await.what, "The name Pebble is banned.");
-    // A former name is no account's: a ban of it bans the name.
+    // A former name belongs to no account: a ban of it bans the name.
     bench.ok(&["user", "rename", "Ash", "Elm"]).await;
     assert_eq!(bench.ok(&["ban", "Ash"]).await["user"], Value::Null);
     assert_eq!(shown(&bench, "Elm").await["ban"], Value::Null);

@@ -120,7 +120,7 @@ async fn a_local_directory_is_used_where_no_server_runs_and_never_made_by_mistak
     assert_eq!(run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
 }
 
-/// What the program prints on standard error, and its exit code.
+/// The program's standard error and exit code.
 fn typed(arguments: &[&str]) -> (String, Option<i32>) {
     // Colours are forced, as some terminals and CI services do.
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_storectl"));

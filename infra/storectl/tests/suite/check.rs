@@ -10,7 +10,7 @@ async fn a_sound_store_is_told_to_be_so() {
     let answer = bench.run(&["check", &sample()]).await.unwrap();
     assert_eq!((answer.trouble(), &answer.json()["ok"]), (None, &true.into()));
     assert_eq!(answer.json()["holds"]["items"], 52);
-    // The sample shows what a subscription looks like in the catalog, and nothing else in it looks like a mistake.
+    // The sample shows what a subscription looks like in the catalog, and has no other warning.
     let problem = "cannot be paid yet: subscriptions are only shown";
     let subscriptions = serde_json::json!([
         {

@@ -9,6 +9,7 @@ use shared::store::transaction::{Sent, Write, send};
 use shared::store::{commands, keys, orders};
 use shared::usecases::delivery::{ServerKey, add_key, delivered, executed, place_of, poll};
 use storectl::error::Exit;
+use tests::Cut;
 
 /// An order of three keys and a rank for Newt, all on server 1, and the server's key.
 async fn sold() -> (Bench, String, ServerKey) {
@@ -207,21 +208,95 @@ async fn doctor_finds_rows_of_queues_without_a_command_and_removes_them() {
     assert!(bench.db.get(&place, true).await.unwrap().is_none());
 }
 
+/// As if the process had ended after it wrote the order, before it queued its commands.
+async fn unqueue(bench: &Bench, order: &str) {
+    let all = ids(&listed(bench, &["--order", order]).await);
+    for command in commands::read(&bench.db, all.into_iter()).await.unwrap().into_values() {
+        write(bench, vec![Write::delete(keys::command(command.id)), Write::delete(place_of(&command).unwrap())]).await;
+    }
+    let stored = orders::get(&bench.db, &InternalId::new(order)).await.unwrap().unwrap();
+    write(bench, vec![stored.set_delivery(shared::model::OrderDelivery::default()).unwrap().0]).await;
+}
+
 #[tokio::test]
 async fn doctor_finds_paid_orders_whose_commands_are_not_queued() {
     const CHECK: &str = "delivery of orders";
     let (bench, order, _) = sold().await;
     assert_eq!(finding(&bench, &[], CHECK).await.0, "ok");
-    let id = InternalId::new(&order);
-    // As if the process had ended after it wrote the order.
-    let all = ids(&listed(&bench, &[]).await);
-    for command in commands::read(&bench.db, all.into_iter()).await.unwrap().into_values() {
-        write(&bench, vec![Write::delete(keys::command(command.id)), Write::delete(place_of(&command).unwrap())]).await;
-    }
-    let stored = orders::get(&bench.db, &id).await.unwrap().unwrap();
-    write(&bench, vec![stored.set_delivery(&shared::model::OrderDelivery::default()).unwrap()]).await;
+    unqueue(&bench, &order).await;
     let (state, said) = finding(&bench, &[], CHECK).await;
     assert_eq!((state, said), ("bad".into(), format!("1 paid orders wait for their commands to be queued: {order}")));
     assert_eq!(finding(&bench, &["--repair"], CHECK).await.0, "ok");
     assert_eq!(listed(&bench, &["--state", "ready"]).await.len(), 4);
+}
+
+/// The states of an order's commands.
+async fn states(bench: &Bench, order: &str) -> Vec<String> {
+    let all = listed(bench, &["--order", order]).await;
+    all.iter().map(|one| one["state"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
+    let (bench, order, key) = sold().await;
+    let clock = bench.clock.as_ref();
+    let sell = async || {
+        let sold = bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "201"]).await;
+        sold["internal_id"].as_str().unwrap().to_owned()
+    };
+    let all: Vec<CommandId> = poll(&bench.db, clock, &key).await.unwrap().iter().map(|row| row.id).collect();
+    delivered(&bench.db, clock, &key, &all[..2]).await.unwrap();
+    executed(&bench.db, clock, &key, &all[..1]).await.unwrap();
+    let (ready, waiting, unmarked) = (sell().await, sell().await, sell().await);
+    for mut command in commands::read(&bench.db, ids(&listed(&bench, &["--order", &waiting]).await).into_iter())
+        .await
+        .unwrap()
+        .into_values()
+    {
+        let before = command.clone();
+        command.delivery.state = shared::model::CommandState::Waiting;
+        command.delivery.due += 3_600;
+        let (from, to) = (place_of(&before), place_of(&command));
+        write(&bench, commands::change(&before, &command, from, to.as_ref()).unwrap()).await;
+    }
+    unqueue(&bench, &unmarked).await;
+    bench
+        .write_item(shared::store::codec::key_attributes(&keys::pending_login(&shared::model::AuthId::new([7; 16]))))
+        .await;
+    let file = bench.path("b.jsonl.gz").display().to_string();
+    bench.ok(&["backup", &file]).await;
+    for let_through in 0.. {
+        let other = Bench::empty().await;
+        let cut = other.run_through(Cut::after(let_through), &["restore", &file, "--yes"]).await;
+        let is_whole = cut.is_ok();
+        if is_whole {
+            let json = cut.unwrap().json().clone();
+            assert_eq!((&json["unknown_commands"], &json["undelivered_orders"]), (&4.into(), &1.into()));
+        } else {
+            // Much later.
+            other.clock.advance(std::time::Duration::from_hours(2));
+            other.ok(&["restore", &file, "--yes"]).await;
+        }
+        assert_eq!(states(&other, &order).await, ["executed", "delivered", "unknown", "unknown"], "{let_through}");
+        assert_eq!(states(&other, &ready).await, ["unknown"; 2]);
+        // What was due later when the restore began is due by now.
+        let due = match let_through {
+            _ if is_whole => "waiting",
+            0 => "unknown",
+            _ => "ready",
+        };
+        assert_eq!(states(&other, &waiting).await, [due; 2], "{let_through}");
+        let rows = other.rows().await.join("\n");
+        assert!(!rows.contains("LEASE#") && !rows.contains("LOGINS"), "{rows}");
+        assert_eq!(finding(&other, &["--repair"], "delivery of orders").await.0, "ok");
+        assert_eq!(finding(&other, &[], "rows of queues").await.0, "ok");
+        assert_eq!(finding(&other, &[], "commands in queues").await.0, "ok");
+        assert_eq!(states(&other, &unmarked).await, ["unknown"; 2], "{let_through}");
+        let new = ids(&listed(&other, &["--order", &unmarked]).await);
+        assert!(new[0].get() > 1_000_000, "{new:?}");
+        if is_whole {
+            assert_eq!(poll(&other.db, other.clock.as_ref(), &key).await.unwrap(), [], "nothing is ready");
+            return;
+        }
+    }
 }

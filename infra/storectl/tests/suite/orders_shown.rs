@@ -1,4 +1,4 @@
-//! What is kept of an order and shown of it, and how orders are found.
+//! Orders as they are stored and shown, and searches for them.
 
 use crate::bench::Bench;
 use crate::payments::Paying;
@@ -101,7 +101,7 @@ async fn a_creator_is_credited_with_paid_orders_by_currency_less_refunds() {
     assert_eq!(report(&[]).await, credit(1, json!(2.49)));
     assert_eq!(bench.fails(&["referral", "report", "--from", "soon"]).await.exit, Exit::Refused);
     assert_eq!(paying.doctor("referrals").await["state"], "ok");
-    // The credit of an erased creator is still owed to somebody.
+    // The credit of an erased creator is still owed.
     paying.ok(&["user", "erase", "Wren", "--yes"]).await;
     let left = bench.run(&["referral", "report"]).await.unwrap();
     assert!(left.text().contains("user 2, erased"), "{}", left.text());

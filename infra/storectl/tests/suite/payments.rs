@@ -131,14 +131,14 @@ impl Paying {
         order
     }
 
-    /// What the doctor found.
+    /// Findings of the doctor.
     pub async fn findings(&self) -> Vec<Value> {
         let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
         let answer = self.bench.run(&Self::line(&["doctor"], &keys, &base)).await.unwrap();
         answer.json()["findings"].as_array().unwrap().clone()
     }
 
-    /// What one check found.
+    /// The finding of one check.
     pub async fn doctor(&self, check: &str) -> Value {
         self.findings().await.into_iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("{check}"))
     }
@@ -293,7 +293,7 @@ async fn an_open_order_is_listed_settled_and_refunded_never_above_the_rest() {
     for amount in [json!(2.48), json!(0)] {
         let rest = paying.ok(&["order", "refund", id, "--yes"]).await;
         assert_eq!((&rest["status"], &rest["amount"]), (&json!("REFUNDED"), &amount));
-        assert_eq!(rest["refunded"], json!(4.98), "all of it, whatever its parts were");
+        assert_eq!(rest["refunded"], json!(4.98), "the sum of all parts");
     }
     assert_eq!(paying.refunds(), [format!("refund-{id}-1"), format!("refund-{id}-2")]);
     assert_eq!(paying.doctor("sums of orders").await["state"], "ok");

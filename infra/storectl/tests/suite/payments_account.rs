@@ -203,7 +203,7 @@ async fn an_order_that_is_stranded_all_the_same_is_named_and_given_up_after_its_
 async fn a_checkout_that_was_deleted_is_cancelled_after_a_question() {
     let paying = paying().await;
     let order = paying.checkout().await;
-    // The stand-in begins anew: it has forgotten its sessions, and is the same account.
+    // The stand-in is restarted: it has forgotten its sessions, and is the same account.
     let paying = paying.with_new_stand_in(Vec::new()).await;
     let named: Value = paying.doctor("open checkouts").await;
     assert!(named["said"].as_str().unwrap().contains(order.as_str()), "{named}");

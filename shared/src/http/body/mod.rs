@@ -6,7 +6,6 @@
 
 mod values;
 
-#[cfg(feature = "schema")]
 pub use values::Text;
 pub use values::{Flag, Written, code, text};
 
@@ -26,7 +25,6 @@ pub const LARGEST: usize = 16 * 1024;
 /// The reason why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyFault {
-    /// The body is larger than the endpoint's limit.
     #[error("The request body must not be larger than {} KiB.", limit / 1024)]
     TooLarge {
         /// The limit in bytes.
@@ -34,10 +32,8 @@ pub enum BodyFault {
     },
     #[error("The request body must be valid JSON.")]
     NotJson,
-    /// JSON, but not an object.
     #[error("The request body must be a JSON object.")]
     NotAnObject,
-    /// A field is missing or has a value that it cannot have.
     #[error("The {field} field {problem}.")]
     Field { field: String, problem: String },
 }
@@ -93,9 +89,6 @@ pub fn check_size(request: &Request, limit: usize) -> Result<(), BodyFault> {
 }
 
 /// Reads a body into a struct.
-///
-/// # Errors
-/// [`BodyFault`] for the first problem.
 pub fn object<T: DeserializeOwned>(request: &Request) -> Result<T, BodyFault> {
     // An empty body is an object without fields, so that the fault names the first required field.
     let bytes = Some(bytes(request)).filter(|bytes| !bytes.trim_ascii().is_empty()).unwrap_or(b"{}");

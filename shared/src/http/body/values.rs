@@ -23,11 +23,9 @@ where
 }
 
 /// The schema of a string that [`text`] reads.
-#[cfg(feature = "schema")]
 #[derive(Debug)]
 pub struct Text<const LONGEST: usize>;
 
-#[cfg(feature = "schema")]
 impl<const LONGEST: usize> schemars::JsonSchema for Text<LONGEST> {
     fn inline_schema() -> bool {
         true
@@ -43,9 +41,6 @@ impl<const LONGEST: usize> schemars::JsonSchema for Text<LONGEST> {
 }
 
 /// Same as [`text`], for a coupon, gift card or referral code.
-///
-/// # Errors
-/// Same as [`text`].
 pub fn code<'de, const LONGEST: usize, D: Deserializer<'de>>(field: D) -> Result<CodeText, D::Error> {
     let text: String = text::<LONGEST, _, _>(field)?;
     CodeText::parse(&text).map_err(|_| de::Error::custom(REQUIRED))
@@ -115,7 +110,6 @@ impl<'de> Deserialize<'de> for Flag {
     }
 }
 
-#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Written {
     fn inline_schema() -> bool {
         true
@@ -130,7 +124,6 @@ impl schemars::JsonSchema for Written {
     }
 }
 
-#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Flag {
     fn inline_schema() -> bool {
         true

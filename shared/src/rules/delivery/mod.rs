@@ -144,12 +144,6 @@ pub fn can_still_run(command: &Delivery, now: i64) -> bool {
     }
 }
 
-/// Whether a dispute in this state, in the provider's words, takes an order back: an inquiry does not, nor one that is won.
-#[must_use]
-pub fn takes_back(dispute: &str) -> bool {
-    !dispute.starts_with("warning_") && !matches!(dispute, "won" | "prevented")
-}
-
 /// A command after a restore of a backup that was made at `at` or before (seconds since 1970 UTC): only what was to become
 /// ready later is sound, all else that has not ended may have run meanwhile.
 #[must_use]

@@ -1,35 +1,35 @@
 //! The delivery of an order's line, as its buyer is shown it.
 
-use crate::model::CommandState;
+use crate::model::{CommandState, Standing};
 use serde::Serialize;
 
 /// The delivery of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LineState {
-    /// Nothing of it runs on a game server.
+    /// Nothing of it runs on a game server, or the order is not paid.
     None,
     /// It is on its way.
     Waiting,
     /// It waits for the player to join.
     Join,
+    /// All of it was delivered.
     Delivered,
     /// It is not known whether all of it ran; the owner looks at it.
     Unknown,
-    /// It will not be delivered.
+    /// It will not be delivered, or is taken back because the payment was.
     Withdrawn,
 }
 
-/// The state of a line whose commands are in these states.
+/// The state of a line of an order in this standing, whose commands are in these states. `is_on_its_way` says whether there will
+/// be some.
 #[must_use]
-pub fn line_state(states: impl Iterator<Item = CommandState>, is_on_its_way: bool) -> LineState {
+pub fn line_state(states: impl Iterator<Item = CommandState>, standing: Standing, is_on_its_way: bool) -> LineState {
+    let ran = if standing == Standing::Good { LineState::Delivered } else { LineState::Withdrawn };
     let of_command = |state| match state {
         CommandState::Waiting | CommandState::Ready | CommandState::Served => LineState::Waiting,
         CommandState::Kept => LineState::Join,
-        CommandState::Delivered | CommandState::Validated | CommandState::Executed | CommandState::Done => {
-            LineState::Delivered
-        }
+        CommandState::Delivered | CommandState::Validated | CommandState::Executed | CommandState::Done => ran,
         CommandState::Unknown => LineState::Unknown,
         CommandState::Recalled | CommandState::Stopped | CommandState::Cancelled | CommandState::Retried => {
             LineState::Withdrawn
@@ -49,13 +49,22 @@ mod tests {
 
     #[test]
     fn a_line_shows_what_is_left_to_do() {
-        let shown = |states: &[CommandState]| line_state(states.iter().copied(), false);
+        let shown = |states: &[CommandState]| line_state(states.iter().copied(), Standing::Good, false);
         assert_eq!(shown(&[Executed, Ready, Kept]), LineState::Waiting);
         assert_eq!(shown(&[Executed, Kept]), LineState::Join);
         assert_eq!(shown(&[Executed, Retried, Recalled]), LineState::Delivered);
         assert_eq!(shown(&[Executed, Unknown]), LineState::Unknown);
         assert_eq!(shown(&[Recalled]), LineState::Withdrawn);
         assert_eq!(shown(&[]), LineState::None);
-        assert_eq!(line_state([].into_iter(), true), LineState::Waiting);
+        assert_eq!(line_state([].into_iter(), Standing::Good, true), LineState::Waiting);
+    }
+
+    #[test]
+    fn what_ran_for_a_payment_that_was_taken_back_is_withdrawn() {
+        for standing in [Standing::Refunded, Standing::ChargedBack] {
+            let shown = |states: &[CommandState]| line_state(states.iter().copied(), standing, false);
+            assert_eq!(shown(&[Executed, Recalled]), LineState::Withdrawn);
+            assert_eq!(shown(&[Unknown, Executed]), LineState::Unknown);
+        }
     }
 }

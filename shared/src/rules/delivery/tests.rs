@@ -230,12 +230,6 @@ fn a_restore_makes_nothing_ready() {
     assert_eq!(restored(&command(Waiting), NOW + 60).state, Unknown);
 }
 
-#[test]
-fn an_inquiry_takes_nothing_back() {
-    assert!(["needs_response", "under_review", "lost"].into_iter().all(takes_back));
-    assert!(!["warning_needs_response", "warning_closed", "won", "prevented"].into_iter().any(takes_back));
-}
-
 fn words() -> impl Strategy<Value = Word> {
     prop_oneof![
         4 => Just(Word::Polled),

@@ -4,84 +4,77 @@ use super::{Key, key, second_text};
 use crate::model::{AuthId, CommandId, CommandState, InternalId, ItemId, ServerId, UserName};
 
 /// The commands of an order, as they were published when it was created.
-#[must_use]
 pub fn order_commands(id: &InternalId) -> Key {
     key(format!("ORDER#{id}"), "COMMANDS")
 }
 
 /// Whether a key is that of an order itself, and not of its commands.
-#[must_use]
 pub fn is_order(key: &Key) -> bool {
     key.pk.starts_with(super::prefix::ORDER) && key.sk == "ORDER"
 }
 
-#[must_use]
+/// Whether a key is that of something brief, which a backup leaves out and a restore does not bring back: requests of an
+/// address, chat logins, leases, and logins in the game.
+pub fn is_brief(key: &Key) -> bool {
+    use super::prefix::{CHAT, LEASE, LOGIN, RATE};
+    [RATE, CHAT, LEASE, LOGIN].iter().any(|kind| key.pk.starts_with(kind)) || key.pk == pending_logins()
+}
+
 pub fn command(id: CommandId) -> Key {
     key(format!("COMMAND#{id}"), "COMMAND")
 }
 
 /// Partition of what a game server is to be given.
-#[must_use]
 pub fn queue(server: ServerId) -> String {
     format!("QUEUE#{server}")
 }
 
 /// A command that polls of a game server find from the second `due` (since 1970 UTC) on.
-#[must_use]
 pub fn queued(server: ServerId, due: i64, id: CommandId) -> Key {
     key(queue(server), &format!("{}#{:010}", second_text(due), id.get()))
 }
 
 /// A command in a state in which no poll finds it, since the second `since`. States sort behind all seconds.
-#[must_use]
 pub fn open_command(server: ServerId, state: CommandState, since: i64, id: CommandId) -> Key {
     key(queue(server), &format!("{}#{}#{:010}", state.as_str(), second_text(since), id.get()))
 }
 
 /// The first and the last sort key of [`open_command`] in a state until the second `until`.
-#[must_use]
 pub fn open_commands(state: CommandState, until: i64) -> (String, String) {
     (format!("{}#", state.as_str()), format!("{}#{}#~", state.as_str(), second_text(until)))
 }
 
 /// The lease of the last poll of a game server.
-#[must_use]
 pub fn lease(server: ServerId) -> Key {
     key(format!("LEASE#{server}"), "LEASE")
 }
 
 /// A game server by the SHA-256 of its key, in hexadecimal.
-#[must_use]
 pub fn server_key(hash: &str) -> Key {
     key(format!("SERVER#{hash}"), "SERVER")
 }
 
 /// A login in the game.
-#[must_use]
 pub fn login(name: &UserName) -> Key {
     key(format!("LOGIN#{name}"), "LOGIN")
 }
 
 /// When an item of a player expires on a server.
-#[must_use]
 pub fn expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
     key(format!("EXPIRY#{name}"), &format!("{item}#{server}"))
 }
 
 /// The logins in the game of a name.
-#[must_use]
 pub fn game_login(name: &UserName) -> Key {
     key(format!("LOGIN#{name}"), "LOGIN")
 }
 
 /// Partition of the logins that game servers are told of.
-#[must_use]
 pub fn pending_logins() -> String {
     "LOGINS".to_owned()
 }
 
 /// A login that game servers are told of.
-#[must_use]
 pub fn pending_login(id: &AuthId) -> Key {
     key(pending_logins(), id.as_str())
 }

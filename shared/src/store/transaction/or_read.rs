@@ -10,9 +10,6 @@ use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 
 /// Sends writes as [`send`](super::send) does. If conditions fail, returns the writes' positions with the items as they are: what was
 /// read can be corrected without reading again. The list is empty if only another transaction prevented it.
-///
-/// # Errors
-/// As [`send`](super::send).
 pub async fn send_or_read(db: &Db, writes: Vec<Write>) -> Result<Result<(), Vec<(usize, Option<Item>)>>, StoreError> {
     let items: Result<Vec<TransactWriteItem>, BuildError> =
         writes.into_iter().map(|write| write.into_item(db.table())).collect();

@@ -45,7 +45,6 @@ pub struct CartItems {
 }
 
 impl CartItems {
-    #[must_use]
     pub fn price<'a>(&'a self, cart: &'a Cart, ledger: &Ledger) -> Vec<PricedLine<'a>> {
         price_lines(&cart.lines, &self.items, &self.sold, ledger)
     }
@@ -53,15 +52,11 @@ impl CartItems {
 
 impl CartContext {
     /// The keys of a user's cart and ledger.
-    #[must_use]
     pub fn keys(user: UserId) -> [Key; 2] {
         [keys::cart(user), keys::ledger(user)]
     }
 
     /// Takes a user's cart and ledger out of what was read.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if one of them does not decode.
     pub fn take(user: User, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
         let cart = carts::take(&mut rows, user.id)?;
         let ledger = ledgers::take(&mut rows, user.id)?;
@@ -70,7 +65,6 @@ impl CartContext {
     }
 
     /// A code that was read, and how often the user used it, without what the user's own checkout holds.
-    #[must_use]
     pub fn usable(&self, code: Option<Code>, uses: u32) -> (Option<Code>, u32) {
         match &self.cart.checkout {
             Some(checkout) => release_code(code, uses, &checkout.held),
@@ -104,7 +98,6 @@ impl CartContext {
     }
 
     /// Everything that decides about a line that is added or changed.
-    #[must_use]
     pub fn inputs<'a>(&'a self, items: &'a CartItems) -> CartInputs<'a> {
         CartInputs {
             cart: &self.cart,

@@ -30,7 +30,6 @@ pub struct CodesOnCart<'a> {
 }
 
 impl<'a> CodesOnCart<'a> {
-    #[must_use]
     pub fn applied(self) -> AppliedCodes<'a> {
         let applied = |code: Option<Result<Applied<'a>, CodeRefusal>>| code.and_then(Result::ok);
         AppliedCodes { coupon: applied(self.coupon), gift_card: applied(self.gift_card) }
@@ -86,31 +85,26 @@ impl LoadedCart {
     }
 
     /// The priced lines, in the order of the cart.
-    #[must_use]
     pub fn lines(&self) -> Vec<PricedLine<'_>> {
         self.items.price(&self.context.cart, &self.context.ledger)
     }
 
     /// The coupon on the cart, if it is known and still the one that was applied.
-    #[must_use]
     pub const fn coupon(&self) -> Option<&Code> {
         self.coupon.as_ref()
     }
 
     /// The gift card on the cart, if it is known and still the one that was applied.
-    #[must_use]
     pub const fn gift_card(&self) -> Option<&Code> {
         self.gift_card.as_ref()
     }
 
     /// The inputs of a code's effect on the cart, if its coupon takes off `coupon_sum`.
-    #[must_use]
     pub fn code_inputs<'a>(&self, lines: &'a [PricedLine<'a>], coupon_sum: Money) -> CodeInputs<'a> {
         CodeInputs { lines, coupon_sum, least: self.context.active.config.payments.least }
     }
 
     /// The amounts that the codes on the cart take off at `now`.
-    #[must_use]
     pub fn codes(&self, lines: &[PricedLine<'_>], now: i64) -> CodesOnCart<'_> {
         let cart = &self.context.cart;
         let inputs = |coupon_sum: Money| self.code_inputs(lines, coupon_sum);
@@ -122,7 +116,6 @@ impl LoadedCart {
     }
 
     /// The referral code on the cart, if it is in force.
-    #[must_use]
     pub fn referral(&self) -> Option<&Referral> {
         in_force(self.referral.as_ref(), self.context.active.config.is_ref)
     }

@@ -10,7 +10,7 @@ use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
 use crate::usecases::delivery::follow_or_leave;
 use crate::usecases::orders::pause_before;
 
-/// The order after its status became PAID, as far as [`clear_cart`] needs it.
+/// The order after its status became PAID, as far as [`follow_up`] needs it.
 pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
     stored.order.status = OrderStatus::Paid;
     stored.effects.cart_cleared = Some(false);
@@ -19,14 +19,10 @@ pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
 
 /// Completes a change of the order: the cart without what was bought, and the delivery, which is left to the sweep if
 /// it fails.
-///
-/// # Errors
-/// As [`clear_cart`].
 pub(super) async fn follow_up(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> Result<bool, StoreError> {
-    let (id, delivers) = (stored.order.internal_id.clone(), stored.effects.delivery.is_some());
-    let is_cleared = clear_cart(db, stored).await?;
-    if delivers {
-        follow_or_leave(db, clock, &id).await;
+    let is_cleared = clear_cart(db, stored.clone()).await?;
+    if stored.effects.delivery.is_some() {
+        follow_or_leave(db, clock, &stored).await;
     }
     Ok(is_cleared)
 }

@@ -30,7 +30,6 @@ const ROUNDS: u32 = 8;
 /// The reason why there is no checkout. `E` is why the buyer could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError<E> {
-    /// The buyer could not be read.
     #[error("the buyer could not be read")]
     Load(E),
     /// The cart cannot be paid.
@@ -42,30 +41,25 @@ pub enum CreateError<E> {
         /// The price of the cart without it.
         total: Money,
     },
-    /// The gift card on the cart was entered by another login.
     #[error("The gift card {masked} was entered by another login.")]
     CardOfAnotherLogin {
         /// Its text, as such a login is shown it.
         masked: String,
     },
-    /// The last payment has not ended.
     #[error("Your last payment is being processed.")]
     Processing,
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// The address has begun too many checkouts.
     #[error("too many checkouts")]
     TooManyAttempts {
         /// Seconds until it may begin another one.
         retry_seconds: u64,
     },
-    /// The address has too many open checkouts with limited items.
     #[error("too many open checkouts with limited items")]
     TooManyOpen {
         /// Seconds until one of them no longer counts.
         retry_seconds: u64,
     },
-    /// Other writes confirmed changing the same items.
     #[error("other writes confirmed changing the same items; nothing was held")]
     Conflict,
     #[error(transparent)]

@@ -23,10 +23,8 @@ const LOST: u32 = 2;
 /// The reason why an operator's step was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
-    /// There is no such order.
     #[error("there is no order {0}")]
     Unknown(InternalId),
-    /// The order was recorded, or cost nothing.
     #[error("the order has no payment at a provider")]
     NoPayment,
     /// Only an order whose payment was received can be refunded, and only a pending one cancelled.
@@ -39,13 +37,10 @@ pub enum OperatorError {
     /// other.
     #[error("the payment does not agree with the order, and can only be refunded in full")]
     OnlyInFull,
-    /// The payment was made for another order.
     #[error("the payment names another order")]
     Foreign,
-    /// No operator is needed.
     #[error("the order does not need an operator")]
     NoReview,
-    /// Limits or balances do not allow the order to be paid any more.
     #[error("what it sells cannot be taken any more")]
     SoldOut,
     /// The provider has no such checkout. Unless it was deleted there, it can still be paid.

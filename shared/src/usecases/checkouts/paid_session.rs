@@ -20,10 +20,8 @@ pub struct PaidCheckout {
 /// The reason for which no order is recorded for a checkout.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPaid {
-    /// It was not made for an order of this store.
     #[error("the checkout was not made for an order of this store")]
     NotOurs,
-    /// It is of another mode than the key.
     #[error("the checkout is of another mode, test or live")]
     OtherMode,
     #[error("the checkout is not paid")]

@@ -75,26 +75,28 @@ pub enum WebhookEvent {
     Payment(String),
     /// A dispute, by its id.
     Dispute(String),
+    /// A warning that somebody else than the owner of the card has paid, by the payment's id.
+    FraudWarning(String),
 }
 
 impl WebhookEvent {
     /// Its kind, and the id of what it is about, as they are stored.
-    #[must_use]
     pub fn parts(&self) -> (&'static str, &str) {
         match self {
             Self::Checkout(id) => ("checkout", id),
             Self::Payment(id) => ("payment", id),
             Self::Dispute(id) => ("dispute", id),
+            Self::FraudWarning(id) => ("fraud_warning", id),
         }
     }
 
     /// The webhook event with these [`parts`](Self::parts); `None` if the kind is unknown.
-    #[must_use]
     pub fn of(kind: &str, id: &str) -> Option<Self> {
         let make = match kind {
             "checkout" => Self::Checkout,
             "payment" => Self::Payment,
             "dispute" => Self::Dispute,
+            "fraud_warning" => Self::FraudWarning,
             _ => return None,
         };
         Some(make(id.to_owned()))
@@ -103,6 +105,7 @@ impl WebhookEvent {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisputeState {
+    pub id: String,
     pub intent: Option<String>,
     /// Its state, in the provider's words.
     pub state: String,
@@ -134,7 +137,6 @@ pub enum ProviderError {
 
 impl ProviderError {
     /// Whether it is certain that nothing was done.
-    #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::NoCheckout(_) | Self::Key(_))
     }

@@ -29,7 +29,6 @@ pub enum Settled {
 pub enum SettleError {
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// Other writes kept changing the same items.
     #[error("other writes kept changing the same items")]
     Conflict,
     #[error(transparent)]

@@ -42,8 +42,7 @@ const LATER: (i64, i64) = (900, 21_600);
 const DELIVERY: i64 = 60;
 
 /// The result of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 pub struct Swept {
     /// Orders that were due, without those that failed before and wait.
     pub due: usize,
@@ -240,7 +239,7 @@ async fn settle_due<P: Provider>(
         if !clear_cart(db, stored.clone()).await? {
             return Err(SettleError::Conflict);
         }
-        let is_delivered = !stored.delivery_due() || follow(db, clock, id).await?;
+        let is_delivered = !stored.delivery_due() || follow(db, clock, &stored).await?;
         let writes: Vec<Write> = if !is_delivered {
             stored.postpone(clock.seconds().saturating_add(DELIVERY))?
         } else if is_counted {

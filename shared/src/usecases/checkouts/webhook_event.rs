@@ -1,17 +1,16 @@
 //! Acting on a provider's webhook event.
 
-use super::provider::{Provider, WebhookEvent};
+use super::dispute::note_dispute;
+use super::provider::{DisputeState, Provider, WebhookEvent};
 use super::settle::{settle, settle_known};
 use super::status::SettleError;
 use crate::clock::Clock;
 use crate::model::InternalId;
-use crate::rules::delivery::takes_back;
+use crate::rules::dispute::{FRAUD_WARNING, LOST};
 use crate::rules::payment::{PaymentState, Progress};
 use crate::store::Db;
 use crate::store::orders;
-use crate::store::transaction::{Sent, Write, send};
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::delivery::follow_or_leave;
 
 /// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about
 /// something that is not ours changes nothing; one of a payment whose order is missing is logged and counted. Order and
@@ -41,20 +40,20 @@ pub async fn act<P: Provider>(
         }
         WebhookEvent::Dispute(dispute) => {
             let dispute = provider.dispute(dispute).await?;
-            let Some(intent) = dispute.intent else { return Ok(()) };
-            let Some(order) = orders::of_payment(db, &intent).await? else { return Ok(()) };
-            let Some(stored) = orders::get(db, &order).await? else { return Ok(()) };
-            tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
-            payment_event(PaymentEvent::Dispute, 1);
-            let taken_back =
-                if takes_back(&dispute.state) { stored.take_back(&dispute.state, clock.seconds())? } else { None };
-            let writes: Vec<Write> = taken_back.unwrap_or_else(|| vec![stored.set_dispute(&dispute.state)]);
-            if send(db, writes).await? != Sent::Written {
-                return Err(SettleError::Conflict);
+            let Some(intent) = &dispute.intent else { return Ok(()) };
+            let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };
+            note_dispute(db, clock, &order, &dispute).await?;
+            if dispute.state == LOST
+                && let Some(stored) = orders::get(db, &order).await?
+            {
+                settle(db, clock, provider, &stored).await?;
             }
-            if stored.effects.delivery.is_some() {
-                follow_or_leave(db, clock, &order).await;
-            }
+        }
+        WebhookEvent::FraudWarning(intent) => {
+            let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };
+            let state = FRAUD_WARNING.to_owned();
+            let warning = DisputeState { id: intent.clone(), intent: None, state };
+            note_dispute(db, clock, &order, &warning).await?;
         }
     }
     Ok(())

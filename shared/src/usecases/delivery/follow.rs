@@ -7,7 +7,7 @@ use super::players::Players;
 use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
 use crate::clock::Clock;
 use crate::model::{
-    Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, InternalId, OrderDelivery, OrderStatus, Standing,
+    Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, OrderDelivery, OrderStatus, Standing,
 };
 use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
 use crate::rules::delivery::{Word, can_still_run, may_have_run};
@@ -24,7 +24,8 @@ const RECALLED_AT_ONCE: usize = 30;
 
 /// The outcome of a step.
 enum Step {
-    Done,
+    /// This mark is written.
+    Marked(OrderDelivery),
     /// Something has changed since it was read.
     Conflict,
     /// A command can still run.
@@ -33,22 +34,33 @@ enum Step {
 
 /// Does what is left to do about an order's delivery. `false` if it has to wait until nothing of the order can run.
 ///
+/// It begins with the order as the caller knows it, and reads it if that has nothing to do, or has changed.
+///
 /// # Errors
 /// [`StoreError`] if the database does not respond, or others kept changing the same rows; the same call continues.
-pub async fn follow(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<bool, StoreError> {
+pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<bool, StoreError> {
+    let id = &known.order.internal_id;
+    let mut known = known.delivery_due().then(|| known.clone());
     let mut frozen = None;
     let mut conflicts = 0;
     for _ in 0..MOST_STEPS {
-        let Some(stored) = orders::get(db, id).await?.filter(StoredOrder::delivery_due) else { return Ok(true) };
-        let Some(delivery) = stored.effects.delivery.clone() else { return Ok(true) };
-        if frozen.is_none() {
-            frozen = Some(deliveries::frozen(db, id).await?);
-        }
-        let Some(frozen) = &frozen else { continue };
-        let now = clock.seconds();
-        let order = Following { db, now, stored: &stored, delivery: &delivery, frozen };
+        let stored = match known.take() {
+            Some(stored) => Some(stored),
+            None => orders::get(db, id).await?,
+        };
+        let Some(mut stored) = stored.filter(StoredOrder::delivery_due) else { return Ok(true) };
+        let Some(delivery) = &stored.effects.delivery else { return Ok(true) };
+        let frozen = match &mut frozen {
+            Some(frozen) => frozen,
+            none => none.insert(deliveries::frozen(db, id).await?),
+        };
+        let order = Following { db, now: clock.seconds(), stored: &stored, delivery, frozen };
         match order.step().await? {
-            Step::Done => conflicts = 0,
+            Step::Marked(next) => {
+                conflicts = 0;
+                stored.effects.delivery = Some(next);
+                known = Some(stored);
+            }
             Step::Waits => return Ok(false),
             Step::Conflict if conflicts >= RETRIES => break,
             Step::Conflict => {
@@ -62,9 +74,9 @@ pub async fn follow(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<bool,
 }
 
 /// [`follow`], for a caller whose own work is done: what fails is left to the sweep.
-pub async fn follow_or_leave(db: &Db, clock: &dyn Clock, id: &InternalId) {
-    if let Err(error) = follow(db, clock, id).await {
-        tracing::warn!(order = %id, %error, "the delivery is left to the sweep");
+pub async fn follow_or_leave(db: &Db, clock: &dyn Clock, known: &StoredOrder) {
+    if let Err(error) = follow(db, clock, known).await {
+        tracing::warn!(order = %known.order.internal_id, %error, "the delivery is left to the sweep");
     }
 }
 
@@ -88,7 +100,7 @@ impl Following<'_> {
             (DeliveryStep::Recall, _) => self.recall().await,
             (DeliveryStep::Settle, _) => self.settle().await,
             (DeliveryStep::TakeBack, _) => self.take_back().await,
-            (DeliveryStep::Over, _) => Ok(Step::Done),
+            (DeliveryStep::Over, _) => Ok(Step::Marked(self.delivery.clone())),
         }
     }
 
@@ -107,9 +119,9 @@ impl Following<'_> {
 
     /// Writes a mark, on the condition that it and the order's status are as they were read, and what it marks.
     async fn mark(&self, next: OrderDelivery, writes: Vec<Write>) -> Result<Step, StoreError> {
-        let mark = self.stored.set_delivery(&next)?;
+        let (mark, next) = self.stored.set_delivery(next)?;
         let sent: Sent<_> = send(self.db, [mark].into_iter().chain(writes).collect()).await?;
-        Ok(if sent == Sent::Written { Step::Done } else { Step::Conflict })
+        Ok(if sent == Sent::Written { Step::Marked(next) } else { Step::Conflict })
     }
 
     fn place(&self) -> usize {
@@ -119,18 +131,12 @@ impl Following<'_> {
     /// Queues a part of the commands of a paid order.
     async fn queue(&self) -> Result<Step, StoreError> {
         let all = when_paid(self.frozen);
-        let Some(first) = self.delivery.first else {
-            let Some((first, made)) = reserve(self.db, all.len()).await? else {
-                return self.mark(self.begin(DeliveryStep::Queued), Vec::new()).await;
-            };
-            return self.mark(OrderDelivery { first: Some(first), made, ..self.delivery.clone() }, Vec::new()).await;
-        };
-        let players = Players::read(self.db, &self.stored.order).await?;
-        let making = self.making(&players);
         let mut place = self.place();
         let Some(entry) = all.get(place) else {
             return self.mark(self.begin(DeliveryStep::Queued), Vec::new()).await;
         };
+        let (players, (first, made)) = self.players_and_ids(self.delivery.first, all.len()).await?;
+        let making = self.making(&players);
         let unit = together(&all[place..]);
         let mut writes = Vec::new();
         if unit > 0 {
@@ -159,7 +165,26 @@ impl Following<'_> {
                 place += 1;
             }
         }
-        self.mark(self.at(place, all.len(), DeliveryStep::Queued), writes).await
+        let next = self.at(place, all.len(), DeliveryStep::Queued);
+        self.mark(OrderDelivery { first: Some(first), made, ..next }, writes).await
+    }
+
+    /// The order's players, and the first and the number of the ids of `count` commands, which are reserved if they are not
+    /// yet: the first part that is written marks them.
+    async fn players_and_ids(
+        &self,
+        first: Option<CommandId>,
+        count: usize,
+    ) -> Result<(Players, (CommandId, u32)), StoreError> {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let ids = async {
+            let first = match first {
+                Some(first) => first,
+                None => commands::reserve(self.db, count).await?,
+            };
+            Ok((first, count))
+        };
+        tokio::try_join!(Players::read(self.db, &self.stored.order), ids)
     }
 
     fn making<'a>(&'a self, players: &'a Players) -> Making<'a> {
@@ -243,17 +268,13 @@ impl Following<'_> {
     /// Queues a part of the commands that take back what may have run.
     async fn take_back(&self) -> Result<Step, StoreError> {
         let all = when_taken_back(self.frozen, self.delivery.standing == Standing::ChargedBack);
-        let Some(first) = self.delivery.back_first else {
-            let Some((first, made)) = reserve(self.db, all.len()).await? else {
-                return self.mark(self.begin(DeliveryStep::Over), Vec::new()).await;
-            };
-            let next = OrderDelivery { back_first: Some(first), back_made: made, ..self.delivery.clone() };
-            return self.mark(next, Vec::new()).await;
-        };
-        let players = Players::read(self.db, &self.stored.order).await?;
+        let (mut place, mut writes) = (self.place(), Vec::new());
+        if place >= all.len() {
+            return self.mark(self.begin(DeliveryStep::Over), writes).await;
+        }
+        let (players, (first, made)) = self.players_and_ids(self.delivery.back_first, all.len()).await?;
         let making = self.making(&players);
         let given = self.given().await?;
-        let (mut place, mut writes) = (self.place(), Vec::new());
         while let Some(entry) = all.get(place).filter(|_| writes.len() + 2 < AT_ONCE) {
             let player = making.player(entry).filter(|_| may_have_run_for(entry, &given));
             if let Some(player) = player
@@ -264,7 +285,8 @@ impl Following<'_> {
             }
             place += 1;
         }
-        self.mark(self.at(place, all.len(), DeliveryStep::Over), writes).await
+        let next = self.at(place, all.len(), DeliveryStep::Over);
+        self.mark(OrderDelivery { back_first: Some(first), back_made: made, ..next }, writes).await
     }
 
     /// Whether another purchase of the same item lasts, so that nothing is taken back.
@@ -293,14 +315,6 @@ fn together(entries: &[Expanded<'_>]) -> usize {
     entries.iter().take_while(|entry| first.expires_with(entry)).count()
 }
 
-async fn reserve(db: &Db, count: usize) -> Result<Option<(CommandId, u32)>, StoreError> {
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    if count == 0 {
-        return Ok(None);
-    }
-    Ok(Some((commands::reserve(db, count).await?, count)))
-}
-
 /// The id at a place of a reserved block.
 fn id(first: CommandId, place: usize) -> Result<CommandId, StoreError> {
     let id = u32::try_from(place).ok().and_then(|place| CommandId::new(first.get().checked_add(place)?).ok());
@@ -317,7 +331,15 @@ pub(super) fn given_ids(delivery: &OrderDelivery) -> Vec<CommandId> {
     block(delivery.first, delivery.made).chain(delivery.further.iter().copied()).collect()
 }
 
-/// The ids of what takes the order back.
-pub(super) fn back_ids(delivery: &OrderDelivery) -> impl Iterator<Item = CommandId> {
-    block(delivery.back_first, delivery.back_made)
+/// Every id of the order's commands, in blocks: the first of each, and how many they are.
+pub(super) fn blocks(delivery: &OrderDelivery) -> Vec<(CommandId, u32)> {
+    let given = delivery.first.map(|first| (first, delivery.made));
+    let further = delivery.further.iter().map(|id| (*id, 1));
+    let back = delivery.back_first.map(|first| (first, delivery.back_made));
+    delivery.earlier.iter().copied().chain(given).chain(further).chain(back).collect()
+}
+
+/// Every id of the order's commands.
+pub(super) fn all_ids(delivery: &OrderDelivery) -> impl Iterator<Item = CommandId> {
+    blocks(delivery).into_iter().flat_map(|(first, count)| block(Some(first), count))
 }

@@ -41,14 +41,16 @@ impl Making<'_> {
     pub(super) fn command_at(&self, id: CommandId, entry: &Expanded<'_>, player: &str, due: i64) -> Command {
         let stops = matches!(entry.template.on, CommandEvent::Bought | CommandEvent::Renewed);
         let is_stopped = stops && self.players.is_banned(player);
-        let is_restored = self.stored.effects.delivery.as_ref().is_some_and(|delivery| delivery.restored);
+        // It may have run before the restore, also after its delay. What it ends expires from now on.
+        let is_restored = entry.template.on != CommandEvent::Expired
+            && self.stored.effects.delivery.as_ref().is_some_and(|delivery| delivery.restored);
+        let due = if is_restored { self.now } else { due };
         let state = if is_stopped {
             CommandState::Stopped
+        } else if is_restored {
+            CommandState::Unknown
         } else if due > self.now {
             CommandState::Waiting
-        } else if is_restored {
-            // It may have run before the restore.
-            CommandState::Unknown
         } else {
             CommandState::Ready
         };

@@ -1,10 +1,11 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
-use super::follow::{back_ids, given_ids};
+use super::follow::{all_ids, given_ids};
 use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
 use crate::clock::Clock;
 use crate::model::{
-    Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, OrderDelivery, ServerId, Standing,
+    Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, OrderDelivery, OrderStatus, ServerId,
+    Standing,
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at};
@@ -18,8 +19,7 @@ use crate::store::{Db, RETRIES, StoreError, commands, queue};
 /// [`StoreError`] if they can be neither read nor decoded.
 pub async fn commands_of(db: &Db, stored: &StoredOrder) -> Result<Vec<Command>, StoreError> {
     let Some(delivery) = &stored.effects.delivery else { return Ok(Vec::new()) };
-    let ids = given_ids(delivery).into_iter().chain(back_ids(delivery));
-    Ok(commands::read(db, ids).await?.into_values().collect())
+    Ok(commands::read(db, all_ids(delivery)).await?.into_values().collect())
 }
 
 /// The delivery of each line of an order: the item's name, and its state as the buyer is shown it.
@@ -31,13 +31,15 @@ pub async fn lines_of(
     clock: &dyn Clock,
     stored: &StoredOrder,
 ) -> Result<Vec<(String, LineState)>, StoreError> {
-    let commands = commands_of(db, stored).await?;
-    let is_on_its_way = stored.delivery_due();
+    let ids = stored.effects.delivery.as_ref().map(given_ids).unwrap_or_default();
+    let commands: Vec<Command> = commands::read(db, ids.into_iter()).await?.into_values().collect();
+    let is_on_its_way = stored.order.status == OrderStatus::Paid && stored.delivery_due();
+    let standing = stored.effects.delivery.as_ref().map(|delivery| delivery.standing).unwrap_or_default();
     let lines = (0_u16..).zip(&stored.order.lines).map(|(place, line)| {
         let own = commands.iter().filter(|command| command.line == place && command.event == CommandEvent::Bought);
         let states = own.map(|command| state_at(&command.delivery, clock.seconds()));
         let name = line.chosen.as_ref().map_or_else(String::new, |chosen| chosen.name.clone());
-        (name, line_state(states, is_on_its_way))
+        (name, line_state(states, standing, is_on_its_way))
     });
     Ok(lines.collect())
 }
@@ -155,7 +157,8 @@ async fn of_order(db: &Db, command: &Command) -> Result<Option<Write>, StoreErro
     let Some(delivery) = stored.effects.delivery.clone() else { return Ok(None) };
     let mut further = delivery.further.clone();
     further.push(command.id);
-    stored.set_delivery(&OrderDelivery { further, ..delivery }).map(Some)
+    let (write, _) = stored.set_delivery(OrderDelivery { further, ..delivery })?;
+    Ok(Some(write))
 }
 
 /// The reason for which commands are stopped.

@@ -62,7 +62,6 @@ pub struct Audit {
 
 impl Audit {
     /// Whether nothing differs.
-    #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.differences.is_empty() && !self.no_donations
     }
@@ -228,7 +227,6 @@ impl TableSums {
     }
 
     /// The differences. A missing number counts as zero, and an erased user has no rows.
-    #[must_use]
     pub fn into_audit(mut self) -> Audit {
         let erased = |key: &Key| self.of_users.get(key).is_some_and(|user| !self.users.contains(user));
         self.expected.retain(|(key, _), _| !erased(key));

@@ -48,7 +48,6 @@ use crate::store::{Db, StoreError, backoff, published, sequences};
 const STATISTICS_ROUNDS: u32 = 8;
 
 /// A new random internal id; `None` if the system has no random numbers.
-#[must_use]
 pub fn new_internal_id() -> Option<InternalId> {
     let mut bits = [0_u8; 10];
     getrandom::fill(&mut bits).ok()?;

@@ -64,10 +64,8 @@ pub struct OrderRequest<'a> {
 /// The reason why a line has no total, or cannot be sold.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
-    /// The item is not published, so that it has no price.
     #[error("item {0} is not published")]
     NotPublished(ItemId),
-    /// The buyer chooses the price.
     #[error("the buyer names the price of item {0}")]
     AnyPrice(ItemId),
     #[error(
@@ -80,22 +78,17 @@ pub enum PriceError {
     /// A coupon and some totals, from which it is already taken off.
     #[error("a coupon is used and only some of the lines have a total")]
     SomeWithCoupon,
-    /// The coupon would not be applied.
     #[error("the coupon does not apply now: {0}")]
     Coupon(code::CodeRefusal),
-    /// A cart would not take the gift card.
     #[error("the gift card does not apply now: {0}")]
     GiftCard(code::CodeRefusal),
-    /// A cart would not take the line.
     #[error("item {item}: {refusal}")]
     Line { item: ItemId, refusal: LineRefusal },
     /// A checkout would refuse it.
     #[error(transparent)]
     Checkout(#[from] CheckoutRefusal),
-    /// The owner is banned.
     #[error("the buyer is banned")]
     Banned,
-    /// There is no such owner.
     #[error("there is no user {0}")]
     UnknownUser(UserId),
     #[error(transparent)]

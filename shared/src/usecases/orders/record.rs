@@ -71,26 +71,21 @@ pub struct Recorded {
 /// The reason why an order is not recorded. Nothing of it is in the table then, unless the database did not respond.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// A field is not valid.
     #[error("{field} {problem}")]
     Invalid { field: &'static str, problem: String },
-    /// An order with this id and other content exists.
     #[error("order {id} is recorded already, and differs in: {field}")]
     Differs {
         id: InternalId,
         /// The first field that differs.
         field: &'static str,
     },
-    /// There is no such user.
     #[error("there is no user {0}")]
     UnknownUser(UserId),
     /// A limit, a code or a balance does not allow it.
     #[error(transparent)]
     Refused(#[from] OrderRefusal),
-    /// Other writes kept conflicting with this one.
     #[error("other writes kept changing the same items; nothing was recorded")]
     Conflict,
-    /// The system has no random numbers for an id.
     #[error("the system has no random numbers for an id")]
     NoRandomness,
     #[error(transparent)]
@@ -153,7 +148,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
 
 async fn deliver(db: &Db, clock: &dyn Clock, stored: &StoredOrder) {
     if stored.delivery_due() {
-        follow_or_leave(db, clock, &stored.order.internal_id).await;
+        follow_or_leave(db, clock, stored).await;
     }
 }
 

@@ -12,43 +12,32 @@ pub(in crate::usecases) type Guarded = transaction::Guarded<Limit>;
 /// The reason why an order cannot be paid: a limit, a code or a balance does not allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OrderRefusal {
-    /// More units than may be sold in all.
     #[error("item {item} may be sold {limit} times in all, and not as many are left")]
     GlobalLimit { item: ItemId, limit: u32 },
-    /// More units than one user may buy.
     #[error("item {item} may be bought {limit} times by one user, and with this order it would be more")]
     UserLimit { item: ItemId, limit: u32 },
-    /// No such coupon.
     #[error("there is no coupon with this code")]
     UnknownCoupon,
-    /// No such gift card.
     #[error("there is no gift card with this code")]
     UnknownGiftCard,
-    /// No uses left.
     #[error("the coupon is used up")]
     CouponUsedUp,
-    /// No uses left for this user.
     #[error("the coupon is used up for this user")]
     CouponUsedUpByUser,
-    /// The balance is below the payment.
     #[error("the gift card's balance is below the amount to be taken")]
     GiftCardBalance,
-    /// The user's balance in virtual currency is below the price.
     #[error("the balance in virtual currency is below the price")]
     VirtualCurrency,
     /// A user owns the item, or one of its category whose regular price is not lower.
     #[error("item {item}, or one that includes it, is owned already")]
     Owned { item: ItemId },
-    /// The recipient of a gift owns it or has reached the limit.
     #[error("the recipient of item {item} owns it or has reached the limit")]
     Recipient { item: ItemId },
-    /// The player that a gift is for was banned.
     #[error("a player that a gift is for is banned")]
     Banned,
     /// The chat login has ended, or another account uses it.
     #[error("the chat login has ended, or another account uses it")]
     Chat,
-    /// The client's address has begun as many checkouts as it may.
     #[error("this address has begun too many checkouts")]
     TooManyCheckouts {
         /// Seconds until it may begin another one.

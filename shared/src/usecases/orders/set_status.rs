@@ -33,7 +33,7 @@ pub async fn set_status(
 ) -> Result<Changed, SetStatusError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
+        let mut before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
         let from = before.order.status;
         if from == to {
             let statistics = follow(db, id).await;
@@ -42,8 +42,9 @@ pub async fn set_status(
         let Planned { writes, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
         match send(db, writes).await? {
             Sent::Written => {
+                before.order.status = to;
                 if before.effects.delivery.is_some() {
-                    follow_or_leave(db, clock, id).await;
+                    follow_or_leave(db, clock, &before).await;
                 }
                 let statistics = follow(db, id).await;
                 let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;

@@ -14,16 +14,13 @@ use crate::store::{Db, StoreError, carts};
 /// The reason why a status was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SetStatusError {
-    /// There is no such order.
     #[error("there is no order {0}")]
     Unknown(InternalId),
-    /// An order with the one status cannot change to the other.
     #[error("an order that is {} cannot become {}", from.as_str(), to.as_str())]
     Forbidden { from: OrderStatus, to: OrderStatus },
     /// A limit, a code or a balance does not allow it.
     #[error(transparent)]
     Refused(#[from] OrderRefusal),
-    /// Other writes kept conflicting with this one.
     #[error("other writes kept changing the same items; nothing was changed")]
     Conflict,
     #[error(transparent)]

@@ -38,7 +38,6 @@ impl Counter {
 impl Waiting {
     /// The orders that the sweep should have looked at by `now`, seconds since 1970 UTC, and those that are paid or
     /// ended without everything that follows.
-    #[must_use]
     pub fn overdue(&self, now: i64) -> Vec<&InternalId> {
         let waits = |(status, due): (OrderStatus, i64)| status != OrderStatus::Pending || due <= now;
         self.orders.iter().filter(|(_, order)| waits(**order)).map(|(id, _)| id).collect()

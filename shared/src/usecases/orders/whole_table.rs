@@ -42,9 +42,6 @@ pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
 }
 
 /// Hands every order to `take`. Reads every item.
-///
-/// # Errors
-/// [`StoreError`] if the table cannot be read or an order does not decode.
 pub async fn each_order(db: &Db, mut take: impl FnMut(StoredOrder)) -> Result<(), StoreError> {
     each(db, prefix::ORDER, |item| {
         take(StoredOrder::decode(&key_of(&item)?, Row::from(item))?);
@@ -54,9 +51,6 @@ pub async fn each_order(db: &Db, mut take: impl FnMut(StoredOrder)) -> Result<()
 }
 
 /// The orders that the statistics are behind of. Calls `progress` for what it reads.
-///
-/// # Errors
-/// As [`each_order`].
 pub async fn behind(db: &Db, progress: OnProgress<'_>) -> Result<Vec<InternalId>, StoreError> {
     let mut behind = Vec::new();
     each_order(db, |stored| {
@@ -69,9 +63,6 @@ pub async fn behind(db: &Db, progress: OnProgress<'_>) -> Result<Vec<InternalId>
 
 /// Compares the table with its orders. Reads every item, twice if something differs. What the sweep has still to finish
 /// does not differ. Calls `progress` for every item that it reads.
-///
-/// # Errors
-/// [`StoreError`] if the table cannot be read.
 pub async fn audit(db: &Db, progress: OnProgress<'_>) -> Result<Audit, StoreError> {
     let first = pass(db, progress).await?;
     if first.is_clean() {
@@ -116,9 +107,6 @@ async fn published_goals(db: &Db) -> Result<Vec<Goal>, StoreError> {
 }
 
 /// The sums of paid orders of a time (seconds since 1970 UTC) by referral code. Reads every item.
-///
-/// # Errors
-/// As [`each_order`].
 pub async fn credits(db: &Db, period: &Range<i64>) -> Result<Credits, StoreError> {
     let mut credits = Credits::default();
     each_order(db, |StoredOrder { order, effects }| credits.add(&order, &effects, period)).await?;

@@ -17,7 +17,7 @@ const DAY: Duration = Duration::from_hours(25);
 /// To which total the tests refund first, and how much the following refunds of the same order add.
 const TO: i64 = 60;
 
-/// What happens to a call.
+/// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lost {
     /// The database never gets it, or its response is lost.
@@ -222,7 +222,7 @@ async fn a_refund_in_the_dashboard_meanwhile_counts_towards_the_total() {
 async fn an_attempt_that_is_refused_for_good_is_closed_and_the_next_has_another_key() {
     let till = Till::open().await;
     let (order, session) = till.paid().await;
-    till.stand_in.act(&session, &Action::Dispute).unwrap();
+    till.stand_in.act(&session, &Action::Dispute(None)).unwrap();
     let refused = till.refund(&order, Some(TO)).await.unwrap_err();
     assert!(refused.to_string().contains("charged back"), "{refused}");
     let attempt = till.order(&order).await.effects.refund.unwrap();

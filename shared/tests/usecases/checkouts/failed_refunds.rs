@@ -18,7 +18,7 @@ async fn paid_by_patron(till: &Till) -> i64 {
     till.market.number(&keys::patron(UserId::new(1)), "amount").await
 }
 
-/// What is refunded, has failed and was not returned, as the order says it.
+/// The order's sums: refunded, failed, and not returned.
 async fn sums(till: &Till, order: &InternalId) -> (i64, i64, i64) {
     let effects = till.order(order).await.effects;
     (effects.refunded.minor(), effects.failed_refunds.minor(), effects.unreturned.minor())

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tests::{Sabotage, writes};
 
-/// What a buyer does.
+/// Steps of a buyer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     /// Begins a checkout of three items with a coupon, and pays.

@@ -144,7 +144,7 @@ async fn racing_checkouts_and_orders_count_every_write_of_a_ledger_and_exceed_no
     if market.held(1, TOP).await == 0 {
         own(&market.db, 1, TOP).await;
     }
-    // From now on nobody can begin one: not for the buyer, and not as a gift.
+    // From now on no checkout can begin: not for the buyer, and not as a gift.
     let all = buyers().chain(12..20);
     for giver in 12..20 {
         market.fill_with(giver, vec![gift(1, FIRST, "user-1")], None).await;

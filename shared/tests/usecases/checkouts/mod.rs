@@ -2,6 +2,7 @@
 
 mod attempts;
 mod create;
+mod disputes;
 mod failed_refunds;
 mod faults;
 mod flash;

@@ -1,4 +1,4 @@
-//! Why a cart cannot be paid, and what is left of it then: nothing.
+//! Refusals to pay a cart. None of them leaves anything behind.
 
 use crate::books::{assert_books, assert_quiet};
 use crate::market::{CHAT, FREE, GIFT, Instance, Market, Refused, STEPS, TWENTY, VIRTUAL, gift, line};

@@ -1,4 +1,4 @@
-//! What the provider says of a checkout, and what follows from it.
+//! The provider's states of a checkout, and their effects.
 
 use crate::books::{assert_books, assert_quiet};
 use crate::market::{GIFT, Market, PRICE, TWENTY, gift, line};

@@ -1,4 +1,4 @@
-//! What happens between reading and writing: every condition that guards what was read.
+//! Changes between reading and writing: every condition that guards what was read.
 
 use crate::shop::{FIVE, PLAIN, Shop, code, id, paid};
 use crate::sums::{assert_codes, shown};

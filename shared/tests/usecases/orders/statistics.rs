@@ -1,4 +1,4 @@
-//! What follows from orders: goals, the month's top, recent donations, patrons, and names that are taken out again.
+//! Statistics of orders: goals, the month's top, recent donations, patrons, and names that are taken out again.
 
 use crate::shop::{DAY, PLAIN, Shop, id, paid};
 use crate::sums::shown;

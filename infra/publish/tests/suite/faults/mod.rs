@@ -80,7 +80,7 @@ fn every_unknown_and_missing_field_is_told_at_once_with_the_nearest_that_there_i
          store.yaml, line 3, currency.digit: is not a field here; did you mean digits?\n\
          store.yaml, line 4, colour: is not a field here; there are announcement, assets_url, auth_type, chat, commands, currencies, currency, \
          description, details_form, footer, format, game_server, goals, guest_mode, header, language, languages, \
-         maintenance, name, patrons, payments, players, profiles, referrals, servers, socials, storefront, virtual_currency\n"
+         maintenance, name, on_dispute, patrons, payments, players, profiles, referrals, servers, socials, storefront, virtual_currency\n"
     );
 }
 

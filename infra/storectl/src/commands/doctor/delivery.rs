@@ -4,7 +4,7 @@ use super::finding::Finding;
 use crate::commands::common::shown_time;
 use crate::error::Failure;
 use crate::target::Target;
-use shared::model::{Command, CommandId, CommandState, InternalId, OrderStatus, ServerId};
+use shared::model::{Command, CommandId, CommandState, OrderStatus, ServerId};
 use shared::rules::delivery::state_at;
 use shared::store::bulk::each;
 use shared::store::codec::{Item, Row, decode_live, key_of};
@@ -34,9 +34,9 @@ struct Found {
     /// How many commands may have run or not.
     unknown: usize,
     /// Orders whose delivery should be further.
-    orders: Vec<InternalId>,
+    orders: Vec<StoredOrder>,
     /// Orders that the sweep does not know of.
-    lost: Vec<InternalId>,
+    lost: Vec<StoredOrder>,
 }
 
 impl Found {
@@ -57,7 +57,7 @@ impl Found {
             let is_late = stored.effects.due.is_none_or(|due| due + LATE < now);
             if stored.order.status == OrderStatus::Paid && stored.delivery_due() && is_late {
                 let list = if stored.effects.due.is_none() { &mut self.lost } else { &mut self.orders };
-                list.push(stored.order.internal_id);
+                list.push(stored);
             }
         }
         Ok(())
@@ -177,17 +177,17 @@ async fn without_row(target: &Target, stray: &[Key], repairs: bool) -> Result<Fi
 
 async fn unmarked(target: &Target, found: &Found, repairs: bool) -> Result<Finding, Failure> {
     const CHECK: &str = "delivery of orders";
-    let all: Vec<&InternalId> = found.lost.iter().chain(&found.orders).collect();
+    let all: Vec<&StoredOrder> = found.lost.iter().chain(&found.orders).collect();
     if all.is_empty() {
         return Ok(Finding::ok(CHECK, "the commands of every paid order are queued"));
     }
-    let ids = named(all.iter());
+    let ids = named(all.iter().map(|stored| &stored.order.internal_id));
     if !repairs {
         let said = format!("{} paid orders wait for their commands to be queued: {ids}", all.len());
         return Ok(Finding::bad(CHECK, said, "see that the sweep runs, or run `storectl doctor --repair`"));
     }
-    for id in &all {
-        follow(&target.db, target.clock.as_ref(), id).await?;
+    for stored in all.iter().copied() {
+        follow(&target.db, target.clock.as_ref(), stored).await?;
     }
     Ok(Finding::ok(CHECK, format!("the commands of {} paid orders are queued now: {ids}", all.len())))
 }

@@ -1,4 +1,4 @@
-//! Whether all users whom orders credit for a referral still have an account.
+//! Whether every user that an order credits for a referral still has an account.
 
 use super::finding::Finding;
 use crate::commands::users::read;

@@ -10,7 +10,8 @@ use crate::commands::users::read;
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
-use shared::model::{ItemId, Money, Order, OrderEffects, OrderLine, OrderStatus, PlayerName, UserId, UserName};
+use shared::model::{ItemId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId, UserName};
+use shared::rules::dispute::is_over;
 use shared::store::names;
 use shared::store::orders::StoredOrder;
 use shared::usecases::orders::each_order;
@@ -102,7 +103,7 @@ impl Wanted<'_> {
             && options.amount.as_ref().is_none_or(|amount| self.is_amount(order, amount))
             && options.provider_id.as_ref().is_none_or(|id| has_provider_id(stored, id))
             && (!options.open || effects.due.is_some())
-            && (!options.review || needs_attention(effects))
+            && (!options.review || needs_attention(stored))
     }
 
     fn is_amount(&self, order: &Order, text: &str) -> bool {
@@ -124,8 +125,9 @@ fn has_provider_id(stored: &StoredOrder, id: &str) -> bool {
         .is_some_and(|checkout| [&checkout.session, &checkout.intent].into_iter().flatten().any(|known| known == id))
 }
 
-fn needs_attention(effects: &OrderEffects) -> bool {
-    effects.review.is_some() || effects.dispute.is_some() || effects.unreturned > Money::ZERO
+fn needs_attention(StoredOrder { order, effects, .. }: &StoredOrder) -> bool {
+    let is_open = |dispute: &String| !is_over(dispute) && order.status == OrderStatus::Paid;
+    effects.review.is_some() || effects.dispute.as_ref().is_some_and(is_open) || effects.unreturned > Money::ZERO
 }
 
 /// Unusual properties, in few words.

@@ -6,12 +6,14 @@ mod list;
 mod names;
 mod provider;
 mod record;
+mod redeliver;
 mod refund;
 
 pub(super) use evidence::evidence;
 pub(super) use list::list;
 pub(super) use provider::{cancel, end_order, settle};
 pub(super) use record::record;
+pub(super) use redeliver::redeliver;
 pub(super) use refund::{accept, refund};
 
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
@@ -178,7 +180,10 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
         lines.push(paint(WARN, "a recipient is over a limit: another gift came in between"));
     }
     lines.extend(effects.review.iter().map(|review| paint(WARN, &format!("needs an operator: {review}"))));
-    lines.extend(effects.dispute.iter().map(|dispute| paint(WARN, &format!("disputed: {dispute}"))));
+    lines.extend(effects.dispute.iter().map(|dispute| {
+        let id = effects.dispute_id.as_deref().unwrap_or("without an id");
+        paint(WARN, &format!("dispute: {dispute} ({id})"))
+    }));
     lines
 }
 
@@ -217,7 +222,7 @@ fn facts(stored: &StoredOrder, digits: u8) -> Value {
             json!({ "session": checkout.session, "intent": checkout.intent, "until": shown_time(checkout.expires_at) })
         }),
         "refunded": format.money(refunded(stored)), "over_limit": effects.over_limit, "review": effects.review,
-        "dispute": effects.dispute, "refund": effects.refund.as_ref().map(|last| {
+        "dispute": effects.dispute, "dispute_id": effects.dispute_id, "refund": effects.refund.as_ref().map(|last| {
             json!({
                 "number": last.number, "before": format.money(last.before), "after": format.money(last.after),
                 "at": shown_time(last.at), "outcome": last.outcome, "reason": last.reason,

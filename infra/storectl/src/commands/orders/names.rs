@@ -66,7 +66,7 @@ impl Names {
         item.servers.iter().find(|server| server.id == id).map(|server| server.name.as_str())
     }
 
-    /// What was chosen for a line, as people read it.
+    /// The choices of a line, as people read them.
     pub(super) fn choices(&self, line: &OrderLine) -> String {
         let chosen = line.chosen.as_ref();
         let mut choices: Vec<String> = Vec::new();

@@ -33,7 +33,7 @@ pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Ans
     Ok(Answer::new(text, facts(&stored, digits)))
 }
 
-/// Ends an order that is not paid, whatever its state.
+/// Ends an order that is not paid, in any state.
 pub(in crate::commands) async fn cancel(
     target: &Target,
     console: &Console,

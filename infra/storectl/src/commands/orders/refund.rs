@@ -120,19 +120,19 @@ pub(in crate::commands) async fn accept(
     let digits = published(target).await?.config.digits;
     let (provider, id) = (provider(target).await?, InternalId::new(&options.id));
     let stored = read(target, &id, what).await?;
-    console.confirm(&introduced(&stored, format_of(&stored, digits)), "Make it PAID as it is?", options.yes)?;
+    console.confirm(&introduced(&stored, format_of(&stored, digits)), "Accept it and make it PAID?", options.yes)?;
     let accepted = checkouts::accept(&target.db, target.clock.as_ref(), &provider, &id).await;
     let (stored, is_new) = accepted.map_err(|error| failed(error, what))?;
     let status = stored.order.status.as_str();
     let text = if is_new {
-        format!("{} Order {id} is accepted as it is: {status}.", paint(GOOD, "ok"))
+        format!("{} Order {id} is accepted: {status}.", paint(GOOD, "ok"))
     } else {
         format!("Nothing to do: order {id} was accepted, and is {status}.")
     };
     Ok(Answer::new(text, facts(&stored, digits)))
 }
 
-/// What an order says of its last attempt to refund, of refunds that failed, and of what an operator decided.
+/// An order's last attempt to refund, refunds that failed, and an operator's decisions.
 pub(super) fn lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();

@@ -45,7 +45,7 @@ impl Endpoint {
         missing.join(", ")
     }
 
-    /// Why it does not do what it must; `None` if it does.
+    /// Reason why events do not arrive; `None` if they do.
     pub(in crate::commands) fn problem(&self) -> Option<String> {
         if !self.is_enabled {
             Some("is switched off".to_owned())
@@ -59,7 +59,7 @@ impl Endpoint {
     }
 }
 
-/// What Stripe says of a key and of the endpoints of an address.
+/// A key and the endpoints of an address, as Stripe reports them.
 #[derive(Debug, Serialize)]
 struct AtStripe {
     account: Option<String>,

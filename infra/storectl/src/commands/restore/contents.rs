@@ -5,10 +5,11 @@ use sha2::{Digest, Sha256};
 use shared::store::StoreError;
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, TTL, prefix};
-use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
+use shared::store::sequences::{CODES, COMMANDS, NEXT, ORDERS, USERS};
+use shared::usecases::delivery::IDS_AFTER_RESTORE;
 use std::collections::BTreeMap;
 
-const KINDS: [&str; 3] = [USERS, ORDERS, CODES];
+const KINDS: [&str; 4] = [USERS, ORDERS, CODES, COMMANDS];
 
 /// Everything but the active version and what expires by itself.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +53,7 @@ impl Contents {
         if key.pk.starts_with(prefix::CODE) {
             self.see(CODES, number("id"));
         }
+        self.see(COMMANDS, after(&key.pk, prefix::COMMAND));
     }
 
     fn see(&mut self, kind: &'static str, id: Option<u64>) {
@@ -63,9 +65,15 @@ impl Contents {
         (self.items, self.sum) == (other.items, other.sum)
     }
 
-    /// The sequences that would hand out an id again, with the first id that is free.
+    /// The sequences that could hand out an id again, with the first id that is free.
     pub(super) fn behind(&self) -> Vec<(&'static str, u64)> {
         let free = self.highest.iter().map(|(kind, highest)| (*kind, highest.saturating_add(1)));
-        free.filter(|(kind, free)| self.next.get(kind).copied().unwrap_or(1) < *free).collect()
+        let next = |kind| self.next.get(kind).copied().unwrap_or(1);
+        let moved = free.map(|(kind, free)| match kind {
+            // Those of commands that were made after the backup are known to game servers.
+            COMMANDS => (kind, free.max(next(kind)).saturating_add(IDS_AFTER_RESTORE)),
+            _ => (kind, free),
+        });
+        moved.filter(|(kind, free)| next(kind) < *free).collect()
     }
 }

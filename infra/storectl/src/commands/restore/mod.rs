@@ -6,7 +6,7 @@
 
 mod contents;
 
-use crate::answer::{Answer, GOOD, paint};
+use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::archive::{self, Seal};
 use crate::cli::Restore;
 use crate::console::Console;
@@ -21,6 +21,7 @@ use shared::store::bulk::{each, write_each};
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, prefix};
 use shared::store::{Db, StoreError, restoring};
+use shared::usecases::delivery::{Restored, restored};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -31,13 +32,13 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
     let path = &options.file;
     let seal = archive::verify(path)?;
     let found = restoring::read(&target.db).await?;
-    let from = match &found {
-        Some(mark) if mark.sha256 == seal.sha256 => mark.done,
+    let (from, at) = match &found {
+        Some(mark) if mark.sha256 == seal.sha256 => (mark.done, mark.at),
         Some(_) => {
             let what = "A restore of another backup was begun in this table and is not done.";
             return Err(Failure::refused(what, "Complete that one, or restore into another table."));
         }
-        None if is_empty(&target.db).await? => 0,
+        None if is_empty(&target.db).await? => (0, target.clock.seconds()),
         None if is_needed(&target.db).await? => {
             let what = format!("{} holds data of an earlier format already.", capital(&target.name));
             return Err(Failure::refused(what, "If they were just restored, run `storectl upgrade`: it continues."));
@@ -51,12 +52,12 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
     let shown = format!("{} items of {} into {}{again}", seal.items, seal.taken_at, target.name);
     console.confirm(&shown, "Restore?", options.yes)?;
     if found.is_none() {
-        begin(&target.db, &seal).await?;
+        begin(&target.db, &seal, at).await?;
     }
     let progress = console.progress("Restoring", Some(seal.items));
     progress.advance(from);
-    let restored = fill(&target.db, path, &seal, from, &progress).await;
-    restored.map_err(|failure| {
+    let filling = Filling { db: &target.db, seal: &seal, at, from, progress: &progress };
+    let doubts = filling.fill(path).await.map_err(|failure| {
         let done = format!("{} of {} items are restored; they are not served yet.", progress.position(), seal.items);
         let resumes = failure.exit != Exit::Refused;
         let next = if resumes {
@@ -67,12 +68,14 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
         failure.done(done).next(next)
     })?;
     let mut text = format!("{} {} items of {} are in {}.", paint(GOOD, "ok"), seal.items, seal.taken_at, target.name);
+    text.push_str(&doubts.told());
     let upgraded = upgrade_restored(target, console).await?;
     if let Some(from) = upgraded {
         _ = write!(text, "\nTheir schema number was {from}; they are upgraded to {SCHEMA}.");
     }
     let json = json!({
         "items": seal.items, "taken_at": seal.taken_at, "resumed_after": from, "upgraded_from": upgraded,
+        "unknown_commands": doubts.commands, "undelivered_orders": doubts.orders,
     });
     Ok(Answer::new(text, json))
 }
@@ -112,35 +115,81 @@ async fn is_empty(db: &Db) -> Result<bool, StoreError> {
 }
 
 /// Marks the table as being restored; of two attempts at once one is refused.
-async fn begin(db: &Db, seal: &Seal) -> Result<(), Failure> {
-    if restoring::begin(db, &seal.sha256).await? {
+async fn begin(db: &Db, seal: &Seal, at: i64) -> Result<(), Failure> {
+    if restoring::begin(db, &seal.sha256, at).await? {
         return Ok(());
     }
     let what = "Conflict: another restore into this table has just begun.";
     Err(Failure::new(Exit::Raced, what, "Let them finish, then look with `storectl doctor`."))
 }
 
-async fn fill(db: &Db, path: &Path, seal: &Seal, from: u64, progress: &Progress) -> Result<(), Failure> {
-    let mut items = archive::items(path, seal)?;
-    let (mut active, mut done) = (None, 0_u64);
-    let mut contents = Contents::default();
-    loop {
-        let chunk: Vec<Item> = items.by_ref().take(CHUNK).collect::<Result<_, Failure>>()?;
-        if chunk.is_empty() {
-            break;
+/// What may have run on game servers since the backup.
+#[derive(Default)]
+struct Doubts {
+    commands: usize,
+    /// Orders whose further commands are unknown as soon as they are queued.
+    orders: usize,
+}
+
+impl Doubts {
+    fn told(&self) -> String {
+        let Self { commands, orders } = self;
+        if commands + orders == 0 {
+            return String::new();
         }
-        done += chunk.len() as u64;
-        chunk.iter().try_for_each(|item| contents.add(item))?;
-        let (held, chunk) = split(chunk)?;
-        active = held.or(active);
-        if done <= from {
-            continue;
-        }
-        write_each(db, chunk.into_iter().map(Ok), &|written| progress.advance(written)).await?;
-        restoring::note(db, &seal.sha256, done).await?;
+        format!(
+            "\n{} {commands} commands may have run on game servers since, and those of {orders} orders that were not \
+             delivered yet: they are unknown. `storectl delivery list --state unknown` shows them.",
+            paint(WARN, "note")
+        )
     }
-    nothing_else(db, &contents).await?;
-    Ok(restoring::finish(db, &seal.sha256, active, contents.behind().into_iter()).await?)
+}
+
+/// Writing a backup's items.
+struct Filling<'a> {
+    db: &'a Db,
+    seal: &'a Seal,
+    /// When the restore began, seconds since 1970 UTC.
+    at: i64,
+    /// How many items are in the table already.
+    from: u64,
+    progress: &'a Progress,
+}
+
+impl Filling<'_> {
+    async fn fill(&self, path: &Path) -> Result<Doubts, Failure> {
+        let Self { db, seal, .. } = self;
+        let mut items = archive::items(path, seal)?;
+        let (mut active, mut done, mut doubts) = (None, 0_u64, Doubts::default());
+        let mut contents = Contents::default();
+        loop {
+            let chunk: Vec<Item> = items.by_ref().take(CHUNK).collect::<Result<_, Failure>>()?;
+            if chunk.is_empty() {
+                break;
+            }
+            let read = chunk.len() as u64;
+            done += read;
+            let (held, chunk) = split(chunk)?;
+            active = held.or(active);
+            let mut written = Vec::with_capacity(chunk.len());
+            for item in chunk {
+                let Restored { items, is_unknown, is_unmarked } = restored(item, self.at)?;
+                doubts.commands += usize::from(is_unknown);
+                doubts.orders += usize::from(is_unmarked);
+                written.extend(items);
+            }
+            written.iter().try_for_each(|item| contents.add(item))?;
+            if done <= self.from {
+                continue;
+            }
+            write_each(db, written.into_iter().map(Ok), &|_| {}).await?;
+            restoring::note(db, &seal.sha256, done).await?;
+            self.progress.advance(read);
+        }
+        nothing_else(db, &contents).await?;
+        restoring::finish(db, &seal.sha256, active, contents.behind().into_iter()).await?;
+        Ok(doubts)
+    }
 }
 
 /// Makes sure that the table holds what the backup holds, and nothing that was written in the meantime.

@@ -1,0 +1,31 @@
+//! Disputes, by their states in the provider's words (rules.md, "Disputes").
+
+/// The state of an order whose payment the bank warns of: somebody else than the owner of the card may have paid.
+pub const FRAUD_WARNING: &str = "early_fraud_warning";
+
+/// The state of a dispute that the store has lost: the buyer keeps the money.
+pub const LOST: &str = "lost";
+
+/// Whether an order in this state is taken back. An inquiry is no dispute, and one that is won was none.
+#[must_use]
+pub fn takes_back(state: &str) -> bool {
+    state != FRAUD_WARNING && !state.starts_with("warning_") && !matches!(state, "won" | "prevented")
+}
+
+/// Whether it is decided: it never changes again.
+#[must_use]
+pub fn is_over(state: &str) -> bool {
+    matches!(state, "won" | LOST | "warning_closed" | "prevented")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_dispute_that_is_not_won_takes_an_order_back() {
+        assert!(["needs_response", "under_review", "lost"].into_iter().all(takes_back));
+        let marks = ["warning_needs_response", "warning_closed", "won", "prevented", FRAUD_WARNING];
+        assert!(!marks.into_iter().any(takes_back));
+    }
+}

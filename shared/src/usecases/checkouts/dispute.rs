@@ -1,0 +1,77 @@
+//! Disputes: what the buyer's bank says of a payment is noted on its order, and acted on (rules.md, "Disputes").
+
+use super::provider::DisputeState;
+use super::status::SettleError;
+use crate::clock::Clock;
+use crate::model::{DeliveryStep, InternalId, OrderDelivery, OrderStatus, Standing, User, UserName};
+use crate::rules::dispute::{FRAUD_WARNING, is_over, takes_back};
+use crate::store::orders::{self, StoredOrder};
+use crate::store::published::read_active_version;
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, StoreError, keys, read_live};
+use crate::telemetry::{PaymentEvent, payment_event};
+use crate::usecases::bans;
+use crate::usecases::delivery::follow_or_leave;
+
+/// Notes the state of a dispute on its order. One that takes the order back recalls what waits for game servers, takes back
+/// what ran, and bans the buyer if the store says so. The same state may be noted again; an older one is not.
+///
+/// # Errors
+/// [`SettleError`]; the same call may be repeated.
+pub async fn note_dispute(
+    db: &Db,
+    clock: &dyn Clock,
+    order: &InternalId,
+    dispute: &DisputeState,
+) -> Result<(), SettleError> {
+    let Some(stored) = orders::get(db, order).await? else { return Ok(()) };
+    if !is_news(&stored, dispute) {
+        return Ok(());
+    }
+    let takes_back = takes_back(&dispute.state);
+    if takes_back && !stored.effects.dispute.as_deref().is_some_and(self::takes_back) {
+        // Before it is noted, so that a repeated call does it again.
+        ban_buyer(db, clock, &stored).await?;
+    }
+    let begun = if takes_back { taken_back(&stored) } else { None };
+    let begun = begun.map(|next| stored.begin_delivery(next, clock.seconds())).transpose()?;
+    let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
+    let writes: Vec<Write> =
+        [stored.set_dispute(&dispute.id, &dispute.state, with)].into_iter().chain(others).collect();
+    if send(db, writes).await? != Sent::Written {
+        return Err(SettleError::Conflict);
+    }
+    tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
+    payment_event(PaymentEvent::Dispute, 1);
+    follow_or_leave(db, clock, &stored).await;
+    Ok(())
+}
+
+/// Whether the order does not say it yet. A decided dispute stays so, and a warning is less than every dispute.
+fn is_news(stored: &StoredOrder, dispute: &DisputeState) -> bool {
+    let Some(noted) = &stored.effects.dispute else { return true };
+    let is_same = stored.effects.dispute_id.as_ref() == Some(&dispute.id);
+    let is_older = is_same && is_over(noted) && !is_over(&dispute.state);
+    dispute.state != FRAUD_WARNING && *noted != dispute.state && !is_older
+}
+
+/// The delivery of a paid order that begins to be taken back. `None` if nothing is delivered, or it is taken back already.
+fn taken_back(stored: &StoredOrder) -> Option<OrderDelivery> {
+    let delivery = stored.effects.delivery.clone()?;
+    let is_given = matches!(delivery.step, DeliveryStep::Queue | DeliveryStep::Queued);
+    let next = OrderDelivery { step: DeliveryStep::Recall, next: 0, standing: Standing::ChargedBack, ..delivery };
+    (is_given && stored.order.status == OrderStatus::Paid).then_some(next)
+}
+
+/// Bans the name of an order's buyer, if the store does so on disputes.
+async fn ban_buyer(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), StoreError> {
+    let Some(owner) = stored.order.owner else { return Ok(()) };
+    if !read_active_version(db).await?.is_some_and(|active| active.config.ban_on_dispute) {
+        return Ok(());
+    }
+    let Some(user) = read_live::<User>(db, &keys::user(owner)).await? else { return Ok(()) };
+    let Ok(name) = UserName::parse(&user.username) else { return Ok(()) };
+    let reason = format!("the payment of order {} is disputed", stored.order.internal_id);
+    bans::ban(db, &name, Some(&reason), clock.seconds()).await?;
+    Ok(())
+}

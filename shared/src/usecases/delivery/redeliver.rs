@@ -1,0 +1,51 @@
+//! Delivering an order anew that was taken back because of a dispute.
+
+use super::follow::{blocks, follow};
+use crate::clock::Clock;
+use crate::model::{DeliveryStep, InternalId, OrderDelivery, OrderStatus};
+use crate::rules::dispute::takes_back;
+use crate::store::orders;
+use crate::store::transaction::{Sent, send};
+use crate::store::{Db, StoreError};
+
+/// The reason for which an order is not delivered anew.
+#[derive(Debug, thiserror::Error)]
+pub enum RedeliverError {
+    #[error("there is no order with this internal id")]
+    Unknown,
+    #[error("the order is {}", .0.as_str())]
+    NotPaid(OrderStatus),
+    #[error("its payment is disputed ({0})")]
+    Disputed(String),
+    #[error("it was not taken back")]
+    NotTakenBack,
+    /// Another request has changed the order.
+    #[error("another request has changed the order")]
+    Conflict,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Delivers a paid order anew, under new ids, after it was taken back because of a dispute that has ended. What is left to do
+/// when the call fails is done by the sweep.
+///
+/// # Errors
+/// [`RedeliverError`]. After an error of the database, [`RedeliverError::NotTakenBack`] says that the call before was written.
+pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), RedeliverError> {
+    let stored = orders::get(db, id).await?.ok_or(RedeliverError::Unknown)?;
+    if stored.order.status != OrderStatus::Paid {
+        return Err(RedeliverError::NotPaid(stored.order.status));
+    }
+    if let Some(dispute) = stored.effects.dispute.as_ref().filter(|dispute| takes_back(dispute)) {
+        return Err(RedeliverError::Disputed(dispute.clone()));
+    }
+    let over = stored.effects.delivery.as_ref().filter(|delivery| delivery.step == DeliveryStep::Over);
+    let delivery = over.ok_or(RedeliverError::NotTakenBack)?;
+    let next = OrderDelivery { version: delivery.version, earlier: blocks(delivery), ..OrderDelivery::default() };
+    let (own, others) = stored.begin_delivery(next, clock.seconds())?;
+    if send(db, [own].into_iter().chain(others).collect()).await? != Sent::Written {
+        return Err(RedeliverError::Conflict);
+    }
+    follow(db, clock, &stored).await?;
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Disputes: what the buyer's bank says of a payment is followed on its order, whichever event is lost or repeated.
+
+use crate::till::{PRICE, Till, money};
+use local::stripe::Action;
+use shared::model::{ActiveVersion, InternalId, OrderStatus, StoreConfig, User, UserName};
+use shared::rules::dispute::FRAUD_WARNING;
+use shared::store::published::read_active_version;
+use shared::store::{Db, keys};
+use shared::usecases::checkouts::{
+    DisputeState, Provider as _, SettleError, Settled, WebhookEvent, act, note_dispute, sweep,
+};
+use std::time::Duration;
+
+/// Acts on the provider's newest event.
+async fn hear(till: &Till) -> WebhookEvent {
+    let event = newest(till).await;
+    act(till.db(), &till.market.clock, &till.stripe, &event).await.unwrap();
+    event
+}
+
+async fn newest(till: &Till) -> WebhookEvent {
+    till.stripe.webhook_events((0, i64::from(i32::MAX)), None).await.unwrap().events.remove(0)
+}
+
+/// An action at the provider whose event is heard. The state of the order's dispute after it.
+async fn after(till: &Till, (order, session): &(InternalId, String), action: Action) -> String {
+    till.stand_in.act(session, &action).unwrap();
+    hear(till).await;
+    till.order(order).await.effects.dispute.unwrap_or_default()
+}
+
+/// The store bans the buyers of disputed payments; the buyer has a name.
+async fn ban_on_dispute(till: &Till) -> UserName {
+    let active = read_active_version(till.db()).await.unwrap().unwrap();
+    let config = StoreConfig { ban_on_dispute: true, ..active.config };
+    till.market.put(&keys::active_version(), &ActiveVersion { config, ..active }).await;
+    till.market.name(1, "Thornwick").await;
+    let key = keys::user(shared::model::UserId::new(1));
+    let user: User = shared::store::read_live(till.db(), &key).await.unwrap().unwrap();
+    till.market.put(&key, &User { username: "Thornwick".to_owned(), ..user }).await;
+    UserName::parse("Thornwick").unwrap()
+}
+
+async fn is_banned(db: &Db, name: &UserName) -> bool {
+    db.get(&keys::ban(name), true).await.unwrap().is_some()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_dispute_counts_as_refunded_by_its_amount_and_once() {
+    let till = Till::open().await;
+    let paid = till.paid().await;
+    assert_eq!(after(&till, &paid, Action::Dispute(Some(200))).await, "needs_response");
+    assert_eq!(till.order(&paid.0).await.effects.refunded, money(0), "it is not decided");
+    assert_eq!(after(&till, &paid, Action::CloseDispute { won: false }).await, "lost");
+    hear(&till).await;
+    let stored = till.order(&paid.0).await;
+    assert_eq!((stored.order.status, stored.effects.refunded), (OrderStatus::Paid, money(200)));
+    assert_eq!(till.settle(&paid.0).await, Settled::Unchanged);
+    let all = till.paid().await;
+    till.stand_in.act(&all.1, &Action::Refund(Some(100))).unwrap();
+    after(&till, &all, Action::Dispute(None)).await;
+    after(&till, &all, Action::CloseDispute { won: false }).await;
+    assert_eq!(till.order(&all.0).await.order.status, OrderStatus::Refunded, "nothing of it is left");
+    assert_eq!(till.says(&all.0).await.refunded, money(PRICE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_dispute_whose_events_are_lost_is_found_by_the_sweep() {
+    let till = Till::open().await;
+    let (order, session) = till.paid().await;
+    let swept = || async { sweep(till.db(), &till.market.clock, Some(&till.stripe)).await.unwrap() };
+    swept().await;
+    till.stand_in.act(&session, &Action::Dispute(None)).unwrap();
+    till.stand_in.act(&session, &Action::CloseDispute { won: false }).unwrap();
+    till.wait(Duration::from_hours(2));
+    swept().await;
+    let stored = till.order(&order).await;
+    assert_eq!((stored.order.status, stored.effects.dispute.as_deref()), (OrderStatus::Refunded, Some("lost")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_warning_and_an_inquiry_only_mark_and_a_dispute_bans_if_the_store_says_so() {
+    let till = Till::open().await;
+    let paid = till.paid().await;
+    let name = ban_on_dispute(&till).await;
+    assert_eq!(after(&till, &paid, Action::WarnOfFraud).await, FRAUD_WARNING);
+    assert_eq!(after(&till, &paid, Action::Inquire).await, "warning_needs_response");
+    assert_eq!(after(&till, &paid, Action::WarnOfFraud).await, "warning_needs_response", "it says more");
+    assert!(!is_banned(till.db(), &name).await);
+    assert_eq!(after(&till, &paid, Action::Escalate).await, "needs_response");
+    assert!(is_banned(till.db(), &name).await);
+    shared::usecases::bans::unban(till.db(), &name).await.unwrap();
+    assert_eq!(after(&till, &paid, Action::CloseDispute { won: true }).await, "won");
+    assert!(!is_banned(till.db(), &name).await, "the owner has lifted it");
+    let stored = till.order(&paid.0).await;
+    assert_eq!((stored.order.status, stored.effects.refunded), (OrderStatus::Paid, money(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_state_of_a_decided_dispute_is_not_noted() {
+    let till = Till::open().await;
+    let paid = till.paid().await;
+    after(&till, &paid, Action::Dispute(None)).await;
+    after(&till, &paid, Action::CloseDispute { won: true }).await;
+    let WebhookEvent::Dispute(id) = newest(&till).await else { panic!("it is a dispute") };
+    let note = async |id: &str| {
+        let dispute = DisputeState { id: id.to_owned(), intent: None, state: "under_review".to_owned() };
+        note_dispute(till.db(), &till.market.clock, &paid.0, &dispute).await.unwrap();
+        till.order(&paid.0).await.effects.dispute.unwrap()
+    };
+    assert_eq!(note(&id).await, "won");
+    assert_eq!(note("du_other").await, "under_review", "another dispute of the same payment");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dispute_is_followed_whenever_the_process_is_killed() {
+    for nth in 1..=3 {
+        for is_written in [false, true] {
+            let till = Till::open().await;
+            let paid = till.paid().await;
+            let name = ban_on_dispute(&till).await;
+            till.stand_in.act(&paid.1, &Action::Dispute(None)).unwrap();
+            till.stand_in.act(&paid.1, &Action::CloseDispute { won: false }).unwrap();
+            let event = newest(&till).await;
+            let killed = till.market.killed_at_transaction(nth, is_written);
+            let acted: Result<(), SettleError> = act(&killed.db, &till.market.clock, &till.stripe, &event).await;
+            assert!(acted.is_err() || nth == 3, "{nth}");
+            hear(&till).await;
+            assert!(is_banned(till.db(), &name).await, "{nth}, {is_written}");
+            assert_eq!(till.order(&paid.0).await.order.status, OrderStatus::Refunded, "{nth}, {is_written}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! POST /payments/delivery: how far the lines of an order are delivered.
+
+use super::support::{act, add, begin, call, create, login};
+use crate::support::{fields, item, republish};
+use local::stripe::Action;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tests::{Call, TestStore};
+
+const PATH: &str = "/payments/delivery";
+/// An item that is delivered to the server of the tests only.
+const DRUMS: u64 = 405;
+
+async fn lines(store: &TestStore, token: &str, order: &str) -> Value {
+    let reply = call(store, token, PATH, &json!({ "order_id": order })).await;
+    assert_eq!(reply.header("cache-control"), "no-store");
+    reply.data()
+}
+
+async fn state(store: &TestStore, token: &str, order: &str) -> String {
+    lines(store, token, order).await["lines"][0]["state"].as_str().unwrap().to_owned()
+}
+
+/// A store whose drums run one command, at once or for a player who is on the server.
+async fn open(online: bool) -> TestStore {
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        files.store.content.commands.clear();
+        let commands = &mut item(files, DRUMS).commands;
+        commands.retain(|command| command.delay.is_none());
+        commands[0].online = online;
+    })
+    .await;
+    store
+}
+
+/// The ids that a poll of the game server returns.
+async fn served(store: &TestStore) -> Vec<u32> {
+    let rows = store.poll().await;
+    rows.as_array().unwrap().iter().map(|row| u32::try_from(row["id"].as_u64().unwrap()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_line_is_on_its_way_until_the_game_server_has_run_it_and_withdrawn_after_a_refund() {
+    let store = open(false).await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, DRUMS, 1).await;
+    let begun = create(&store, &token).await;
+    assert_eq!(state(&store, &token, &begun.order).await, "none", "it is not paid");
+    act(&store, &begun, &Action::Pay).await;
+    insta::assert_json_snapshot!(lines(&store, &token, &begun.order).await);
+    let ids = served(&store).await;
+    assert_eq!((ids.len(), state(&store, &token, &begun.order).await.as_str()), (1, "waiting"));
+    store.tell("executed", &ids).await;
+    assert_eq!(state(&store, &token, &begun.order).await, "delivered");
+    act(&store, &begun, &Action::Refund(None)).await;
+    assert_eq!(state(&store, &token, &begun.order).await, "withdrawn");
+}
+
+#[tokio::test]
+async fn what_waits_for_the_player_says_so_and_nothing_is_written() {
+    let store = open(true).await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, DRUMS, 1).await;
+    let begun = create(&store, &token).await;
+    act(&store, &begun, &Action::Pay).await;
+    let ids = served(&store).await;
+    store.tell("delivered", &ids).await;
+    store.calls.clear();
+    assert_eq!(state(&store, &token, &begun.order).await, "join");
+    assert_eq!(store.calls.writes(), 0);
+    store.tell("validated", &ids).await;
+    store.clock.advance(Duration::from_mins(6));
+    let sweep = serde_json::from_str(include_str!("../../infra/local/src/sweep.json")).unwrap();
+    assert_eq!(store.invoke("payments", &sweep).await.status, 200);
+    assert_eq!(state(&store, &token, &begun.order).await, "unknown", "nothing was said about it for too long");
+}
+
+#[tokio::test]
+async fn another_login_sees_nothing_of_the_order() {
+    let store = TestStore::open().await;
+    let (_, begun) = begin(&store).await;
+    let other = login(&store, "Stranger").await;
+    let body = lines(&store, &other, &begun.order).await;
+    assert_eq!((fields(&body), &body["status"]), (vec!["status", "message"], &json!("forbidden")));
+    for token in ["undefined", "a.b.c"] {
+        let reply = call(&store, token, PATH, &json!({ "order_id": begun.order })).await;
+        assert_eq!(reply.status, 401);
+        assert_eq!(reply.json(), json!({ "status": "error", "message": "Unauthorized" }));
+    }
+}
+
+#[tokio::test]
+async fn an_order_without_an_owner_is_shown_to_all_and_one_that_does_not_exist_to_none() {
+    let store = TestStore::open().await;
+    for token in ["undefined".to_owned(), store.token("Pebble")] {
+        // It was recorded without names of its items.
+        let shown = lines(&store, &token, "u2qlyq2uxxth4o4j").await;
+        assert_eq!(shown["lines"][0], json!({ "name": "An armful of firewood", "state": "none" }));
+        let body = lines(&store, &token, "aaaaaaaaaaaaaaaa").await;
+        assert_eq!((fields(&body), &body["status"]), (vec!["status", "message"], &json!("not_found")));
+    }
+    assert_eq!(store.send(Call::get(PATH)).await.status, 404);
+}
