@@ -6,7 +6,9 @@ use http::StatusCode;
 use publish::files::{CategoryFile, ItemFile, StoreFiles};
 use serde_json::Value;
 use shared::clock::Clock;
-use shared::model::{Cart, ItemId, Line, LineId, StoreConfig, UserId};
+use shared::model::{
+    Cart, CommandTemplate, ItemId, Line, LineId, Server, ServerId, StoreConfig, StoreDelivery, UserId,
+};
 use shared::store::{codec, keys};
 use std::time::Duration;
 use tests::{Reply, TestStore};
@@ -27,6 +29,13 @@ pub async fn republish(store: &TestStore, change: impl FnOnce(&mut StoreFiles)) 
 pub async fn configure(store: &TestStore, change: impl FnOnce(&mut StoreConfig)) {
     tests::configure(&store.db, change).await;
     store.clock.advance(STALE);
+}
+
+/// Runs this many commands for every sale on each of fifty servers.
+pub async fn run_on_fifty_servers(store: &TestStore, commands: usize) {
+    let servers = (1..=50).map(|id| Server { id: ServerId::new(id), name: format!("S{id}") }).collect();
+    let command = CommandTemplate { run: "say {player}".to_owned(), ..CommandTemplate::default() };
+    configure(store, |config| config.delivery = StoreDelivery { servers, commands: vec![command; commands] }).await;
 }
 
 /// Writes an item into the table.

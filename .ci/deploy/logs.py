@@ -15,7 +15,8 @@ def lines(account, group):
 
 
 def check(account, group, stack, secrets):
-    """`secrets` are texts that no line may hold. Returns the number of requests that were logged."""
+    """`secrets` are texts that no line may hold. Returns the number of requests that were logged, and of lines of
+    game servers."""
     written = lines(account, group)
     records = [json.loads(line) for line in written if line.startswith("{")]
     emitted = [record for record in records if "_aws" in record]
@@ -41,4 +42,4 @@ def check(account, group, stack, secrets):
     for secret in secrets:
         found = [line for line in written if secret.lower() in line.lower()]
         expect(not found, f"a line of the log contains a secret: {found[:1]}")
-    return len(requests)
+    return len(requests), len(emitted) - len(requests)

@@ -15,8 +15,8 @@ EVENTS = {file.stem: json.loads(file.read_text()) for file in FILES
           if "." not in file.stem or file.stem == "list_categories.post"}
 # Calls that need no token although the event has one.
 OPTIONAL = {"get_featured_deals", "list_categories.post", "capture_referral", "check_status"}
-# What this stack responds otherwise: it has neither payments nor a chat platform, its gift cards have other codes, and its game
-# server has a command to run.
+# What this stack responds otherwise: it has neither payments nor a chat platform, its gift cards have other codes, and its orders
+# have commands for a game server.
 OTHERWISE = {
     "get_gift": {"status": 200, "/status": False},
     "list_methods": {"status": 200, "": []},
@@ -24,6 +24,7 @@ OTHERWISE = {
     "stripe_webhook": {"status": 400},
     "chat_callback": {"status": 400},
     "queue": {"status": 200, "/0/username": "Thornwick"},
+    "delivery": {"status": 200, "/lines/0/state": "waiting"},
 }
 # The buyer's order, of the event of checkStatus, and one without an owner.
 ORDER, GUEST_ORDER = "4mjyi2i34hbzt6b6", "deploytestorder2"

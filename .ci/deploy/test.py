@@ -21,6 +21,7 @@ import logs  # noqa: E402
 import roles  # noqa: E402
 from checks import Failed, expect, expect_equal  # noqa: E402
 from cloud import WORK, Emulator  # noqa: E402
+from game_server import GameServer  # noqa: E402
 from payments import KEY, Payments  # noqa: E402
 from purchase import StandIn  # noqa: E402
 from stack import BUILD, TEMPLATE, Stack, build  # noqa: E402
@@ -78,7 +79,9 @@ class Trial(Stack):
         """A token's signature, a code, an order, an address, a name and what payments keep secret are in no line."""
         signature = self.storefront.tokens["buyer"].rsplit(".", 1)[1]
         secrets = [signature, "eighth", "toadmail", ORDER, "127.0.0.1", "Thornwick", "Deploy_Shopper", *of_payments]
-        return f"{logs.check(self.account, self.outputs['FunctionLogGroup'], STACK, secrets)} requests"
+        requests, servers = logs.check(self.account, self.outputs["FunctionLogGroup"], STACK, secrets)
+        expect(servers > 0, "no game server was measured")
+        return f"{requests} requests, {servers} lines of game servers"
 
     def roles(self):
         secret = {"SecretId": self.outputs["TokenKeysArn"]}
@@ -223,6 +226,7 @@ def main():
             step("paid, by the sweep", payments.by_sweep)
             step("not paid", payments.expired)
             step("refunded by storectl", payments.refund)
+            step("delivered to a game server, and taken back", GameServer(trial, payments).delivers)
             step("limiter", trial.storefront.limiter)
             step("logs and metrics", lambda: trial.logs(payments.secrets))
             step("what each role may", trial.roles)

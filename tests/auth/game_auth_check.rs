@@ -1,10 +1,13 @@
 //! POST /game_auth/check/{username}.
 
 use super::game_auth_init::{init, open};
+use crate::payments::support::{agreed, call, refused, stored};
+use crate::support::fill_cart;
 use serde_json::{Value, json};
+use shared::model::{LoginKind, OrderStatus, UserId};
 use shared::token::Via;
 use std::time::Duration;
-use tests::{Call, TestStore};
+use tests::{Call, NOW, TestStore};
 
 async fn check(store: &TestStore, name: &str, address: &str) -> Value {
     let reply = store.send(Call::post(&format!("/game_auth/check/{name}")).from_ip(address)).await;
@@ -114,4 +117,20 @@ async fn a_first_login_in_the_game_makes_an_account() {
     let done = log_in(&store, "*Quartz_7", "192.0.2.1").await;
     let user = store.send(Call::post("/user").token(done["token"].as_str().unwrap())).await;
     assert_eq!(user.json()["username"], "*Quartz_7");
+}
+
+#[tokio::test]
+async fn a_login_in_the_game_spends_virtual_currency_and_one_by_name_does_not() {
+    let store = open().await;
+    let done = log_in(&store, "Thornwick", "192.0.2.1").await;
+    let token = done["token"].as_str().unwrap();
+    fill_cart(&store, 1, &[511]).await;
+    let by_name = store.keys.sign_via(UserId::new(1), NOW, 3_600, Some(Via::Name)).unwrap();
+    assert_eq!(refused(&store, &by_name, &json!({})).await, "Virtual currency needs a login proven in the game.");
+    let reply = call(&store, token, "/payments/create", &agreed()).await.data();
+    assert_eq!(reply["success"], true, "{reply}");
+    let order = stored(&store, reply["order_id"].as_str().unwrap()).await;
+    assert_eq!((order.order.status, order.effects.via), (OrderStatus::Paid, Some(LoginKind::Proven)));
+    let user = call(&store, token, "/user", &json!({})).await.data();
+    assert_eq!(user["virtual_currency"], 1_100, "1,250 less 150");
 }

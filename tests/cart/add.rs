@@ -4,6 +4,7 @@ use super::support::{
     NEW, RICH, ban, cart_of, cents, line, line_of, post, post_text, put_cart, reads_the_id, refusal, refuses_bodies,
     stored, view,
 };
+use crate::support::run_on_fifty_servers;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::model::{Cart, ItemId, Line, LineVariable, Money, PaymentType, ServerId};
@@ -290,4 +291,14 @@ async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_same_write() {
     added(&store, NEW, 202, &json!({})).await;
     let items: Vec<u64> = stored(&store, NEW).await.unwrap().lines.iter().map(|line| line.item.get()).collect();
     assert_eq!(items, [201, 202]);
+}
+
+#[tokio::test]
+async fn a_line_with_which_an_order_would_run_over_a_thousand_commands_is_refused() {
+    let store = TestStore::open().await;
+    run_on_fifty_servers(&store, 11).await;
+    added(&store, NEW, 302, &json!({})).await;
+    added(&store, NEW, 302, &json!({})).await;
+    let message = "One order can run at most 1000 commands on game servers. Pay for what is in your cart first.";
+    assert_eq!(refused(&store, NEW, 303, &json!({})).await, message);
 }

@@ -6,6 +6,7 @@ mod delivered;
 mod donation_goal;
 mod executed;
 mod get_version;
+mod keys;
 mod packages_new;
 mod paynow;
 mod profile;

@@ -1,7 +1,8 @@
 //! A store whose connections to the database and to the chat platform can fail on the wire, and what an endpoint does
 //! there when nothing fails.
 
-use super::calling;
+use super::{calling, is_unavailable};
+use shared::store::commands;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tests::{Call, Dump, Endpoint, Instance, Proxy, Reply, Stable, TestStore, WireFault, configure};
@@ -106,6 +107,12 @@ impl World {
             config.chat.user_url = format!("{}/user", platform.endpoint());
         });
         configured.await;
+        // What the events of a game server are about. Its first poll would also note that it was seen.
+        commands::reserve(&store.db, 6).await.unwrap();
+        for id in [7, 8] {
+            assert_eq!(store.queue_command("Thornwick", "give Thornwick diamond", false).await, id);
+        }
+        store.see_server().await;
         Dump::read(&store).await.set_sequences(&store, next).await;
         let before = Dump::read(&store).await;
         Self { store, database, platform, before }
@@ -241,8 +248,7 @@ impl Undisturbed {
         assert!(got.rows.is_empty() || got.rows == self.first.rows, "half a write: {what}: {:#?}", got.rows);
         let is_counted = got.counters.is_empty() || got.counters == self.first.counters;
         assert!(is_counted, "{what}: {:?}", got.counters);
-        if got.status == 503 {
-            assert!(reply.header("retry-after").parse::<u32>().unwrap() > 0, "{what}");
+        if is_unavailable(&self.endpoint, reply) {
             assert_eq!(reply.header("cache-control"), "no-store", "{what}");
             return Verdict::Unavailable;
         }

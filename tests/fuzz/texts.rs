@@ -11,9 +11,11 @@ use shared::model::{
     UserName,
 };
 use shared::token::TokenKeys;
+use shared::usecases::delivery::ServerKey;
 use std::fmt::{Debug, Display};
 use std::net::IpAddr;
 use stripe::{ApiBase, IdempotencyKey, ObjectId, SecretKey, Session, WebhookSecret};
+use tests::SERVER_KEY;
 
 /// Kinds of text, each with an example.
 const KINDS: &[(&str, &str)] = &[
@@ -36,6 +38,7 @@ const KINDS: &[(&str, &str)] = &[
     ("payment keys", r#"{"stripe":{"key":"sk_test_0123456789","webhook":["whsec_0123456789"]}}"#),
     ("base", "https://api.stripe.com"),
     ("base", "http://127.0.0.1:12111"),
+    ("server key", SERVER_KEY),
     ("cookie", "a=1; token=a.b.c; b=\"2\""),
 ];
 
@@ -65,6 +68,7 @@ fn check(kind: &str, text: &str, digits: u8) -> Outcome {
         "token keys" => secret(TokenKeys::parse(text), text),
         "payment keys" => secret(PaymentKeys::parse(text), text),
         "base" => base(text),
+        "server key" => server_key(text),
         "cookie" => {
             let Ok(value) = HeaderValue::from_str(text) else { return Ok(false) };
             Ok(cookie::value(&HeaderMap::from_iter([(header::COOKIE, value)]), "token").is_some())
@@ -100,6 +104,15 @@ fn id(text: &str) -> Outcome {
     prop_assert_eq!(user.is_ok(), item.is_ok(), "two kinds of id differ");
     prop_assert!(user.as_ref().map_or(true, |id| id.get() < 1 << 53), "not exact as a JSON number");
     same(user, UserId::to_string, text)
+}
+
+/// A key has one spelling, and is not printed.
+fn server_key(text: &str) -> Outcome {
+    let Some(key) = ServerKey::parse(text) else { return Ok(false) };
+    let random = text.strip_prefix(&format!("{}-", key.server())).unwrap_or_default();
+    prop_assert!(random.len() == 40 && random.bytes().all(|byte| b"0123456789abcdef".contains(&byte)), "{text:?}");
+    prop_assert!(!format!("{key:?}").contains(&random[..8]), "{key:?}");
+    Ok(true)
 }
 
 fn player(text: &str) -> Outcome {

@@ -2,9 +2,9 @@
 
 use crate::game_server::Trouble;
 use crate::shop::{Shop, bought, online};
-use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use futures_util::future::join_all;
-use shared::model::{CommandId, CommandTemplate, ServerId};
+use shared::model::{Command, CommandId, CommandTemplate, ServerId};
+use shared::store::bulk::write_each;
 use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, send};
 use shared::store::{commands, keys, queue};
@@ -39,39 +39,35 @@ async fn a_poll_with_commands_takes_two_round_trips_and_an_empty_one_takes_one()
     assert_eq!(round_trips(&shop, &server.key).await, (20, 3), "they are served again");
 }
 
-/// Fills the queue of a server with copies of commands that do not exist: `due` seconds from now on.
+/// Fills the queue of a server with copies of a command, due in so many seconds.
 async fn fill(shop: &Shop, count: u32, due: i64) {
-    let order = shop.buy(&format!("template{due}")).await;
+    let order = shop.buy("template").await;
     let template = shop.commands(&order).await.remove(0);
     let first = commands::reserve(&shop.store.db, count).await.unwrap().get();
-    let client = shop.store.db.client();
-    for chunk in (first..first + count).collect::<Vec<_>>().chunks(25) {
-        let mut requests = Vec::new();
-        for number in chunk {
-            let mut command = template.clone();
-            command.id = CommandId::new(*number).unwrap();
-            command.delivery.due += due;
-            let place = keys::queued(command.server, command.delivery.due, command.id);
-            let row = queue::item(&place, &command).unwrap();
-            let put = PutRequest::builder().set_item(Some(row)).build().unwrap();
-            requests.push(WriteRequest::builder().put_request(put).build());
-        }
-        client.batch_write_item().request_items(shop.store.db.table(), requests).send().await.unwrap();
-    }
+    let rows = (first..first + count).map(|number| {
+        let mut command = Command { id: CommandId::new(number).unwrap(), ..template.clone() };
+        command.delivery.due += due;
+        queue::item(&keys::queued(command.server, command.delivery.due, command.id), &command)
+    });
+    write_each(&shop.store.db, rows, &|_| ()).await.unwrap();
 }
 
 #[tokio::test]
-async fn an_empty_poll_takes_one_round_trip_however_many_commands_wait() {
+async fn an_empty_poll_takes_one_round_trip_however_many_commands_there_are() {
     let shop = Shop::open(vec![bought("give {player}")]).await;
     let server = shop.game_server(1).await;
-    fill(&shop, 5_000, 3_600).await;
-    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    fill(&shop, 100_000, 3_600).await;
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 1);
     assert_eq!(round_trips(&shop, &server.key).await, (0, 2), "it is noted that a poll was refused");
-    assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "one is leased, thousands wait");
-    shop.wait(60);
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "one is leased, and all others wait");
+    shop.wait(3_590);
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 1);
+    shop.wait(20);
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 2));
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "all others are ready, and the lease is another poll's");
     let server = shop.game_server(2).await;
     poll(shop.db(), shop.clock(), &server.key).await.unwrap();
-    assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "they are another server's");
+    assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "they are ready for another server");
 }
 
 #[tokio::test]

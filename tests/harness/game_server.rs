@@ -5,6 +5,7 @@ use crate::store::TestStore;
 use serde_json::{Value, json};
 use shared::clock::Clock as _;
 use shared::model::{Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, ItemId, ServerId, Standing};
+use shared::store::leases::Lease;
 use shared::store::servers::{self, StoredKey};
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{Db, commands, keys};
@@ -85,6 +86,11 @@ impl TestStore {
         let place = keys::queued(SERVER, due, id);
         write(&self.db, commands::put_new(&command, Some(&place)).expect("a row")).await;
         id.get()
+    }
+
+    /// Notes that the server has polled just now.
+    pub async fn see_server(&self) {
+        write(&self.db, vec![Lease::see(SERVER, self.clock.seconds())]).await;
     }
 
     /// The state of a command.

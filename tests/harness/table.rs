@@ -149,7 +149,9 @@ fn text(value: &AttributeValue, stable: &Stable) -> String {
 pub struct Stable(Option<BTreeSet<String>>);
 
 impl Stable {
-    const fn all() -> Self {
+    /// All words, for rows of one run.
+    #[must_use]
+    pub const fn all() -> Self {
         Self(None)
     }
 

@@ -1,7 +1,7 @@
 //! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
 
 use super::support::{act, add, agreed, begin, call, cart, create, login, refused, status, stored};
-use crate::support::{STALE, fill_cart, item, republish};
+use crate::support::{STALE, fill_cart, item, republish, run_on_fifty_servers};
 use local::stripe::Action;
 use publish::files::Decimal;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use shared::model::{ChatId, InternalId, LoginKind, UserId};
 use shared::store::codec::encode_live;
 use shared::store::{keys, orders};
 use std::time::Duration;
-use tests::{NOW, TestStore};
+use tests::{Dump, NOW, Stable, TestStore};
 
 const PATH: &str = "/payments/create";
 
@@ -258,4 +258,21 @@ async fn a_provider_that_is_away_is_503_and_the_same_call_goes_on() {
     let begun = create(&store, &token).await;
     act(&store, &begun, &Action::Pay).await;
     assert_eq!(status(&store, &token, &begun).await, words("success", "PAID"));
+}
+
+/// More commands were published since the line was added.
+#[tokio::test]
+async fn an_order_that_would_run_over_a_thousand_commands_is_refused_and_nothing_is_held() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 1).await;
+    run_on_fifty_servers(&store, 20).await;
+    let before = Dump::read(&store).await;
+    let message = "One order can run at most 1000 commands on game servers. Remove something from your cart.";
+    assert_eq!(refused(&store, &token, &json!({})).await, message);
+    let changes = Dump::read(&store).await.changes(&before, &Stable::all());
+    assert_eq!(changes, [] as [String; 0], "only requests are counted");
+    assert!(store.payments.sessions().is_empty());
+    run_on_fifty_servers(&store, 19).await;
+    create(&store, &token).await;
 }
