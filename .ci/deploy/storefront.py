@@ -24,6 +24,7 @@ OTHERWISE = {
     "stripe_webhook": {"status": 400},
     "chat_callback": {"status": 400},
     "queue": {"status": 200, "/0/username": "Thornwick"},
+    "delivery": {"status": 200, "/lines/0/state": "waiting"},
 }
 # The buyer's order, of the event of checkStatus, and one without an owner.
 ORDER, GUEST_ORDER = "4mjyi2i34hbzt6b6", "deploytestorder2"
