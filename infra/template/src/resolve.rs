@@ -21,11 +21,11 @@ pub(crate) fn template(text: &str, given: &BTreeMap<String, String>) -> Result<T
     let [root] = documents.as_slice() else { return Err(TemplateError::Syntax("it is not one document".to_owned())) };
     let mut resolver = Resolver::default();
     let sections: BTreeMap<&str, &Yaml<'_>> = entries("template.yaml", root)?.into_iter().collect();
-    let resolved = |resolver: &Resolver, name: &str| {
+    let section = |resolver: &Resolver, name: &str| {
         let value = sections.get(name).map(|node| resolver.resolve(name, node)).transpose();
         value.map(|value| value.flatten().unwrap_or_default())
     };
-    resolver.parameters = parameters::values(&resolved(&resolver, "Parameters")?, given)?;
+    resolver.parameters = parameters::values(&section(&resolver, "Parameters")?, given)?;
     if let Some(node) = sections.get("Conditions") {
         for (name, node) in entries("Conditions", node)? {
             let holds = resolver.condition(&format!("Conditions.{name}"), node)?;
@@ -34,12 +34,12 @@ pub(crate) fn template(text: &str, given: &BTreeMap<String, String>) -> Result<T
     }
     let Some(node) = sections.get("Resources") else { return Err(TemplateError::Absent("Resources".to_owned())) };
     resolver.resources = entries("Resources", node)?.into_iter().map(|(id, _)| id.to_owned()).collect();
-    let globals = resolved(&resolver, "Globals")?;
+    let globals = section(&resolver, "Globals")?;
     if let Some(key) = globals.as_object().into_iter().flat_map(Map::keys).find(|key| *key != "Function") {
         return broken(&format!("Globals.{key}"), "is not supported here; write it in the resource");
     }
     let mut resources = Map::new();
-    for (id, resource) in read::<BTreeMap<String, Value>>("Resources", &resolved(&resolver, "Resources")?)? {
+    for (id, resource) in read::<BTreeMap<String, Value>>("Resources", &section(&resolver, "Resources")?)? {
         let condition: Option<String> = read(&format!("Resources.{id}.Condition"), &resource["Condition"])?;
         match condition {
             Some(name) if !resolver.named_condition(&id, &name)? => {}
@@ -103,17 +103,17 @@ impl Resolver {
                     _ => broken(place, format!("{path} is not an attribute of a resource of the template")),
                 }
             }
-            "Sub" => self.substitute(place, &self.literal(place, argument)?).map(Some),
+            "Sub" => self.substitute(place, &literal(place, argument)?).map(Some),
             "If" => {
-                let [condition, yes, no] = self.arguments(place, name, argument)?;
-                let holds = self.named_condition(place, &self.literal(place, condition)?)?;
+                let [condition, yes, no] = arguments(place, name, argument)?;
+                let holds = self.named_condition(place, &literal(place, condition)?)?;
                 // Both, so that a mistake is found with any parameters.
                 let [chosen, other] = if holds { [yes, no] } else { [no, yes] };
                 self.resolve(place, other)?;
                 self.resolve(place, chosen)
             }
             "Select" => {
-                let [index, items] = self.arguments(place, name, argument)?;
+                let [index, items] = arguments(place, name, argument)?;
                 let index = self.text(place, index)?;
                 let Some(Value::Array(items)) = self.resolve(place, items)? else {
                     return broken(place, "!Select needs a list");
@@ -124,7 +124,7 @@ impl Resolver {
                 }
             }
             "Split" => {
-                let [separator, text] = self.arguments(place, name, argument)?;
+                let [separator, text] = arguments(place, name, argument)?;
                 let (separator, text) = (self.text(place, separator)?, self.text(place, text)?);
                 Ok(Some(text.split(&separator).collect()))
             }
@@ -164,11 +164,11 @@ impl Resolver {
     fn condition(&self, place: &str, node: &Yaml<'_>) -> Result<bool, TemplateError> {
         match node {
             Yaml::Tagged(tag, argument) if tag.suffix == "Equals" => {
-                let [left, right] = self.arguments(place, "Equals", argument)?;
+                let [left, right] = arguments(place, "Equals", argument)?;
                 Ok(self.text(place, left)? == self.text(place, right)?)
             }
             Yaml::Tagged(tag, argument) if tag.suffix == "Not" => {
-                let [inner] = self.arguments(place, "Not", argument)?;
+                let [inner] = arguments(place, "Not", argument)?;
                 Ok(!self.condition(place, inner)?)
             }
             _ => broken(place, "has to be !Equals or !Not; other conditions are not supported here"),
@@ -187,24 +187,23 @@ impl Resolver {
             _ => broken(place, "does not evaluate to text"),
         }
     }
+}
 
-    fn literal(&self, place: &str, node: &Yaml<'_>) -> Result<String, TemplateError> {
-        match node {
-            Yaml::Value(Scalar::String(text)) => Ok(text.to_string()),
-            _ => broken(place, "needs plain text"),
-        }
+fn literal(place: &str, node: &Yaml<'_>) -> Result<String, TemplateError> {
+    match node {
+        Yaml::Value(Scalar::String(text)) => Ok(text.to_string()),
+        _ => broken(place, "needs plain text"),
     }
+}
 
-    fn arguments<'n, 'y, const N: usize>(
-        &self,
-        place: &str,
-        name: &str,
-        argument: &'n Yaml<'y>,
-    ) -> Result<&'n [Yaml<'y>; N], TemplateError> {
-        match argument {
-            Yaml::Sequence(items) => items.as_slice().try_into().ok(),
-            _ => None,
-        }
-        .map_or_else(|| broken(place, format!("!{name} needs a list of {N}")), Ok)
+fn arguments<'n, 'y, const N: usize>(
+    place: &str,
+    name: &str,
+    argument: &'n Yaml<'y>,
+) -> Result<&'n [Yaml<'y>; N], TemplateError> {
+    match argument {
+        Yaml::Sequence(items) => items.as_slice().try_into().ok(),
+        _ => None,
     }
+    .map_or_else(|| broken(place, format!("!{name} needs a list of {N}")), Ok)
 }
