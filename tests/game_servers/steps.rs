@@ -3,7 +3,7 @@
 use crate::game_server::Trouble;
 use crate::shop::{BUYER, Shop, bought, on, online};
 use shared::model::{CommandEvent, CommandTemplate, DeliveryStep, ItemDelivery, OrderStatus};
-use shared::usecases::delivery::{RedeliverError, follow, redeliver};
+use shared::usecases::delivery::{OwnerOutcome, RedeliverError, follow, redeliver, retry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
@@ -188,6 +188,44 @@ async fn an_order_whose_dispute_was_won_is_delivered_anew_once() {
     assert_eq!(server.texts(), ["give", "take", "give", "take"]);
     assert_eq!(shop.states(&order).await.len(), 4, "the owner sees all of them");
     assert!(matches!(again().await, Err(RedeliverError::NotPaid(OrderStatus::Refunded))));
+}
+
+#[tokio::test]
+async fn what_takes_an_order_back_does_not_run_after_it_was_delivered_anew() {
+    let commands = vec![bought("give"), online(on(CommandEvent::ChargedBack, "take"))];
+    let shop = Shop::open(commands).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.dispute(&order).await.unwrap();
+    shop.sweep_for(2).await;
+    let again = || redeliver(&shop.store.db, shop.clock(), &order);
+    server.round(&shop, Trouble { lost: true, ..Trouble::default() }).await;
+    shop.note_dispute(&order, "won").await.unwrap();
+    assert!(matches!(again().await, Err(RedeliverError::OnItsWay)));
+    shop.wait(60);
+    // The player is away, and the game server keeps it.
+    server.round(&shop, Trouble::default()).await;
+    again().await.unwrap();
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(120);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(server.texts(), ["give", "give"]);
+}
+
+#[tokio::test]
+async fn nothing_of_an_order_that_was_taken_back_is_sent_again() {
+    let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.refund(&order).await;
+    shop.sweep_for(2).await;
+    let ids: Vec<_> = shop.commands(&order).await.iter().map(|command| (command.event, command.id)).collect();
+    for (event, id) in ids {
+        let sent = retry(&shop.store.db, shop.clock(), id).await.unwrap();
+        assert_eq!(sent == OwnerOutcome::TakenBack, event == CommandEvent::Bought, "{sent:?}");
+    }
 }
 
 const DAY: u64 = 86_400;

@@ -8,7 +8,7 @@ use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::model::{ActiveVersion, Command, CommandId, CommandState, InternalId, Standing, UserName};
+use shared::model::{ActiveVersion, Command, CommandId, CommandState, InternalId, UserName};
 use shared::rules::delivery::state_at;
 use shared::rules::erase::ErasedPlayer;
 use shared::store::bulk::{delete_each, each};
@@ -245,11 +245,13 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
             (true, format!("Command {id} is {}.", state.as_str()), json!({ "id": id, "state": state }))
         }
         OwnerOutcome::SentAgain(again) => {
-            let note = match again.delivery.standing {
-                Standing::Good => "",
-                _ => ", although its order is no longer paid",
-            };
-            (true, format!("Command {id} is sent again as {}{note}.", again.id), json!({ "id": id, "again": again.id }))
+            (true, format!("Command {id} is sent again as {}.", again.id), json!({ "id": id, "again": again.id }))
+        }
+        OwnerOutcome::TakenBack => {
+            let said = format!(
+                "Command {id} is not sent again: its order was refunded or disputed. `storectl delivery cancel {id}` ends it."
+            );
+            (false, said, json!({ "id": id, "taken_back": true, "refused": true }))
         }
         OwnerOutcome::Refused(state) => {
             let said = format!("Command {id} is {} and stays so.", shown_state(*state));

@@ -16,6 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// For how many seconds after a poll a table counts as one that is in use.
 const IN_USE: i64 = 600;
 
+/// How many seconds from now on still count as before the restore: until functions use the table, what becomes due runs from
+/// the other one.
+const UNTIL_IN_USE: i64 = 3_600;
+
 /// The changes of a table.
 #[derive(Default)]
 struct Changes {
@@ -55,7 +59,7 @@ pub(super) async fn run(target: &Target, console: &Console, yes: bool) -> Result
     let progress = console.progress("Reading", None);
     each(db, "", |item| {
         progress.advance(1);
-        changes.add(item, now)
+        changes.add(item, now + UNTIL_IN_USE)
     })
     .await?;
     let Changes { written, mut deleted, commands, orders, polled } = changes;

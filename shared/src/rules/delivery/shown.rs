@@ -15,7 +15,7 @@ pub enum LineState {
     Join,
     /// All of it was delivered.
     Delivered,
-    /// It is not known whether all of it ran; the owner looks at it.
+    /// Not all of it was delivered, or that is not known; the owner looks at it.
     Unknown,
     /// It will not be delivered, or is taken back because the payment was.
     Withdrawn,
@@ -35,11 +35,16 @@ pub fn line_state(states: impl Iterator<Item = CommandState>, standing: Standing
             LineState::Withdrawn
         }
     };
-    let found: Vec<LineState> = states.map(of_command).collect();
+    // The command that was sent in place of a retried one is among them.
+    let found: Vec<LineState> = states.filter(|state| *state != CommandState::Retried).map(of_command).collect();
     // The first that any command is in.
-    let order = [LineState::Unknown, LineState::Waiting, LineState::Join, LineState::Delivered, LineState::Withdrawn];
+    let order = [LineState::Unknown, LineState::Waiting, LineState::Join, LineState::Withdrawn, LineState::Delivered];
     let none = if is_on_its_way { LineState::Waiting } else { LineState::None };
-    order.into_iter().find(|state| found.contains(state)).unwrap_or(none)
+    match order.into_iter().find(|state| found.contains(state)).unwrap_or(none) {
+        // A part of it never comes.
+        LineState::Withdrawn if found.contains(&LineState::Delivered) => LineState::Unknown,
+        state => state,
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +57,8 @@ mod tests {
         let shown = |states: &[CommandState]| line_state(states.iter().copied(), Standing::Good, false);
         assert_eq!(shown(&[Executed, Ready, Kept]), LineState::Waiting);
         assert_eq!(shown(&[Executed, Kept]), LineState::Join);
-        assert_eq!(shown(&[Executed, Retried, Recalled]), LineState::Delivered);
+        assert_eq!(shown(&[Executed, Retried, Executed]), LineState::Delivered);
+        assert_eq!(shown(&[Executed, Recalled]), LineState::Unknown);
         assert_eq!(shown(&[Executed, Unknown]), LineState::Unknown);
         assert_eq!(shown(&[Recalled]), LineState::Withdrawn);
         assert_eq!(shown(&[]), LineState::None);

@@ -3,7 +3,7 @@
 use super::provider::DisputeState;
 use super::status::SettleError;
 use crate::clock::Clock;
-use crate::model::{DeliveryStep, InternalId, OrderDelivery, OrderStatus, Standing, User, UserName};
+use crate::model::{DeliveryStep, InternalId, LoginKind, OrderDelivery, OrderStatus, Standing, User, UserName};
 use crate::rules::dispute::{FRAUD_WARNING, is_over, takes_back};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
@@ -63,9 +63,10 @@ fn taken_back(stored: &StoredOrder) -> Option<OrderDelivery> {
     (is_given && stored.order.status == OrderStatus::Paid).then_some(next)
 }
 
-/// Bans the name of an order's buyer, if the store does so on disputes.
+/// Bans the name of an order's buyer, if the store does so on disputes. Not after a login by name: anybody could have a
+/// player banned by it.
 async fn ban_buyer(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), StoreError> {
-    let Some(owner) = stored.order.owner else { return Ok(()) };
+    let Some(owner) = stored.order.owner.filter(|_| stored.effects.via != Some(LoginKind::Name)) else { return Ok(()) };
     if !read_active_version(db).await?.is_some_and(|active| active.config.ban_on_dispute) {
         return Ok(());
     }

@@ -341,6 +341,11 @@ pub(super) fn given_ids(delivery: &OrderDelivery) -> Vec<CommandId> {
     block(delivery.first, delivery.made).chain(delivery.further.iter().copied()).collect()
 }
 
+/// The ids of what takes the order back.
+pub(super) fn back_ids(delivery: &OrderDelivery) -> impl Iterator<Item = CommandId> {
+    block(delivery.back_first, delivery.back_made)
+}
+
 /// Every id of the order's commands, in blocks: the first of each, and how many they are.
 pub(super) fn blocks(delivery: &OrderDelivery) -> Vec<(CommandId, u32)> {
     let given = delivery.first.map(|first| (first, delivery.made));

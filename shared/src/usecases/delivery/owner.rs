@@ -78,6 +78,8 @@ pub enum OwnerOutcome {
     SentAgain(Command),
     /// Its state does not allow it.
     Refused(CommandState),
+    /// Its order is not paid any more, or was taken back: what it gives would be a present.
+    TakenBack,
     /// There is no such command.
     Unknown,
 }
@@ -118,10 +120,14 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
         }
         let (mut writes, mut outcome) = (Vec::new(), OwnerOutcome::Done(decided.after.clone()));
         if word == Word::Retry {
+            let stored = orders::get(db, &decided.before.order).await?;
+            if stored.as_ref().is_some_and(|stored| is_taken_back(stored, decided.before.event)) {
+                return Ok(OwnerOutcome::TakenBack);
+            }
             let again = again(&decided.before, commands::reserve(db, 1).await?, now);
             decided.after.retried_as = Some(again.id);
             writes.extend(commands::put_new(&again, place_of(&again).as_ref())?);
-            writes.extend(of_order(db, &again).await?);
+            writes.extend(stored.map(|stored| of_order(&stored, &again)).transpose()?.flatten());
             outcome = OwnerOutcome::SentAgain(again);
         }
         writes.extend(decided.writes()?);
@@ -151,9 +157,15 @@ fn again(before: &Command, id: CommandId, now: i64) -> Command {
     Command { id, version: 0, retried_as: None, delivery, ..before.clone() }
 }
 
-/// The write after which a refund of the order recalls the command too.
-async fn of_order(db: &Db, command: &Command) -> Result<Option<Write>, StoreError> {
-    let Some(stored) = orders::get(db, &command.order).await? else { return Ok(None) };
+/// Whether an order no longer gives what this event's commands give.
+fn is_taken_back(stored: &StoredOrder, event: CommandEvent) -> bool {
+    let stands = |delivery: &OrderDelivery| delivery.standing == Standing::Good;
+    let is_paid = stored.order.status == OrderStatus::Paid && stored.effects.delivery.as_ref().is_none_or(stands);
+    matches!(event, CommandEvent::Bought | CommandEvent::Renewed) && !is_paid
+}
+
+/// The write after which a refund of the order recalls the command too, on the condition that it stands as it was read.
+fn of_order(stored: &StoredOrder, command: &Command) -> Result<Option<Write>, StoreError> {
     let Some(delivery) = stored.effects.delivery.clone() else { return Ok(None) };
     let mut further = delivery.further.clone();
     further.push(command.id);

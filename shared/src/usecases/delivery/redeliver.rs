@@ -1,12 +1,13 @@
 //! Delivering an order anew that was taken back because of a dispute.
 
-use super::follow::{blocks, follow};
+use super::follow::{back_ids, blocks, follow};
+use super::write::{AT_ONCE, Decided, in_transactions};
 use crate::clock::Clock;
-use crate::model::{DeliveryStep, InternalId, OrderDelivery, OrderStatus};
+use crate::model::{CommandId, CommandState, DeliveryStep, InternalId, OrderDelivery, OrderStatus, Standing};
+use crate::rules::delivery::Word;
 use crate::rules::dispute::takes_back;
-use crate::store::orders;
 use crate::store::transaction::{Sent, send};
-use crate::store::{Db, StoreError};
+use crate::store::{Db, StoreError, commands, orders};
 
 /// The reason for which an order is not delivered anew.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,8 @@ pub enum RedeliverError {
     Disputed(String),
     #[error("it was not taken back")]
     NotTakenBack,
+    #[error("a command that takes it back is on its way to a game server")]
+    OnItsWay,
     /// Another request has changed the order.
     #[error("another request has changed the order")]
     Conflict,
@@ -41,11 +44,32 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
     }
     let over = stored.effects.delivery.as_ref().filter(|delivery| delivery.step == DeliveryStep::Over);
     let delivery = over.ok_or(RedeliverError::NotTakenBack)?;
+    recall(db, back_ids(delivery), clock.seconds()).await?;
     let next = OrderDelivery { version: delivery.version, earlier: blocks(delivery), ..OrderDelivery::default() };
     let (own, others) = stored.begin_delivery(next, clock.seconds())?;
     if send(db, [own].into_iter().chain(others).collect()).await? != Sent::Written {
         return Err(RedeliverError::Conflict);
     }
     follow(db, clock, &stored).await?;
+    Ok(())
+}
+
+/// Recalls what takes an order back and has not run: it would run after what is delivered anew.
+async fn recall(db: &Db, ids: impl Iterator<Item = CommandId>, now: i64) -> Result<(), RedeliverError> {
+    let mut parts = Vec::new();
+    for command in commands::read(db, ids).await?.into_values() {
+        let decided = Decided::new(command, Word::Recall(Standing::Superseded), now);
+        if matches!(decided.after.delivery.state, CommandState::Served | CommandState::Validated) {
+            return Err(RedeliverError::OnItsWay);
+        }
+        if decided.has_changed() {
+            parts.push(((), decided.writes()?));
+        }
+    }
+    for (_, writes) in in_transactions(parts, AT_ONCE) {
+        if send(db, writes).await? != Sent::Written {
+            return Err(RedeliverError::Conflict);
+        }
+    }
     Ok(())
 }

@@ -5,6 +5,7 @@ use local::stripe::Action;
 use shared::model::{ActiveVersion, InternalId, OrderStatus, StoreConfig, User, UserName};
 use shared::rules::dispute::FRAUD_WARNING;
 use shared::store::published::read_active_version;
+use shared::store::transaction::{Sent, Write, send};
 use shared::store::{Db, keys};
 use shared::usecases::checkouts::{
     DisputeState, Provider as _, SettleError, Settled, WebhookEvent, act, note_dispute, sweep,
@@ -94,6 +95,17 @@ async fn a_warning_and_an_inquiry_only_mark_and_a_dispute_bans_if_the_store_says
     assert!(!is_banned(till.db(), &name).await, "the owner has lifted it");
     let stored = till.order(&paid.0).await;
     assert_eq!((stored.order.status, stored.effects.refunded), (OrderStatus::Paid, money(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dispute_of_a_payment_by_a_login_by_name_bans_nobody() {
+    let till = Till::open().await;
+    let paid = till.paid().await;
+    let name = ban_on_dispute(&till).await;
+    let by_name = Write::update(keys::order(&paid.0), "SET via = :name").text(":name", "name");
+    let _: Sent<_> = send(till.db(), vec![by_name]).await.unwrap();
+    assert_eq!(after(&till, &paid, Action::Dispute(None)).await, "needs_response");
+    assert!(!is_banned(till.db(), &name).await, "anybody can log in under a name");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,7 @@ const DELIVERIES = {
   waiting: ["→", "soft", () => "On its way into the game"],
   join: ["…", "soft", (who) => `Waits until ${who === "you" ? "you are" : `${who} is`} on the server`],
   delivered: ["✓", "good", () => "Arrived in the game"],
-  unknown: ["?", "bad", () => "The server did not say whether it arrived. The store looks into it."],
+  unknown: ["?", "bad", () => "It is not certain that all of it arrived. The store looks into it."],
   withdrawn: ["✕", "soft", (_, isRefunded) => (isRefunded ? "Taken back with the refund" : "Not delivered")],
 };
 
@@ -137,7 +137,8 @@ function whatIsNext({ rows }, order) {
   const now = () => {
     if (waits("join")) return ["Some of it needs its player on the server for a moment", address, "."];
     if (waits("waiting")) return "What you bought is brought into the game, usually within a minute. This page shows when it is there.";
-    return waits("delivered") ? ["Everything has arrived. Have fun", address, "."] : null;
+    const hasArrived = rows.some((row) => row.state === "delivered") && rows.every((row) => ["delivered", "none"].includes(row.state));
+    return hasArrived ? ["Everything has arrived. Have fun", address, "."] : null;
   };
   const text = now();
   return h("section", { class: "note next", "aria-labelledby": "next" },

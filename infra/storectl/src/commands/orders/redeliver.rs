@@ -17,6 +17,7 @@ pub(in crate::commands) async fn redeliver(target: &Target, id: &str) -> Result<
             RedeliverError::Conflict => Failure::new(Exit::Raced, what, "Run the same command again."),
             RedeliverError::Unknown => Failure::refused(what, "It is matched exactly, case included."),
             RedeliverError::Disputed(_) => Failure::refused(what, "Wait until it is decided."),
+            RedeliverError::OnItsWay => Failure::refused(what, "Run the same command again in a few minutes."),
             RedeliverError::NotPaid(_) | RedeliverError::NotTakenBack => {
                 Failure::refused(what, format!("`storectl order show {id}` shows its commands."))
             }
