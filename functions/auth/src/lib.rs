@@ -22,7 +22,7 @@ use shared::endpoint::{self, Route};
 use shared::store::connector;
 use std::sync::OnceLock;
 
-pub const ENDPOINTS: &[Route<State>] = &[
+pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<chat::Chat>(),
     Route::to::<chat_callback::ChatCallback>(),
     Route::to::<get_user::GetUser>(),

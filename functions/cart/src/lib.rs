@@ -29,7 +29,7 @@ use shared::store::items::ItemCache;
 use shared::store::versioned_cache::VersionedCache;
 use shared::usecases::carts::CartSources;
 
-pub const ENDPOINTS: &[Route<State>] = &[
+pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_cart::GetCart>(),
     Route::to::<accept_coupon::AcceptCoupon>(),
     Route::to::<set_referral::SetReferral>(),

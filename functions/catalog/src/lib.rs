@@ -19,7 +19,7 @@ use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::versioned_cache::VersionedCache;
 
-pub const ENDPOINTS: &[Route<State>] = &[
+pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_categories::ListCategories>(),
     Route::to::<get_category::GetCategory>(),
     Route::to::<get_featured_deals::GetFeaturedDeals>(),

@@ -17,7 +17,7 @@ use shared::store::timed::Timed;
 use shared::store::versioned_cache::VersionedCache;
 use std::sync::Arc;
 
-pub const ENDPOINTS: &[Route<State>] = &[
+pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_page::GetPage>(),
     Route::to::<list_staff::ListStaff>(),
     Route::to::<get_settings::GetSettings>(),

@@ -33,7 +33,7 @@ use shared::store::timed::Timed;
 use shared::store::versioned_cache::VersionedCache;
 
 /// The endpoints of this function. Their routes are below the gateway's [`ROUTES`].
-pub const ENDPOINTS: &[Route<State>] = &[
+pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_version::GetVersion>(),
     Route::to::<packages_new::PackagesNew>(),
     Route::to::<donation_goal::DonationGoal>(),

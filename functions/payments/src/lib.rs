@@ -20,7 +20,7 @@ use shared::store::items::ItemCache;
 use shared::usecases::carts::CartSources;
 use std::time::Duration;
 
-pub const ENDPOINTS: &[Route<State>] = &[
+pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<check_status::CheckStatus>(),
     Route::to::<create::Create>(),
     Route::to::<delivery::Delivery>(),

@@ -13,7 +13,7 @@ use shared::rules::delivery::state_at;
 use shared::rules::erase::ErasedPlayer;
 use shared::store::bulk::{delete_each, each};
 use shared::store::codec::{Row, decode_live, key_of};
-use shared::store::keys::{self, prefix};
+use shared::store::keys::{self, Key, prefix};
 use shared::store::{StoreError, orders};
 use shared::usecases::delivery::{Filter, OwnerOutcome, StopReason, cancel, commands_of, done, retry, stop};
 use std::collections::BTreeSet;
@@ -98,18 +98,19 @@ pub(super) async fn stop_banned(target: &Target, name: &UserName) -> Result<usiz
 }
 
 /// Stops every command for an erased player and removes their names, also from commands for the players of their gifts, and
-/// when the player's items expire: nothing runs then any more. Returns how many it stopped.
+/// when the player's items expire: nothing runs then any more. What is known of logins in the game goes, too. Returns how
+/// many it stopped.
 pub(super) async fn stop_erased(target: &Target, player: &ErasedPlayer) -> Result<usize, Failure> {
     let names: BTreeSet<String> = player.names.iter().map(|name| name.to_string().to_lowercase()).collect();
     let expiries: BTreeSet<String> = player.names.iter().map(keys::expiries).collect();
     let (mut commands, mut own): (Vec<Command>, BTreeSet<InternalId>) = Default::default();
-    let mut expiring = Vec::new();
+    let mut gone: BTreeSet<Key> = player.names.iter().map(keys::game_login).collect();
     each(&target.db, "", |item| {
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::COMMAND) {
             commands.push(decode_live(&key, item)?);
         } else if expiries.contains(&key.pk) {
-            expiring.push(key);
+            gone.insert(key);
         } else if keys::is_order(&key) {
             let order = orders::StoredOrder::decode(&key, Row::from(item))?.order;
             own.extend((order.owner == Some(player.user)).then_some(order.internal_id));
@@ -122,7 +123,7 @@ pub(super) async fn stop_erased(target: &Target, player: &ErasedPlayer) -> Resul
         names.contains(&command.player.to_lowercase()) || (own.contains(&command.order) && is_named(&command.text))
     };
     let ids: Vec<CommandId> = commands.iter().filter(|command| is_about(command)).map(|command| command.id).collect();
-    delete_each(&target.db, expiring.into_iter(), &|_| {}).await?;
+    delete_each(&target.db, gone.into_iter(), &|_| {}).await?;
     Ok(stop(&target.db, target.clock.as_ref(), &ids, StopReason::Erased).await?)
 }
 

@@ -159,13 +159,16 @@ async fn an_erasure_stops_everything_and_removes_the_name() {
     let (bench, ..) = sold().await;
     let timed = ["order", "record", "--owner", "Newt", "--gateway", "test", "--line", TIMED, "--server", "1"];
     bench.ok(&timed).await;
-    assert!(bench.rows().await.join("\n").contains("EXPIRY#newt"));
+    let name = shared::model::UserName::parse("Newt").unwrap();
+    bench.write_item(shared::store::codec::key_attributes(&keys::game_login(&name))).await;
+    let about = |rows: Vec<String>| ["EXPIRY#newt", "LOGIN#newt"].map(|kind| rows.join("\n").contains(kind));
+    assert_eq!(about(bench.rows().await), [true; 2]);
     let count = listed(&bench, &[]).await.len();
     let erased = bench.ok(&["user", "erase", "Newt", "--yes"]).await;
     assert_eq!(erased["stopped_commands"], count);
     let all = listed(&bench, &[]).await;
     assert_eq!(all.len(), count);
-    assert!(!bench.rows().await.join("\n").contains("EXPIRY#"));
+    assert_eq!(about(bench.rows().await), [false; 2]);
     assert!(all.iter().all(|one| one["player"] == "" && one["command"] == "" && one["state"] == "stopped"), "{all:?}");
 }
 

@@ -54,11 +54,6 @@ pub fn server_key(hash: &str) -> Key {
     key(format!("SERVER#{hash}"), "SERVER")
 }
 
-/// A login in the game.
-pub fn login(name: &UserName) -> Key {
-    key(format!("LOGIN#{name}"), "LOGIN")
-}
-
 /// Partition of when a player's items expire.
 #[must_use]
 pub fn expiries(name: &UserName) -> String {
