@@ -1,18 +1,22 @@
 // A purchase runs on a game server of the demo, and a refund takes it back, as the buyer and the console see it.
 
-import { DESK, PHONE, agree, inspect, login, open, shop, visitor } from "./visitor.mjs";
+import assert from "node:assert/strict";
+import { startWith } from "./server.mjs";
+import { DESK, PHONE, agree, inspect, login, open, refused, shop, visitor } from "./visitor.mjs";
 
 /** Milliseconds in which a game server, which polls every ten seconds, has run what is due. */
 const RUNS = { timeout: 30_000 };
+/** The same after a lost answer: the store waits for 60 seconds before it serves the commands again. */
+const RUNS_AGAIN = { timeout: 90_000 };
 
-async function buy(page, item) {
-  await open(page, `/item/${item}`);
+async function buy(page, item, url = "") {
+  await open(page, `${url}/item/${item}`);
   await page.getByRole("button", { name: "Add to cart", exact: true }).click();
   await page.getByText("The item was added to your cart.").first().waitFor();
 }
 
-async function pay(page) {
-  await open(page, "/cart");
+async function pay(page, url = "") {
+  await open(page, `${url}/cart`);
   await agree(page);
   await page.getByRole("button", { name: /^Pay/ }).click();
   await page.getByRole("button", { name: "Pay", exact: true }).click();
@@ -82,4 +86,62 @@ async function aCrashKeepsWhatWaits() {
   await page.context().close();
 }
 
-export const DELIVERY = [deliveredAndTakenBack, aCrashKeepsWhatWaits];
+/**
+ * A player confirms a login in the game. Then the server is silent while two things are bought, and loses the first answer after
+ * that: the Pointed hat's command runs later, the Frost Key's, which is marked `once`, never.
+ */
+async function confirmedInTheGame() {
+  const server = await startWith("auth_type: username", "auth_type: ingame");
+  const url = server.ready.shop;
+  try {
+    const watcher = await visitor();
+    await open(watcher, `${url}/console`);
+    await watcher.locator(".state.paid").filter({ hasText: "Running" }).waitFor(RUNS);
+    await watcher.getByLabel("Player", { exact: true }).fill("Larkspur");
+    await watcher.getByRole("button", { name: "Join" }).click();
+    const page = await visitor(PHONE);
+    await open(page, `${url}/login`);
+    const name = page.getByLabel("Your name in the game");
+    await name.fill("not a name!");
+    await refused(page, "/game_auth/init", () => name.press("Enter"), /Incorrect username/);
+    await inspect(page, "phone-login-in-game");
+    await name.fill("Larkspur");
+    await name.press("Enter");
+    const waiting = page.locator(".state").filter({ hasText: "Waiting for Larkspur" });
+    await waiting.waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    assert.equal(await name.inputValue(), "Larkspur", "what was typed stays");
+    await name.press("Enter");
+    await waiting.waitFor();
+    await page.reload();
+    await waiting.waitFor();
+    await inspect(page, "phone-login-waits");
+    await watcher.getByRole("button", { name: "/ms auth for Larkspur" }).click(RUNS_AGAIN);
+    await page.getByRole("button", { name: "Log out Larkspur" }).waitFor();
+    const [silence, lose] = ["Go silent", "Lose the next commands"].map((text) => watcher.getByRole("button", { name: text }));
+    await silence.click();
+    await watcher.locator(".state").filter({ hasText: "Silent" }).waitFor();
+    await lose.click();
+    await buy(page, 211, url);
+    await buy(page, 901, url);
+    await pay(page, url);
+    // The page asks after 4, 6 and 9 seconds; a server that speaks polls within 10.
+    for (let asked = 0; asked < 3; asked += 1) await page.waitForResponse((response) => response.url().endsWith("/payments/delivery"));
+    await page.locator(".bought li").filter({ hasText: "Pointed hat" }).getByText("On its way into the game").waitFor();
+    await watcher.locator("[aria-pressed=true]").filter({ hasText: "Lose the next commands" }).waitFor();
+    await silence.click();
+    await watcher.getByText("the answer was lost").waitFor(RUNS);
+    const commands = watcher.locator(".commands li");
+    assert.equal(await commands.count(), 0, "a lost answer runs nothing");
+    await commands.filter({ hasText: "wardrobe unlock Larkspur pointed_hat" }).getByText(/^ran/).waitFor(RUNS_AGAIN);
+    const texts = (await commands.locator("code").allTextContents()).join();
+    assert.equal(texts.match(/pointed_hat/g).length, 1);
+    assert.doesNotMatch(texts, /frost/);
+    await watcher.context().close();
+    await page.context().close();
+  } finally {
+    await server.stop();
+  }
+}
+
+export const DELIVERY = [deliveredAndTakenBack, aCrashKeepsWhatWaits, confirmedInTheGame];

@@ -1,12 +1,8 @@
 // Refusals of the API as visitors meet them: each is shown in the API's own words, and nothing that was typed is lost.
 
 import assert from "node:assert/strict";
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
-import { start } from "./server.mjs";
+import { startWith } from "./server.mjs";
 import { PHONE, agree, inspect, login, open, refused, settled, shop, visitor } from "./visitor.mjs";
-
-const STORE = new URL("../../infra/sample-store", import.meta.url).pathname;
-const CLOSED = new URL("../../target/browser/closed-store", import.meta.url).pathname;
 
 const add = (page) => page.getByRole("button", { name: "Add to cart", exact: true });
 const pay = (page) => page.getByRole("button", { name: /^Pay/ });
@@ -147,13 +143,7 @@ export async function tooManyLookUps() {
 
 /** A store that is closed for maintenance says so instead of any page. */
 async function closedForMaintenance() {
-  cpSync(STORE, CLOSED, { recursive: true });
-  const file = `${CLOSED}/store.yaml`;
-  const open_ = readFileSync(file, "utf8");
-  const text = open_.replace("maintenance: {enabled: false", "maintenance: {enabled: true");
-  assert.notEqual(text, open_);
-  writeFileSync(file, text);
-  const closed = await start("--port", "0", "--store", CLOSED);
+  const closed = await startWith("maintenance: {enabled: false", "maintenance: {enabled: true");
   try {
     for (const options of [undefined, PHONE]) {
       const page = await visitor(options);

@@ -1,10 +1,14 @@
 // The local server as a process, for the browser tests.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const SERVER = new URL("../../target/debug/local", import.meta.url).pathname;
+const STORE = new URL("../../infra/sample-store", import.meta.url).pathname;
+const COPIES = new URL("../../target/browser/stores/", import.meta.url).pathname;
 
 /** Starts the server and waits for its ready line. */
 export async function start(...options) {
@@ -16,4 +20,14 @@ export async function start(...options) {
     await once(child, "exit");
   };
   return { ready: JSON.parse(value), stop };
+}
+
+/** Starts a server of its own for the sample store with a change in store.yaml. */
+export async function startWith(was, is) {
+  const copy = COPIES + is.replaceAll(/\W+/g, "-");
+  cpSync(STORE, copy, { recursive: true });
+  const text = readFileSync(`${STORE}/store.yaml`, "utf8");
+  assert(text.includes(was), `store.yaml: ${was}`);
+  writeFileSync(`${copy}/store.yaml`, text.replace(was, is));
+  return start("--port", "0", "--store", copy);
 }

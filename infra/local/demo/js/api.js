@@ -100,7 +100,7 @@ export async function accepted(path, body, complain = (text) => text && say(text
   let problem = "";
   try {
     data = await call(path, body);
-    if (data?.success === false) problem = messageOf(data);
+    if (data?.success === false || data?.status === false) problem = messageOf(data);
   } catch (error) {
     problem = error.message;
     if (!(error instanceof Refused || error instanceof Offline)) throw error;

@@ -1,7 +1,7 @@
-// Parts that several pages show: prices, limits, cards, the login.
-import { accepted, config, session } from "./api.js";
-import { field, h, hidden, picture, say } from "./dom.js";
-import { embers, loadUser, money, store } from "./store.js";
+// Parts that several pages show: prices, limits, cards.
+import { accepted, session } from "./api.js";
+import { h, hidden, picture, say } from "./dom.js";
+import { embers, loadUser, money } from "./store.js";
 
 /**
  * An item with what the visitor's purchases change. The API has one price for all of that; the difference to what a guest
@@ -102,27 +102,4 @@ export function card(item, level = "h3") {
       badges(item),
       h("p", { class: "soft" }, item.description),
       h("div", { class: "card-end" }, price(item), action())));
-}
-
-/** The login by name, with the sample players to choose from. */
-export function login(after, message = "") {
-  const name = h("input", { name: "username", autocomplete: "username", required: true, maxlength: 64, spellcheck: "false" });
-  const box = field("Your name in the game", name);
-  const enter = async (event) => {
-    event?.preventDefault();
-    const token = await accepted("/auth/username", { username: name.value }, box.complain);
-    if (!token) return;
-    session.set(token);
-    await loadUser();
-    if (store.user) say(`You are logged in as ${store.user.username}.`);
-    after();
-  };
-  const player = (username) =>
-    h("button", { type: "button", class: "chip", onclick: () => { name.value = username; enter(); } }, username);
-  return h("section", { class: "panel narrow", "aria-labelledby": "login" },
-    h("h2", { id: "login" }, "Log in"),
-    message && h("p", { class: "note", role: "status" }, message),
-    h("form", { onsubmit: enter }, box, h("button", { class: "primary wide" }, "Log in")),
-    h("p", { class: "soft" }, "Players of this sample store:"),
-    h("p", { class: "chips" }, config.players.map(player)));
 }

@@ -96,7 +96,7 @@ function parts(server, act) {
             button("Lose the next commands", { action: "lose", on: !server.loses_next }, server.loses_next),
             button("Go silent", { action: "silence", on: !server.is_silent }, server.is_silent),
             button("Crash", { action: "crash" })]),
-        h("p", { class: "soft" }, isOff ? "What was in its memory is gone. What waits for players is on its disk." : "Lost commands are served again after a minute. A crash forgets what ran and was not reported; a silent server hangs until it speaks again."))),
+        h("p", { class: "soft" }, isOff ? "What was in its memory is gone. What waits for players is on its disk." : "Lost commands are served again after a minute, unless they may run only once. A crash forgets what ran and was not reported; a silent server hangs until it speaks again."))),
     h("section", { "aria-labelledby": "commands" }, h("h2", { id: "commands" }, "Commands"),
       server.commands.length === 0
         ? h("p", { class: "soft" }, "Nothing yet. Buy something that runs on this server.")

@@ -1,7 +1,7 @@
 // Custom pages, staff, patrons, the login, and what is shown if there is no page.
 import { call, get, messageOf } from "../api.js";
 import { h, ownersHtml, picture } from "../dom.js";
-import { login } from "../parts.js";
+import { login } from "../login.js";
 import { moneyIn } from "../store.js";
 
 export async function page(url) {
@@ -40,9 +40,14 @@ export async function patrons() {
   };
 }
 
-export const loginPage = (after, message) => ({ title: "Log in", view: h("div", { class: "wrap stack" }, h("h1", {}, "Welcome"), login(after, message)) });
+function welcome(heading, after, message) {
+  const { panel, leave } = login(after, message);
+  return { title: "Log in", view: h("div", { class: "wrap stack" }, h("h1", {}, heading), panel), leave };
+}
 
-export const needsLogin = (again, message) => ({ title: "Log in", view: h("div", { class: "wrap stack" }, h("h1", {}, "Who is there?"), login(again, message)) });
+export const loginPage = (after, message) => welcome("Welcome", after, message);
+
+export const needsLogin = (again, message) => welcome("Who is there?", again, message);
 
 export const missing = (message = "There is nothing at this address.") => ({
   title: "Not found",
