@@ -8,7 +8,7 @@ use super::orders::StoredOrder;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
 use super::{read_live, read_published};
-use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus};
+use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus, UserName};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -80,6 +80,11 @@ pub fn put_frozen(order: &InternalId, frozen: &FrozenCommands) -> Result<Write, 
 /// An order's frozen commands; none if it has none.
 pub async fn frozen(db: &Db, order: &InternalId) -> Result<FrozenCommands, StoreError> {
     Ok(read_published(db, &keys::order_commands(order)).await?.unwrap_or_default())
+}
+
+/// The keys of when a player's items expire.
+pub async fn expiries(db: &Db, name: &UserName) -> Result<Vec<Key>, StoreError> {
+    db.query(&keys::expiries(name)).await?.iter().map(Row::key).collect()
 }
 
 /// When an item of a player expires on a server.

@@ -2,8 +2,11 @@
 
 use crate::model::{PlayerName, StoreConfig, User, UserId, UserName};
 use crate::random;
+use crate::store::bulk::all;
+use crate::store::keys::prefix;
 use crate::store::names::{self, Created, NameRow, Renamed};
 use crate::store::{Db, RETRIES, StoreError, backoff, keys, read_live, sequences};
+use crate::usecases::delivery::rename_expiries;
 use crate::usecases::orders;
 
 /// How many ids are tried, if accounts have them already.
@@ -55,9 +58,9 @@ pub enum RenameError {
     Store(#[from] StoreError),
 }
 
-/// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics. Its former name is held for
-/// it for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the same name, it finishes what an attempt
-/// that was interrupted has begun. Returns the account, and the name that it had.
+/// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics, and where it is stored when its
+/// items expire. Its former name is held for it for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the
+/// same name, it finishes what an attempt that was interrupted has begun. Returns the account, and the name that it had.
 ///
 /// # Errors
 /// [`RenameError`]; if the database did not respond, it may be renamed.
@@ -89,8 +92,18 @@ pub async fn rename(
                 }
             }
         }
+        for former in former_names(db, id).await?.iter().filter(|former| *former != name) {
+            rename_expiries(db, former, name, now).await?;
+        }
         orders::rename_in_statistics(db, &after).await?;
         return Ok((after, before.username));
     }
     Err(StoreError::unavailable("TransactWriteItems").into())
+}
+
+/// The former names that are held for an account. Reads every item.
+pub async fn former_names(db: &Db, id: UserId) -> Result<Vec<UserName>, StoreError> {
+    let rows = all::<NameRow>(db, prefix::NAME).await?.into_iter();
+    let held = rows.filter(|(_, row)| row.user == id && row.held_until.is_some());
+    Ok(held.filter_map(|(key, _)| UserName::parse(key.pk.strip_prefix(prefix::NAME)?).ok()).collect())
 }

@@ -1,19 +1,21 @@
 //! `user credit` and `user rename`.
 
 use super::common::{published, shown_time};
-use super::items;
 use super::users::{amount, facts, find, missing, read};
-use crate::answer::{Answer, GOOD, paint};
+use super::{delivery, items};
+use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::{CreditUser, RenameUser};
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use shared::model::{Money, UserName};
+use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::store::credits::{self, Credit, Credited};
 use shared::usecases::accounts::{self, RenameError};
+use shared::usecases::delivery::{Filter, place_of};
 use shared::usecases::name_index::rename_referrals;
+use std::fmt::Write as _;
 
 /// How many hexadecimal digits a key has that was not given.
 const KEY_LENGTH: usize = 20;
@@ -76,7 +78,8 @@ pub(super) async fn rename(target: &Target, options: &RenameUser) -> Result<Answ
     let renamed = accounts::rename(&target.db, &config, user.id, (text, &name), now).await;
     let (user, before) = renamed.map_err(|error| refused(error, options))?;
     let codes = rename_referrals(&target.db, &user).await.map_err(|error| unfinished(error.into()))?;
-    let said = if before == user.username {
+    let left = commands_for_former(target, user.id, &name).await.map_err(unfinished)?;
+    let mut said = if before == user.username {
         format!(
             "{} User {} is called {before} already; what repeats the name is up to date.",
             paint(GOOD, "ok"),
@@ -85,10 +88,32 @@ pub(super) async fn rename(target: &Target, options: &RenameUser) -> Result<Answ
     } else {
         format!("{} User {} was {before} and is {}.", paint(GOOD, "ok"), user.id, user.username)
     };
+    for (former, count) in &left {
+        let note = format!("{count} commands were made for {former} and stay as they are");
+        _ = write!(said, "\n{} {note}: storectl delivery list --player {former}", paint(WARN, "note"));
+    }
+    let left: usize = left.iter().map(|(_, count)| count).sum();
     let json = json!({
         "user": facts(&user, CurrencyFormat::new(config.digits)), "before": before, "referral_codes": codes,
+        "commands_for_former_names": left,
     });
     Ok(Answer::new(said, json))
+}
+
+/// How many commands that have not ended name a player by a former name.
+async fn commands_for_former(
+    target: &Target,
+    id: UserId,
+    present: &UserName,
+) -> Result<Vec<(UserName, usize)>, Failure> {
+    let mut found = Vec::new();
+    for former in accounts::former_names(&target.db, id).await?.into_iter().filter(|former| former != present) {
+        let filter = Filter { player: Some(former.to_string()), ..Filter::default() };
+        let commands = delivery::matching(target, &filter).await?;
+        let count = commands.iter().filter(|command| place_of(command).is_some()).count();
+        found.extend((count > 0).then_some((former, count)));
+    }
+    Ok(found)
 }
 
 fn refused(error: RenameError, options: &RenameUser) -> Failure {

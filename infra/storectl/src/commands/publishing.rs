@@ -127,17 +127,6 @@ impl Plan {
         Err(Failure::refused(what, next))
     }
 
-    /// Cancels what waits for the servers that `version` has removed; returns how many commands.
-    async fn drop_queues(&self, target: &Target, version: &str) -> Result<usize, Failure> {
-        let mut dropped = 0;
-        for (_, waiting) in &self.queues {
-            dropped += queues::drop_all(target, waiting).await.map_err(|failure| {
-                failure.done(format!("Version {version} is published; some commands of removed servers still wait."))
-            })?;
-        }
-        Ok(dropped)
-    }
-
     /// Refuses to remove many active items unless that is allowed: most often a folder is missing.
     fn allows(&self, options: &Publish) -> Result<(), Failure> {
         if options.allow_removals || !self.removals.are_many() {
@@ -161,11 +150,16 @@ pub(super) async fn run(
     if same && !before.damaged {
         let version = before.version.as_deref().unwrap_or_default();
         let labelled = if options.dry_run { String::new() } else { label(target, version, options).await? };
+        // An earlier attempt may have been interrupted after the switch.
+        let dropped = if options.dry_run { 0 } else { drop_queues(target, options).await? };
         let text = format!(
-            "Nothing to do: this very store is published on {} (version {version}).{labelled}{live}",
-            target.name
+            "Nothing to do: this very store is published on {} (version {version}).{}{labelled}{live}",
+            target.name,
+            told_dropped(dropped)
         );
-        return Ok(Answer::new(text, json!({ "published": false, "unchanged": true, "version": version })));
+        let unchanged =
+            json!({ "published": false, "unchanged": true, "version": version, "dropped_commands": dropped });
+        return Ok(Answer::new(text, unchanged));
     }
     if options.dry_run {
         let needed = plan.needs();
@@ -187,7 +181,9 @@ pub(super) async fn run(
     let labelled = label(target, &version, options).await.map_err(|failure| {
         failure.done(format!("Version {version} is published, without its label.")).next("Run the same command again.")
     })?;
-    let dropped = plan.drop_queues(target, &version).await?;
+    let dropped = drop_queues(target, options).await.map_err(|failure| {
+        failure.done(format!("Version {version} is published; some commands of removed servers still wait."))
+    })?;
     let removed = tidy(target, console, options.grace).await;
     // Without a question the changes were not shown yet.
     let mut text = if options.yes { format!("{shown}\n") } else { String::new() };
@@ -209,6 +205,17 @@ pub(super) async fn run(
         "dropped_commands": dropped,
     });
     Ok(Answer::new(text, json))
+}
+
+/// Cancels what waits for servers that are not published, if the options say so; returns how many commands.
+async fn drop_queues(target: &Target, options: &Publish) -> Result<usize, Failure> {
+    let mut dropped = 0;
+    if options.drop_queue {
+        for (_, waiting) in queues::of_unpublished(target).await? {
+            dropped += queues::drop_all(target, &waiting).await?;
+        }
+    }
+    Ok(dropped)
 }
 
 /// Stores the label that the options have, and says so.

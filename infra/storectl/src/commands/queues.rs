@@ -3,8 +3,13 @@
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
-use shared::store::queue;
+use shared::store::bulk::each;
+use shared::store::codec::key_of;
+use shared::store::keys::prefix;
+use shared::store::published::read_active_version;
+use shared::store::{StoreError, queue};
 use shared::usecases::delivery::{OwnerOutcome, cancel};
+use std::collections::BTreeSet;
 
 /// The last second of the year 9999, after everything that is due at all.
 const FOREVER: i64 = 253_402_300_799;
@@ -51,6 +56,30 @@ pub(super) async fn of_removed(
         let waiting = waiting(target, server.id).await?;
         if !waiting.is_empty() {
             found.push((server.clone(), waiting));
+        }
+    }
+    Ok(found)
+}
+
+/// The servers that are not published while commands wait for them, with what can be cancelled of each. Reads every item.
+pub(super) async fn of_unpublished(target: &Target) -> Result<Vec<(ServerId, Vec<Command>)>, Failure> {
+    let active = read_active_version(&target.db).await?.unwrap_or_default();
+    let mut servers: BTreeSet<ServerId> = BTreeSet::new();
+    each(&target.db, prefix::QUEUE, |item| {
+        let key = key_of(&item)?;
+        servers.extend(key.pk.strip_prefix(prefix::QUEUE).and_then(|server| server.parse::<ServerId>().ok()));
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    let mut found = Vec::new();
+    for id in servers {
+        if active.config.delivery.servers.iter().any(|server| server.id == id) {
+            continue;
+        }
+        let mut waiting = waiting(target, id).await?;
+        waiting.retain(|command| command.delivery.state != CommandState::Served);
+        if !waiting.is_empty() {
+            found.push((id, waiting));
         }
     }
     Ok(found)

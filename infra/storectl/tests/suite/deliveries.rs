@@ -101,6 +101,27 @@ async fn an_order_shows_its_commands_with_their_times() {
 }
 
 #[tokio::test]
+async fn evidence_has_no_code_that_can_be_used_and_nothing_of_the_operators_own() {
+    let bench = Bench::published().await;
+    let card = bench.ok(&["gift", "add", "--balance", "10"]).await;
+    let code = card["gift_cards"][0]["code"].as_str().unwrap().to_owned();
+    let part = format!("{code}:1");
+    bench.ok(&["order", "record", "--id", "A-1", "--gateway", "g", "--line", "201", "--gift", &part]).await;
+    let id = InternalId::new("A-1");
+    let due = Write::update(keys::order(&id), "SET due = :due, review = :review").number(":due", 1);
+    write(&bench, vec![due.text(":review", "amount")]).await;
+    let shown = bench.run(&["order", "show", "A-1"]).await.unwrap();
+    let evidence = bench.run(&["order", "evidence", "A-1"]).await.unwrap();
+    for part in [code.as_str(), "something is left to do", "needs an operator"] {
+        assert!(shown.text().contains(part), "{part}\n{}", shown.text());
+        assert!(!evidence.text().contains(part), "{part}\n{}", evidence.text());
+    }
+    let masked = format!("gift card ****{} paid 1", &code[code.len() - 4..]);
+    assert!(evidence.text().contains(&masked), "{}", evidence.text());
+    assert!(!evidence.json().to_string().contains(&code), "{}", evidence.json());
+}
+
+#[tokio::test]
 async fn an_owner_sends_again_cancels_and_notes_what_was_done() {
     let (bench, order, key) = sold().await;
     let all = ids(&listed(&bench, &[]).await);
@@ -320,4 +341,63 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
             return;
         }
     }
+}
+
+/// When the items of players expire, with how many lines of orders: `EXPIRY#` keys and hours from now.
+async fn expiries(bench: &Bench) -> Vec<(String, i64, usize)> {
+    let all = shared::store::bulk::all::<shared::model::Expiry>(&bench.db, keys::prefix::EXPIRY).await.unwrap();
+    let hours = |ends_at: i64| (ends_at - bench.clock.seconds() + 1_800) / 3_600;
+    all.into_iter().map(|(key, expiry)| (key.pk, hours(expiry.ends_at), expiry.holders.len())).collect()
+}
+
+#[tokio::test]
+async fn killed_at_any_write_a_rename_takes_what_expires_along() {
+    for let_through in 0.. {
+        let bench = Bench::published().await;
+        bench.tell_the_time();
+        bench.ok(&["user", "add", "Newt"]).await;
+        let sold = || async {
+            let record = ["order", "record", "--owner", "1", "--gateway", "test", "--server", "1", "--line", TIMED];
+            bench.ok(&record).await["internal_id"].as_str().unwrap().to_owned()
+        };
+        let first = sold().await;
+        let line = ["user", "rename", "1", "Wren"];
+        let killed = bench.run_through(Cut::after(let_through), &line).await;
+        let second = sold().await;
+        let renamed = bench.run(&line).await.unwrap();
+        // The hours after which each command runs that waits.
+        let waiting = || async {
+            let all = ids(&listed(&bench, &["--state", "waiting"]).await);
+            let all = commands::read(&bench.db, all.into_iter()).await.unwrap();
+            let hours = all.values().map(|command| (command.delivery.due - bench.clock.seconds() + 1_800) / 3_600);
+            hours.collect::<std::collections::BTreeSet<i64>>()
+        };
+        assert_eq!(expiries(&bench).await, [("EXPIRY#wren".to_owned(), 4, 2)], "after {let_through} writes");
+        assert_eq!(waiting().await, [4].into());
+        let note = "commands were made for newt and stay as they are: storectl delivery list --player newt";
+        assert!(renamed.text().contains(note), "{}", renamed.text());
+        bench.ok(&["order", "set-status", &first, "REFUNDED"]).await;
+        assert_eq!(expiries(&bench).await, [("EXPIRY#wren".to_owned(), 2, 1)], "after {let_through} writes");
+        assert_eq!(waiting().await, [2].into());
+        bench.ok(&["order", "set-status", &second, "REFUNDED"]).await;
+        assert_eq!(waiting().await, [].into(), "after {let_through} writes");
+        if killed.is_ok() {
+            assert!(let_through > 1, "there are more writes than that");
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refund_ends_a_gift_although_its_recipient_has_another_name() {
+    let bench = Bench::published().await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    bench.tell_the_time();
+    let line = ["--past", "--server", "1", "--line", "401@Pebble"];
+    let record = [&["order", "record", "--owner", "Newt", "--gateway", "test"][..], &line].concat();
+    let order = bench.ok(&record).await["internal_id"].as_str().unwrap().to_owned();
+    bench.ok(&["user", "rename", "Pebble", "Wren"]).await;
+    bench.ok(&["order", "set-status", &order, "REFUNDED"]).await;
+    assert_eq!(expiries(&bench).await, [("EXPIRY#wren".to_owned(), 0, 0)]);
+    assert_eq!(listed(&bench, &["--state", "waiting"]).await.len(), 0);
 }

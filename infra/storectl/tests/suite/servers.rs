@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, sample};
 use serde_json::Value;
+use shared::clock::Clock as _;
 use shared::usecases::delivery::{Row, ServerKey, poll};
 use std::time::Duration;
 use storectl::console::Console;
@@ -120,23 +121,36 @@ async fn a_revoked_key_opens_nothing() {
     assert_eq!(bench.fails(&["server", "revoke", "1", "--yes"]).await.exit, Exit::Refused);
 }
 
-#[tokio::test]
-async fn a_server_is_not_removed_while_commands_wait_for_it() {
+/// A store with these servers, with an item on each of them.
+fn write_store(bench: &Bench, servers: &str) -> String {
+    let named: String =
+        servers.split(", ").map(|id| format!("{{id: {id}, name: S{id}}}")).collect::<Vec<_>>().join(", ");
+    bench.write("s/store.yaml", &format!("format: 1\nname: T\ncurrency: {{code: EUR}}\nservers: [{named}]\n"));
+    let item = format!("items: [{{id: 1, name: I, price: 1, servers: [{servers}], commands: [{{run: a}}]}}]");
+    bench.write("s/categories/a.yaml", &format!("id: 1\nslug: a\nname: A\n{item}\n"));
+    bench.path("s").display().to_string()
+}
+
+/// A store of two servers, with a command for each, whose files have only the first; and their folder.
+async fn with_a_server_to_remove() -> (Bench, String) {
     let bench = Bench::empty().await;
-    let item =
-        |servers: &str| format!("items: [{{id: 1, name: I, price: 1, servers: [{servers}], commands: [{{run: a}}]}}]");
-    let files = |servers: &str, item: &str| {
-        let named: String =
-            servers.split(", ").map(|id| format!("{{id: {id}, name: S{id}}}")).collect::<Vec<_>>().join(", ");
-        bench.write("s/store.yaml", &format!("format: 1\nname: T\ncurrency: {{code: EUR}}\nservers: [{named}]\n"));
-        bench.write("s/categories/a.yaml", &format!("id: 1\nslug: a\nname: A\n{item}\n"));
-    };
-    let dir = bench.path("s").display().to_string();
-    files("1, 2", &item("1, 2"));
+    let dir = write_store(&bench, "1, 2");
     bench.ok(&["publish", &dir, "--yes"]).await;
     bench.ok(&["user", "add", "Newt"]).await;
     bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1"]).await;
-    files("1", &item("1"));
+    write_store(&bench, "1");
+    (bench, dir)
+}
+
+async fn states(bench: &Bench) -> Vec<String> {
+    let list = bench.ok(&["delivery", "list"]).await;
+    let commands = list["commands"].as_array().unwrap().iter();
+    commands.map(|one| format!("{} {}", one["server"], one["state"].as_str().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_server_is_not_removed_while_commands_wait_for_it() {
+    let (bench, dir) = with_a_server_to_remove().await;
     let failure = bench.fails(&["publish", &dir, "--yes"]).await;
     assert_eq!(failure.exit, Exit::Refused);
     assert!(failure.what.contains("This removes the server S2 (2) while 1 commands wait for it."), "{failure}");
@@ -144,9 +158,26 @@ async fn a_server_is_not_removed_while_commands_wait_for_it() {
     assert!(planned.text().contains("Publishing this needs --drop-queue."), "{}", planned.text());
     let published = bench.ok(&["publish", &dir, "--yes", "--drop-queue"]).await;
     assert_eq!(published["dropped_commands"], 1);
-    let states = bench.ok(&["delivery", "list"]).await;
-    let states: Vec<_> =
-        states["commands"].as_array().unwrap().iter().map(|one| (&one["server"], &one["state"])).collect();
-    assert_eq!(states, [(&1.into(), &"ready".into()), (&2.into(), &"cancelled".into())]);
+    assert_eq!(states(&bench).await, ["1 ready", "2 cancelled"]);
     bench.ok(&["publish", &sample(), "--yes", "--allow-removals", "--drop-queue"]).await;
+}
+
+#[tokio::test]
+async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_command() {
+    let (bench, dir) = with_a_server_to_remove().await;
+    let store = publish::compile(&publish::read(&bench.path("s")).unwrap()).unwrap();
+    publish::publish(&bench.db, &store, bench.clock.seconds()).await.unwrap();
+    let doctor = bench.run(&["doctor"]).await.unwrap();
+    let said = "commands wait for servers that are not published: 1 for server 2";
+    assert!(doctor.text().contains(said) && doctor.text().contains("publish DIR --drop-queue"), "{}", doctor.text());
+    for without in [&["publish", &dir, "--yes"][..], &["publish", &dir, "--drop-queue", "--dry-run"]] {
+        assert_eq!(bench.ok(without).await["dropped_commands"], 0);
+        assert_eq!(states(&bench).await, ["1 ready", "2 ready"]);
+    }
+    let again = bench.run(&["publish", &dir, "--yes", "--drop-queue"]).await.unwrap();
+    assert_eq!(again.json()["dropped_commands"], 1);
+    assert!(again.text().contains("1 commands that waited for removed servers were cancelled."), "{}", again.text());
+    assert_eq!(states(&bench).await, ["1 ready", "2 cancelled"]);
+    let doctor = bench.run(&["doctor"]).await.unwrap();
+    assert!(!doctor.text().contains("commands wait for servers"), "{}", doctor.text());
 }

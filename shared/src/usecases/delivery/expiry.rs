@@ -1,13 +1,13 @@
 //! When an item of a player expires on a server. All purchases of it add to one time; the commands of one of them run then.
 
 use super::making::Making;
-use super::write::{Decided, place_of};
+use super::write::{Decided, pause_before, place_of};
 use crate::model::{Command, CommandId, CommandState, Expiry, Holder, ItemId, ServerId, Standing, UserName};
 use crate::rules::delivery::frozen::Expanded;
 use crate::rules::delivery::{Word, state_at};
 use crate::store::keys::{self, Key};
-use crate::store::transaction::Write;
-use crate::store::{Db, StoreError, commands, deliveries};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, RETRIES, StoreError, commands, deliveries};
 
 /// The key of when an item of a player expires; `None` for a name that no player can have.
 pub(super) fn key(player: &str, item: ItemId, server: ServerId) -> Option<Key> {
@@ -84,6 +84,50 @@ pub(super) async fn release(
     let next = Expiry { version: 0, ends_at, holders, commands: read.commands.clone() };
     writes.push(deliveries::put_expiry(&key, Some(&read), &next)?);
     Ok(writes)
+}
+
+/// Moves when a player's items expire from a former name to another one at `now` (seconds since 1970 UTC). If an item lasts
+/// under both, their times add up. The same call continues what was interrupted.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond, or others kept changing the same rows.
+pub(in crate::usecases) async fn rename(db: &Db, from: &UserName, to: &UserName, now: i64) -> Result<(), StoreError> {
+    for before in deliveries::expiries(db, from).await? {
+        let after = Key { pk: keys::expiries(to), ..before.clone() };
+        let mut round = 0;
+        while !rename_one(db, (&before, &after), now).await? {
+            round += 1;
+            if round > RETRIES {
+                return Err(StoreError::unavailable("TransactWriteItems"));
+            }
+            pause_before(round).await;
+        }
+    }
+    Ok(())
+}
+
+/// Moves one row; `false` if it was changed meanwhile.
+async fn rename_one(db: &Db, (from, to): (&Key, &Key), now: i64) -> Result<bool, StoreError> {
+    let (own, other) = tokio::try_join!(deliveries::expiry(db, from), deliveries::expiry(db, to))?;
+    let Some(own) = own else { return Ok(true) };
+    let lasts = |row: &&Expiry| now < row.ends_at;
+    let mut writes = vec![Write::delete(from.clone()).only_if_equal("version", own.version)];
+    match (Some(&own).filter(lasts), other.as_ref().filter(lasts)) {
+        (Some(own), Some(last)) => {
+            let ends_at = last.ends_at.saturating_add(own.ends_at.saturating_sub(now));
+            let holders = [last.holders.clone(), own.holders.clone()].concat();
+            let ids = [last.commands.clone(), own.commands.clone()].concat();
+            for command in commands::read(db, ids.iter().copied()).await?.into_values() {
+                writes.extend(if waits(&command, now) { moved(&command, ends_at)? } else { Vec::new() });
+            }
+            let joint = Expiry { version: 0, ends_at, holders, commands: ids };
+            writes.push(deliveries::put_expiry(to, other.as_ref(), &joint)?);
+        }
+        // What has expired gives way.
+        (None, _) if other.is_some() => {}
+        _ => writes.push(deliveries::put_expiry(to, other.as_ref(), &own)?),
+    }
+    Ok(send(db, writes).await? == Sent::Written)
 }
 
 fn waits(command: &Command, now: i64) -> bool {

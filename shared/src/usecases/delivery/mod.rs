@@ -18,6 +18,7 @@ mod sweep;
 mod words;
 mod write;
 
+pub(in crate::usecases) use expiry::rename as rename_expiries;
 pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;
 pub use key::{ServerKey, add_key, revoke_key, server_of};

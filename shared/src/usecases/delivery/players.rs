@@ -32,13 +32,16 @@ impl Players {
         Ok(players)
     }
 
-    /// The player of a line: the buyer, or the recipient of a gift. `None` if there is none, or none any more.
+    /// The player of a line: the buyer, or the recipient of a gift as the buyer typed the name, unless the recipient's
+    /// account has another one now. `None` if there is none, or none any more.
     pub(super) fn of_line(&self, order: &Order, line: &OrderLine) -> Option<String> {
         if line.payment_type != PaymentType::Gift {
             return self.buyer(order);
         }
+        let present = line.recipient.and_then(|recipient| self.names.get(&recipient));
         let typed = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
-        typed.map(|name| name.as_str().to_owned()).or_else(|| self.names.get(&line.recipient?).cloned())
+        let typed = typed.filter(|typed| present.is_none_or(|name| UserName::parse(name).as_ref() == Ok(typed.key())));
+        typed.map(|name| name.as_str().to_owned()).or_else(|| present.cloned())
     }
 
     pub(super) fn buyer(&self, order: &Order) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use crate::commands::common::shown_time;
+use crate::commands::queues::of_unpublished;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{Command, CommandId, CommandState, Delivery, InternalId, OrderStatus, ServerId, Standing};
@@ -91,6 +92,7 @@ async fn look(target: &Target, repairs: bool) -> Result<Vec<Finding>, Failure> {
     ];
     findings.extend(leases(target, &found.leases, now).await?);
     findings.extend(withdrawn(target, &found.withdrawn).await?);
+    findings.extend(unpublished(target).await?);
     findings.extend(late(target).await?);
     if found.unknown > 0 {
         let said = format!("{} may have run or not", found.unknown);
@@ -221,6 +223,15 @@ async fn withdrawn(target: &Target, found: &BTreeMap<InternalId, usize>) -> Resu
     );
     let next = "`storectl order show ID` shows them; refund the order, or run them with `delivery retry`";
     Ok((count > 0).then(|| Finding::note("commands that were withdrawn", said, next)))
+}
+
+/// Commands that wait for servers that are not published.
+async fn unpublished(target: &Target) -> Result<Option<Finding>, Failure> {
+    let found = of_unpublished(target).await?;
+    let counts = found.iter().map(|(server, waiting)| format!("{} for server {server}", waiting.len()));
+    let said = format!("commands wait for servers that are not published: {}", named(counts));
+    let next = "`storectl publish DIR --drop-queue` cancels them; or publish the server again";
+    Ok((!found.is_empty()).then(|| Finding::note("removed servers", said, next)))
 }
 
 /// Servers about which an alarm goes off.

@@ -50,6 +50,9 @@ pub(in crate::commands) async fn evidence(target: &Target, id: &str) -> Result<A
     let entries: Vec<_> = commands.iter().map(|command| facts(command, &active, now)).collect();
     let mut json = super::facts(&stored, active.config.digits);
     names.add_to(&mut json, &stored);
+    if let Some(part) = &stored.effects.gift_card {
+        json["gift_card"]["code"] = part.code.masked().into();
+    }
     json["commands"] = json!(entries);
     let text = anstream::adapter::strip_str(&lines.join("\n")).to_string();
     json["text"] = text.as_str().into();
@@ -69,7 +72,9 @@ fn about_order(stored: &StoredOrder, names: &Names, digits: u8) -> Vec<String> {
     ];
     lines.extend(checkout_lines(stored, format).into_iter().map(|line| format!("  {line}")));
     lines.push(format!("Buyer: {owner}"));
-    lines.extend(buyer_lines(stored, format, names).into_iter().map(|line| format!("  {line}")));
+    // A bank reads it, and the card may have a balance.
+    let card = stored.effects.gift_card.as_ref().map(|part| part.code.masked());
+    lines.extend(buyer_lines(stored, format, names, card.as_deref()).into_iter().map(|line| format!("  {line}")));
     if stored.effects.consented_at.is_none() {
         lines.push("  consent to terms and privacy policy: not recorded".to_owned());
     }

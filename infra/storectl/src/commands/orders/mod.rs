@@ -117,8 +117,10 @@ pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answe
         format!("number {}, {} {}, {}, of {owner}", order.id, format.money(order.price), order.currency, order.gateway),
         shown_time(order.created_at),
     ];
-    lines.extend(buyer_lines(&stored, format, &names));
+    let card = stored.effects.gift_card.as_ref().map(|part| part.code.to_string());
+    lines.extend(buyer_lines(&stored, format, &names, card.as_deref()));
     lines.extend(checkout_lines(&stored, format));
+    lines.extend(own_lines(&stored, format));
     if stored.statistics_due() {
         lines.push(paint(WARN, "goals and donators do not show it yet; `storectl doctor` updates them"));
     }
@@ -138,8 +140,8 @@ pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answe
     Ok(Answer::new(lines.join("\n"), json))
 }
 
-/// The buyer of an order and the codes that were used, in words.
-fn buyer_lines(stored: &StoredOrder, format: CurrencyFormat, names: &Names) -> Vec<String> {
+/// The buyer of an order and the codes that were used, in words; `card` is how the gift card is named.
+fn buyer_lines(stored: &StoredOrder, format: CurrencyFormat, names: &Names, card: Option<&str>) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();
     lines.extend(effects.via.map(|via| match via {
@@ -149,8 +151,8 @@ fn buyer_lines(stored: &StoredOrder, format: CurrencyFormat, names: &Names) -> V
     lines.extend(effects.chat.as_ref().map(|chat| format!("chat account {chat}")));
     lines.extend(effects.consented_at.map(|at| format!("agreed to terms and privacy policy at {}", shown_time(at))));
     lines.extend(effects.coupon.as_ref().map(|coupon| format!("coupon {coupon}")));
-    let card = effects.gift_card.as_ref();
-    lines.extend(card.map(|part| format!("gift card {} paid {}", part.code, format.money(part.amount))));
+    let part = effects.gift_card.as_ref().zip(card);
+    lines.extend(part.map(|(part, card)| format!("gift card {card} paid {}", format.money(part.amount))));
     if effects.virtual_currency > Money::ZERO {
         lines.push(format!("paid {} in virtual currency", format.money(effects.virtual_currency)));
     }
@@ -168,22 +170,30 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
         let intent = checkout.intent.as_ref().map(|intent| format!(", payment {intent}")).unwrap_or_default();
         lines.push(format!("checkout {session}{intent}, ends {}", shown_time(checkout.expires_at)));
     }
-    lines.extend(effects.due.map(|due| format!("something is left to do at {}", shown_time(due))));
-    if effects.held {
-        lines.push("holds what it sells".to_owned());
-    }
     if refunded(stored) > Money::ZERO {
         lines.push(format!("refunded: {} of {}", format.money(refunded(stored)), format.money(stored.order.price)));
     }
     lines.extend(refund::lines(stored, format));
-    if effects.over_limit {
-        lines.push(paint(WARN, "a recipient is over a limit: another gift came in between"));
-    }
-    lines.extend(effects.review.iter().map(|review| paint(WARN, &format!("needs an operator: {review}"))));
     lines.extend(effects.dispute.iter().map(|dispute| {
         let id = effects.dispute_id.as_deref().unwrap_or("without an id");
         paint(WARN, &format!("dispute: {dispute} ({id})"))
     }));
+    lines
+}
+
+/// What only the store's operator needs to know of an order, in words.
+fn own_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
+    let effects = &stored.effects;
+    let mut lines = Vec::new();
+    lines.extend(effects.due.map(|due| format!("something is left to do at {}", shown_time(due))));
+    if effects.held {
+        lines.push("holds what it sells".to_owned());
+    }
+    lines.extend(refund::own_lines(stored, format));
+    if effects.over_limit {
+        lines.push(paint(WARN, "a recipient is over a limit: another gift came in between"));
+    }
+    lines.extend(effects.review.iter().map(|review| paint(WARN, &format!("needs an operator: {review}"))));
     lines
 }
 

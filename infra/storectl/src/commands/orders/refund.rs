@@ -144,6 +144,13 @@ pub(super) fn lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String>
             format!("refund {} from {before} to {after}, {}: {outcome}{reason}", last.number, shown_time(last.at));
         lines.push(if last.is_open() { paint(WARN, &line) } else { line });
     }
+    lines
+}
+
+/// What is left to do about an order's refunds, and what an operator decided, in words.
+pub(super) fn own_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
+    let effects = &stored.effects;
+    let mut lines = Vec::new();
     if effects.failed_refunds > Money::ZERO {
         let (failed, open) = (format.money(effects.failed_refunds), format.money(effects.unreturned));
         let line = format!("refunds of {failed} failed; {open} have not been refunded again: `storectl order refund`");
