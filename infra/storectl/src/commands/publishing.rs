@@ -148,18 +148,7 @@ pub(super) async fn run(
     let (before, same) = (&plan.before, plan.before.is(store));
     let live = not_published(&options.dir);
     if same && !before.damaged {
-        let version = before.version.as_deref().unwrap_or_default();
-        let labelled = if options.dry_run { String::new() } else { label(target, version, options).await? };
-        // An earlier attempt may have been interrupted after the switch.
-        let dropped = if options.dry_run { 0 } else { drop_queues(target, options).await? };
-        let text = format!(
-            "Nothing to do: this very store is published on {} (version {version}).{}{labelled}{live}",
-            target.name,
-            told_dropped(dropped)
-        );
-        let unchanged =
-            json!({ "published": false, "unchanged": true, "version": version, "dropped_commands": dropped });
-        return Ok(Answer::new(text, unchanged));
+        return unchanged(target, options, before.version.as_deref().unwrap_or_default(), &live).await;
     }
     if options.dry_run {
         let needed = plan.needs();
@@ -204,6 +193,22 @@ pub(super) async fn run(
         "published": true, "repaired": same, "version": version, "plan": plan.json, "removed": removed,
         "dropped_commands": dropped,
     });
+    Ok(Answer::new(text, json))
+}
+
+/// The store is published already. Of an earlier attempt that was interrupted after the switch, the rest is done.
+async fn unchanged(target: &Target, options: &Publish, version: &str, live: &str) -> Result<Answer, Failure> {
+    let (mut labelled, mut dropped) = (String::new(), 0);
+    if !options.dry_run {
+        labelled = label(target, version, options).await?;
+        dropped = drop_queues(target, options).await?;
+    }
+    let done = told_dropped(dropped);
+    let text = format!(
+        "Nothing to do: this very store is published on {} (version {version}).{done}{labelled}{live}",
+        target.name
+    );
+    let json = json!({ "published": false, "unchanged": true, "version": version, "dropped_commands": dropped });
     Ok(Answer::new(text, json))
 }
 
