@@ -153,6 +153,8 @@ impl Intercept for Faults {
         let response = context.response_mut();
         *response.status_mut() = status.try_into()?;
         *response.body_mut() = body.to_string().into();
+        // An engine may name the error of what was sent in its place.
+        response.headers_mut().remove("x-amzn-errortype");
         Ok(())
     }
 }
