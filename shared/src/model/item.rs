@@ -1,6 +1,6 @@
 //! Catalog items as they are published.
 
-use super::{CategoryId, ItemDelivery, ItemId, Money, ServerId};
+use super::{CategoryId, ItemDelivery, ItemId, Money, Plan, ServerId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -93,6 +93,9 @@ pub struct Item {
     pub kind: ItemType,
     #[serde(default)]
     pub is_subscription: bool,
+    /// How often it is paid, if it is a subscription.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub plan: Plan,
     #[serde(default)]
     pub any_price: bool,
     /// The minimum price a buyer may choose; 0 if the price is fixed.

@@ -30,6 +30,7 @@ mod refund;
 mod settings;
 mod slug;
 mod statistics;
+mod subscription;
 mod user;
 mod user_name;
 
@@ -65,6 +66,10 @@ pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed}
 pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Link, Settings};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
+pub use subscription::{
+    Cancellation, OrderSubscription, PeriodUnit, Plan, ProviderCustomer, Subscription, SubscriptionStatus,
+    UserSubscription,
+};
 pub use user::{LEEWAY, User, next_issue};
 pub use user_name::{UserName, UserNameError};
 

@@ -1,8 +1,8 @@
 //! Orders.
 
 use super::{
-    ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery, OrderNumber, PaymentType,
-    PlayerName, RefundAttempt, Reviewed, ServerId, UserId,
+    ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery, OrderNumber,
+    OrderSubscription, PaymentType, PlayerName, RefundAttempt, Reviewed, ServerId, UserId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,9 @@ pub struct OrderLine {
     /// The buyer's choices; `None` on a line that was recorded without choices by an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Chosen>,
+    /// Whether it pays a further period of a subscription: it counts money and no units.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub renewal: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +76,7 @@ pub struct Chosen {
 impl OrderLine {
     /// A one-off line that is not a gift.
     pub const fn new(item: ItemId, count: u32, total: Money) -> Self {
-        Self { item, count, total, payment_type: PaymentType::OneOff, recipient: None, chosen: None }
+        Self { item, count, total, payment_type: PaymentType::OneOff, recipient: None, chosen: None, renewal: false }
     }
 
     /// The same line as a gift.
@@ -274,6 +277,9 @@ pub struct OrderEffects {
     /// The provider's id of the dispute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute_id: Option<String>,
+    /// The period that it pays, if it is a subscription's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<OrderSubscription>,
     /// How far its delivery is; `None` if nothing of it runs on a game server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<OrderDelivery>,

@@ -107,4 +107,7 @@ pub struct Holder {
     pub order: super::InternalId,
     pub line: u16,
     pub seconds: i64,
+    /// Whether it is a subscription's: the next period takes its place.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub renews: bool,
 }

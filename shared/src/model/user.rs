@@ -1,6 +1,6 @@
 //! A buyer's account.
 
-use super::{Money, PlayerName, UserId};
+use super::{Money, PlayerName, ProviderCustomer, UserId, UserSubscription};
 use serde::{Deserialize, Serialize};
 
 /// A user (api.md, "POST /user").
@@ -26,6 +26,12 @@ pub struct User {
     /// later (rules.md, "Bans"); this mark spares a read.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub banned: bool,
+    /// The subscriptions that are not over, at most one of an item.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subscriptions: Vec<UserSubscription>,
+    /// The account at the payment provider to which the subscriptions of proven logins belong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer: Option<ProviderCustomer>,
 }
 
 /// The number of seconds by which two clocks may differ (rules.md, "Tokens").
@@ -46,6 +52,8 @@ impl User {
             virtual_currency: Money::ZERO,
             tokens_valid_after: None,
             banned: false,
+            subscriptions: Vec::new(),
+            customer: None,
         }
     }
 

@@ -151,6 +151,8 @@ pub fn user(id: u64) -> User {
         virtual_currency: Money::ZERO,
         tokens_valid_after: None,
         banned: false,
+        subscriptions: Vec::new(),
+        customer: None,
     }
 }
 

@@ -55,5 +55,7 @@ fn user(file: &UserFile, context: &mut Context<'_>) -> User {
             .map_or(Money::ZERO, |balance| money(balance, digits, &field("virtual_currency"), context.report)),
         tokens_valid_after: file.tokens_valid_after.as_ref().map(|at| context.time(at, &field("tokens_valid_after"))),
         banned: file.banned,
+        subscriptions: Vec::new(),
+        customer: None,
     }
 }

@@ -8,7 +8,8 @@ use super::value::{amount, check_id};
 use crate::fault::{Report, Unique};
 use crate::files::{At, Decimal, ItemFile, VariableFile};
 use shared::model::{
-    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Money, Server, ServerId, Variable, VariableKind,
+    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Money, Plan, Server, ServerId, Variable,
+    VariableKind,
 };
 
 pub(super) struct CategoryContext<'a> {
@@ -80,6 +81,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         active: file.active,
         kind: file.kind,
         is_subscription: file.subscription,
+        plan: Plan::default(),
         any_price: file.any_price,
         min_price: prices.min_price,
         global_limit: reader.limit(file.global_limit.as_ref(), "global_limit"),

@@ -83,6 +83,8 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
         virtual_currency: balance,
         tokens_valid_after: None,
         banned: false,
+        subscriptions: Vec::new(),
+        customer: None,
     };
     let created = names::create(&target.db, &user, &name).await.map_err(|error| {
         let next = "Run the same command again with --if-absent: it makes the account or prints it.";

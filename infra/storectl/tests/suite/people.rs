@@ -113,6 +113,8 @@ fn user(name: &str) -> User {
         virtual_currency: Money::ZERO,
         tokens_valid_after: None,
         banned: false,
+        subscriptions: Vec::new(),
+        customer: None,
     }
 }
 

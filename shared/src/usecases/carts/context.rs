@@ -1,7 +1,9 @@
 //! A user's cart with their ledger, read together, and the items of its lines, which may be cached.
 
 use crate::clock::Clock;
-use crate::model::{ActiveVersion, Cart, Code, ItemId, Items, Ledger, Money, Sold, User, UserId};
+use crate::model::{
+    ActiveVersion, Cart, Code, ItemId, Items, Ledger, Money, ProviderCustomer, Sold, User, UserId, UserSubscription,
+};
 use crate::rules::add_line::CartInputs;
 use crate::rules::cart::{PricedLine, price_lines};
 use crate::rules::held::{release_code, release_units};
@@ -28,6 +30,9 @@ pub struct CartContext {
     pub username: String,
     /// The user's balance in virtual currency, without what an open checkout holds.
     pub virtual_currency: Money,
+    /// The user's subscriptions that are not over.
+    pub subscriptions: Vec<UserSubscription>,
+    pub customer: Option<ProviderCustomer>,
     pub active: Arc<ActiveVersion>,
     pub cart: Cart,
     pub ledger: Ledger,
@@ -60,8 +65,8 @@ impl CartContext {
     pub fn take(user: User, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
         let cart = carts::take(&mut rows, user.id)?;
         let ledger = ledgers::take(&mut rows, user.id)?;
-        let User { id: user, username, virtual_currency, .. } = user;
-        Ok(Self { user, username, virtual_currency, active, cart, ledger, rows })
+        let User { id: user, username, virtual_currency, subscriptions, customer, .. } = user;
+        Ok(Self { user, username, virtual_currency, subscriptions, customer, active, cart, ledger, rows })
     }
 
     /// A code that was read, and how often the user used it, without what the user's own checkout holds.

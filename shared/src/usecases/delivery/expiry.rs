@@ -31,7 +31,12 @@ pub(super) async fn extend(
     let before = read.clone().filter(|read| now < read.ends_at);
     let ends_at = before.as_ref().map_or(now, |before| before.ends_at).saturating_add(seconds);
     let mut holders = before.map(|before| before.holders).unwrap_or_default();
-    holders.push(Holder { order: making.stored.order.internal_id.clone(), line: entry.line.line, seconds });
+    holders.push(Holder {
+        order: making.stored.order.internal_id.clone(),
+        line: entry.line.line,
+        seconds,
+        renews: false,
+    });
     let set: Vec<CommandId> = read.as_ref().map(|read| read.commands.clone()).unwrap_or_default();
     let found: Vec<Command> = commands::read(db, set.iter().copied()).await?.into_values().collect();
     let (mut writes, mut ids) = (Vec::new(), set.clone());

@@ -78,7 +78,9 @@ async fn context(db: &Db, owner: Option<UserId>) -> Result<CartContext, PriceErr
     Ok(CartContext {
         user: id,
         username: user.as_ref().map_or_else(String::new, |user| user.username.clone()),
-        virtual_currency: user.map_or(Money::ZERO, |user| user.virtual_currency),
+        virtual_currency: user.as_ref().map_or(Money::ZERO, |user| user.virtual_currency),
+        subscriptions: user.map(|user| user.subscriptions).unwrap_or_default(),
+        customer: None,
         active,
         cart: Cart::empty(id),
         ledger: ledgers::take(&mut rows, id)?,
