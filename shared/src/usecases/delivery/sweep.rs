@@ -1,12 +1,11 @@
 //! The sweep's part for game servers: it notes what was validated and did not run, and measures what is stuck.
 
-use super::write::{AT_ONCE, Decided, in_transactions};
+use super::write::{Decided, write_all};
 use crate::clock::Clock;
 use crate::model::{CommandId, CommandState, ServerId};
 use crate::rules::delivery::{LEASE, Word};
 use crate::store::leases::Lease;
 use crate::store::queue;
-use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, commands, keys};
 use crate::telemetry::{ServerFigures, server_figures};
 use futures_util::future::try_join_all;
@@ -99,16 +98,8 @@ async fn silence(db: &Db, now: i64, server: ServerId) -> Result<(), StoreError> 
     // A server that polls again is served them again, as far as that may be.
     let silent = lease.ids.into_iter().filter(|_| !lease.over && lease.taken_at + LEASE <= now);
     let ids: BTreeSet<CommandId> = validated.iter().map(|queued| queued.command.id).chain(silent).collect();
-    let mut parts = Vec::new();
-    for command in commands::read(db, ids.into_iter()).await?.into_values() {
-        let decided = Decided::new(command, Word::Silence, now);
-        if decided.has_changed() {
-            parts.push(((), decided.writes()?));
-        }
-    }
-    for (_, writes) in in_transactions(parts, AT_ONCE) {
-        // If it conflicts, a word has come.
-        let _: Sent<_> = send(db, writes).await?;
-    }
-    Ok(())
+    let found = commands::read(db, ids.into_iter()).await?;
+    let decided = found.into_values().map(|command| Decided::new(command, Word::Silence, now)).collect();
+    // If it conflicts, a word has come.
+    write_all(db, decided).await.map(drop)
 }
