@@ -135,7 +135,7 @@ impl Shop {
 
     pub async fn note_dispute(&self, id: &InternalId, state: &str) -> Result<(), SettleError> {
         let dispute = DisputeState { id: "du_1".to_owned(), intent: None, state: state.to_owned() };
-        note_dispute(self.db(), self.clock(), id, &dispute).await
+        note_dispute(self.db(), self.clock(), id, &dispute).await.map(drop)
     }
 
     pub async fn sweep(&self) {

@@ -61,7 +61,6 @@ impl Endpoint for Delivery {
     type Reply = Json<DeliveryReply>;
     type Refusal = Infallible;
 
-    const NAME: &'static str = "payments/delivery";
     const ROUTES: &'static [&'static str] = &["POST /payments/delivery"];
     const SUMMARY: &'static str = "returns how far the lines of an order are delivered";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 2 };

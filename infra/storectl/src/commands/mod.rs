@@ -12,6 +12,7 @@ mod coupons;
 mod currency;
 mod delivery;
 mod doctor;
+mod doubts;
 mod edit;
 mod erase;
 mod export;

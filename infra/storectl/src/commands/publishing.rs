@@ -216,7 +216,7 @@ async fn unchanged(target: &Target, options: &Publish, version: &str, live: &str
 async fn drop_queues(target: &Target, options: &Publish) -> Result<usize, Failure> {
     let mut dropped = 0;
     if options.drop_queue {
-        for (_, waiting) in queues::of_unpublished(target).await? {
+        for (_, waiting) in queues::of_unpublished(target, queues::servers(target).await?).await? {
             dropped += queues::drop_all(target, &waiting).await?;
         }
     }

@@ -5,7 +5,7 @@ use crate::target::Target;
 use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
 use shared::store::bulk::each;
 use shared::store::codec::key_of;
-use shared::store::keys::prefix;
+use shared::store::keys::{Key, prefix};
 use shared::store::published::read_active_version;
 use shared::store::{StoreError, queue};
 use shared::usecases::delivery::{OwnerOutcome, cancel};
@@ -61,16 +61,28 @@ pub(super) async fn of_removed(
     Ok(found)
 }
 
-/// The servers that are not published while commands wait for them, with what can be cancelled of each. Reads every item.
-pub(super) async fn of_unpublished(target: &Target) -> Result<Vec<(ServerId, Vec<Command>)>, Failure> {
-    let active = read_active_version(&target.db).await?.unwrap_or_default();
-    let mut servers: BTreeSet<ServerId> = BTreeSet::new();
+/// The servers for which commands may wait. Reads every item.
+pub(super) async fn servers(target: &Target) -> Result<BTreeSet<ServerId>, Failure> {
+    let mut servers = BTreeSet::new();
     each(&target.db, prefix::QUEUE, |item| {
-        let key = key_of(&item)?;
-        servers.extend(key.pk.strip_prefix(prefix::QUEUE).and_then(|server| server.parse::<ServerId>().ok()));
+        servers.extend(server_of(&key_of(&item)?));
         Ok::<(), StoreError>(())
     })
     .await?;
+    Ok(servers)
+}
+
+/// The server in whose queue a place is.
+pub(super) fn server_of(place: &Key) -> Option<ServerId> {
+    place.pk.strip_prefix(prefix::QUEUE)?.parse().ok()
+}
+
+/// Those of the servers that are not published while commands wait for them, with what can be cancelled of each.
+pub(super) async fn of_unpublished(
+    target: &Target,
+    servers: BTreeSet<ServerId>,
+) -> Result<Vec<(ServerId, Vec<Command>)>, Failure> {
+    let active = read_active_version(&target.db).await?.unwrap_or_default();
     let mut found = Vec::new();
     for id in servers {
         if active.config.delivery.servers.iter().any(|server| server.id == id) {

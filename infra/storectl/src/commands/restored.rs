@@ -1,5 +1,6 @@
 //! `delivery restored`: a table that was restored to a point in time makes no command of a game server ready.
 
+use super::doubts::Doubts;
 use crate::answer::{Answer, GOOD, paint};
 use crate::console::Console;
 use crate::error::Failure;
@@ -25,14 +26,14 @@ const UNTIL_IN_USE: i64 = 3_600;
 struct Changes {
     written: BTreeMap<Key, Item>,
     deleted: BTreeSet<Key>,
-    commands: usize,
-    orders: usize,
+    doubts: Doubts,
     /// The last poll of a game server, seconds since 1970 UTC.
     polled: Option<i64>,
 }
 
 impl Changes {
-    fn add(&mut self, item: Item, now: i64) -> Result<(), StoreError> {
+    /// Adds what becomes of an item if it is restored at `at`, seconds since 1970 UTC.
+    fn add(&mut self, item: Item, at: i64) -> Result<(), StoreError> {
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::LEASE) {
             let lease: Lease = decode_live(&key, item.clone())?;
@@ -41,9 +42,9 @@ impl Changes {
         if keys::is_brief(&key) || key.pk.starts_with(prefix::QUEUE) {
             self.deleted.insert(key.clone());
         }
-        let Restored { items, is_unknown, is_unmarked } = restored(item, now)?;
-        self.commands += usize::from(is_unknown);
-        self.orders += usize::from(is_unmarked);
+        let restored = restored(item, at)?;
+        self.doubts.count(&restored);
+        let Restored { items, is_unknown, is_unmarked } = restored;
         if is_unknown || is_unmarked || key.pk.starts_with(prefix::COMMAND) {
             for item in items {
                 self.written.insert(key_of(&item)?, item);
@@ -62,15 +63,15 @@ pub(super) async fn run(target: &Target, console: &Console, yes: bool) -> Result
         changes.add(item, now + UNTIL_IN_USE)
     })
     .await?;
-    let Changes { written, mut deleted, commands, orders, polled } = changes;
+    let Changes { written, mut deleted, doubts, polled } = changes;
     if let Some(ago) = polled.map(|polled| now - polled).filter(|ago| *ago < IN_USE) {
         let what =
             format!("Nothing is changed: a game server asked for commands in {} {ago} seconds ago.", target.name);
         return Err(Failure::refused(what, "Name the restored table, before functions use it."));
     }
     let shown = format!(
-        "{commands} commands in {} become unknown, and the commands of {orders} orders that were not delivered yet.",
-        target.name
+        "{} commands in {} become unknown, and the commands of {} orders that were not delivered yet.",
+        doubts.commands, target.name, doubts.orders
     );
     console.confirm(&shown, "Change?", yes)?;
     deleted.retain(|key| !written.contains_key(key));
@@ -81,5 +82,5 @@ pub(super) async fn run(target: &Target, console: &Console, yes: bool) -> Result
     delete_each(db, deleted.into_iter(), &advance).await.map_err(failed)?;
     sequences::reserve(db, sequences::COMMANDS, IDS_AFTER_RESTORE).await.map_err(failed)?;
     let text = format!("{} {shown} `storectl delivery list --state unknown` shows them.", paint(GOOD, "ok"));
-    Ok(Answer::new(text, json!({ "unknown_commands": commands, "undelivered_orders": orders })))
+    Ok(Answer::new(text, json!(doubts)))
 }

@@ -14,7 +14,8 @@ use crate::usecases::bans;
 use crate::usecases::delivery::follow_or_leave;
 
 /// Notes the state of a dispute on its order. One that takes the order back recalls what waits for game servers, takes back
-/// what ran, and bans the buyer if the store says so. The same state may be noted again; an older one is not.
+/// what ran, and bans the buyer if the store says so. The same state may be noted again; an older one is not. Returns the order
+/// as it was before; `None` if it does not exist.
 ///
 /// # Errors
 /// [`SettleError`]; the same call may be repeated.
@@ -23,10 +24,10 @@ pub async fn note_dispute(
     clock: &dyn Clock,
     order: &InternalId,
     dispute: &DisputeState,
-) -> Result<(), SettleError> {
-    let Some(stored) = orders::get(db, order).await? else { return Ok(()) };
+) -> Result<Option<StoredOrder>, SettleError> {
+    let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
     if !is_news(&stored, dispute) {
-        return Ok(());
+        return Ok(Some(stored));
     }
     let takes_back = takes_back(&dispute.state);
     if takes_back && !stored.effects.dispute.as_deref().is_some_and(self::takes_back) {
@@ -44,7 +45,7 @@ pub async fn note_dispute(
     tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
     payment_event(PaymentEvent::Dispute, 1);
     follow_or_leave(db, clock, &stored).await;
-    Ok(())
+    Ok(Some(stored))
 }
 
 /// Whether the order does not say it yet. A decided dispute stays so, and a warning is less than every dispute.

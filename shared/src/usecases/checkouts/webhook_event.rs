@@ -42,10 +42,8 @@ pub async fn act<P: Provider>(
             let dispute = provider.dispute(dispute).await?;
             let Some(intent) = &dispute.intent else { return Ok(()) };
             let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };
-            note_dispute(db, clock, &order, &dispute).await?;
-            if dispute.state == LOST
-                && let Some(stored) = orders::get(db, &order).await?
-            {
+            let noted = note_dispute(db, clock, &order, &dispute).await?;
+            if let Some(stored) = noted.filter(|_| dispute.state == LOST) {
                 settle(db, clock, provider, &stored).await?;
             }
         }

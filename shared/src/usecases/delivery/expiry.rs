@@ -47,7 +47,7 @@ pub(super) async fn extend(
     } else {
         for command in found {
             let decided = Decided::new(command, Word::Recall(Standing::Superseded), now);
-            writes.extend(if decided.has_changed() { decided.writes()? } else { Vec::new() });
+            writes.extend(decided.changes()?);
         }
         ids.clear();
         for (place, entry) in (0..).zip(unit) {
@@ -81,7 +81,7 @@ pub(super) async fn release(
     for command in commands::read(db, read.commands.iter().copied()).await?.into_values() {
         if holders.is_empty() {
             let decided = Decided::new(command, Word::Recall(standing), making.now);
-            writes.extend(if decided.has_changed() { decided.writes()? } else { Vec::new() });
+            writes.extend(decided.changes()?);
         } else if waits(&command, making.now) {
             writes.extend(moved(&command, ends_at)?);
         }

@@ -4,7 +4,7 @@
 use super::expiry;
 use super::making::Making;
 use super::players::Players;
-use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
+use super::write::{AT_ONCE, Decided, pause_before, place_of, write_all};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, OrderDelivery, OrderStatus, Server, Standing,
@@ -240,7 +240,7 @@ impl Following<'_> {
             }
             for command in commands::read(self.db, ids.into_iter()).await?.into_values() {
                 let decided = Decided::new(command, Word::Recall(self.delivery.standing), self.now);
-                writes.extend(if decided.has_changed() { decided.writes()? } else { Vec::new() });
+                writes.extend(decided.changes()?);
             }
         }
         self.mark(self.at(place, end, DeliveryStep::Settle), writes).await
@@ -257,18 +257,11 @@ impl Following<'_> {
 
     /// Waits until no command of the order can run any more.
     async fn settle(&self) -> Result<Step, StoreError> {
-        let (mut parts, mut waits) = (Vec::new(), false);
-        for command in self.given().await? {
-            let decided = Decided::new(command, Word::Silence, self.now);
-            waits |= can_still_run(&decided.after.delivery, self.now);
-            if decided.has_changed() {
-                parts.push(((), decided.writes()?));
-            }
-        }
-        for (_, writes) in in_transactions(parts, AT_ONCE) {
-            if send(self.db, writes).await? != Sent::Written {
-                return Ok(Step::Conflict);
-            }
+        let decide = |command| Decided::new(command, Word::Silence, self.now);
+        let all: Vec<Decided> = self.given().await?.into_iter().map(decide).collect();
+        let waits = all.iter().any(|decided| can_still_run(&decided.after.delivery, self.now));
+        if !write_all(self.db, all).await? {
+            return Ok(Step::Conflict);
         }
         if waits { Ok(Step::Waits) } else { self.mark(self.begin(DeliveryStep::TakeBack), Vec::new()).await }
     }

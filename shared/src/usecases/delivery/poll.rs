@@ -137,7 +137,7 @@ fn look_at(Queued { key, command }: &Queued, now: i64) -> Result<Found, StoreErr
     }
     let decided = Decided::new(command.clone(), Word::Polled, now);
     let row = decided.answer.then(|| Row::of(command));
-    Ok(Found { row, writes: if decided.has_changed() { decided.writes()? } else { Vec::new() } })
+    Ok(Found { row, writes: decided.changes()? })
 }
 
 impl Row {

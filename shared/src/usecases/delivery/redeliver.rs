@@ -1,7 +1,7 @@
 //! Delivering an order anew that was taken back because of a dispute.
 
 use super::follow::{back_ids, blocks, follow};
-use super::write::{AT_ONCE, Decided, in_transactions};
+use super::write::{Decided, write_all};
 use crate::clock::Clock;
 use crate::model::{CommandId, CommandState, DeliveryStep, InternalId, OrderDelivery, OrderStatus, Standing};
 use crate::rules::delivery::Word;
@@ -56,20 +56,12 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
 
 /// Recalls what takes an order back and has not run: it would run after what is delivered anew.
 async fn recall(db: &Db, ids: impl Iterator<Item = CommandId>, now: i64) -> Result<(), RedeliverError> {
-    let mut parts = Vec::new();
-    for command in commands::read(db, ids).await?.into_values() {
-        let decided = Decided::new(command, Word::Recall(Standing::Superseded), now);
-        if matches!(decided.after.delivery.state, CommandState::Served | CommandState::Validated) {
-            return Err(RedeliverError::OnItsWay);
-        }
-        if decided.has_changed() {
-            parts.push(((), decided.writes()?));
-        }
+    let decide = |command| Decided::new(command, Word::Recall(Standing::Superseded), now);
+    let all: Vec<Decided> = commands::read(db, ids).await?.into_values().map(decide).collect();
+    let is_on_its_way =
+        |decided: &Decided| matches!(decided.after.delivery.state, CommandState::Served | CommandState::Validated);
+    if all.iter().any(is_on_its_way) {
+        return Err(RedeliverError::OnItsWay);
     }
-    for (_, writes) in in_transactions(parts, AT_ONCE) {
-        if send(db, writes).await? != Sent::Written {
-            return Err(RedeliverError::Conflict);
-        }
-    }
-    Ok(())
+    if write_all(db, all).await? { Ok(()) } else { Err(RedeliverError::Conflict) }
 }

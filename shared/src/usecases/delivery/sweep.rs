@@ -1,12 +1,11 @@
 //! The sweep's part for game servers: it notes what was validated and did not run, and measures what is stuck.
 
-use super::write::{AT_ONCE, Decided, in_transactions};
+use super::write::{Decided, write_all};
 use crate::clock::Clock;
 use crate::model::{CommandId, CommandState, ServerId};
 use crate::rules::delivery::{LEASE, Word};
 use crate::store::leases::Lease;
 use crate::store::queue;
-use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, commands, keys};
 use crate::telemetry::{ServerFigures, server_figures};
 use futures_util::future::try_join_all;
@@ -63,8 +62,8 @@ pub async fn sweep_servers(
     servers: impl Iterator<Item = ServerId>,
 ) -> Result<(), StoreError> {
     let sweep = async |server| {
-        silence(db, clock.seconds(), server).await?;
-        measure(db, clock, server).await.map(|health| health.note())
+        let lease = silence(db, clock.seconds(), server).await?;
+        health(db, clock.seconds(), server, &lease).await.map(|health| health.note())
     };
     try_join_all(servers.map(sweep)).await.map(drop)
 }
@@ -74,41 +73,37 @@ pub async fn sweep_servers(
 /// # Errors
 /// [`StoreError`] if the database does not respond.
 pub async fn measure(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<ServerHealth, StoreError> {
-    let now = clock.seconds();
-    let (mut rows, due, unknown) = tokio::try_join!(
-        db.batch_get(vec![keys::lease(server)]),
-        queue::due(db, server, now, 1),
-        queue::open(db, server, CommandState::Unknown, now, MOST),
-    )?;
+    let lease = read_lease(db, server).await?;
+    health(db, clock.seconds(), server, &lease).await
+}
+
+async fn read_lease(db: &Db, server: ServerId) -> Result<Lease, StoreError> {
+    let mut rows = db.batch_get(vec![keys::lease(server)]).await?;
+    Lease::take(&mut rows, server)
+}
+
+async fn health(db: &Db, now: i64, server: ServerId, lease: &Lease) -> Result<ServerHealth, StoreError> {
+    let unknown = queue::open(db, server, CommandState::Unknown, now, MOST);
+    let (due, unknown) = tokio::try_join!(queue::due(db, server, now, 1), unknown)?;
     let oldest = due.iter().find_map(|queued| keys::due_second(&queued.key));
-    let seen = Lease::take(&mut rows, server)?.seen;
     Ok(ServerHealth {
         server,
         oldest_ready: oldest.map_or(0, |oldest| now.saturating_sub(oldest)),
-        silent_for: seen.map(|seen| now.saturating_sub(seen)),
+        silent_for: lease.seen.map(|seen| now.saturating_sub(seen)),
         unknown: unknown.len(),
     })
 }
 
-async fn silence(db: &Db, now: i64, server: ServerId) -> Result<(), StoreError> {
-    let (validated, mut rows) = tokio::try_join!(
-        queue::open(db, server, CommandState::Validated, now, MOST),
-        db.batch_get(vec![keys::lease(server)])
-    )?;
-    let lease = Lease::take(&mut rows, server)?;
+/// Notes what was validated or served, and did not run in time. Returns the server's lease.
+async fn silence(db: &Db, now: i64, server: ServerId) -> Result<Lease, StoreError> {
+    let validated = queue::open(db, server, CommandState::Validated, now, MOST);
+    let (validated, lease) = tokio::try_join!(validated, read_lease(db, server))?;
     // A server that polls again is served them again, as far as that may be.
-    let silent = lease.ids.into_iter().filter(|_| !lease.over && lease.taken_at + LEASE <= now);
+    let silent = lease.ids.iter().copied().filter(|_| !lease.over && lease.taken_at + LEASE <= now);
     let ids: BTreeSet<CommandId> = validated.iter().map(|queued| queued.command.id).chain(silent).collect();
-    let mut parts = Vec::new();
-    for command in commands::read(db, ids.into_iter()).await?.into_values() {
-        let decided = Decided::new(command, Word::Silence, now);
-        if decided.has_changed() {
-            parts.push(((), decided.writes()?));
-        }
-    }
-    for (_, writes) in in_transactions(parts, AT_ONCE) {
-        // If it conflicts, a word has come.
-        let _: Sent<_> = send(db, writes).await?;
-    }
-    Ok(())
+    let found = commands::read(db, ids.into_iter()).await?;
+    let decided = found.into_values().map(|command| Decided::new(command, Word::Silence, now)).collect();
+    // If it conflicts, a word has come.
+    write_all(db, decided).await?;
+    Ok(lease)
 }

@@ -3,8 +3,8 @@
 use crate::model::{Command, CommandState};
 use crate::rules::delivery::{Outcome, Place, Word, decide, place};
 use crate::store::keys::{self, Key};
-use crate::store::transaction::Write;
-use crate::store::{StoreError, backoff, commands};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, StoreError, backoff, commands};
 
 /// The most writes of a transaction that is not limited otherwise. The database takes a hundred.
 pub(super) const AT_ONCE: usize = 90;
@@ -54,10 +54,29 @@ impl Decided {
         before != after && !(is_due && after.standing == before.standing)
     }
 
+    /// The writes of what has changed; empty if nothing has.
+    pub(super) fn changes(&self) -> Result<Vec<Write>, StoreError> {
+        if self.has_changed() { self.writes() } else { Ok(Vec::new()) }
+    }
+
     /// The writes of the change, on the condition that the command is as it was read.
     pub(super) fn writes(&self) -> Result<Vec<Write>, StoreError> {
         commands::change(&self.before, &self.after, place_of(&self.before), place_of(&self.after).as_ref())
     }
+}
+
+/// Writes what was decided, in as many transactions as needed. `false` if a command has changed since it was read: those of its
+/// transaction stay as they are.
+pub(super) async fn write_all(db: &Db, decided: Vec<Decided>) -> Result<bool, StoreError> {
+    let mut parts = Vec::new();
+    for decided in decided.into_iter().filter(Decided::has_changed) {
+        parts.push(((), decided.writes()?));
+    }
+    let mut is_written = true;
+    for (_, writes) in in_transactions(parts, AT_ONCE) {
+        is_written &= send(db, writes).await? == Sent::Written;
+    }
+    Ok(is_written)
 }
 
 /// Divides writes that belong together into transactions.

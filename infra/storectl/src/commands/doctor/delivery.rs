@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use crate::commands::common::shown_time;
-use crate::commands::queues::of_unpublished;
+use crate::commands::queues::{of_unpublished, server_of};
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{Command, CommandId, CommandState, Delivery, InternalId, OrderStatus, ServerId, Standing};
@@ -92,7 +92,7 @@ async fn look(target: &Target, repairs: bool) -> Result<Vec<Finding>, Failure> {
     ];
     findings.extend(leases(target, &found.leases, now).await?);
     findings.extend(withdrawn(target, &found.withdrawn).await?);
-    findings.extend(unpublished(target).await?);
+    findings.extend(unpublished(target, &found).await?);
     findings.extend(late(target).await?);
     if found.unknown > 0 {
         let said = format!("{} may have run or not", found.unknown);
@@ -226,8 +226,10 @@ async fn withdrawn(target: &Target, found: &BTreeMap<InternalId, usize>) -> Resu
 }
 
 /// Commands that wait for servers that are not published.
-async fn unpublished(target: &Target) -> Result<Option<Finding>, Failure> {
-    let found = of_unpublished(target).await?;
+async fn unpublished(target: &Target, found: &Found) -> Result<Option<Finding>, Failure> {
+    // Also the places of commands that were in no queue: a repair has put them there.
+    let servers = found.pointers.iter().chain(found.places.keys()).filter_map(server_of).collect();
+    let found = of_unpublished(target, servers).await?;
     let counts = found.iter().map(|(server, waiting)| format!("{} for server {server}", waiting.len()));
     let said = format!("commands wait for servers that are not published: {}", named(counts));
     let next = "`storectl publish DIR --drop-queue` cancels them; or publish the server again";

@@ -6,6 +6,7 @@
 
 mod contents;
 
+use super::doubts::Doubts;
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::archive::{self, Seal};
 use crate::cli::Restore;
@@ -15,13 +16,14 @@ use crate::progress::Progress;
 use crate::target::Target;
 use crate::upgrade::is_needed;
 use contents::Contents;
+use serde::Serialize;
 use serde_json::json;
 use shared::model::SCHEMA;
 use shared::store::bulk::{each, write_each};
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, prefix};
 use shared::store::{Db, StoreError, restoring};
-use shared::usecases::delivery::{Restored, restored};
+use shared::usecases::delivery::restored;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -68,16 +70,14 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
         failure.done(done).next(next)
     })?;
     let mut text = format!("{} {} items of {} are in {}.", paint(GOOD, "ok"), seal.items, seal.taken_at, target.name);
-    text.push_str(&doubts.told());
+    text.push_str(&told(&doubts));
     let upgraded = upgrade_restored(target, console).await?;
     if let Some(from) = upgraded {
         _ = write!(text, "\nTheir schema number was {from}; they are upgraded to {SCHEMA}.");
     }
-    let json = json!({
-        "items": seal.items, "taken_at": seal.taken_at, "resumed_after": from, "upgraded_from": upgraded,
-        "unknown_commands": doubts.commands, "undelivered_orders": doubts.orders,
-    });
-    Ok(Answer::new(text, json))
+    let done =
+        Done { items: seal.items, taken_at: &seal.taken_at, resumed_after: from, upgraded_from: upgraded, doubts };
+    Ok(Answer::new(text, json!(done)))
 }
 
 /// Upgrades what was restored, if it is of an earlier format; returns the schema number that it had.
@@ -123,26 +123,27 @@ async fn begin(db: &Db, seal: &Seal, at: i64) -> Result<(), Failure> {
     Err(Failure::new(Exit::Raced, what, "Let them finish, then look with `storectl doctor`."))
 }
 
-/// What may have run on game servers since the backup.
-#[derive(Default)]
-struct Doubts {
-    commands: usize,
-    /// Orders whose further commands are unknown as soon as they are queued.
-    orders: usize,
+/// The result as JSON.
+#[derive(Serialize)]
+struct Done<'a> {
+    items: u64,
+    taken_at: &'a str,
+    resumed_after: u64,
+    upgraded_from: Option<u32>,
+    #[serde(flatten)]
+    doubts: Doubts,
 }
 
-impl Doubts {
-    fn told(&self) -> String {
-        let Self { commands, orders } = self;
-        if commands + orders == 0 {
-            return String::new();
-        }
-        format!(
-            "\n{} {commands} commands may have run on game servers since, and those of {orders} orders that were not \
-             delivered yet: they are unknown. `storectl delivery list --state unknown` shows them.",
-            paint(WARN, "note")
-        )
+/// A note for people about what may have run; empty if nothing may have.
+fn told(Doubts { commands, orders }: &Doubts) -> String {
+    if commands + orders == 0 {
+        return String::new();
     }
+    format!(
+        "\n{} {commands} commands may have run on game servers since, and those of {orders} orders that were not \
+         delivered yet: they are unknown. `storectl delivery list --state unknown` shows them.",
+        paint(WARN, "note")
+    )
 }
 
 /// Writing a backup's items.
@@ -173,10 +174,9 @@ impl Filling<'_> {
             active = held.or(active);
             let mut written = Vec::with_capacity(chunk.len());
             for item in chunk {
-                let Restored { items, is_unknown, is_unmarked } = restored(item, self.at)?;
-                doubts.commands += usize::from(is_unknown);
-                doubts.orders += usize::from(is_unmarked);
-                written.extend(items);
+                let restored = restored(item, self.at)?;
+                doubts.count(&restored);
+                written.extend(restored.items);
             }
             written.iter().try_for_each(|item| contents.add(item))?;
             if done <= self.from {
