@@ -90,6 +90,7 @@ fn every_state_of_a_payment_and_an_order_is_decided() {
         refunded: money(refunded),
         failed_refunds: Money::ZERO,
         attempts: Vec::new(),
+        period: None,
     };
     let wrong: [(Agrees, Change); 4] = [
         (Agrees::NotAtAll, |state| state.order = Some(InternalId::new("another"))),
@@ -136,6 +137,7 @@ fn a_refund_that_is_noted_already_changes_nothing() {
         refunded: money(100),
         failed_refunds: Money::ZERO,
         attempts: Vec::new(),
+        period: None,
     };
     let noted = |refunded: i64| OrderEffects { refunded: money(refunded), ..OrderEffects::default() };
     assert_eq!(
@@ -162,6 +164,7 @@ fn payment(refunded: i64, failed: i64) -> PaymentState {
         refunded: money(refunded),
         failed_refunds: money(failed),
         attempts: Vec::new(),
+        period: None,
     }
 }
 

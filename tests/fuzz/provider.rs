@@ -83,5 +83,6 @@ fn state(session: &Session) -> PaymentState {
         refunded: Money::from_minor(charge.map_or(0, |charge| charge.amount_refunded)),
         failed_refunds: Money::ZERO,
         attempts: Vec::new(),
+        period: None,
     }
 }

@@ -1,6 +1,7 @@
 //! Ids of orders.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The id that buyers and gateways use for an order; matched exactly (rules.md, "Who may see an order").
@@ -20,6 +21,15 @@ impl InternalId {
         let number = bits.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
         let digit = |place: u32| usize::try_from(number >> (place * 5) & 31).unwrap_or_default();
         Self((0..16).rev().map(|place| char::from(Self::ALPHABET[digit(place)])).collect())
+    }
+
+    /// The id of the order that renews a subscription: 80 bits of the SHA-256 of the provider's id of the invoice, so that
+    /// one invoice makes one order (rules.md, "Subscriptions").
+    pub fn of_invoice(invoice: &str) -> Self {
+        let hash = Sha256::digest(invoice.as_bytes());
+        let mut bits = [0_u8; 10];
+        bits.copy_from_slice(&hash[..10]);
+        Self::from_bits(bits)
     }
 
     /// An id, unchanged.

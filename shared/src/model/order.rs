@@ -85,6 +85,11 @@ impl OrderLine {
         Self { payment_type: PaymentType::Gift, recipient: Some(recipient), ..self }
     }
 
+    /// The units that it counts: a renewal has none.
+    pub const fn units(&self) -> u32 {
+        if self.renewal { 0 } else { self.count }
+    }
+
     /// The user whose limits and ownership the line counts for: the recipient of a gift, otherwise the order's owner
     /// (rules.md, "Gifts"). A gift without a recipient counts for no user.
     pub fn beneficiary(&self, owner: Option<UserId>) -> Option<UserId> {

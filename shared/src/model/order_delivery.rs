@@ -76,7 +76,17 @@ pub struct FrozenLine {
     /// Seconds after which one unit expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_after: Option<u32>,
+    /// Whether it is a subscription's, which expires when it is no longer paid.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub renews: bool,
     pub commands: Vec<FrozenCommand>,
+}
+
+impl FrozenLine {
+    /// Whether what it gives ends at some time.
+    pub const fn expires(&self) -> bool {
+        self.renews || self.expires_after.is_some()
+    }
 }
 
 /// The commands of an order, as they were published when it was created. Lines share templates.

@@ -77,6 +77,16 @@ pub struct OrderSubscription {
     /// Whether it renews the subscription; the order that the subscription began with does not.
     #[serde(default, skip_serializing_if = "is_default")]
     pub renewal: bool,
+    /// Whether it gives again what the subscription gives at its beginning: access had ended, or had never been given.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub restart: bool,
+}
+
+impl OrderSubscription {
+    /// Whether its order runs the commands of a renewal, and not those of a purchase.
+    pub const fn only_renews(&self) -> bool {
+        self.renewal && !self.restart
+    }
 }
 
 /// The state of a subscription.
@@ -139,7 +149,11 @@ pub struct Subscription {
     pub newest: InternalId,
     /// The end of that period. All times are seconds since 1970 UTC.
     pub paid_until: i64,
+    /// As the provider says, but for what was cancelled: `cancelled` says that.
     pub status: SubscriptionStatus,
+    /// Whether it does not renew any more.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cancelled: bool,
     /// When it ended at the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<i64>,

@@ -2,6 +2,7 @@
 //! [`Provider`](crate::usecases::checkouts::Provider).
 
 mod pace;
+mod paid;
 mod stripe;
 
 pub use self::stripe::{Stripe, return_url};

@@ -1,11 +1,15 @@
 //! Stripe as a payment provider.
 
 use super::pace::Pace;
+use super::paid::Paid;
 use crate::config::{Config, StripeKeys};
 use crate::deadline;
-use crate::model::{InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
+use crate::model::{
+    Cancellation, InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome, SubscriptionStatus,
+};
 use crate::rules::checkout::bill;
-use crate::rules::payment::{PaymentState, Progress};
+use crate::rules::payment::PaymentState;
+use crate::rules::subscription::ProviderSubscription;
 use crate::store::connector;
 use crate::store::orders::StoredOrder;
 use crate::telemetry::{PaymentEvent, payment_event};
@@ -15,10 +19,11 @@ use crate::usecases::checkouts::{
 use outgoing::OutgoingError;
 use std::sync::Arc;
 use std::time::Duration;
+use stripe::SubscriptionStatus as StripeStatus;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
-    ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey, IntentStatus,
-    Invalid, Line, NewRefund, NewSession, ObjectId, PaymentIntent, PaymentStatus, Refund, RefusalKind, SessionStatus,
+    ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey, Invalid,
+    Invoice, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalSession, Refund, RefusalKind,
     WebhookSecret,
 };
 
@@ -79,7 +84,7 @@ impl Stripe {
         self.send_or(call, failed).await
     }
 
-    async fn send_about(&self, call: Call<stripe::Session>) -> Result<stripe::Session, ProviderError> {
+    async fn send_about<T: serde::de::DeserializeOwned>(&self, call: Call<T>) -> Result<T, ProviderError> {
         let failed = |error: &stripe::Error| match error.refusal() {
             Some(refusal) if refusal.kind == RefusalKind::NotFound => ProviderError::NoCheckout(error.to_string()),
             _ => failed(error),
@@ -138,10 +143,10 @@ impl Stripe {
         Ok(lost.map(|dispute| Money::from_minor(amount(dispute))).sum())
     }
 
-    async fn state_of(&self, session: &stripe::Session) -> Result<PaymentState, ProviderError> {
-        let intent = session.payment_intent.as_ref().and_then(Expandable::object);
+    async fn state_of(&self, paid: &Paid<'_>) -> Result<PaymentState, ProviderError> {
+        let intent = paid.intent().and_then(Expandable::object);
         let refunds = self.refunds(intent).await?;
-        let mut state = self.state(session, &refunds);
+        let mut state = self.state(paid, &refunds);
         state.refunded = (state.refunded + self.lost(intent).await?).min(state.amount);
         Ok(state)
     }
@@ -150,26 +155,24 @@ impl Stripe {
         self.client.key().is_live()
     }
 
-    /// The state of a session at Stripe. The order is the one in its metadata, which only the account's owner can set:
-    /// the buyer's browser can set the reference of a payment link.
-    fn state(&self, session: &stripe::Session, refunds: &[Refund]) -> PaymentState {
-        let intent = session.payment_intent.as_ref();
-        let object = intent.and_then(Expandable::object);
+    /// The state of a payment at Stripe.
+    fn state(&self, paid: &Paid<'_>, refunds: &[Refund]) -> PaymentState {
         let sum = |failed: bool| {
             let amounts = refunds.iter().filter(|refund| refund.has_failed() == failed).map(|refund| refund.amount);
             amounts.map(Money::from_minor).sum()
         };
         PaymentState {
-            session: session.id.to_string(),
-            order: session.metadata.order.as_deref().map(InternalId::new),
-            amount: Money::from_minor(session.amount_total.unwrap_or_default()),
-            currency: session.currency.clone().unwrap_or_default(),
-            same_mode: session.livemode == self.is_live(),
-            progress: progress(session, object),
-            intent: intent.map(|intent| intent.id().to_string()),
+            session: paid.id().to_string(),
+            order: paid.order(),
+            amount: Money::from_minor(paid.amount()),
+            currency: paid.currency(),
+            same_mode: paid.livemode() == self.is_live(),
+            progress: paid.progress(),
+            intent: paid.intent().map(|intent| intent.id().to_string()),
             refunded: sum(false),
             failed_refunds: sum(true),
             attempts: refunds.iter().filter_map(attempt_of).collect(),
+            period: paid.period(),
         }
     }
 }
@@ -186,6 +189,13 @@ impl Provider for Stripe {
         let bill = bill(&order.lines, stored.effects.gift_card.as_ref());
         let lines: Vec<Line<'_>> =
             bill.iter().map(|line| Line { name: &line.name, amount: line.amount.minor() }).collect();
+        let own = stored.effects.subscription.as_ref();
+        let customer = own.and_then(|own| own.customer.as_deref()).map(id).transpose()?;
+        let subscription = own.map(|own| NewSubscription {
+            interval: own.plan.unit.as_str(),
+            count: own.plan.every.into(),
+            customer: customer.as_ref(),
+        });
         let new = NewSession {
             order: order.internal_id.as_str(),
             currency: &order.currency,
@@ -194,6 +204,7 @@ impl Provider for Stripe {
             cancel_url: &format!("{}/checkout", checkout.storefront),
             expires_at: checkout.expires_at,
             delayed: checkout.delayed,
+            subscription,
         };
         let session = self.send(stripe::Session::create(&new, key(&format!("{}-1", order.internal_id))?)).await?;
         let ended = || ProviderError::Unavailable("the checkout has ended".to_owned());
@@ -201,8 +212,13 @@ impl Provider for Stripe {
     }
 
     async fn fetch(&self, session: &str) -> Result<PaymentState, ProviderError> {
-        let session = self.send_about(stripe::Session::retrieve(&id(session)?)).await?;
-        self.state_of(&session).await
+        let id = id(session)?;
+        if is_invoice(session) {
+            let invoice = self.send_about(Invoice::retrieve(&id)).await?;
+            return self.state_of(&Paid::Invoice(&invoice)).await;
+        }
+        let session = self.send_about(stripe::Session::retrieve(&id)).await?;
+        self.state_of(&Paid::Session(&session)).await
     }
 
     async fn expire(&self, session: &str) -> Result<(), ProviderError> {
@@ -245,9 +261,54 @@ impl Provider for Stripe {
         let next = page.data.last().filter(|_| page.has_more).map(|session| session.id.to_string());
         let mut payments = Vec::with_capacity(page.data.len());
         for session in &page.data {
-            payments.push(self.state_of(session).await?);
+            payments.push(self.state_of(&Paid::Session(session)).await?);
         }
         Ok(PaymentPage { payments, next })
+    }
+
+    async fn subscription(&self, subscription: &str) -> Result<ProviderSubscription, ProviderError> {
+        let found = self.send_about(stripe::Subscription::retrieve(&id(subscription)?)).await?;
+        let status = match found.status {
+            StripeStatus::Active | StripeStatus::Trialing => SubscriptionStatus::Active,
+            StripeStatus::Canceled | StripeStatus::IncompleteExpired => SubscriptionStatus::Ended,
+            _ => SubscriptionStatus::PastDue,
+        };
+        Ok(ProviderSubscription {
+            status,
+            cancelled: found.cancel_at_period_end,
+            period_end: found.current_period_end,
+            ended_at: found.ended_at,
+        })
+    }
+
+    async fn cancel_subscription(&self, subscription: &str, how: Cancellation) -> Result<(), ProviderError> {
+        let id = id(subscription)?;
+        let call = match how {
+            Cancellation::AtPeriodEnd => stripe::Subscription::cancel_at_period_end(&id),
+            Cancellation::Now => stripe::Subscription::cancel(&id),
+        };
+        match self.send_about(call).await {
+            // One that has ended cannot be cancelled any more: its state says so.
+            Ok(_) | Err(ProviderError::Refused(_)) => Ok(()),
+            // Stripe has no call for one that has ended.
+            Err(ProviderError::NoCheckout(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn invoices(&self, subscription: &str, after: Option<&str>) -> Result<PaymentPage, ProviderError> {
+        let after = after.map(id).transpose()?;
+        let page = self.send_about(Invoice::list_paid(&id(subscription)?, after.as_ref())).await?;
+        let next = page.data.last().filter(|_| page.has_more).map(|invoice| invoice.id.to_string());
+        let mut payments = Vec::with_capacity(page.data.len());
+        for invoice in &page.data {
+            payments.push(self.state_of(&Paid::Invoice(invoice)).await?);
+        }
+        Ok(PaymentPage { payments, next })
+    }
+
+    async fn portal(&self, customer: &str, return_url: &str) -> Result<String, ProviderError> {
+        Ok(self.send_about(PortalSession::create(&id(customer)?, return_url)).await?.url)
     }
 
     async fn return_payment(&self, payment: &PaymentState) -> Result<(), ProviderError> {
@@ -280,20 +341,15 @@ fn webhook_event_of(event: &Event) -> Option<WebhookEvent> {
         EventKind::EarlyFraudWarning => {
             event.payment_intent.as_ref().map(|intent| WebhookEvent::FraudWarning(intent.to_string()))
         }
+        EventKind::InvoicePaid | EventKind::InvoicePaymentFailed => object().map(WebhookEvent::Invoice),
+        EventKind::SubscriptionUpdated | EventKind::SubscriptionDeleted => object().map(WebhookEvent::Subscription),
         EventKind::Other(_) => None,
     }
 }
 
-fn progress(session: &stripe::Session, intent: Option<&PaymentIntent>) -> Progress {
-    match (session.status.as_ref(), &session.payment_status) {
-        (Some(SessionStatus::Complete), PaymentStatus::Paid | PaymentStatus::NoPaymentRequired) => Progress::Paid,
-        (Some(SessionStatus::Complete), _) => match intent.map(|intent| &intent.status) {
-            Some(IntentStatus::RequiresPaymentMethod | IntentStatus::Canceled) => Progress::Failed,
-            _ => Progress::Processing,
-        },
-        (Some(SessionStatus::Expired), _) => Progress::Expired,
-        _ => Progress::Open,
-    }
+/// Whether an id is that of an invoice, and not of a session.
+fn is_invoice(id: &str) -> bool {
+    id.starts_with("in_")
 }
 
 fn charge(intent: &PaymentIntent) -> Option<&Charge> {

@@ -22,5 +22,6 @@ pub mod promotion;
 pub mod referral;
 pub mod refund;
 pub mod statistics;
+pub mod subscription;
 pub mod variable;
 pub mod visibility;

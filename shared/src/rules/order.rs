@@ -24,7 +24,7 @@ pub fn merged<K: Ord>(lines: &[OrderLine], key: impl Fn(&OrderLine) -> Option<K>
     for line in lines {
         let Some(key) = key(line) else { continue };
         let (count, total) = merged.entry(key).or_default();
-        *count = count.saturating_add(u64::from(line.count));
+        *count = count.saturating_add(u64::from(line.units()));
         *total = *total + line.total;
     }
     merged
@@ -34,8 +34,9 @@ pub fn users(order: &Order) -> BTreeSet<UserId> {
     order.lines.iter().filter_map(|line| line.recipient).chain(order.owner).collect()
 }
 
+/// Units and sums by item. A renewal takes no units.
 pub fn by_item(order: &Order) -> BTreeMap<ItemId, UnitsAndSum> {
-    merged(&order.lines, |line| Some(line.item))
+    merged(&order.lines, |line| (!line.renewal).then_some(line.item))
 }
 
 /// Units and sums by item, for each user that they count for (rules.md, "Gifts").

@@ -37,6 +37,23 @@ pub struct PaymentState {
     pub failed_refunds: Money,
     /// The attempts of ours that it has refunds of, by number, with the present state of each.
     pub attempts: Vec<(u32, RefundOutcome)>,
+    /// The period of a subscription that it is for.
+    pub period: Option<PaidPeriod>,
+}
+
+/// The period of a subscription that a payment is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaidPeriod {
+    /// The provider's id of the subscription.
+    pub subscription: String,
+    /// The provider's id of the buyer.
+    pub customer: String,
+    /// The order that the subscription began with. `None` if it is not one of ours.
+    pub began_with: Option<InternalId>,
+    /// When it ends, seconds since 1970 UTC.
+    pub until: i64,
+    /// Whether it is a further period, with an order of its own.
+    pub renewal: bool,
 }
 
 impl PaymentState {

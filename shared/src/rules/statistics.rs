@@ -47,7 +47,7 @@ fn ledgers(paid: &[&Order]) -> BTreeMap<UserId, Ledger> {
         for line in &order.lines {
             let Some(user) = line.beneficiary(order.owner) else { continue };
             let holding: &mut Holding = ledgers.entry(user).or_default().entry(line.item);
-            holding.units = holding.units.saturating_add(line.count);
+            holding.units = holding.units.saturating_add(line.units());
             holding.paid = holding.paid + line.total;
         }
     }
@@ -57,7 +57,7 @@ fn ledgers(paid: &[&Order]) -> BTreeMap<UserId, Ledger> {
 fn sold(paid: &[&Order]) -> BTreeMap<ItemId, u64> {
     let mut sold = BTreeMap::new();
     for line in paid.iter().flat_map(|order| &order.lines) {
-        *sold.entry(line.item).or_default() += u64::from(line.count);
+        *sold.entry(line.item).or_default() += u64::from(line.units());
     }
     sold
 }

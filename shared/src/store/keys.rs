@@ -40,6 +40,7 @@
 //! | the logins in the game of a name | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put in transactions |
 //! | logins that game servers are told of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
 //! | how far the provider's webhook events were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
+//! | a subscription by the provider's id | `SUBSCRIPTION#id` | `SUBSCRIPTION` | Get, Put in transactions |
 //! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
 //! | the commands of an order, as they were published when it was created | `ORDER#id` | `COMMANDS` | Get, Put |
 //! | a command of an order | `COMMAND#id` | `COMMAND` | BatchGet, Put in transactions |
@@ -280,6 +281,16 @@ pub fn unfinished_reservation(due: i64, number: OrderNumber) -> Key {
     key(unfinished(), &format!("{}#{:016}#TAKE", second_text(due), number.get()))
 }
 
+/// A subscription that the sweep looks at in the second `due` (since 1970 UTC).
+pub fn unfinished_subscription(due: i64, id: &str) -> Key {
+    key(unfinished(), &format!("{}#SUBSCRIPTION#{id}", second_text(due)))
+}
+
+/// A subscription by the provider's id.
+pub fn subscription(id: &str) -> Key {
+    key(format!("{}{id}", prefix::SUBSCRIPTION), "SUBSCRIPTION")
+}
+
 pub fn is_unfinished_reservation(key: &Key) -> bool {
     key.pk == unfinished() && key.sk.ends_with("#TAKE")
 }
@@ -329,6 +340,8 @@ pub mod prefix {
     pub const LEDGER: &str = "LEDGER#";
     pub const CART: &str = "CART#";
     pub const ORDER: &str = "ORDER#";
+    /// Subscriptions by the provider's ids.
+    pub const SUBSCRIPTION: &str = "SUBSCRIPTION#";
     /// Commands of orders.
     pub const COMMAND: &str = "COMMAND#";
     /// Queues of game servers, written again from the commands after a restore.
@@ -347,6 +360,6 @@ pub mod prefix {
     pub const USE: &str = "USE#";
     pub const COUNT: &str = "COUNT#";
     /// Every kind of live row with an amount of money or of virtual currency.
-    pub const LIVE: [&str; 11] =
-        [USER, CART, CODE, ORDER, LEDGER, "CREDIT#", "TOPUP#", "STATS", "PATRONS", "MONTH#", "PAID"];
+    pub const LIVE: [&str; 12] =
+        [USER, CART, CODE, ORDER, SUBSCRIPTION, LEDGER, "CREDIT#", "TOPUP#", "STATS", "PATRONS", "MONTH#", "PAID"];
 }

@@ -34,6 +34,7 @@ pub mod sequences;
 pub mod servers;
 pub mod single;
 pub mod statistics;
+pub mod subscriptions;
 pub mod timed;
 pub mod transaction;
 pub mod unfinished;

@@ -7,7 +7,7 @@ use super::keys::{self, Key};
 use super::read_live;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
-use crate::model::{InternalId, Order, OrderEffects, OrderLine, OrderStatus, Reviewed};
+use crate::model::{InternalId, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, Reviewed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,11 @@ impl StoredOrder {
         if let Some(intent) = change.intent {
             set.push("provider.intent = :intent");
             values.insert(":intent".to_owned(), AttributeValue::S(intent.to_owned()));
+        }
+        if let Some(subscription) = change.subscription {
+            let mut subscription = encode_live(&self.key(), &Subscribed { subscription })?;
+            set.push("subscription = :subscription");
+            values.extend(subscription.remove("subscription").map(|value| (":subscription".to_owned(), value)));
         }
         if change.over_limit {
             set.push("over_limit = :yes");
@@ -264,6 +269,8 @@ pub struct StatusChange<'a> {
     pub due: Option<i64>,
     pub intent: Option<&'a str>,
     pub over_limit: bool,
+    /// The period that it pays, once it is known.
+    pub subscription: Option<&'a OrderSubscription>,
     /// How an operator's look at the order ends with it.
     pub reviewed: Option<&'a Reviewed>,
 }
@@ -271,6 +278,11 @@ pub struct StatusChange<'a> {
 #[derive(Serialize)]
 struct Lines<'a> {
     lines: &'a [OrderLine],
+}
+
+#[derive(Serialize)]
+struct Subscribed<'a> {
+    subscription: &'a OrderSubscription,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Rows for the sweep: orders and units with something left to do.
+//! Rows for the sweep: orders, units and subscriptions with something left to do.
 
 use super::StoreError;
 use super::client::Db;
@@ -28,13 +28,15 @@ pub enum Due {
     Order(InternalId),
     /// Units that were reserved for an order.
     Reservation(Reservation),
+    /// A subscription, by the provider's id.
+    Subscription(String),
 }
 
 /// A row that is due. Its key has the second since when, however often it failed.
 #[derive(Debug)]
 pub struct DueRow {
     pub key: Key,
-    /// The order or reservation that is due; an error if the row cannot be decoded.
+    /// The subject; an error if the row cannot be decoded.
     pub due: Result<Due, StoreError>,
     pub failed: u32,
     /// When it is tried again after it failed, seconds since 1970 UTC.
@@ -47,21 +49,26 @@ impl DueRow {
     fn decode(row: Row) -> Result<Self, StoreError> {
         let key = row.key()?;
         Ok(match row.live(&key) {
-            Ok(Attributes { order, units, failed, again_at, reason }) => {
-                let due = match units {
-                    Some(units) => Due::Reservation(Reservation::found(key.clone(), order, units)),
-                    None => Due::Order(order),
+            Ok(Attributes { order, units, subscription, failed, again_at, reason }) => {
+                let due = match (order, units, subscription) {
+                    (Some(order), Some(units), _) => {
+                        Ok(Due::Reservation(Reservation::found(key.clone(), order, units)))
+                    }
+                    (Some(order), None, _) => Ok(Due::Order(order)),
+                    (None, _, Some(subscription)) => Ok(Due::Subscription(subscription)),
+                    (None, _, None) => Err(StoreError::unreadable(&key, "order")),
                 };
-                Self { key, due: Ok(due), failed, again_at, reason }
+                Self { key, due, failed, again_at, reason }
             }
             Err(error) => Self { key, due: Err(error), failed: 0, again_at: None, reason: None },
         })
     }
 
-    /// The order that it is about; `None` if the row cannot be decoded.
+    /// The order that it is about; `None` if it is about a subscription, or cannot be decoded.
     pub fn order(&self) -> Option<&InternalId> {
         match self.due.as_ref().ok()? {
             Due::Order(order) | Due::Reservation(Reservation { order, .. }) => Some(order),
+            Due::Subscription(_) => None,
         }
     }
 
@@ -86,7 +93,10 @@ const REASON: usize = 200;
 
 #[derive(Deserialize)]
 struct Attributes {
-    order: InternalId,
+    #[serde(default)]
+    order: Option<InternalId>,
+    #[serde(default)]
+    subscription: Option<String>,
     #[serde(default)]
     units: Option<Vec<Units>>,
     #[serde(default)]

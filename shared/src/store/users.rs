@@ -2,12 +2,13 @@
 
 use super::StoreError;
 use super::client::{Db, Rows};
-use super::codec::Item;
+use super::codec::{Item, encode_live};
 use super::keys;
 use super::read_all_live;
 use super::transaction::Write;
-use crate::model::{Money, User, UserId};
+use crate::model::{Money, ProviderCustomer, User, UserId, UserSubscription};
 use crate::token::Claim;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Takes the user of a token out of the rows; `None` if there is no such user, or if [`User::admits`] refuses the
@@ -34,6 +35,59 @@ pub async fn read(db: &Db, ids: impl Iterator<Item = UserId>) -> Result<BTreeMap
 /// The write that fails if the user was erased in the meantime, so that no data of an erased user is written again.
 pub fn must_exist(user: UserId) -> Write {
     Write::check(keys::user(user)).only_if_present()
+}
+
+/// The write that stores a user's subscriptions, on the condition that they are still those that were read.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if they cannot be encoded.
+pub fn set_subscriptions(
+    user: UserId,
+    read: &[UserSubscription],
+    next: &[UserSubscription],
+    customer: Option<&ProviderCustomer>,
+) -> Result<Write, StoreError> {
+    let mut attributes = encode_live(&keys::user(user), &Subscribed { subscriptions: next, customer })?;
+    let (mut set, mut removed) = (Vec::new(), Vec::new());
+    let mut values = Item::new();
+    for name in ["subscriptions", "customer"] {
+        match attributes.remove(name) {
+            Some(value) => {
+                set.push(format!("{name} = :{name}"));
+                values.insert(format!(":{name}"), value);
+            }
+            None if name == "subscriptions" => removed.push(name),
+            None => {}
+        }
+    }
+    let clause = |word: &str, parts: &str| if parts.is_empty() { String::new() } else { format!("{word} {parts} ") };
+    let expression = clause("SET", &set.join(", ")) + &clause("REMOVE", &removed.join(", "));
+    let write = subscribed_as_read(Write::update(keys::user(user), expression.trim_end()), user, read)?;
+    Ok(values.into_iter().fold(write, |write, (name, value)| write.value(name, value)))
+}
+
+/// The write that fails if the user was erased, or their subscriptions are not those that were read.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] if they cannot be encoded.
+pub fn must_have_subscriptions(user: UserId, read: &[UserSubscription]) -> Result<Write, StoreError> {
+    subscribed_as_read(Write::check(keys::user(user)), user, read)
+}
+
+fn subscribed_as_read(write: Write, user: UserId, read: &[UserSubscription]) -> Result<Write, StoreError> {
+    let read = Subscribed { subscriptions: read, customer: None };
+    Ok(match encode_live(&keys::user(user), &read)?.remove("subscriptions") {
+        Some(read) => write.only_if_present().and_if("subscriptions = :subscribed").value(":subscribed", read),
+        None => write.only_if_present().and_if("attribute_not_exists(subscriptions)"),
+    })
+}
+
+#[derive(Serialize)]
+struct Subscribed<'a> {
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    subscriptions: &'a [UserSubscription],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    customer: Option<&'a ProviderCustomer>,
 }
 
 /// The attribute with a user's balance in virtual currency.

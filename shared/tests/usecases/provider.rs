@@ -1,7 +1,8 @@
 //! A payment provider in memory: its checkouts are in the state that a test sets, and its calls fail as a test says.
 
-use shared::model::{InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
+use shared::model::{Cancellation, InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
 use shared::rules::payment::{PaymentState, Progress};
+use shared::rules::subscription::ProviderSubscription;
 use shared::store::orders::StoredOrder;
 use shared::usecases::checkouts::{
     DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
@@ -205,6 +206,7 @@ impl Provider for TestProvider {
                 refunded: Money::ZERO,
                 failed_refunds: Money::ZERO,
                 attempts: Vec::new(),
+                period: None,
             });
             Ok(Session { url: format!("https://pay.example/{id}"), id })
         })
@@ -253,6 +255,22 @@ impl Provider for TestProvider {
             let (ids, next) = page(books, after, 2);
             Ok(PaymentPage { payments: ids.iter().map(|id| books.sessions[id].clone()).collect(), next })
         })
+    }
+
+    async fn subscription(&self, id: &str) -> Result<ProviderSubscription, ProviderError> {
+        self.call("subscription", |_| Err(unknown(id)))
+    }
+
+    async fn cancel_subscription(&self, id: &str, _: Cancellation) -> Result<(), ProviderError> {
+        self.call("cancel_subscription", |_| Err(unknown(id)))
+    }
+
+    async fn invoices(&self, subscription: &str, _: Option<&str>) -> Result<PaymentPage, ProviderError> {
+        self.call("invoices", |_| Err(unknown(subscription)))
+    }
+
+    async fn portal(&self, customer: &str, _: &str) -> Result<String, ProviderError> {
+        self.call("portal", |_| Err(unknown(customer)))
     }
 
     async fn return_payment(&self, payment: &PaymentState) -> Result<(), ProviderError> {

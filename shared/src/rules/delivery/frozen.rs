@@ -37,7 +37,8 @@ pub fn freeze<'a>(lines: impl Iterator<Item = LineToFreeze<'a>>, store: &StoreDe
         if !commands.is_empty() {
             let (item, name) = (published.item.id, published.item.name.clone());
             let expires_after = published.delivery.expires_after;
-            frozen.lines.push(FrozenLine { line, item, name, expires_after, commands });
+            let renews = published.item.is_subscription;
+            frozen.lines.push(FrozenLine { line, item, name, expires_after, renews, commands });
         }
     }
     frozen.servers = names.into_values().collect();
@@ -61,11 +62,12 @@ impl Expanded<'_> {
     }
 }
 
-/// The commands that are queued when the order is paid: first what expires, by line and server, then what was bought, in its order.
+/// The commands that are queued when the order is paid: first what expires, by line and server, then those of `given`, a
+/// purchase or a renewal, in its order.
 #[must_use]
-pub fn when_paid(frozen: &FrozenCommands) -> Vec<Expanded<'_>> {
+pub fn when_paid(frozen: &FrozenCommands, given: CommandEvent) -> Vec<Expanded<'_>> {
     let mut expired: Vec<Expanded<'_>> = on(frozen, CommandEvent::Expired);
-    expired.retain(|expanded| expanded.line.expires_after.is_some());
+    expired.retain(|expanded| expanded.line.expires());
     expired.sort_by_key(|expanded| (expanded.line.line, expanded.server));
     let mut all: Vec<Expanded<'_>> = Vec::new();
     for entry in expired {
@@ -74,7 +76,7 @@ pub fn when_paid(frozen: &FrozenCommands) -> Vec<Expanded<'_>> {
             all.push(entry);
         }
     }
-    all.extend(on(frozen, CommandEvent::Bought));
+    all.extend(on(frozen, given));
     all
 }
 

@@ -175,15 +175,16 @@ async fn begin<E>(
     }
     let is_limited = has_limited(&lines);
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
-    let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, now)?;
+    let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, &account, now)?;
     let mut order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
     let inputs = inputs(&loaded, &lines, &names);
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
-    let CartContext { cart, ledger, .. } = &loaded.context;
+    let cart = &loaded.context.cart;
     hold::read_ledgers(sources.db, &lines, &mut names).await?;
     let place = Place::of(&order, &lines, request.address);
     let writes = |reservation: Option<&Reservation>| {
-        let mut writes = hold::writes(&order, cart, ledger, &lines, &names, &inputs, reservation)?;
+        let context = &loaded.context;
+        let mut writes = hold::writes(&order, context, &lines, &names, &inputs, reservation)?;
         writes.extend(limit.as_ref().map(BeginLimit::count));
         writes.extend(commands.map(Guarded::from));
         Ok(writes)

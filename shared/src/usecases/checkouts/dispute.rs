@@ -12,6 +12,7 @@ use crate::store::{Db, StoreError, keys, read_live};
 use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::bans;
 use crate::usecases::delivery::follow_or_leave;
+use crate::usecases::orders::subscription::end;
 
 /// Notes the state of a dispute on its order. One that takes the order back recalls what waits for game servers, takes back
 /// what ran, and bans the buyer if the store says so. The same state may be noted again; an older one is not. Returns the order
@@ -37,8 +38,9 @@ pub async fn note_dispute(
     let begun = if takes_back { taken_back(&stored) } else { None };
     let begun = begun.map(|next| stored.begin_delivery(next, clock.seconds())).transpose()?;
     let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
+    let ended = if takes_back { end(db, &stored, true, clock.seconds()).await? } else { Vec::new() };
     let writes: Vec<Write> =
-        [stored.set_dispute(&dispute.id, &dispute.state, with)].into_iter().chain(others).collect();
+        [stored.set_dispute(&dispute.id, &dispute.state, with)].into_iter().chain(others).chain(ended).collect();
     if send(db, writes).await? != Sent::Written {
         return Err(SettleError::Conflict);
     }

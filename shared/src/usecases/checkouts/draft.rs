@@ -2,8 +2,8 @@
 
 use super::hold::Recipients;
 use crate::model::{
-    ChatId, Login, LoginKind, Money, Order, OrderEffects, OrderNumber, OrderReferral, OrderStatus, Payments,
-    ProviderAccount, ProviderCheckout, UserId,
+    ChatId, Login, LoginKind, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderReferral, OrderStatus,
+    OrderSubscription, PaymentType, Payments, ProviderAccount, ProviderCheckout, UserId,
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::Sale;
@@ -41,6 +41,7 @@ pub(super) fn order(
     request: Request<'_>,
     recipients: &Recipients,
     number: OrderNumber,
+    account: &ProviderAccount,
     now: i64,
 ) -> Result<StoredOrder, StoreError> {
     let config = &loaded.context.active.config;
@@ -75,9 +76,28 @@ pub(super) fn order(
         // What costs nothing is paid at once.
         held: payments.hold_minutes > 0 || sale.price == Money::ZERO,
         login: Some(request.login),
+        subscription: subscription(loaded, &order.lines, account, request.login),
         ..OrderEffects::default()
     };
     Ok(StoredOrder { order, effects })
+}
+
+/// The subscription that an order begins, if it sells one. A login that proves its name uses the provider's customer of its
+/// account; a name is not a proof, and a customer shows an e-mail address and cards.
+fn subscription(
+    loaded: &LoadedCart,
+    lines: &[OrderLine],
+    account: &ProviderAccount,
+    login: Login,
+) -> Option<OrderSubscription> {
+    let line = lines.iter().find(|line| line.payment_type == PaymentType::Subscription)?;
+    let plan = loaded.items.items.get(&line.item)?.item.plan;
+    let known = loaded.context.customer.as_ref().filter(|customer| login.is_proven() && customer.account == *account);
+    Some(OrderSubscription {
+        plan,
+        customer: known.map(|customer| customer.id.clone()),
+        ..OrderSubscription::default()
+    })
 }
 
 /// The effects with the checkout at the provider. Methods that confirm a payment days later would hold limited units

@@ -9,7 +9,8 @@ use crate::store::orders::StoredOrder;
 use crate::store::reservations::Reservation;
 use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
-use crate::store::{Db, StoreError, carts, chat, ledgers};
+use crate::store::{Db, StoreError, carts, chat, ledgers, users};
+use crate::usecases::carts::CartContext;
 use crate::usecases::orders::effects::{spent, take_codes, users_exist};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Guarded, Limit, OrderRefusal, OwnedLimit};
@@ -68,12 +69,11 @@ pub(super) async fn read_ledgers(
     Ok(())
 }
 
-/// The writes with which a checkout begins. `cart` and the buyer's `ledger` are as they were read, `reservation` its
-/// units that are reserved already.
+/// The writes with which a checkout begins. `context` is what was read of the buyer, `reservation` its units that are
+/// reserved already.
 pub(super) fn writes(
     order: &StoredOrder,
-    cart: &Cart,
-    ledger: &Ledger,
+    context: &CartContext,
     lines: &[PricedLine<'_>],
     recipients: &Recipients,
     inputs: &OrderInputs,
@@ -81,18 +81,21 @@ pub(super) fn writes(
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
     writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?.map(Guarded::from));
-    writes.push(carts::write(&with_checkout(cart, order))?.into());
-    let mut written = None;
+    writes.push(carts::write(&with_checkout(&context.cart, order))?.into());
+    // Another subscription of the buyer would have to be known to the checks of this one.
+    let mut written = order.order.owner.filter(|_| order.effects.subscription.is_some());
+    let subscribed = written.map(|owner| users::must_have_subscriptions(owner, &context.subscriptions)).transpose()?;
+    writes.extend(subscribed.map(Guarded::from));
     if order.effects.held {
         writes.extend(reservation.map(|reservation| reservation.check().into()));
         writes.extend(take_codes(order, inputs)?);
-        written = order.order.owner.filter(|_| spent(order).is_some());
+        written = written.or_else(|| order.order.owner.filter(|_| spent(order).is_some()));
     }
     writes.extend(users_exist(inputs, written));
     let mut judged = BTreeSet::new();
     for (who, limits) in may_own(lines) {
         let (user, read, is_buyer) = match &who {
-            Beneficiary::Buyer => (order.order.owner, Some(ledger), true),
+            Beneficiary::Buyer => (order.order.owner, Some(&context.ledger), true),
             Beneficiary::Player(name) => {
                 let recipient = recipients.get(name);
                 let read = recipient.and_then(|recipient| recipient.ledger.as_ref());

@@ -214,6 +214,7 @@ pub async fn accept<P: Provider>(
         let reviewed = Reviewed { reason, outcome: ReviewOutcome::Accepted, at: clock.seconds() };
         let step = Step {
             intent: unknown_intent(&stored, &state),
+            period: state.period.as_ref(),
             reviewed: Some(&reviewed),
             ..Step::to(OrderStatus::Paid, clock.seconds())
         };

@@ -1,7 +1,8 @@
 //! The calls to a payment provider that checkouts need. It knows nothing of how a provider is called.
 
-use crate::model::{Order, ProviderAccount, RefundAttempt};
+use crate::model::{Cancellation, Order, ProviderAccount, RefundAttempt};
 use crate::rules::payment::PaymentState;
+use crate::rules::subscription::ProviderSubscription;
 use crate::store::orders::StoredOrder;
 use std::fmt::Debug;
 
@@ -13,7 +14,8 @@ pub trait Provider: Debug + Sync {
     /// again.
     fn open(&self, order: &StoredOrder) -> impl Future<Output = Result<Session, ProviderError>> + Send;
 
-    /// The state of a checkout; [`ProviderError::NoCheckout`] if it has none with this id.
+    /// The state of a checkout, or of an invoice of a subscription; [`ProviderError::NoCheckout`] if it has none with this
+    /// id.
     fn fetch(&self, session: &str) -> impl Future<Output = Result<PaymentState, ProviderError>> + Send;
 
     /// Ends a checkout. One that has ended or is paid already is not changed; [`Self::fetch`] says which. One that it
@@ -47,6 +49,26 @@ pub trait Provider: Debug + Sync {
         after: Option<&str>,
     ) -> impl Future<Output = Result<PaymentPage, ProviderError>> + Send;
 
+    /// The state of a subscription; [`ProviderError::NoCheckout`] if it has none with this id.
+    fn subscription(&self, id: &str) -> impl Future<Output = Result<ProviderSubscription, ProviderError>> + Send;
+
+    /// Cancels a subscription. One that has ended is not changed.
+    fn cancel_subscription(
+        &self,
+        id: &str,
+        how: Cancellation,
+    ) -> impl Future<Output = Result<(), ProviderError>> + Send;
+
+    /// A page of the paid invoices of a subscription, newest first. `after` is [`PaymentPage::next`] of the page before.
+    fn invoices(
+        &self,
+        subscription: &str,
+        after: Option<&str>,
+    ) -> impl Future<Output = Result<PaymentPage, ProviderError>> + Send;
+
+    /// The URL of a page on which a customer of the provider changes and cancels their subscriptions, and then returns.
+    fn portal(&self, customer: &str, return_url: &str) -> impl Future<Output = Result<String, ProviderError>> + Send;
+
     /// Refunds all that is left of a payment that no order has. It is done once.
     fn return_payment(&self, payment: &PaymentState) -> impl Future<Output = Result<(), ProviderError>> + Send;
 }
@@ -77,6 +99,10 @@ pub enum WebhookEvent {
     Dispute(String),
     /// A warning that somebody else than the owner of the card has paid, by the payment's id.
     FraudWarning(String),
+    /// An invoice of a subscription, by its id.
+    Invoice(String),
+    /// A subscription, by its id.
+    Subscription(String),
 }
 
 impl WebhookEvent {
@@ -87,6 +113,8 @@ impl WebhookEvent {
             Self::Payment(id) => ("payment", id),
             Self::Dispute(id) => ("dispute", id),
             Self::FraudWarning(id) => ("fraud_warning", id),
+            Self::Invoice(id) => ("invoice", id),
+            Self::Subscription(id) => ("subscription", id),
         }
     }
 
@@ -97,6 +125,8 @@ impl WebhookEvent {
             "payment" => Self::Payment,
             "dispute" => Self::Dispute,
             "fraud_warning" => Self::FraudWarning,
+            "invoice" => Self::Invoice,
+            "subscription" => Self::Subscription,
             _ => return None,
         };
         Some(make(id.to_owned()))

@@ -163,7 +163,8 @@ pub(super) async fn settle_known<P: Provider>(
             // It is seen for the first time when a part is refunded already.
             has_changed = true;
         } else {
-            follow_up(db, clock, if is_payment { bought::with_paid_status(stored) } else { stored }).await?;
+            let period = state.period.as_ref();
+            follow_up(db, clock, if is_payment { bought::with_paid_status(stored, period) } else { stored }).await?;
             return Ok(Some(Settled::Changed));
         }
     }
@@ -223,7 +224,7 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
         match is_paid {
             ChangeOutcome::Written => {
                 if let Err(error) =
-                    follow_up(db, clock, if is_pending { bought::with_paid_status(stored) } else { stored }).await
+                    follow_up(db, clock, if is_pending { bought::with_paid_status(stored, None) } else { stored }).await
                 {
                     tracing::warn!(order = %id, %error, "left to the sweep");
                 }
@@ -263,7 +264,8 @@ async fn pay_or_refund<P: Provider>(
     stored: &StoredOrder,
     state: &PaymentState,
 ) -> Result<bool, SettleError> {
-    let step = Step { intent: state.intent.as_deref(), ..Step::to(OrderStatus::Paid, clock.seconds()) };
+    let (intent, period) = (state.intent.as_deref(), state.period.as_ref());
+    let step = Step { intent, period, ..Step::to(OrderStatus::Paid, clock.seconds()) };
     match write_paid(db, clock, stored, &step).await? {
         ChangeOutcome::Written => Ok(true),
         ChangeOutcome::Conflict => Ok(false),

@@ -13,6 +13,7 @@ use super::reservation::settle_reservation;
 use super::retry::{OVERDUE, again_in};
 use super::settle::settle_or_end;
 use super::status::{SettleError, Settled};
+use super::subscription::settle_subscription;
 use crate::clock::Clock;
 use crate::deadline::{self, Stop};
 use crate::model::{InternalId, Order, OrderStatus};
@@ -186,6 +187,10 @@ async fn counted(db: &Db, rows: &[DueRow]) -> Result<(), SettleError> {
 async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, row: DueRow, stop: Stop) -> Outcome {
     let is_done = match &row.due {
         Ok(Due::Order(id)) => settle_due(db, clock, provider, &row.key, id).await,
+        Ok(Due::Subscription(id)) => match provider {
+            Some(provider) => settle_subscription(db, clock, provider, id).await.map(|_| true),
+            None => Ok(true),
+        },
         Ok(Due::Reservation(reservation)) => {
             settle_reservation(db, reservation).await.map(|()| true).map_err(SettleError::from)
         }

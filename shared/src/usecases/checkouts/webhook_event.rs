@@ -2,8 +2,10 @@
 
 use super::dispute::note_dispute;
 use super::provider::{DisputeState, Provider, WebhookEvent};
+use super::renew::settle_invoice;
 use super::settle::{settle, settle_known};
 use super::status::SettleError;
+use super::subscription::settle_subscription;
 use crate::clock::Clock;
 use crate::model::InternalId;
 use crate::rules::dispute::{FRAUD_WARNING, LOST};
@@ -31,6 +33,16 @@ pub async fn act<P: Provider>(
             if settle_known(db, clock, provider, order, &state).await?.is_none() {
                 without_order(order, &state);
             }
+        }
+        WebhookEvent::Invoice(invoice) => {
+            let state = provider.fetch(invoice).await?;
+            settle_invoice(db, clock, provider, &state).await?;
+            if let Some(period) = &state.period {
+                settle_subscription(db, clock, provider, &period.subscription).await?;
+            }
+        }
+        WebhookEvent::Subscription(id) => {
+            settle_subscription(db, clock, provider, id).await?;
         }
         WebhookEvent::Payment(intent) => {
             let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };

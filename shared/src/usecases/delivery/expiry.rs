@@ -2,7 +2,9 @@
 
 use super::making::Making;
 use super::write::{Decided, pause_before, place_of};
-use crate::model::{Command, CommandId, CommandState, Expiry, Holder, ItemId, ServerId, Standing, UserName};
+use crate::model::{
+    Command, CommandId, CommandState, Expiry, Holder, InternalId, ItemId, ServerId, Standing, UserName,
+};
 use crate::rules::delivery::frozen::Expanded;
 use crate::rules::delivery::{Word, state_at};
 use crate::store::keys::{self, Key};
@@ -29,14 +31,19 @@ pub(super) async fn extend(
     };
     let read = deliveries::expiry(db, &key).await?;
     let before = read.clone().filter(|read| now < read.ends_at);
-    let ends_at = before.as_ref().map_or(now, |before| before.ends_at).saturating_add(seconds);
+    let mut ends_at = before.as_ref().map_or(now, |before| before.ends_at);
     let mut holders = before.map(|before| before.holders).unwrap_or_default();
-    holders.push(Holder {
-        order: making.stored.order.internal_id.clone(),
-        line: entry.line.line,
-        seconds,
-        renews: false,
-    });
+    let renews = entry.line.renews;
+    let seconds = if renews {
+        // The period takes the place of the one before it, after what else makes the item last.
+        ends_at = without_subscription(&mut holders, ends_at, now);
+        now.saturating_add(seconds).saturating_sub(ends_at).max(0)
+    } else {
+        seconds
+    };
+    ends_at = ends_at.saturating_add(seconds);
+    let order = making.stored.order.internal_id.clone();
+    holders.push(Holder { order, line: entry.line.line, seconds, renews });
     let set: Vec<CommandId> = read.as_ref().map(|read| read.commands.clone()).unwrap_or_default();
     let found: Vec<Command> = commands::read(db, set.iter().copied()).await?.into_values().collect();
     let (mut writes, mut ids) = (Vec::new(), set.clone());
@@ -59,6 +66,40 @@ pub(super) async fn extend(
     }
     let next = Expiry { version: 0, ends_at, holders, commands: ids };
     writes.push(deliveries::put_expiry(&key, read.as_ref(), &next)?);
+    Ok(writes)
+}
+
+/// Takes the period of a subscription out of the holders. Returns when the others end, `now` if there are none.
+fn without_subscription(holders: &mut Vec<Holder>, ends_at: i64, now: i64) -> i64 {
+    let taken: i64 = holders.iter().filter(|holder| holder.renews).map(|holder| holder.seconds).sum();
+    holders.retain(|holder| !holder.renews);
+    if holders.is_empty() { now } else { ends_at.saturating_sub(taken) }
+}
+
+/// The writes after which what a subscription's newest order gives ends at `until` (seconds since 1970 UTC) on one server;
+/// empty if it is not this order that holds it.
+pub(super) async fn set_end(
+    db: &Db,
+    (key, order): (&Key, &InternalId),
+    until: i64,
+    now: i64,
+) -> Result<Vec<Write>, StoreError> {
+    let Some(read) = deliveries::expiry(db, key).await? else { return Ok(Vec::new()) };
+    let is_own = |holder: &&Holder| holder.renews && holder.order == *order;
+    let Some(own) = read.holders.iter().find(is_own).cloned() else { return Ok(Vec::new()) };
+    let mut holders = read.holders.clone();
+    let others_end = without_subscription(&mut holders, read.ends_at, now.min(until));
+    let ends_at = others_end.max(until);
+    if ends_at == read.ends_at {
+        return Ok(Vec::new());
+    }
+    holders.push(Holder { seconds: ends_at.saturating_sub(others_end), ..own });
+    let mut writes = Vec::new();
+    for command in commands::read(db, read.commands.iter().copied()).await?.into_values() {
+        writes.extend(if waits(&command, now) { moved(&command, ends_at)? } else { Vec::new() });
+    }
+    let next = Expiry { version: 0, ends_at, holders, commands: read.commands.clone() };
+    writes.push(deliveries::put_expiry(key, Some(&read), &next)?);
     Ok(writes)
 }
 

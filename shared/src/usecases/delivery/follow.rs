@@ -2,19 +2,21 @@
 //! the order: each is one transaction with the mark, so that any caller continues where another one stopped.
 
 use super::expiry;
-use super::making::Making;
+use super::making::{Access, Making};
 use super::players::Players;
 use super::write::{AT_ONCE, Decided, pause_before, place_of, write_all};
 use crate::clock::Clock;
 use crate::model::{
-    Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, OrderDelivery, OrderStatus, Server, Standing,
+    Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, OrderDelivery, OrderStatus, OrderSubscription,
+    Server, Standing,
 };
 use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
 use crate::rules::delivery::{Word, can_still_run, may_have_run};
+use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries};
+use crate::store::{Db, RETRIES, StoreError, commands, deliveries, subscriptions};
 use crate::telemetry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,6 +97,7 @@ struct Inputs {
     players: Players,
     /// The servers that are published; `None` if nothing is.
     servers: Option<Vec<Server>>,
+    access: Option<Access>,
     /// The first of their ids, and how many there are.
     first: CommandId,
     made: u32,
@@ -141,17 +144,17 @@ impl Following<'_> {
 
     /// Queues a part of the commands of a paid order.
     async fn queue(&self) -> Result<Step, StoreError> {
-        let all = when_paid(self.frozen);
+        let all = when_paid(self.frozen, self.given_event());
         let mut place = self.place();
         let Some(entry) = all.get(place) else {
             return self.mark(self.begin(DeliveryStep::Queued), Vec::new()).await;
         };
-        let Inputs { players, servers, first, made } = self.inputs(self.delivery.first, all.len()).await?;
-        let making = self.making(&players, servers.as_deref());
+        let Inputs { players, servers, access, first, made } = self.inputs(self.delivery.first, all.len()).await?;
+        let making = self.making(&players, servers.as_deref(), access);
         let unit = together(&all[place..]);
         let mut writes = Vec::new();
         if unit > 0 {
-            if let Some(player) = making.player(entry) {
+            if let Some(player) = making.player(entry).filter(|_| access.is_none_or(|access| access.is_newest)) {
                 writes =
                     expiry::extend(self.db, &making, &all[place..place + unit], id(first, place)?, &player).await?;
             }
@@ -191,12 +194,33 @@ impl Following<'_> {
             }
         };
         let players = Players::read(self.db, &self.stored.order);
-        let (players, active, first) = tokio::try_join!(players, read_active_version(self.db), first)?;
-        Ok(Inputs { players, servers: active.map(|active| active.config.delivery.servers), first, made })
+        let active = read_active_version(self.db);
+        let (players, active, access, first) = tokio::try_join!(players, active, self.access(), first)?;
+        Ok(Inputs { players, servers: active.map(|active| active.config.delivery.servers), access, first, made })
     }
 
-    fn making<'a>(&'a self, players: &'a Players, servers: Option<&'a [Server]>) -> Making<'a> {
-        Making { stored: self.stored, frozen: self.frozen, players, servers, now: self.now }
+    /// The access that the subscription of the order gives; `None` if it is not a subscription's.
+    async fn access(&self) -> Result<Option<Access>, StoreError> {
+        let id = self.stored.effects.subscription.as_ref().and_then(|own| own.id.as_deref());
+        let Some(id) = id else { return Ok(None) };
+        let subscription = subscriptions::get(self.db, id).await?;
+        Ok(subscription.map(|subscription| Access {
+            until: access_until(&subscription),
+            is_newest: subscription.newest == self.stored.order.internal_id,
+        }))
+    }
+
+    fn making<'a>(&'a self, players: &'a Players, servers: Option<&'a [Server]>, access: Option<Access>) -> Making<'a> {
+        Making { stored: self.stored, frozen: self.frozen, players, servers, access, now: self.now }
+    }
+
+    fn renews(&self) -> bool {
+        self.stored.effects.subscription.as_ref().is_some_and(OrderSubscription::only_renews)
+    }
+
+    /// The event of the order when it is paid.
+    fn given_event(&self) -> CommandEvent {
+        if self.renews() { CommandEvent::Renewed } else { CommandEvent::Bought }
     }
 
     /// From when on a command is too late for what expires.
@@ -217,7 +241,7 @@ impl Following<'_> {
 
     /// Recalls a part of the commands of an order that is taken back.
     async fn recall(&self) -> Result<Step, StoreError> {
-        let all = when_paid(self.frozen);
+        let all = when_paid(self.frozen, self.given_event());
         let further = &self.delivery.further;
         let (mut place, end) = (self.place(), all.len() + further.len());
         let Some(first) = self.delivery.first.filter(|_| place < end) else {
@@ -227,7 +251,7 @@ impl Following<'_> {
         let unit = all.get(place..).map_or(0, together);
         if let Some(entry) = all.get(place).filter(|_| unit > 0) {
             let players = Players::read(self.db, &self.stored.order).await?;
-            let making = self.making(&players, None);
+            let making = self.making(&players, None, None);
             if let Some(player) = making.player(entry) {
                 writes = expiry::release(self.db, &making, entry, &player, self.delivery.standing).await?;
             }
@@ -273,12 +297,16 @@ impl Following<'_> {
         if place >= all.len() {
             return self.mark(self.begin(DeliveryStep::Over), writes).await;
         }
-        let Inputs { players, servers, first, made } = self.inputs(self.delivery.back_first, all.len()).await?;
-        let making = self.making(&players, servers.as_deref());
+        let Inputs { players, servers, access, first, made } = self.inputs(self.delivery.back_first, all.len()).await?;
+        let making = self.making(&players, servers.as_deref(), access);
         let given = self.given().await?;
         while let Some(entry) = all.get(place).filter(|_| writes.len() + 2 < AT_ONCE) {
             // Before a restore also what is not queued may have run.
-            let may_have_run = self.delivery.restored || may_have_run_for(entry, &given);
+            // What a renewal prolongs was given by an order before it.
+            let may_have_run = self.delivery.restored || self.renews() || may_have_run_for(entry, &given);
+            // An older period of a subscription gives nothing any more that could be taken back.
+            let is_over = access.is_some_and(|access| !access.is_newest);
+            let may_have_run = if is_over { entry.template.on == CommandEvent::ChargedBack } else { may_have_run };
             let player = making.player(entry).filter(|_| may_have_run);
             if let Some(player) = player
                 && !self.lasts_otherwise(entry, &player).await?

@@ -12,6 +12,15 @@ use crate::store::orders::StoredOrder;
 /// Digits of the amounts of orders that do not say it.
 const DIGITS: u8 = 2;
 
+/// The access that a subscription gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Access {
+    /// When it ends, seconds since 1970 UTC.
+    pub(super) until: i64,
+    /// Whether the order is the one of the newest period.
+    pub(super) is_newest: bool,
+}
+
 /// The inputs of new commands.
 pub(super) struct Making<'a> {
     pub(super) stored: &'a StoredOrder,
@@ -19,6 +28,8 @@ pub(super) struct Making<'a> {
     pub(super) players: &'a Players,
     /// The servers that are published; `None` if that does not matter.
     pub(super) servers: Option<&'a [Server]>,
+    /// The access that its subscription gives; `None` if it is not a subscription's.
+    pub(super) access: Option<Access>,
     /// Seconds since 1970 UTC.
     pub(super) now: i64,
 }
@@ -32,6 +43,9 @@ impl Making<'_> {
 
     /// How long all units of the line last, in seconds.
     pub(super) fn lasts(&self, entry: &Expanded<'_>) -> Option<i64> {
+        if entry.line.renews {
+            return self.access.map(|access| access.until.saturating_sub(self.now).max(0));
+        }
         let line = self.stored.order.lines.get(usize::from(entry.line.line))?;
         entry.line.expires_after.map(|after| i64::from(after).saturating_mul(i64::from(line.count)))
     }

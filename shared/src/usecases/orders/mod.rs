@@ -21,6 +21,7 @@ pub(in crate::usecases) mod refusal;
 mod rename;
 mod set_status;
 mod statistics;
+pub(in crate::usecases) mod subscription;
 pub(in crate::usecases) mod transition;
 mod waiting;
 mod whole_table;

@@ -4,8 +4,10 @@
 use super::effects::{Limits, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist};
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, OrderRefusal};
+use super::subscription;
 use crate::model::{InternalId, ItemId, OrderLine, OrderStatus, Reviewed, UserId};
 use crate::rules::order::may_become;
+use crate::rules::payment::PaidPeriod;
 use crate::store::orders::{Payment, StatusChange, StoredOrder};
 use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
@@ -34,6 +36,8 @@ pub(in crate::usecases) struct Step<'a> {
     pub(in crate::usecases) now: i64,
     /// The provider's payment, if the change is about one.
     pub(in crate::usecases) intent: Option<&'a str>,
+    /// The period of a subscription that the payment is for.
+    pub(in crate::usecases) period: Option<&'a PaidPeriod>,
     /// The lines, if recipients have become known.
     pub(in crate::usecases) lines: Option<&'a [OrderLine]>,
     pub(in crate::usecases) limits: Limits,
@@ -44,7 +48,7 @@ pub(in crate::usecases) struct Step<'a> {
 impl Step<'_> {
     /// A change without a provider.
     pub(in crate::usecases) const fn to(to: OrderStatus, now: i64) -> Self {
-        Self { to, now, intent: None, lines: None, limits: Limits::Guarded, reviewed: None }
+        Self { to, now, intent: None, period: None, lines: None, limits: Limits::Guarded, reviewed: None }
     }
 }
 
@@ -74,7 +78,15 @@ pub(in crate::usecases) async fn plan(
         order.order.lines = lines.to_vec();
     }
     let inputs = OrderInputs::read(db, &order).await?;
-    let mut planned = effects(&order, &inputs, step)?;
+    let begun = match step.to {
+        OrderStatus::Paid => subscription::begin(db, &order, step.period, step.now).await?,
+        _ => None,
+    };
+    let mut planned = effects(&order, &inputs, step, begun.as_ref().and_then(|begun| begun.user))?;
+    if from == OrderStatus::Paid {
+        let ended = subscription::end(db, &order, false, step.now).await?;
+        planned.writes.extend(ended.into_iter().map(Guarded::from));
+    }
     // Statistics and delivery follow, at the latest at the next sweep.
     let is_followed = order.is_checkout() || order.effects.delivery.is_some();
     let due = (is_followed && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
@@ -84,6 +96,7 @@ pub(in crate::usecases) async fn plan(
         due,
         intent: step.intent,
         over_limit: step.limits == Limits::Ignored,
+        subscription: begun.as_ref().map(|begun| &begun.period),
         reviewed: step.reviewed,
     };
     planned.writes.insert(0, before.change(&change)?.into());
@@ -93,7 +106,8 @@ pub(in crate::usecases) async fn plan(
     let payment = step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?;
     let user = cart_of(before, &inputs).filter(|_| ends_checkout(before, step.to));
     let cart = user.map(|user| carts::forget_checkout(user, &order.order.internal_id));
-    planned.writes.extend([last, next, payment, cart].into_iter().flatten().map(Guarded::from));
+    let begun = begun.map(|begun| begun.writes).unwrap_or_default();
+    planned.writes.extend([last, next, payment, cart].into_iter().flatten().chain(begun).map(Guarded::from));
     Ok(planned)
 }
 
@@ -102,15 +116,21 @@ fn ends_checkout(before: &StoredOrder, to: OrderStatus) -> bool {
     before.order.status == OrderStatus::Pending && to != OrderStatus::Paid
 }
 
-fn effects(order: &StoredOrder, inputs: &OrderInputs, step: &Step<'_>) -> Result<Planned, OrderRefusal> {
+/// `changed` is a user whose account another write changes, and checks.
+fn effects(
+    order: &StoredOrder,
+    inputs: &OrderInputs,
+    step: &Step<'_>,
+    changed: Option<UserId>,
+) -> Result<Planned, OrderRefusal> {
     let mut planned = Planned { writes: Vec::new(), unguarded: Vec::new() };
     match (order.order.status, step.to) {
         (_, OrderStatus::Paid) => {
-            let mut written = None;
+            let mut written = changed;
             if !order.effects.held {
                 let taken = take_stock(order, inputs)?;
                 (planned.writes, planned.unguarded) = (taken.writes, taken.unguarded);
-                written = order.order.owner.filter(|_| spent(order).is_some());
+                written = changed.or_else(|| order.order.owner.filter(|_| spent(order).is_some()));
             }
             planned.writes.extend(users_exist(inputs, written));
             planned.writes.extend(add_to_ledgers(order, inputs, step.limits)?);

@@ -1,0 +1,113 @@
+//! A payment at Stripe: a session, or an invoice of a subscription.
+
+use crate::model::InternalId;
+use crate::rules::payment::{PaidPeriod, Progress};
+use stripe::{
+    BillingReason, Expandable, IntentStatus, Invoice, InvoiceStatus, ObjectId, PaymentIntent, PaymentStatus, Session,
+    SessionStatus,
+};
+
+/// The object that says how far a payment is.
+pub(super) enum Paid<'a> {
+    Session(&'a Session),
+    Invoice(&'a Invoice),
+}
+
+impl Paid<'_> {
+    pub(super) fn id(&self) -> &ObjectId {
+        match self {
+            Self::Session(session) => &session.id,
+            Self::Invoice(invoice) => &invoice.id,
+        }
+    }
+
+    /// The first invoice of a session, or the invoice.
+    fn invoice(&self) -> Option<&Invoice> {
+        match self {
+            Self::Session(session) => session.invoice.as_ref().and_then(Expandable::object),
+            Self::Invoice(invoice) => Some(invoice),
+        }
+    }
+
+    /// The order that it is for, by metadata that only the account's owner can set: the buyer's browser can set the
+    /// reference of a payment link. An invoice that renews a subscription has an order of its own.
+    pub(super) fn order(&self) -> Option<InternalId> {
+        match self {
+            Self::Session(session) => session.metadata.order.as_deref().map(InternalId::new),
+            Self::Invoice(invoice) => {
+                let began_with = invoice.metadata.order.as_deref()?;
+                Some(if renews(invoice) { InternalId::of_invoice(invoice.id.as_str()) } else { began_with.into() })
+            }
+        }
+    }
+
+    pub(super) fn intent(&self) -> Option<&Expandable<PaymentIntent>> {
+        let own = match self {
+            Self::Session(session) => session.payment_intent.as_ref(),
+            Self::Invoice(_) => None,
+        };
+        own.or_else(|| self.invoice()?.payment_intent.as_ref())
+    }
+
+    /// The amount in minor units.
+    pub(super) fn amount(&self) -> i64 {
+        match self {
+            Self::Session(session) => session.amount_total.unwrap_or_default(),
+            Self::Invoice(invoice) => invoice.amount_paid,
+        }
+    }
+
+    pub(super) fn currency(&self) -> String {
+        match self {
+            Self::Session(session) => session.currency.clone().unwrap_or_default(),
+            Self::Invoice(invoice) => invoice.currency.clone(),
+        }
+    }
+
+    pub(super) fn livemode(&self) -> bool {
+        match self {
+            Self::Session(session) => session.livemode,
+            Self::Invoice(invoice) => invoice.livemode,
+        }
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        match self {
+            Self::Session(session) if session.subscription.is_some() && self.period().is_none() => Progress::Processing,
+            Self::Session(session) => of_session(session, session.payment_intent.as_ref().and_then(Expandable::object)),
+            Self::Invoice(invoice) => match invoice.status {
+                Some(InvoiceStatus::Paid) => Progress::Paid,
+                Some(InvoiceStatus::Void | InvoiceStatus::Uncollectible) => Progress::Expired,
+                _ => Progress::Processing,
+            },
+        }
+    }
+
+    /// The period of a subscription that it is for.
+    pub(super) fn period(&self) -> Option<PaidPeriod> {
+        let invoice = self.invoice()?;
+        Some(PaidPeriod {
+            subscription: invoice.subscription.as_ref()?.to_string(),
+            customer: invoice.customer.as_ref()?.to_string(),
+            began_with: invoice.metadata.order.as_deref().map(InternalId::new),
+            until: invoice.period_end()?,
+            renewal: renews(invoice),
+        })
+    }
+}
+
+fn renews(invoice: &Invoice) -> bool {
+    invoice.billing_reason == Some(BillingReason::SubscriptionCycle)
+}
+
+fn of_session(session: &Session, intent: Option<&PaymentIntent>) -> Progress {
+    match (session.status.as_ref(), &session.payment_status) {
+        (Some(SessionStatus::Complete), PaymentStatus::Paid | PaymentStatus::NoPaymentRequired) => Progress::Paid,
+        (Some(SessionStatus::Complete), _) => match intent.map(|intent| &intent.status) {
+            Some(IntentStatus::RequiresPaymentMethod | IntentStatus::Canceled) => Progress::Failed,
+            _ => Progress::Processing,
+        },
+        (Some(SessionStatus::Expired), _) => Progress::Expired,
+        _ => Progress::Open,
+    }
+}

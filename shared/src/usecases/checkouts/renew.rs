@@ -1,0 +1,185 @@
+//! The order of a paid invoice that renews a subscription (rules.md, "Subscriptions").
+
+use super::provider::Provider;
+use super::settle::{settle, settle_known};
+use super::status::SettleError;
+use crate::clock::Clock;
+use crate::model::{
+    InternalId, ItemId, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderCheckout,
+    PublishedItem, Subscription,
+};
+use crate::rules::payment::{PaidPeriod, PaymentState, Progress};
+use crate::rules::subscription::access_until;
+use crate::store::orders::{self, StoredOrder};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::unfinished::Unfinished;
+use crate::store::{Db, StoreError, deliveries, keys, published, subscriptions};
+use crate::telemetry::{PaymentEvent, payment_event};
+use crate::usecases::delivery::{freeze, withdraw};
+use crate::usecases::orders::next_number;
+use std::collections::BTreeMap;
+
+/// Writes what an invoice of a subscription says: of the first one on the order that the subscription began with, of a paid
+/// further one on an order of its own, which is made once.
+///
+/// # Errors
+/// [`SettleError`]; the same call may be repeated.
+pub(super) async fn settle_invoice<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    state: &PaymentState,
+) -> Result<(), SettleError> {
+    let Some((period, began_with)) =
+        state.period.as_ref().and_then(|period| Some((period, period.began_with.as_ref()?)))
+    else {
+        return Ok(());
+    };
+    if !period.renewal {
+        return settle_first(db, clock, provider, began_with).await;
+    }
+    let Some(order) = state.order.as_ref().filter(|_| state.progress == Progress::Paid) else { return Ok(()) };
+    if orders::get(db, order).await?.is_none() {
+        let Some(renewed) = subscription(db, clock, provider, period, began_with).await? else {
+            tracing::error!(subscription = period.subscription, "a paid invoice has no subscription");
+            payment_event(PaymentEvent::PaidWithoutOrder, 1);
+            return Ok(());
+        };
+        create(db, clock, provider, &renewed, period, state).await?;
+    }
+    settle_known(db, clock, provider, order, state).await?;
+    Ok(())
+}
+
+/// The subscription of a period. The order that it began with may not be paid here yet.
+async fn subscription<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    period: &PaidPeriod,
+    began_with: &InternalId,
+) -> Result<Option<Subscription>, SettleError> {
+    let found = subscriptions::get(db, &period.subscription).await?;
+    if found.is_some() {
+        return Ok(found);
+    }
+    settle_first(db, clock, provider, began_with).await?;
+    Ok(subscriptions::get(db, &period.subscription).await?)
+}
+
+async fn settle_first<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    order: &InternalId,
+) -> Result<(), SettleError> {
+    if let Some(stored) = orders::get(db, order).await? {
+        settle(db, clock, provider, &stored).await?;
+    }
+    Ok(())
+}
+
+/// Writes the order of a renewal, pending: that it is paid is written as of every order.
+async fn create<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    subscription: &Subscription,
+    period: &PaidPeriod,
+    state: &PaymentState,
+) -> Result<(), SettleError> {
+    let Some(before) = orders::get(db, &subscription.newest).await? else {
+        return Err(StoreError::unreadable(&keys::order(&subscription.newest), "order").into());
+    };
+    let now = clock.seconds();
+    // What was never delivered of the purchase is not delivered twice: it is withdrawn, and the renewal gives it.
+    let restart = now >= access_until(subscription) || withdraw(db, &before, now).await?;
+    let mut order = draft(subscription, period, state, &before, (restart, now));
+    order.order.id = next_number(db).await?;
+    let account = provider.account();
+    if let Some(checkout) = &mut order.effects.provider {
+        (checkout.account, checkout.live) = (account.id, Some(account.live));
+    }
+    let commands = commands(db, &mut order, &before).await?;
+    let due = Unfinished::put(&order.order, now)?;
+    let writes: Vec<Write> = [order.put_new()?, due].into_iter().chain(commands).collect();
+    // If it conflicts, another request has made the same order.
+    let _: Sent<_> = send(db, writes).await?;
+    Ok(())
+}
+
+fn draft(
+    subscription: &Subscription,
+    period: &PaidPeriod,
+    state: &PaymentState,
+    before: &StoredOrder,
+    (restart, now): (bool, i64),
+) -> StoredOrder {
+    let lines = before.order.lines.iter().take(1);
+    let lines = lines.map(|line| OrderLine { total: subscription.price, renewal: true, ..line.clone() }).collect();
+    let order = Order {
+        internal_id: InternalId::of_invoice(&state.session),
+        price: subscription.price,
+        currency: subscription.currency.clone(),
+        status: OrderStatus::Pending,
+        created_at: now,
+        owner: Some(subscription.user),
+        lines,
+        ..before.order.clone()
+    };
+    let provider = ProviderCheckout {
+        session: Some(state.session.clone()),
+        url: None,
+        intent: None,
+        expires_at: now,
+        storefront: String::new(),
+        delayed: false,
+        asked_at: None,
+        account: None,
+        live: None,
+    };
+    let effects = OrderEffects {
+        recorded_as: Some(OrderStatus::Pending),
+        counted: Some(false),
+        via: before.effects.via,
+        chat: before.effects.chat.clone(),
+        // Nothing is left to be taken once it is paid.
+        held: true,
+        provider: Some(provider),
+        due: Some(now),
+        subscription: Some(OrderSubscription {
+            plan: subscription.plan,
+            customer: Some(subscription.customer.clone()),
+            id: Some(subscription.id.clone()),
+            paid_until: Some(period.until),
+            renewal: true,
+            restart,
+        }),
+        ..OrderEffects::default()
+    };
+    StoredOrder { order, effects }
+}
+
+/// The commands of a renewal: those that are published now, and of an item that no longer is, those of the order before.
+async fn commands(db: &Db, order: &mut StoredOrder, before: &StoredOrder) -> Result<Option<Write>, StoreError> {
+    let active = published::read_active_version(db).await?.unwrap_or_default();
+    let ids: Vec<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
+    let mut rows = db.batch_get(ids.iter().map(|id| keys::item(&active.version, *id)).collect()).await?;
+    let mut items: BTreeMap<ItemId, PublishedItem> = BTreeMap::new();
+    for id in &ids {
+        let key = keys::item(&active.version, *id);
+        if let Some(row) = rows.take(&key) {
+            items.insert(*id, row.published(&key)?.0);
+        }
+    }
+    let is_sold = |id: &ItemId| items.get(id).is_some_and(|published| published.item.is_subscription);
+    if ids.iter().all(is_sold) {
+        return freeze(order, &items, &active.config.delivery);
+    }
+    if before.effects.delivery.is_none() {
+        return Ok(None);
+    }
+    let frozen = deliveries::frozen(db, &before.order.internal_id).await?;
+    order.effects.delivery = Some(crate::model::OrderDelivery::default());
+    deliveries::put_frozen(&order.order.internal_id, &frozen).map(Some)
+}

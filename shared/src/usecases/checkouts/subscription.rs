@@ -1,0 +1,123 @@
+//! Bringing a subscription and its provider together: what the store wants of it is asked for, what the provider says is
+//! written, invoices that no webhook event told of get their orders, and the end of access is moved.
+
+use super::provider::{Provider, ProviderError};
+use super::renew::settle_invoice;
+use super::status::SettleError;
+use crate::clock::Clock;
+use crate::model::{Cancellation, Subscription, SubscriptionStatus};
+use crate::rules::payment::PaymentState;
+use crate::rules::subscription::{ProviderSubscription, SOON, access_until, call_of, cancelled, observed, settled};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, RETRIES, StoreError, keys, orders, subscriptions};
+use crate::usecases::delivery::move_end;
+use crate::usecases::orders::pause_before;
+use crate::usecases::orders::subscription::write;
+
+/// Asks the provider about a subscription, and writes what it says. One that is not ours changes nothing. Returns it as it
+/// is stored then.
+///
+/// # Errors
+/// [`SettleError`]; the same call may be repeated.
+pub async fn settle_subscription<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    id: &str,
+) -> Result<Option<Subscription>, SettleError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let Some(before) = subscriptions::get(db, id).await? else { return Ok(None) };
+        let now = clock.seconds();
+        let next =
+            if is_erased(db, &before).await? { cancelled(&before, Cancellation::Now, now) } else { before.clone() };
+        let seen = carry_out(provider, &next).await?;
+        if seen.status == SubscriptionStatus::Active && seen.period_end > before.paid_until {
+            renew_missed(db, clock, provider, &before).await?;
+        }
+        let Some(read) = subscriptions::get(db, id).await? else { return Ok(None) };
+        if (read.newest != before.newest) || (read.version != before.version) {
+            continue;
+        }
+        let next = observed(&next, &seen, now);
+        let next = if move_end(db, &next, now).await? {
+            settled(Subscription { scheduled: access_until(&next), ..next }, now)
+        } else {
+            Subscription { due: Some(now + SOON), ..next }
+        };
+        if next == read {
+            return Ok(Some(read));
+        }
+        let writes: Vec<Write> = write(db, &read, &next, now).await?;
+        if send(db, writes).await? == Sent::Written {
+            return Ok(Some(next));
+        }
+    }
+    Err(SettleError::Conflict)
+}
+
+async fn is_erased(db: &Db, subscription: &Subscription) -> Result<bool, StoreError> {
+    let mut rows = db.batch_get(vec![keys::user(subscription.user)]).await?;
+    Ok(rows.take(&keys::user(subscription.user)).is_none())
+}
+
+/// Asks for what is requested, and then for the state. A subscription that the provider no longer has is over.
+async fn carry_out<P: Provider>(
+    provider: &P,
+    subscription: &Subscription,
+) -> Result<ProviderSubscription, ProviderError> {
+    let asked = match call_of(subscription) {
+        Some(how) if subscription.status != SubscriptionStatus::Ended => {
+            provider.cancel_subscription(&subscription.id, how).await
+        }
+        _ => Ok(()),
+    };
+    let seen = match asked {
+        Ok(()) => provider.subscription(&subscription.id).await,
+        Err(error) => Err(error),
+    };
+    match seen {
+        Err(ProviderError::NoCheckout(reason)) if subscription.account == provider.account() => {
+            tracing::error!(subscription = subscription.id, reason, "the payment provider has no such subscription");
+            Ok(ProviderSubscription {
+                status: SubscriptionStatus::Ended,
+                cancelled: subscription.cancelled,
+                period_end: subscription.paid_until,
+                ended_at: None,
+            })
+        }
+        seen => seen,
+    }
+}
+
+/// Makes the orders of paid invoices that have none, the oldest first.
+async fn renew_missed<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    subscription: &Subscription,
+) -> Result<(), SettleError> {
+    let mut missed: Vec<PaymentState> = Vec::new();
+    let mut after = None;
+    'pages: loop {
+        let page = provider.invoices(&subscription.id, after.as_deref()).await?;
+        for invoice in page.payments {
+            let is_known = match &invoice.order {
+                Some(order) => orders::get(db, order).await?.is_some(),
+                None => false,
+            };
+            if is_known {
+                break 'pages;
+            }
+            missed.push(invoice);
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    for invoice in missed.iter().rev() {
+        settle_invoice(db, clock, provider, invoice).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! The periods of a subscription: moving the end of what it gives, and withdrawing what was never delivered.
+
+use super::expiry;
+use super::follow::given_ids;
+use super::players::Players;
+use super::write::{Decided, pause_before, write_all};
+use crate::model::{Command, CommandEvent, CommandState, DeliveryStep, OrderStatus, Standing, Subscription};
+use crate::rules::delivery::Word;
+use crate::rules::subscription::access_until;
+use crate::store::orders::{self, StoredOrder};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, RETRIES, StoreError, commands, deliveries};
+use std::collections::BTreeSet;
+
+/// Moves the end of what a subscription gives to where it is now. `false` if its newest order is still being delivered, so
+/// that it has to be done later.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond; the same call may be repeated.
+pub(in crate::usecases) async fn move_end(db: &Db, subscription: &Subscription, now: i64) -> Result<bool, StoreError> {
+    let until = access_until(subscription);
+    if until == subscription.scheduled {
+        return Ok(true);
+    }
+    let Some(stored) = orders::get(db, &subscription.newest).await? else { return Ok(true) };
+    match &stored.effects.delivery {
+        Some(delivery) if delivery.step == DeliveryStep::Queue => {
+            return Ok(!matches!(stored.order.status, OrderStatus::Pending | OrderStatus::Paid));
+        }
+        Some(delivery) if delivery.step == DeliveryStep::Queued => {}
+        // What is taken back no longer waits for its end.
+        _ => return Ok(true),
+    }
+    let Some(player) = Players::read(db, &stored.order).await?.buyer(&stored.order) else { return Ok(true) };
+    let order = &stored.order.internal_id;
+    let frozen = deliveries::frozen(db, order).await?;
+    let lines = frozen.lines.iter().filter(|line| line.renews);
+    let servers: BTreeSet<_> = lines
+        .flat_map(|line| line.commands.iter().flat_map(|command| &command.servers).map(|server| (line.item, *server)))
+        .collect();
+    for (item, server) in servers {
+        let Some(key) = expiry::key(&player, item, server) else { continue };
+        let mut round = 0;
+        loop {
+            let writes: Vec<Write> = expiry::set_end(db, (&key, order), until, now).await?;
+            if writes.is_empty() || send(db, writes).await? == Sent::Written {
+                break;
+            }
+            round += 1;
+            if round > RETRIES {
+                return Ok(false);
+            }
+            pause_before(round).await;
+        }
+    }
+    Ok(true)
+}
+
+/// Withdraws what the purchase of a subscription gives and no game server has, so that the renewal gives it. Whether there
+/// was any.
+///
+/// # Errors
+/// [`StoreError`] if the database does not respond; the same call may be repeated, and returns the same.
+pub(in crate::usecases) async fn withdraw(db: &Db, order: &StoredOrder, now: i64) -> Result<bool, StoreError> {
+    let Some(delivery) = &order.effects.delivery else { return Ok(false) };
+    let found: Vec<Command> = commands::read(db, given_ids(delivery).into_iter()).await?.into_values().collect();
+    let bought = found.into_iter().filter(|command| command.event == CommandEvent::Bought);
+    let decided: Vec<Decided> =
+        bought.map(|command| Decided::new(command, Word::Recall(Standing::Superseded), now)).collect();
+    let is_any = decided.iter().any(|decided| {
+        let after = &decided.after.delivery;
+        after.state == CommandState::Recalled && after.standing == Standing::Superseded
+    });
+    if write_all(db, decided).await? { Ok(is_any) } else { Err(StoreError::unavailable("TransactWriteItems")) }
+}
