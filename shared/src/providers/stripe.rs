@@ -194,6 +194,7 @@ impl Provider for Stripe {
             cancel_url: &format!("{}/checkout", checkout.storefront),
             expires_at: checkout.expires_at,
             delayed: checkout.delayed,
+            subscription: None,
         };
         let session = self.send(stripe::Session::create(&new, key(&format!("{}-1", order.internal_id))?)).await?;
         let ended = || ProviderError::Unavailable("the checkout has ended".to_owned());
@@ -280,7 +281,11 @@ fn webhook_event_of(event: &Event) -> Option<WebhookEvent> {
         EventKind::EarlyFraudWarning => {
             event.payment_intent.as_ref().map(|intent| WebhookEvent::FraudWarning(intent.to_string()))
         }
-        EventKind::Other(_) => None,
+        EventKind::InvoicePaid
+        | EventKind::InvoicePaymentFailed
+        | EventKind::SubscriptionUpdated
+        | EventKind::SubscriptionDeleted
+        | EventKind::Other(_) => None,
     }
 }
 
