@@ -6,8 +6,9 @@ use serde_json::json;
 use std::error::Error;
 use std::io::Write as _;
 use stripe::{
-    Account, ApiBase, Balance, Call, Charge, Dispute, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession,
-    NewWebhookEndpoint, ObjectId, PaymentIntent, Refund, SecretKey, Session, WebhookEndpoint,
+    Account, ApiBase, Balance, Call, Charge, Dispute, Event, EventKind, IdempotencyKey, Invoice, Line, NewRefund,
+    NewSession, NewSubscription, NewWebhookEndpoint, ObjectId, PaymentIntent, PortalConfiguration, PortalSession,
+    Refund, SecretKey, Session, Subscription, WebhookEndpoint,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,10 +21,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         cancel_url: "https://store.example/checkout",
         expires_at: 1_800_002_100,
         delayed: false,
+        subscription: None,
     };
     let key = |name: &str| IdempotencyKey::parse(name);
     let id = |name: &str| ObjectId::parse(name);
     print(&Session::create(&new, key("ska237syhxydekce-1")?))?;
+    let customer = id("cus_1")?;
+    let subscription = Some(NewSubscription { interval: "month", count: 3, customer: Some(&customer) });
+    print(&Session::create(&NewSession { subscription, ..new }, key("ska237syhxydekce-2")?))?;
     print(&Session::retrieve(&id("cs_test_1")?))?;
     print(&Session::list_complete(1_800_000_000, Some(&id("cs_test_1")?)))?;
     print(&Session::expire(&id("cs_test_1")?))?;
@@ -45,7 +50,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     print(&WebhookEndpoint::create(&endpoint, key("connect-1")?))?;
     print(&WebhookEndpoint::update(&id("we_1")?, &EventKind::ALL))?;
     print(&WebhookEndpoint::list())?;
-    print(&WebhookEndpoint::delete(&id("we_1")?))
+    print(&WebhookEndpoint::delete(&id("we_1")?))?;
+    subscriptions()
+}
+
+fn subscriptions() -> Result<(), Box<dyn Error>> {
+    let id = |name: &str| ObjectId::parse(name);
+    print(&Invoice::retrieve(&id("in_1")?))?;
+    print(&Invoice::list_paid(&id("sub_1")?, Some(&id("in_1")?)))?;
+    print(&Subscription::retrieve(&id("sub_1")?))?;
+    print(&Subscription::cancel_at_period_end(&id("sub_1")?))?;
+    print(&Subscription::cancel(&id("sub_1")?))?;
+    print(&PortalConfiguration::create(IdempotencyKey::parse("portal-1")?))?;
+    print(&PortalConfiguration::update(&id("bpc_1")?))?;
+    print(&PortalConfiguration::list())?;
+    print(&PortalSession::create(&id("cus_1")?, "https://store.example/account"))
 }
 
 fn print<T>(call: &Call<T>) -> Result<(), Box<dyn Error>> {

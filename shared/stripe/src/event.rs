@@ -36,12 +36,20 @@ names! {
         DisputeClosed = "charge.dispute.closed",
         /// The buyer's bank believes that somebody else has paid.
         EarlyFraudWarning = "radar.early_fraud_warning.created",
+        /// A period of a subscription is paid: the first one, or a further one.
+        InvoicePaid = "invoice.paid",
+        /// A renewal could not be paid. It is tried again.
+        InvoicePaymentFailed = "invoice.payment_failed",
+        /// A subscription has changed: it was renewed, is past due or will end.
+        SubscriptionUpdated = "customer.subscription.updated",
+        /// A subscription has ended.
+        SubscriptionDeleted = "customer.subscription.deleted",
     }
 }
 
 impl EventKind {
     /// The events that a checkout follows.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::SessionCompleted,
         Self::SessionPaymentSucceeded,
         Self::SessionPaymentFailed,
@@ -53,6 +61,10 @@ impl EventKind {
         Self::DisputeUpdated,
         Self::DisputeClosed,
         Self::EarlyFraudWarning,
+        Self::InvoicePaid,
+        Self::InvoicePaymentFailed,
+        Self::SubscriptionUpdated,
+        Self::SubscriptionDeleted,
     ];
 }
 
@@ -67,7 +79,7 @@ pub struct Event {
     pub created: i64,
     /// Whether the money is real.
     pub livemode: bool,
-    /// The object's id: a session, a charge, a refund or a dispute.
+    /// The object's id: a session, a charge, a refund, a dispute, an invoice or a subscription.
     pub object: Option<ObjectId>,
     /// The id of the payment that the object belongs to.
     pub payment_intent: Option<ObjectId>,

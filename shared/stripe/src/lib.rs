@@ -15,9 +15,11 @@ mod form;
 mod list;
 mod names;
 mod objects;
+mod portal;
 mod refund;
 mod session;
 mod setup;
+mod subscription;
 mod values;
 pub mod webhook;
 
@@ -27,9 +29,11 @@ pub use error::{Error, Failure, Refusal, RefusalKind};
 pub use event::{Event, EventKind, EventPage};
 pub use list::{List, Metadata};
 pub use objects::{Charge, Dispute, DisputeStatus, Expandable, IntentStatus, PaymentIntent};
+pub use portal::{LoginPage, PortalConfiguration, PortalSession};
 pub use refund::{NewRefund, Refund, RefundStatus};
-pub use session::{Line, NewSession, PaymentStatus, Session, SessionStatus};
+pub use session::{Line, NewSession, NewSubscription, PaymentStatus, Session, SessionStatus};
 pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, WebhookEndpoint};
+pub use subscription::{BillingReason, Invoice, InvoiceLine, InvoiceStatus, Period, Subscription, SubscriptionStatus};
 pub use values::{ApiBase, IdempotencyKey, Invalid, ObjectId, SecretKey, WebhookSecret};
 
 /// The version of Stripe's API that every request names. Replies and webhooks have its shapes.

@@ -5,6 +5,7 @@ use crate::form::Form;
 use crate::list::{List, Metadata};
 use crate::names::names;
 use crate::refund::Refund;
+use crate::subscription::Invoice;
 use crate::values::ObjectId;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -34,6 +35,15 @@ impl Expandable<PaymentIntent> {
         match self {
             Self::Id(id) => id,
             Self::Object(intent) => &intent.id,
+        }
+    }
+}
+
+impl Expandable<Invoice> {
+    pub fn id(&self) -> &ObjectId {
+        match self {
+            Self::Id(id) => id,
+            Self::Object(invoice) => &invoice.id,
         }
     }
 }

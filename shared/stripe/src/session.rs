@@ -5,6 +5,7 @@ use crate::form::Form;
 use crate::list::{List, Metadata};
 use crate::names::names;
 use crate::objects::{Expandable, PaymentIntent};
+use crate::subscription::Invoice;
 use crate::values::{IdempotencyKey, ObjectId};
 use serde::Deserialize;
 
@@ -12,10 +13,10 @@ const SESSIONS: &str = "/v1/checkout/sessions";
 /// The number of sessions on a page: whole payments are in them, and a response has a largest size.
 const PAGE: usize = 20;
 
-/// A session to create: a one-off payment for an order.
+/// A session to create: the payment of an order, once or again and again.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSession<'a> {
-    /// The order's id. It becomes the session's reference, and the metadata of session and payment.
+    /// The order's id. It becomes the session's reference, and the metadata of session and payment, or subscription.
     pub order: &'a str,
     pub currency: &'a str,
     pub lines: &'a [Line<'a>],
@@ -25,8 +26,21 @@ pub struct NewSession<'a> {
     pub cancel_url: &'a str,
     /// When the session expires, in seconds since 1970 UTC: 30 minutes to 24 hours after it is created.
     pub expires_at: i64,
-    /// Whether the buyer may choose a method that pays after days. Otherwise only cards are offered.
+    /// Whether the buyer may choose a method that pays after days. Otherwise, and for a subscription, only cards are offered.
     pub delayed: bool,
+    /// How often the lines are paid again; `None` for once.
+    pub subscription: Option<NewSubscription<'a>>,
+}
+
+/// A subscription to create with its session.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSubscription<'a> {
+    /// `day`, `week`, `month` or `year`.
+    pub interval: &'a str,
+    /// The number of intervals from one payment to the next: three years at most.
+    pub count: u32,
+    /// The customer who pays; Stripe makes a new one for `None`.
+    pub customer: Option<&'a ObjectId>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,25 +93,34 @@ pub struct Session {
     pub url: Option<String>,
     /// When it expires, in seconds since 1970 UTC.
     pub expires_at: i64,
-    /// The payment, once the buyer has tried to pay.
+    /// The payment, once the buyer has tried to pay. A subscription's is in its invoice.
     pub payment_intent: Option<Expandable<PaymentIntent>>,
+    /// The first invoice of a subscription.
+    pub invoice: Option<Expandable<Invoice>>,
+    pub subscription: Option<ObjectId>,
+    pub customer: Option<ObjectId>,
 }
 
 impl Session {
     /// Creates a session. The same session with the same key is created once.
     pub fn create(new: &NewSession<'_>, key: IdempotencyKey) -> Call<Self> {
+        let (mode, order) = match new.subscription {
+            None => ("payment", "payment_intent_data[metadata][order]"),
+            Some(_) => ("subscription", "subscription_data[metadata][order]"),
+        };
         let mut form = Form::default()
-            .with("mode", "payment")
+            .with("mode", mode)
             .with("client_reference_id", new.order)
             .with("metadata[order]", new.order)
-            .with("payment_intent_data[metadata][order]", new.order)
+            .with(order, new.order)
             .with("success_url", new.success_url)
             .with("cancel_url", new.cancel_url)
             .with("expires_at", &new.expires_at)
             .with("adaptive_pricing[enabled]", &false);
-        if !new.delayed {
+        if !new.delayed || new.subscription.is_some() {
             form = form.with("payment_method_types[]", "card");
         }
+        form = form.with_some("customer", new.subscription.and_then(|subscription| subscription.customer));
         let currency = new.currency.to_ascii_lowercase();
         for (n, line) in new.lines.iter().enumerate() {
             form = form
@@ -105,23 +128,33 @@ impl Session {
                 .with(format!("line_items[{n}][price_data][currency]"), &currency)
                 .with(format!("line_items[{n}][price_data][unit_amount]"), &line.amount)
                 .with(format!("line_items[{n}][price_data][product_data][name]"), line.name);
+            if let Some(subscription) = &new.subscription {
+                let recurring = format!("line_items[{n}][price_data][recurring]");
+                form = form
+                    .with(format!("{recurring}[interval]"), subscription.interval)
+                    .with(format!("{recurring}[interval_count]"), &subscription.count);
+            }
         }
         Call::post(SESSIONS, form, Some(key))
     }
 
-    /// Fetches a session with its payment, the payment's charge and the charge's newest refunds.
+    /// Fetches a session with its payment, or its first invoice with the payment, the payment's charge and the charge's
+    /// newest refunds.
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
-        Call::get(
-            path("checkout/sessions", id),
-            Form::default().with("expand[]", "payment_intent.latest_charge.refunds"),
-        )
+        let form = Form::default()
+            .with("expand[]", "payment_intent.latest_charge.refunds")
+            .with("expand[]", "invoice.payment_intent.latest_charge.refunds");
+        Call::get(path("checkout/sessions", id), form)
     }
 
-    /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments
-    /// and the payments' charges; the next page begins after the last session of this one.
+    /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments or
+    /// first invoices, and the payments' charges; the next page begins after the last session of this one.
     pub fn list_complete(since: i64, after: Option<&ObjectId>) -> Call<List<Self>> {
         let form = Form::default().with("created[gte]", &since).with("status", "complete").with("limit", &PAGE);
-        let form = form.with_some("starting_after", after).with("expand[]", "data.payment_intent.latest_charge");
+        let form = form
+            .with_some("starting_after", after)
+            .with("expand[]", "data.payment_intent.latest_charge")
+            .with("expand[]", "data.invoice.payment_intent.latest_charge");
         Call::get(SESSIONS, form)
     }
 
@@ -145,6 +178,7 @@ mod tests {
             cancel_url: "https://store.example/checkout",
             expires_at: 1_800_002_100,
             delayed,
+            subscription: None,
         }
     }
 
@@ -174,6 +208,40 @@ mod tests {
         ];
         assert_eq!(sent, wanted);
         assert_eq!(call.path(), "/v1/checkout/sessions");
+    }
+
+    #[test]
+    fn a_subscription_is_created_from_the_orders_lines() {
+        let lines = [Line { name: "Squire", amount: 1_998 }];
+        let customer = ObjectId::parse("cus_1").unwrap();
+        let subscription = Some(NewSubscription { interval: "month", count: 3, customer: Some(&customer) });
+        let call = |customer: Option<&ObjectId>| {
+            let subscription = subscription.map(|new| NewSubscription { customer, ..new });
+            let new = NewSession { subscription, ..new(&lines, true) };
+            Session::create(&new, IdempotencyKey::parse("order-1").unwrap()).parameters().to_vec()
+        };
+        let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let wanted = [
+            text("mode", "subscription"),
+            text("client_reference_id", "ska237syhxydekce"),
+            text("metadata[order]", "ska237syhxydekce"),
+            text("subscription_data[metadata][order]", "ska237syhxydekce"),
+            text("success_url", "https://store.example/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}"),
+            text("cancel_url", "https://store.example/checkout"),
+            text("expires_at", "1800002100"),
+            text("adaptive_pricing[enabled]", "false"),
+            text("payment_method_types[]", "card"),
+            text("customer", "cus_1"),
+            text("line_items[0][quantity]", "1"),
+            text("line_items[0][price_data][currency]", "eur"),
+            text("line_items[0][price_data][unit_amount]", "1998"),
+            text("line_items[0][price_data][product_data][name]", "Squire"),
+            text("line_items[0][price_data][recurring][interval]", "month"),
+            text("line_items[0][price_data][recurring][interval_count]", "3"),
+        ];
+        assert_eq!(call(Some(&customer)), wanted);
+        let without: Vec<_> = wanted.iter().filter(|(name, _)| name != "customer").cloned().collect();
+        assert_eq!(call(None), without);
     }
 
     #[test]

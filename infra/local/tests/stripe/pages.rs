@@ -82,6 +82,7 @@ impl Store {
             cancel_url: "http://127.0.0.1:1/checkout",
             expires_at: SystemClock.seconds() + 3_600,
             delayed: true,
+            subscription: None,
         };
         let key = format!("order-{}", self.keys.fetch_add(1, Ordering::SeqCst));
         self.client.send(&Session::create(&new, IdempotencyKey::parse(&key).unwrap())).await.unwrap()

@@ -100,6 +100,7 @@ pub fn session_of(lines: &[Line<'_>], expires_at: i64, name: &str, delayed: bool
         cancel_url: "http://127.0.0.1:1/checkout",
         expires_at,
         delayed,
+        subscription: None,
     };
     Session::create(&new, key(name))
 }

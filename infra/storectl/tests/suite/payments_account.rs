@@ -221,7 +221,7 @@ async fn connecting_again_brings_the_events_of_the_endpoint_up_to_date() {
     let paying = Paying::connected().await;
     let (client, secrets) = (paying.client(), paying.secrets());
     let endpoint = client.send(&WebhookEndpoint::list()).await.unwrap().data.remove(0);
-    let before = [EventKind::SessionCompleted, EventKind::Other("invoice.paid".to_owned())];
+    let before = [EventKind::SessionCompleted, EventKind::Other("invoice.created".to_owned())];
     client.send(&WebhookEndpoint::update(&endpoint.id, &before)).await.unwrap();
     let problem = paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["endpoints"][0]["problem"].clone();
     assert!(problem.as_str().unwrap().contains("is not sent") && problem.as_str().unwrap().contains("refund.failed"));
