@@ -171,7 +171,7 @@ async fn a_command_that_is_too_long_when_it_is_filled_is_cancelled() {
 }
 
 #[tokio::test]
-async fn an_order_whose_dispute_was_won_is_delivered_anew_once() {
+async fn an_order_whose_dispute_was_won_is_delivered_again_once() {
     let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
     let (mut server, order) = delivered(&shop).await;
     shop.dispute(&order).await.unwrap();
@@ -193,7 +193,7 @@ async fn an_order_whose_dispute_was_won_is_delivered_anew_once() {
 }
 
 #[tokio::test]
-async fn what_takes_an_order_back_does_not_run_after_it_was_delivered_anew() {
+async fn what_takes_an_order_back_does_not_run_after_it_was_delivered_again() {
     let commands = vec![bought("give"), online(on(CommandEvent::ChargedBack, "take"))];
     let shop = Shop::open(commands).await;
     let (mut server, order) = delivered(&shop).await;
