@@ -1,4 +1,4 @@
-//! What the sweep measures of game servers, for metrics and alarms.
+//! Figures of game servers that the sweep measures, for metrics and alarms.
 
 use crate::game_server::Trouble;
 use crate::shop::{Shop, bought};

@@ -1,8 +1,8 @@
 //! The steps after a payment, a refund and a dispute.
 
-use crate::game_server::Trouble;
+use crate::game_server::{GameServer, Trouble};
 use crate::shop::{BUYER, Shop, bought, on, online};
-use shared::model::{CommandEvent, CommandTemplate, DeliveryStep, ItemDelivery, OrderStatus};
+use shared::model::{CommandEvent, CommandTemplate, DeliveryStep, InternalId, ItemDelivery, OrderStatus};
 use shared::usecases::delivery::{OwnerOutcome, RedeliverError, follow, redeliver, retry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +11,14 @@ use tests::Fault;
 fn many() -> Vec<CommandTemplate> {
     let bought = (0..100).map(|number| bought(&format!("give {{player}} {number}")));
     bought.chain([on(CommandEvent::Refunded, "take {player}")]).collect()
+}
+
+/// A game server of the shop, and an order that it was served and ran.
+async fn delivered(shop: &Shop) -> (GameServer, InternalId) {
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(shop, Trouble::default()).await;
+    (server, order)
 }
 
 /// Lets `passing` writes of the functions pass, and fails every later one.
@@ -113,9 +121,7 @@ async fn a_dispute_takes_an_order_back_once() {
     let commands =
         vec![bought("give"), on(CommandEvent::Refunded, "take"), on(CommandEvent::ChargedBack, "ban {player}")];
     let shop = Shop::open(commands).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (mut server, order) = delivered(&shop).await;
     shop.dispute(&order).await.unwrap();
     shop.refund(&order).await;
     shop.sweep_for(3).await;
@@ -127,9 +133,7 @@ async fn a_dispute_takes_an_order_back_once() {
 #[tokio::test]
 async fn a_dispute_without_commands_of_its_own_runs_those_of_a_refund() {
     let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (mut server, order) = delivered(&shop).await;
     shop.dispute(&order).await.unwrap();
     shop.sweep_for(2).await;
     server.round(&shop, Trouble::default()).await;
@@ -167,11 +171,9 @@ async fn a_command_that_is_too_long_when_it_is_filled_is_cancelled() {
 }
 
 #[tokio::test]
-async fn an_order_whose_dispute_was_won_is_delivered_anew_once() {
+async fn an_order_whose_dispute_was_won_is_delivered_again_once() {
     let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (mut server, order) = delivered(&shop).await;
     shop.dispute(&order).await.unwrap();
     shop.sweep_for(2).await;
     server.round(&shop, Trouble::default()).await;
@@ -191,12 +193,10 @@ async fn an_order_whose_dispute_was_won_is_delivered_anew_once() {
 }
 
 #[tokio::test]
-async fn what_takes_an_order_back_does_not_run_after_it_was_delivered_anew() {
+async fn what_takes_an_order_back_does_not_run_after_it_was_delivered_again() {
     let commands = vec![bought("give"), online(on(CommandEvent::ChargedBack, "take"))];
     let shop = Shop::open(commands).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (mut server, order) = delivered(&shop).await;
     shop.dispute(&order).await.unwrap();
     shop.sweep_for(2).await;
     let again = || redeliver(&shop.store.db, shop.clock(), &order);
@@ -216,9 +216,7 @@ async fn what_takes_an_order_back_does_not_run_after_it_was_delivered_anew() {
 #[tokio::test]
 async fn nothing_of_an_order_that_was_taken_back_is_sent_again() {
     let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (_, order) = delivered(&shop).await;
     shop.refund(&order).await;
     shop.sweep_for(2).await;
     let ids: Vec<_> = shop.commands(&order).await.iter().map(|command| (command.event, command.id)).collect();
@@ -243,10 +241,8 @@ fn for_thirty_days() -> ItemDelivery {
 async fn a_second_purchase_moves_the_end_and_a_refund_moves_it_back() {
     let shop = Shop::open(Vec::new()).await;
     shop.publish(&[1], for_thirty_days()).await;
-    let mut server = shop.game_server(1).await;
     let begun = shop.clock().seconds();
-    let first = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (mut server, first) = delivered(&shop).await;
     assert_eq!(shop.expiry(1).await.unwrap().ends_at, begun + 30 * 86_400);
     shop.wait(10 * DAY);
     let second = shop.buy_many("b", 2).await;
@@ -267,9 +263,7 @@ async fn a_second_purchase_moves_the_end_and_a_refund_moves_it_back() {
 async fn the_last_refund_takes_back_and_ends_nothing_more() {
     let shop = Shop::open(Vec::new()).await;
     shop.publish(&[1], for_thirty_days()).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (mut server, order) = delivered(&shop).await;
     shop.refund(&order).await;
     shop.sweep_for(2).await;
     server.round(&shop, Trouble::default()).await;
@@ -282,9 +276,7 @@ async fn the_last_refund_takes_back_and_ends_nothing_more() {
 async fn an_end_that_is_due_is_set_again_by_a_further_purchase() {
     let shop = Shop::open(Vec::new()).await;
     shop.publish(&[1], for_thirty_days()).await;
-    let mut server = shop.game_server(1).await;
-    shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (mut server, _) = delivered(&shop).await;
     shop.wait(31 * DAY);
     shop.buy("b").await;
     server.round(&shop, Trouble::default()).await;

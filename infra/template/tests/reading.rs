@@ -1,4 +1,4 @@
-//! What is read of a template, and what is refused.
+//! Templates that are read, and those that are refused.
 
 use std::collections::BTreeMap;
 

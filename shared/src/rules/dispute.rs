@@ -1,12 +1,12 @@
 //! Disputes, by their states in the provider's words (rules.md, "Disputes").
 
-/// The state of an order whose payment the bank warns of: somebody else than the owner of the card may have paid.
+/// The state of an order whose payment the bank warns of: a person other than the owner of the card may have paid.
 pub const FRAUD_WARNING: &str = "early_fraud_warning";
 
 /// The state of a dispute that the store has lost: the buyer keeps the money.
 pub const LOST: &str = "lost";
 
-/// Whether an order in this state is taken back. An inquiry is no dispute, and one that is won was none.
+/// Whether an order in this state is taken back. An inquiry is not a dispute, and one that is won was none.
 #[must_use]
 pub fn takes_back(state: &str) -> bool {
     state != FRAUD_WARNING && !state.starts_with("warning_") && !matches!(state, "won" | "prevented")

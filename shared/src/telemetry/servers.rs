@@ -9,7 +9,7 @@ pub(super) const OLDEST_READY: &str = "OldestReady";
 pub(super) const SILENCE: &str = "ServerSilence";
 pub(super) const UNKNOWN: &str = "UnknownCommands";
 
-/// What is stuck at a game server.
+/// Figures of what is stuck at a game server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerFigures {
     pub server: ServerId,

@@ -34,7 +34,7 @@ names! {
         DisputeUpdated = "charge.dispute.updated",
         /// A dispute was decided.
         DisputeClosed = "charge.dispute.closed",
-        /// The buyer's bank believes that somebody else has paid.
+        /// The buyer's bank believes that a person other than the owner of the card has paid.
         EarlyFraudWarning = "radar.early_fraud_warning.created",
         /// A period of a subscription is paid: the first one, or a further one.
         InvoicePaid = "invoice.paid",

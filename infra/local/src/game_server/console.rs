@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The largest body of a request, in bytes.
 const LARGEST: usize = 4_096;
 
-/// What is done to one of the servers.
+/// An action on one of the servers.
 #[derive(Debug, Deserialize)]
 struct Act {
     server: u64,

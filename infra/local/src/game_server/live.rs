@@ -45,7 +45,7 @@ struct State {
     note: String,
     /// By the player's name in small letters.
     logins: BTreeMap<String, Login>,
-    /// What the server does; a crash ends it.
+    /// The running work of the server; a crash ends it.
     tasks: JoinSet<()>,
 }
 
@@ -67,7 +67,7 @@ struct Login {
     until: i64,
 }
 
-/// What is done at the console.
+/// An action at the console.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub(super) enum Action {
@@ -226,7 +226,7 @@ impl GameServer {
         }
     }
 
-    /// What ran is said, what is due is polled, run, and said.
+    /// Reports what ran, polls what is due, runs it, and reports that.
     async fn round(&self) -> Result<usize, String> {
         let ran = self.state().plugin.take_untold();
         if !ran.is_empty() {

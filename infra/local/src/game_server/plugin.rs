@@ -8,7 +8,7 @@ use shared::usecases::delivery::{Answer, Row};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem::take;
 
-/// What became of a row, as the server knows it.
+/// The fate of a row, as the server knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -174,14 +174,14 @@ impl Plugin {
         self.untold.push(place);
     }
 
-    /// What ran since it was last told. A call that fails is not repeated.
+    /// Takes what ran since the last report. A report that fails is not repeated.
     pub fn take_untold(&mut self) -> Vec<CommandId> {
         let told = take(&mut self.untold);
         self.become_all(&told, Fate::Told);
         self.ids(&told)
     }
 
-    /// What is in memory is lost, and so is the disk if it says so.
+    /// Loses what is in memory, and the disk if `loses_disk`.
     pub fn crash(&mut self, loses_disk: bool) {
         self.online.clear();
         self.untold.clear();

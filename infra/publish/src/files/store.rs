@@ -85,7 +85,7 @@ pub struct StoreFile {
     /// How buyers pay.
     #[serde(default, skip_serializing_if = "is_default")]
     pub payments: PaymentsFile,
-    /// What follows when a buyer's bank disputes a payment, besides taking the order back.
+    /// Consequences of a dispute of a payment by the buyer's bank, besides taking the order back.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_dispute: OnDisputeFile,
     /// The patrons list.
@@ -295,7 +295,7 @@ pub struct PaymentsFile {
     pub least: Option<Decimal>,
 }
 
-/// What follows when a buyer's bank disputes a payment (rules.md, "Disputes").
+/// Consequences of a dispute of a payment by the buyer's bank (rules.md, "Disputes").
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnDisputeFile {

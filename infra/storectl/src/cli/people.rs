@@ -127,7 +127,7 @@ pub enum OrderCommand {
     /// Print what is known of an order, as text for a dispute: payment, login, consent, and commands with their times.
     #[command(after_help = "Example:\n  storectl order evidence xihrrpwsa7d4vdj2 --stack storefront > evidence.txt")]
     Evidence(OneOrder),
-    /// Deliver an order anew after its dispute was won: its commands run again, under new ids.
+    /// Deliver an order again after its dispute was won: its commands run again, under new ids.
     #[command(after_help = "Example:\n  storectl order redeliver xihrrpwsa7d4vdj2 --stack storefront\n\n\
                             Only a paid order that was taken back because of a dispute. The money is not touched.")]
     Redeliver(OneOrder),

@@ -97,7 +97,7 @@ pub enum WebhookEvent {
     Payment(String),
     /// A dispute, by its id.
     Dispute(String),
-    /// A warning that somebody else than the owner of the card has paid, by the payment's id.
+    /// A warning that a person other than the owner of the card has paid, by the payment's id.
     FraudWarning(String),
     /// An invoice of a subscription, by its id.
     Invoice(String),

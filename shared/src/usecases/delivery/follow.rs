@@ -183,8 +183,7 @@ impl Following<'_> {
         self.mark(OrderDelivery { first: Some(first), made, ..next }, writes).await
     }
 
-    /// What is needed to make `count` commands. Their ids are reserved if they are not yet: the first part that is written
-    /// marks them.
+    /// The inputs of `count` new commands. Their ids are reserved if they are not yet: the first part that is written marks them.
     async fn inputs(&self, first: Option<CommandId>, count: usize) -> Result<Inputs, StoreError> {
         let made = u32::try_from(count).unwrap_or(u32::MAX);
         let first = async {

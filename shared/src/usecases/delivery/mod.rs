@@ -1,8 +1,8 @@
 //! Delivery: what is paid runs on game servers, and what is refunded is recalled or taken back (rules.md, "Delivery").
 //!
 //! Game servers speak in [`poll`], [`paynow`], [`delivered`], [`executed`] and [`validated`], each with its [`ServerKey`].
-//! What follows from a payment, a refund or a dispute is done by [`follow`], in steps that are marked on the order. What any
-//! of it means for a command is decided in [`crate::rules::delivery`].
+//! The consequences of a payment, a refund or a dispute are carried out by [`follow`], in steps that are marked on the order.
+//! What any of it means for a command is decided in [`crate::rules::delivery`].
 
 mod expiry;
 mod follow;

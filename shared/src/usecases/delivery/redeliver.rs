@@ -1,4 +1,4 @@
-//! Delivering an order anew that was taken back because of a dispute.
+//! Delivering an order again that was taken back because of a dispute.
 
 use super::follow::{back_ids, blocks, follow};
 use super::write::{Decided, write_all};
@@ -9,7 +9,7 @@ use crate::rules::dispute::takes_back;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, commands, orders};
 
-/// The reason for which an order is not delivered anew.
+/// The reason for which an order is not delivered again.
 #[derive(Debug, thiserror::Error)]
 pub enum RedeliverError {
     #[error("there is no order with this internal id")]
@@ -29,7 +29,7 @@ pub enum RedeliverError {
     Store(#[from] StoreError),
 }
 
-/// Delivers a paid order anew, under new ids, after it was taken back because of a dispute that has ended. What is left to do
+/// Delivers a paid order again, under new ids, after it was taken back because of a dispute that has ended. What is left to do
 /// when the call fails is done by the sweep.
 ///
 /// # Errors
@@ -54,7 +54,7 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
     Ok(())
 }
 
-/// Recalls what takes an order back and has not run: it would run after what is delivered anew.
+/// Recalls what takes an order back and has not run: it would run after what is delivered again.
 async fn recall(db: &Db, ids: impl Iterator<Item = CommandId>, now: i64) -> Result<(), RedeliverError> {
     let decide = |command| Decided::new(command, Word::Recall(Standing::Superseded), now);
     let all: Vec<Decided> = commands::read(db, ids).await?.into_values().map(decide).collect();

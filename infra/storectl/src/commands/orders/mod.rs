@@ -181,7 +181,7 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     lines
 }
 
-/// What only the store's operator needs to know of an order, in words.
+/// Facts about an order that only the store's operator needs, in words.
 fn own_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! `order redeliver`: an order that was taken back because of a dispute is delivered anew.
+//! `order redeliver`: an order that was taken back because of a dispute is delivered again.
 
 use super::unknown;
 use crate::answer::{Answer, GOOD, paint};
@@ -11,9 +11,9 @@ use shared::usecases::delivery::{self, RedeliverError};
 pub(in crate::commands) async fn redeliver(target: &Target, id: &str) -> Result<Answer, Failure> {
     let id = InternalId::new(id);
     delivery::redeliver(&target.db, target.clock.as_ref(), &id).await.map_err(|error| {
-        let what = format!("Nothing is delivered anew: {error}.");
+        let what = format!("Nothing is delivered again: {error}.");
         match error {
-            RedeliverError::Store(error) => unknown(error, &id, "the order is delivered anew"),
+            RedeliverError::Store(error) => unknown(error, &id, "the order is delivered again"),
             RedeliverError::Conflict => Failure::new(Exit::Raced, what, "Run the same command again."),
             RedeliverError::Unknown => Failure::refused(what, "It is matched exactly, case included."),
             RedeliverError::Disputed(_) => Failure::refused(what, "Wait until it is decided."),
@@ -24,6 +24,6 @@ pub(in crate::commands) async fn redeliver(target: &Target, id: &str) -> Result<
         }
     })?;
     let text =
-        format!("{} Order {id} is delivered anew. `storectl order show {id}` shows its commands.", paint(GOOD, "ok"));
+        format!("{} Order {id} is delivered again. `storectl order show {id}` shows its commands.", paint(GOOD, "ok"));
     Ok(Answer::new(text, json!({ "internal_id": id, "delivered_anew": true })))
 }

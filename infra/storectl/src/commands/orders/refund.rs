@@ -147,7 +147,7 @@ pub(super) fn lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String>
     lines
 }
 
-/// What is left to do about an order's refunds, and what an operator decided, in words.
+/// Open work on an order's refunds, and what an operator decided, in words.
 pub(super) fn own_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();

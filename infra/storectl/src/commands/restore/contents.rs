@@ -1,4 +1,4 @@
-//! What a backup or a table holds, in a form that can be compared, and the ids that are taken in it.
+//! The contents of a backup or a table in a form that can be compared, and the ids that are taken in it.
 
 use crate::archive;
 use sha2::{Digest, Sha256};
