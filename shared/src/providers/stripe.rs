@@ -289,9 +289,7 @@ impl Provider for Stripe {
         };
         match self.send_about(call).await {
             // One that has ended cannot be cancelled any more: its state says so.
-            Ok(_) | Err(ProviderError::Refused(_)) => Ok(()),
-            // Stripe has no call for one that has ended.
-            Err(ProviderError::NoCheckout(_)) => Ok(()),
+            Ok(_) | Err(ProviderError::Refused(_) | ProviderError::NoCheckout(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -2,8 +2,8 @@
 //! disputed ends it (rules.md, "Subscriptions"). It is written in the transaction of that change.
 
 use crate::model::{
-    Cancellation, LoginKind, OrderSubscription, ProviderAccount, ProviderCustomer, Subscription, SubscriptionStatus,
-    User, UserId,
+    Cancellation, LoginKind, OrderSubscription, ProviderAccount, ProviderCheckout, ProviderCustomer, Subscription,
+    SubscriptionStatus, User, UserId,
 };
 use crate::rules::payment::PaidPeriod;
 use crate::rules::subscription::{access_until, cancelled, paid, settled, with_entry};
@@ -79,7 +79,7 @@ fn account(stored: &StoredOrder) -> ProviderAccount {
     let provider = stored.effects.provider.as_ref();
     ProviderAccount {
         id: provider.and_then(|provider| provider.account.clone()),
-        live: provider.and_then(|provider| provider.is_live()).unwrap_or_default(),
+        live: provider.and_then(ProviderCheckout::is_live).unwrap_or_default(),
     }
 }
 
