@@ -10,6 +10,7 @@ mod market;
 mod orders;
 mod provider;
 mod shop;
+mod subscribers;
 mod sums;
 mod till;
 

@@ -15,5 +15,7 @@ mod refusals;
 mod reviews;
 mod settle;
 mod status;
+mod subscription_model;
+mod subscriptions;
 mod sweep;
 mod upkeep;

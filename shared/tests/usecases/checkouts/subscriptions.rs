@@ -1,0 +1,357 @@
+//! Subscriptions: what is paid gives access, what is not paid ends, and every paid invoice has one order.
+
+use crate::subscribers::{DAY, GRACE, MONTHLY, PRICE, Subscribers};
+use local::stripe::Action;
+use shared::model::{Cancellation, ItemId, Money, OrderStatus, SubscriptionStatus, UserId};
+use shared::rules::subscription::access_until;
+use shared::store::keys;
+use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, settle_subscription};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paid_checkout_begins_a_subscription_of_the_buyer() {
+    let mut shop = Subscribers::open().await;
+    let (order, _) = shop.subscribe().await;
+    let subscription = shop.subscription(&order).await;
+    assert_eq!((subscription.price, subscription.status), (Money::from_minor(PRICE), SubscriptionStatus::Active));
+    assert_eq!((&subscription.first, &subscription.newest), (&order, &order));
+    assert_eq!(access_until(&subscription), subscription.paid_until + GRACE);
+    assert!(subscription.paid_until >= shop.now() + 28 * DAY);
+    let [entry] = &shop.entries().await[..] else { panic!("one subscription") };
+    assert_eq!((entry.item, entry.until), (ItemId::new(MONTHLY), subscription.paid_until));
+    assert_eq!(shop.user().await.customer.unwrap().id, subscription.customer);
+    assert_eq!(shop.ran, ["give user-1"]);
+    let intent = shop.till.says(&order).await.intent.unwrap();
+    assert_eq!(shared::store::orders::of_payment(shop.db(), &intent).await.unwrap(), Some(order));
+    assert!(shop.create().await.is_err(), "the buyer has it already");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_is_an_order_of_its_own_that_counts_money_and_no_units() {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    let before = shop.subscription(&first).await;
+    shop.wait(30);
+    shop.after(&session, Action::Renew).await;
+    shop.hear(0).await;
+    let after = shop.subscription(&first).await;
+    assert!(after.paid_until > before.paid_until);
+    let orders = shop.orders().await;
+    assert_eq!(orders.len(), 2, "events are repeated, orders are not");
+    let renewal = shop.till.order(&after.newest).await;
+    assert_eq!((renewal.order.status, renewal.order.price), (OrderStatus::Paid, Money::from_minor(PRICE)));
+    assert_eq!(renewal.order.owner, Some(UserId::new(1)));
+    assert_eq!(shop.till.market.held(1, MONTHLY).await, 1);
+    assert_eq!(shop.till.market.sold(MONTHLY).await, 1);
+    let paid = shop.till.market.number(&keys::ledger(UserId::new(1)), &format!("p{MONTHLY}")).await;
+    assert_eq!(paid, 2 * PRICE);
+    assert_eq!(shop.ran, ["give user-1", "thank user-1"]);
+    shop.wait(31 + 2);
+    shop.run().await;
+    assert!(shop.has_access(), "the grace is not over");
+    shop.wait(2);
+    shop.run().await;
+    assert!(!shop.has_access());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_that_fails_leaves_the_grace_and_a_payment_after_it_gives_again() {
+    let mut shop = Subscribers::open().await;
+    let (order, session) = shop.subscribe().await;
+    shop.wait(31);
+    shop.after(&session, Action::FailRenewal).await;
+    let unpaid = shop.subscription(&order).await;
+    assert_eq!(unpaid.status, SubscriptionStatus::PastDue);
+    assert_eq!(shop.entries().await[0].status, SubscriptionStatus::PastDue);
+    shop.run().await;
+    assert!(shop.has_access());
+    shop.wait(4);
+    shop.run().await;
+    assert_eq!(shop.ran, ["give user-1", "take user-1"]);
+    shop.after(&session, Action::Recover).await;
+    assert_eq!(shop.ran, ["give user-1", "take user-1", "give user-1"]);
+    assert_eq!(shop.subscription(&order).await.status, SubscriptionStatus::Active);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_within_the_grace_renews() {
+    let mut shop = Subscribers::open().await;
+    let (_, session) = shop.subscribe().await;
+    shop.wait(31);
+    shop.after(&session, Action::FailRenewal).await;
+    shop.wait(1);
+    shop.after(&session, Action::Recover).await;
+    shop.wait(5);
+    shop.run().await;
+    assert_eq!(shop.ran, ["give user-1", "thank user-1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_subscription_gives_access_to_the_end_of_the_paid_period() {
+    let mut shop = Subscribers::open().await;
+    let (order, session) = shop.subscribe().await;
+    shop.after(&session, Action::CancelAtPeriodEnd).await;
+    let subscription = shop.subscription(&order).await;
+    assert_eq!(access_until(&subscription), subscription.paid_until);
+    assert_eq!(shop.entries().await[0].status, SubscriptionStatus::Cancelled);
+    shop.wait(27);
+    shop.run().await;
+    assert!(shop.has_access());
+    shop.wait(5);
+    shop.run().await;
+    assert_eq!(shop.ran, ["give user-1", "take user-1"]);
+    shop.sweep().await;
+    assert_eq!(shop.subscription(&order).await.status, SubscriptionStatus::Ended);
+    assert!(shop.entries().await.is_empty());
+    shop.create().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_that_is_taken_back_leaves_everything_as_it_was() {
+    let mut shop = Subscribers::open().await;
+    let (order, session) = shop.subscribe().await;
+    let before = shop.subscription(&order).await;
+    shop.after(&session, Action::CancelAtPeriodEnd).await;
+    shop.after(&session, Action::Resume).await;
+    let after = shop.subscription(&order).await;
+    assert_eq!((access_until(&after), after.status), (access_until(&before), before.status));
+    shop.wait(33);
+    shop.run().await;
+    assert!(shop.has_access());
+    shop.wait(2);
+    shop.run().await;
+    assert!(!shop.has_access());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_refund_of_the_newest_order_ends_subscription_and_access_at_once() {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    shop.wait(30);
+    shop.after(&session, Action::Renew).await;
+    let newest = shop.subscription(&first).await.newest;
+    shop.till.refund(&newest, None).await.unwrap();
+    shop.run().await;
+    shop.sweep().await;
+    let ended = shop.subscription(&first).await;
+    assert_eq!(ended.status, SubscriptionStatus::Ended);
+    assert_eq!(shop.till.stripe.subscription(&ended.id).await.unwrap().status, SubscriptionStatus::Ended);
+    shop.wait(1);
+    shop.sweep().await;
+    assert!(!shop.has_access(), "{:?}", shop.ran);
+    assert!(shop.entries().await.is_empty());
+    assert_eq!(shop.till.order(&first).await.order.status, OrderStatus::Paid);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_of_an_older_order_returns_money_and_takes_nothing() {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    shop.wait(30);
+    shop.after(&session, Action::Renew).await;
+    shop.till.refund(&first, None).await.unwrap();
+    shop.sweep().await;
+    shop.wait(1);
+    shop.sweep().await;
+    assert!(shop.has_access(), "{:?}", shop.ran);
+    assert_eq!(shop.subscription(&first).await.status, SubscriptionStatus::Active);
+    assert_eq!(shop.till.order(&first).await.order.status, OrderStatus::Refunded);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dispute_of_the_newest_order_ends_it_and_one_of_an_older_order_lets_it_run_out() {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    shop.wait(30);
+    shop.after(&session, Action::Renew).await;
+    shop.after(&session, Action::Dispute(None)).await;
+    shop.sweep().await;
+    let subscription = shop.subscription(&first).await;
+    assert!(subscription.cancelled && subscription.stopped_at.is_none(), "the period that is paid is not disputed");
+    assert_eq!(shop.ran.last().unwrap(), "seize user-1", "what the owner does about a dispute is done");
+    let invoice = shop.till.order(&subscription.newest).await.effects.provider.unwrap().session.unwrap();
+    shop.after(&invoice, Action::Dispute(None)).await;
+    shop.sweep().await;
+    let subscription = shop.subscription(&first).await;
+    assert_eq!(subscription.status, SubscriptionStatus::Ended);
+    assert_eq!(access_until(&subscription), subscription.stopped_at.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_whose_events_are_lost_is_found_by_the_sweep() {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    shop.sweep().await;
+    shop.wait(31);
+    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
+    shop.wait(31);
+    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
+    let renewed = settle_subscription(
+        shop.db(),
+        &shop.till.market.clock,
+        &shop.till.stripe,
+        &shop.subscription(&first).await.id,
+    );
+    let renewed = renewed.await.unwrap().unwrap();
+    assert_eq!(shop.orders().await.len(), 3);
+    assert!(renewed.paid_until > shop.now());
+    shop.run().await;
+    assert_eq!(shop.ran.last().unwrap().split(' ').next(), Some("thank"));
+    assert!(shop.has_access(), "{:?}", shop.ran);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sweep_asks_about_a_subscription_whose_period_has_ended_without_a_word() {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    shop.sweep().await;
+    shop.wait(30);
+    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
+    let before = shop.subscription(&first).await;
+    let (late, mut calls) = (before.paid_until + 3 * 3_600 - shop.now(), 0);
+    let stripe = &shop.till.stand_in;
+    for (wait, expected) in [(late - 60, 0), (120, 1)] {
+        shop.till.wait(std::time::Duration::from_secs(u64::try_from(wait).unwrap()));
+        // Its hourly look at events is not what finds it.
+        let seen = stripe.received().len();
+        shared::usecases::checkouts::sweep(shop.db(), &shop.till.market.clock, Some(&shop.till.stripe)).await.unwrap();
+        let asked = |received: &local::stripe::Received| received.route.contains("/v1/subscriptions/");
+        calls += stripe.received()[seen..].iter().filter(|received| asked(received)).count().min(1);
+        assert!(calls >= expected, "{wait}");
+    }
+    assert_eq!(shop.orders().await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_that_is_heard_of_before_the_first_payment_waits_for_it() {
+    let shop = Subscribers::open().await;
+    let (first, session) = shop.begin().await;
+    shop.till.stand_in.act(&session, &Action::Pay).unwrap();
+    shop.wait(30);
+    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
+    let invoice = shop.till.stand_in.invoices().pop().unwrap();
+    let event = WebhookEvent::Invoice(invoice);
+    act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &event).await.unwrap();
+    assert_eq!(shop.till.order(&first).await.order.status, OrderStatus::Paid);
+    assert_eq!(shop.orders().await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_subscription_of_an_erased_account_is_cancelled() {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    shop.till.market.delete(&keys::user(UserId::new(1))).await;
+    shop.wait(30);
+    shop.after(&session, Action::Renew).await;
+    let subscription = shop.subscription(&first).await;
+    assert_eq!((subscription.status, subscription.requested), (SubscriptionStatus::Ended, None));
+    assert_eq!(shop.orders().await.len(), 2, "the money is known");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_game_server_took_is_given_by_the_renewal_and_not_twice() {
+    let mut shop = Subscribers::open().await;
+    let (_, session) = shop.begin().await;
+    shop.till.stand_in.act(&session, &Action::Pay).unwrap();
+    shop.hear(0).await;
+    shop.wait(30);
+    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
+    shop.hear(0).await;
+    shop.run().await;
+    shop.wait(5);
+    shop.run().await;
+    assert_eq!(shop.ran, ["give user-1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_is_written_once_whenever_the_process_is_killed() {
+    for nth in 1..=8 {
+        for is_written in [false, true] {
+            let mut shop = Subscribers::open().await;
+            let (first, session) = shop.subscribe().await;
+            shop.wait(30);
+            let heard = shop.till.stand_in.events().len();
+            shop.till.stand_in.act(&session, &Action::Renew).unwrap();
+            let invoice = WebhookEvent::Invoice(shop.till.stand_in.invoices().pop().unwrap());
+            let killed = shop.till.market.killed_at_transaction(nth, is_written);
+            let _ = act(&killed.db, &shop.till.market.clock, &shop.till.stripe, &invoice).await;
+            shop.hear(heard).await;
+            shop.sweep().await;
+            let orders = shop.orders().await;
+            assert_eq!(orders.len(), 2, "{nth} {is_written}");
+            assert!(orders.iter().all(|stored| stored.order.status == OrderStatus::Paid), "{nth} {is_written}");
+            assert_eq!(shop.ran, ["give user-1", "thank user-1"], "{nth} {is_written}");
+            let subscription = shop.subscription(&first).await;
+            assert_eq!(shop.till.market.held(1, MONTHLY).await, 1);
+            assert_eq!(subscription.scheduled, access_until(&subscription));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_is_done_whenever_the_process_is_killed() {
+    for nth in 1..=4 {
+        for is_written in [false, true] {
+            let mut shop = Subscribers::open().await;
+            let (first, session) = shop.subscribe().await;
+            shop.till.stand_in.act(&session, &Action::CancelAtPeriodEnd).unwrap();
+            let subscription = WebhookEvent::Subscription(shop.subscription(&first).await.id);
+            let killed = shop.till.market.killed_at_transaction(nth, is_written);
+            let _ = act(&killed.db, &shop.till.market.clock, &shop.till.stripe, &subscription).await;
+            act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &subscription).await.unwrap();
+            let subscription = shop.subscription(&first).await;
+            assert_eq!(subscription.scheduled, subscription.paid_until, "{nth} {is_written}");
+            shop.till.wait(std::time::Duration::from_secs(u64::try_from(subscription.paid_until - shop.now()).unwrap()));
+            shop.run().await;
+            assert!(!shop.has_access(), "{nth} {is_written}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn renewal_cancellation_refund_and_dispute_at_once_end_as_the_provider_says() {
+    for _ in 0..4 {
+        let mut shop = Subscribers::open().await;
+        let (first, session) = shop.subscribe().await;
+        shop.wait(30);
+        let heard = shop.till.stand_in.events().len();
+        for action in [Action::Renew, Action::CancelAtPeriodEnd, Action::Dispute(Some(100))] {
+            shop.till.stand_in.act(&session, &action).unwrap();
+        }
+        let invoice = shop.till.stand_in.invoices().pop().unwrap();
+        shop.till.stand_in.act(&invoice, &Action::Refund(None)).unwrap();
+        let events = shop.events().await;
+        let count = shop.till.stand_in.events().len() - heard;
+        let instances = shop.till.market.instances(16);
+        let racing = instances.iter().zip(events.iter().take(count).cycle()).map(|(instance, event)| {
+            act(&instance.db, &shop.till.market.clock, &shop.till.stripe, event)
+        });
+        let _: Vec<_> = futures_util::future::join_all(racing).await;
+        shop.hear(heard).await;
+        shop.sweep().await;
+        shop.wait(1);
+        shop.sweep().await;
+        let subscription = shop.subscription(&first).await;
+        assert_eq!(subscription.status, SubscriptionStatus::Ended);
+        assert_eq!(shop.orders().await.len(), 2);
+        assert_eq!(shop.till.order(&subscription.newest).await.order.status, OrderStatus::Refunded);
+        assert!(!shop.has_access(), "{:?}", shop.ran);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_to_cancel_is_repeated_until_the_provider_has_done_it() {
+    let mut shop = Subscribers::open().await;
+    let (first, _) = shop.subscribe().await;
+    let read = shop.subscription(&first).await;
+    let next = shared::rules::subscription::cancelled(&read, Cancellation::Now, shop.now());
+    let writes = shared::store::subscriptions::put(Some(&read), next).unwrap();
+    let sent = shared::store::transaction::send(shop.db(), writes).await.unwrap();
+    assert_eq!(sent, shared::store::transaction::Sent::Written);
+    shop.sweep().await;
+    shop.wait(1);
+    shop.sweep().await;
+    assert_eq!(shop.subscription(&first).await.status, SubscriptionStatus::Ended);
+    assert_eq!(shop.till.stripe.subscription(&read.id).await.unwrap().status, SubscriptionStatus::Ended);
+    assert_eq!(shop.ran, ["give user-1", "take user-1"]);
+    assert!(shop.entries().await.is_empty());
+}
