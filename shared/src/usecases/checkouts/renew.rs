@@ -5,11 +5,11 @@ use super::settle::{settle, settle_known};
 use super::status::SettleError;
 use crate::clock::Clock;
 use crate::model::{
-    InternalId, ItemId, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderCheckout,
+    Cancellation, InternalId, ItemId, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderCheckout,
     PublishedItem, Subscription,
 };
 use crate::rules::payment::{PaidPeriod, PaymentState, Progress};
-use crate::rules::subscription::access_until;
+use crate::rules::subscription::{access_until, cancelled};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::unfinished::Unfinished;
@@ -17,6 +17,7 @@ use crate::store::{Db, StoreError, deliveries, keys, published, subscriptions};
 use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::delivery::{freeze, withdraw};
 use crate::usecases::orders::next_number;
+use crate::usecases::orders::subscription::write;
 use std::collections::BTreeMap;
 
 /// Writes what an invoice of a subscription says: of the first one on the order that the subscription began with, of a paid
@@ -48,7 +49,18 @@ pub(super) async fn settle_invoice<P: Provider>(
         create(db, clock, provider, &renewed, period, state).await?;
     }
     settle_known(db, clock, provider, order, state).await?;
-    Ok(())
+    if state.is_refunded() { end_refunded(db, clock, period).await } else { Ok(()) }
+}
+
+/// Ends a subscription whose newest period was refunded before it was seen, so that no order of it is paid.
+async fn end_refunded(db: &Db, clock: &dyn Clock, period: &PaidPeriod) -> Result<(), SettleError> {
+    let Some(read) = subscriptions::get(db, &period.subscription).await? else { return Ok(()) };
+    if period.until <= read.paid_until || read.stopped_at.is_some() {
+        return Ok(());
+    }
+    let now = clock.seconds();
+    let writes: Vec<Write> = write(db, &read, &cancelled(&read, Cancellation::Now, now), now).await?;
+    if send(db, writes).await? == Sent::Written { Ok(()) } else { Err(SettleError::Conflict) }
 }
 
 /// The subscription of a period. The order that it began with may not be paid here yet.
