@@ -2,6 +2,7 @@
 
 import builtins
 import functools
+import json
 import sys
 import types
 import typing
@@ -17,6 +18,10 @@ class Wrong(Exception):
 def expect(condition, message):
     if not condition:
         raise Wrong(message)
+
+
+def equal(what, found, wanted):
+    expect(found == wanted, f"{what} is {found!r} and not {wanted!r}")
 
 
 class Others(dict):
@@ -131,3 +136,9 @@ def check_value(path, value, hint):
         models = [kind for kind in alternatives if isinstance(kind, type) and issubclass(kind, stripe.StripeObject)]
         if len(models) == 1:
             check_object(value, models[0], f"{path}: ")
+
+
+def checked(value, kind):
+    """An object, once its fields are found to be those of the package's class."""
+    check_object(json.loads(json.dumps(value)), kind)
+    return value

@@ -23,7 +23,8 @@ import stripe
 
 sys.dont_write_bytecode = True
 
-from shapes import Wrong, check_object, check_parameter, expect, get_args, hints, members  # noqa: E402
+from shapes import Wrong, check_parameter, checked, equal, expect, get_args, hints, members  # noqa: E402
+from subscriptions import subscriptions  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATE = ROOT / "shared" / "stripe"
@@ -74,10 +75,6 @@ WORDS = {
 # The lists of which the crate has only a part.
 PARTS = {"EventKind", "BillingReason"}
 PLAIN_WORDS = {"RefundStatus", "EndpointStatus"}
-
-
-def equal(what, found, wanted):
-    expect(found == wanted, f"{what} is {found!r} and not {wanted!r}")
 
 
 def parameters_of_the_crate():
@@ -173,12 +170,6 @@ class Page:
 class NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
         return None
-
-
-def checked(value, kind):
-    """An object, once its fields are found to be those of the package's class."""
-    check_object(json.loads(json.dumps(value)), kind)
-    return value
 
 
 def new_session(key, **other):
@@ -347,7 +338,8 @@ def main():
         stripe.max_network_retries = 0
         page = Page(stripe.api_base)
         steps = [("parameters", parameters_of_the_crate), ("words", words_of_the_crate), ("payments", lambda: payments(page)),
-                 ("lists", lists_and_account), ("webhooks", lambda: webhooks(page, Receiver())), ("errors", lambda: errors(page))]
+                 ("subscriptions", lambda: subscriptions(page, Receiver(), new_session)), ("lists", lists_and_account),
+                 ("webhooks", lambda: webhooks(page, Receiver())), ("errors", lambda: errors(page))]
         for name, step in steps:
             print(f"ok   {name}: {step()}", flush=True)
     except Wrong as error:

@@ -1,9 +1,11 @@
 //! The API: who may call, which calls there are, and what a repeated call returns.
 
+use super::billing_calls as billing;
 use super::calls;
 use super::error::ApiError;
 use super::idempotency::Request;
 use super::parameters::{self, Parameter, Shape, texts};
+use super::portal;
 use super::state::State;
 use super::webhooks::list;
 use super::{API_VERSION, Received, form};
@@ -26,6 +28,8 @@ type Route = (Method, &'static str, &'static [Parameter], Run);
 
 pub(super) const EXPAND: Parameter = ("expand", false, Shape::List(&Shape::Text(100)));
 
+/// How deep a property that is expanded can be; `data` of a list counts.
+const LEVELS: usize = 4;
 /// How many refunds an expanded charge has.
 const NEWEST: usize = 10;
 
@@ -51,6 +55,18 @@ const ROUTES: &[Route] = &[
     (Method::GET, "/v1/webhook_endpoints", calls::LIST, calls::list_endpoints),
     (Method::POST, "/v1/webhook_endpoints/*", calls::CHANGED_ENDPOINT, calls::update_endpoint),
     (Method::DELETE, "/v1/webhook_endpoints/*", &[], calls::delete_endpoint),
+    (Method::GET, "/v1/customers/*", PLAIN, billing::retrieve_customer),
+    (Method::GET, "/v1/invoices", billing::INVOICES, billing::list_invoices),
+    (Method::GET, "/v1/invoices/*", PLAIN, billing::retrieve_invoice),
+    (Method::GET, "/v1/subscriptions", billing::SUBSCRIPTIONS, billing::list_subscriptions),
+    (Method::GET, "/v1/subscriptions/*", PLAIN, billing::retrieve_subscription),
+    (Method::POST, "/v1/subscriptions/*", billing::CHANGED_SUBSCRIPTION, billing::update_subscription),
+    (Method::DELETE, "/v1/subscriptions/*", billing::CANCEL, billing::cancel_subscription),
+    (Method::POST, "/v1/billing_portal/configurations", portal::NEW_CONFIGURATION, portal::create_configuration),
+    (Method::GET, "/v1/billing_portal/configurations", portal::CONFIGURATIONS, portal::list_configurations),
+    (Method::GET, "/v1/billing_portal/configurations/*", PLAIN, portal::retrieve_configuration),
+    (Method::POST, "/v1/billing_portal/configurations/*", portal::CHANGED_CONFIGURATION, portal::update_configuration),
+    (Method::POST, "/v1/billing_portal/sessions", portal::NEW_VISIT, portal::create_visit),
 ];
 
 pub(super) struct ApiRequest<'a> {
@@ -122,6 +138,10 @@ impl Found<'_> {
         let seen = if state.sees(self.id) { self.id } else { "" };
         let mut body = (self.run)(state, &Input { id: self.id, seen, tree: &self.tree, now })?;
         for path in texts(&self.tree, "expand") {
+            if path.split('.').count() > LEVELS {
+                let message = format!("You cannot expand more than 4 levels of a property. Property: {path}");
+                return Err(ApiError::request(message));
+            }
             expand(state, &mut body, &path, &path)?;
         }
         Ok(body)

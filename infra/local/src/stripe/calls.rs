@@ -74,6 +74,7 @@ impl State {
             .or_else(|| self.charges.get(id).map(Charge::json))
             .or_else(|| self.refunds.get(id).map(Refund::json))
             .or_else(|| self.disputes.get(id).map(Dispute::json))
+            .or_else(|| self.billing.object(id))
     }
 }
 
@@ -84,8 +85,11 @@ pub(super) fn retrieve_session(state: &mut State, input: &Input<'_>) -> Result<V
 
 pub(super) fn list_sessions(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
     let status = text(input.tree, &["status"]);
-    let is_asked_for =
-        |session: &&Session| is_in_time(input, session.created) && status.is_none_or(|status| session.status == status);
+    let is_asked_for = |session: &&Session| {
+        state.sees(&session.id)
+            && is_in_time(input, session.created)
+            && status.is_none_or(|status| session.status == status)
+    };
     let all = state.sessions.values().rev().filter(is_asked_for).collect();
     page("/v1/checkout/sessions", all, input, |session| session.json(&state.base))
 }
@@ -130,10 +134,7 @@ pub(super) fn retrieve_dispute(state: &mut State, input: &Input<'_>) -> Result<V
 }
 
 pub(super) fn list_disputes(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    let (intent, charge) = (text(input.tree, &["payment_intent"]), text(input.tree, &["charge"]));
-    let is_asked_for = |dispute: &&Dispute| {
-        intent.is_none_or(|intent| dispute.intent == intent) && charge.is_none_or(|charge| dispute.charge == charge)
-    };
+    let is_asked_for = |found: &&Dispute| state.sees(&found.id) && is_of_payment(input, &found.intent, &found.charge);
     page("/v1/disputes", state.disputes.values().rev().filter(is_asked_for).collect(), input, Dispute::json)
 }
 
@@ -159,15 +160,23 @@ pub(super) fn create_refund(state: &mut State, input: &Input<'_>) -> Result<Valu
 }
 
 pub(super) fn list_refunds(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    let (intent, charge) = (text(input.tree, &["payment_intent"]), text(input.tree, &["charge"]));
-    let is_asked_for = |refund: &&Refund| {
-        intent.is_none_or(|intent| refund.intent == intent) && charge.is_none_or(|charge| refund.charge == charge)
-    };
+    let is_asked_for = |found: &&Refund| state.sees(&found.id) && is_of_payment(input, &found.intent, &found.charge);
     page("/v1/refunds", state.refunds.values().rev().filter(is_asked_for).collect(), input, Refund::json)
 }
 
+/// Whether a list that was asked for has an object of this payment and charge.
+fn is_of_payment(input: &Input<'_>, intent: &str, charge: &str) -> bool {
+    let is_asked = |name: &str, value: &str| text(input.tree, &[name]).is_none_or(|asked| asked == value);
+    is_asked("payment_intent", intent) && is_asked("charge", charge)
+}
+
 /// The part of a list that `limit` and `starting_after` ask for; it is newest first.
-fn page<T>(url: &str, all: Vec<&T>, input: &Input<'_>, json: impl Fn(&T) -> Value) -> Result<Value, ApiError> {
+pub(super) fn page<T>(
+    url: &str,
+    all: Vec<&T>,
+    input: &Input<'_>,
+    json: impl Fn(&T) -> Value,
+) -> Result<Value, ApiError> {
     let limit = integer(input.tree, &["limit"]).unwrap_or(10);
     let Some(limit) = usize::try_from(limit).ok().filter(|limit| (1..=100).contains(limit)) else {
         let message = format!("Invalid limit: {limit}; must be between 1 and 100");
@@ -253,7 +262,7 @@ pub(super) fn create_endpoint(state: &mut State, input: &Input<'_>) -> Result<Va
 }
 
 pub(super) fn update_endpoint(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
-    let endpoint = state.endpoints.get_mut(input.id);
+    let endpoint = state.endpoints.get_mut(input.seen);
     let endpoint = endpoint.ok_or_else(|| ApiError::missing("webhook endpoint", "id", input.id))?;
     let events = texts(input.tree, "enabled_events");
     if !events.is_empty() {

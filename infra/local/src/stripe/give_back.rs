@@ -13,10 +13,15 @@ pub(super) struct Note {
 }
 
 impl State {
-    pub(super) fn charge_of(&self, session: &str) -> Result<String, String> {
-        let intent = self.sessions.get(session).and_then(|session| self.intents.get(session.intent.as_ref()?));
-        let paid = intent.filter(|intent| intent.status == "succeeded");
-        paid.and_then(|intent| intent.charge.clone()).ok_or_else(|| "This session is not paid.".to_owned())
+    /// The newest charge of a session, which may be that of its first invoice, or of an invoice.
+    pub(super) fn charge_of(&self, id: &str) -> Result<String, String> {
+        let session = self.sessions.get(id);
+        let invoice = session.and_then(|session| session.invoice.as_deref()).unwrap_or(id);
+        let of_invoice = || self.billing.invoices.get(invoice).and_then(|invoice| invoice.intent.as_ref());
+        let intent = session.and_then(|session| session.intent.as_ref()).or_else(of_invoice);
+        let paid = intent.and_then(|intent| self.intents.get(intent)).filter(|intent| intent.status == "succeeded");
+        let kind = if session.is_some() { "session" } else { "invoice" };
+        paid.and_then(|intent| intent.charge.clone()).ok_or_else(|| format!("This {kind} is not paid."))
     }
 
     /// Refunds a charge, in part or all that is left.

@@ -1,5 +1,6 @@
 //! The file in which a stand-in keeps what it remembers, so that a restart of the server leaves no order without its session.
 
+use super::billing::Billing;
 use super::idempotency::Responses;
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::server::Shared;
@@ -36,6 +37,8 @@ pub(super) struct Remembered {
     events: Vec<Event>,
     responses: BTreeMap<usize, Responses>,
     owners: BTreeMap<String, usize>,
+    #[serde(default)]
+    billing: Billing,
 }
 
 /// Reads a file; `None` if there is none.
@@ -66,6 +69,7 @@ impl State {
         self.events.retain(|event| now < event.created + LISTED);
         self.responses = found.responses;
         self.owners.extend(found.owners);
+        self.billing = found.billing;
         let waiting = self.events.iter().filter(|event| !event.is_accepted && now < event.created + POSTED);
         for id in waiting.map(|event| event.id.clone()).collect::<Vec<_>>() {
             self.post(&id);
@@ -87,6 +91,7 @@ impl State {
             events: self.events.clone(),
             responses: self.responses.clone(),
             owners: self.owners.clone(),
+            billing: self.billing.clone(),
         })
     }
 }

@@ -6,6 +6,8 @@
 
 mod accounts;
 mod api;
+mod billing;
+mod billing_calls;
 mod calls;
 mod deliver;
 mod error;
@@ -20,8 +22,11 @@ mod objects;
 mod pages;
 mod parameters;
 mod pay;
+mod portal;
+mod renew;
 mod server;
 mod state;
+mod subscription_pages;
 mod webhooks;
 
 pub use accounts::Account;
@@ -163,10 +168,10 @@ impl StandIn {
         _ = self.server.await;
     }
 
-    /// Does what the buyer or the account's owner would do on the page.
+    /// Does what the buyer or the account's owner would do on the page of a session, or of an invoice.
     ///
     /// # Errors
-    /// The sentence that the page would show: no such session, or not possible in its state.
+    /// The sentence that the page would show: no such session or invoice, or not possible in its state.
     pub fn act(&self, session: &str, action: &Action) -> Result<(), String> {
         let now = self.shared.now();
         self.shared.state().act(session, action, now)
@@ -175,6 +180,11 @@ impl StandIn {
     /// The ids of all sessions, oldest first.
     pub fn sessions(&self) -> Vec<String> {
         self.shared.state().sessions.values().map(|session| session.id.clone()).collect()
+    }
+
+    /// The ids of all invoices, oldest first.
+    pub fn invoices(&self) -> Vec<String> {
+        self.shared.state().billing.invoices.keys().cloned().collect()
     }
 
     /// The requests to the API so far, with those that were refused; without those that a fault cut before their effect.

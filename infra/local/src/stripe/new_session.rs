@@ -1,10 +1,12 @@
 //! POST /v1/checkout/sessions.
 
 use super::api::{EXPAND, Input};
+use super::billing::Recurring;
 use super::error::ApiError;
 use super::objects::{Line, Session};
-use super::parameters::{Parameter, Shape, integer, list, metadata, text, texts};
+use super::parameters::{Parameter, Shape, boolean, integer, list, metadata, text, texts};
 use super::state::State;
+use http::StatusCode;
 use serde_json::{Map, Value};
 
 /// The longest and the shortest time that a session may be open, in seconds.
@@ -16,6 +18,16 @@ const LINES: usize = 100;
 /// The most entries of metadata.
 const METADATA: usize = 50;
 
+const RECURRING: Shape = Shape::Object(&[
+    ("interval", true, Shape::Word(&["day", "week", "month", "year"])),
+    ("interval_count", false, Shape::Integer),
+]);
+
+/// The most intervals of a subscription: three years.
+const LONGEST: &[(&str, i64)] = &[("day", 1_095), ("week", 156), ("month", 36), ("year", 3)];
+/// The most lines of a subscription.
+const RECURRING_LINES: usize = 20;
+
 const LINE: Shape = Shape::Object(&[
     ("quantity", true, Shape::Integer),
     (
@@ -25,6 +37,7 @@ const LINE: Shape = Shape::Object(&[
             ("currency", true, Shape::Text(3)),
             ("unit_amount", true, Shape::Integer),
             ("product_data", true, Shape::Object(&[("name", true, Shape::Text(250))])),
+            ("recurring", false, RECURRING),
         ]),
     ),
 ]);
@@ -32,10 +45,12 @@ const LINE: Shape = Shape::Object(&[
 const METHODS: &[&str] = &["card", "sepa_debit"];
 
 pub(super) const NEW_SESSION: &[Parameter] = &[
-    ("mode", true, Shape::Word(&["payment"])),
+    ("mode", true, Shape::Word(&["payment", "subscription"])),
+    ("customer", false, Shape::Text(255)),
     ("client_reference_id", false, Shape::Text(200)),
     ("metadata", false, Shape::Metadata),
     ("payment_intent_data", false, Shape::Object(&[("metadata", false, Shape::Metadata)])),
+    ("subscription_data", false, Shape::Object(&[("metadata", false, Shape::Metadata)])),
     ("success_url", true, Shape::Text(5_000)),
     ("cancel_url", false, Shape::Text(5_000)),
     ("expires_at", false, Shape::Integer),
@@ -60,7 +75,13 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     let expires_at = expiry(integer(tree, &["expires_at"]), input.now)?;
     let (lines, currency) = lines(tree)?;
     let amount = total(&lines, &currency)?;
-    let intent_data = tree.get("payment_intent_data").and_then(|data| data.get("metadata"));
+    let recurring = recurring(tree)?;
+    let customer = text(tree, &["customer"]).map(str::to_owned);
+    if let Some(id) = customer.as_ref().filter(|id| !state.sees(id) || !state.billing.customers.contains_key(*id)) {
+        return Err(ApiError::missing("customer", "customer", id).status(StatusCode::BAD_REQUEST).early());
+    }
+    let data = if recurring.is_some() { "subscription_data" } else { "payment_intent_data" };
+    let intent_data = tree.get(data).and_then(|data| data.get("metadata"));
     let (metadata, intent_metadata) = (metadata(tree.get("metadata")), metadata(intent_data));
     if metadata.len().max(intent_metadata.len()) > METADATA {
         return Err(ApiError::parameter("metadata", "Metadata can have up to 50 keys."));
@@ -87,7 +108,11 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
         cancel_url,
         methods,
         lines,
-        adaptive: text(tree, &["adaptive_pricing", "enabled"]).is_none_or(|text| !text.eq_ignore_ascii_case("false")),
+        adaptive: boolean(tree, &["adaptive_pricing", "enabled"]).unwrap_or(true),
+        recurring,
+        customer,
+        subscription: None,
+        invoice: None,
     };
     state.sessions.insert(id.clone(), session);
     Ok(state.session_json(&id))
@@ -136,9 +161,51 @@ fn lines(tree: &Map<String, Value>) -> Result<(Vec<Line>, String), ApiError> {
             name: text(line, &["price_data", "product_data", "name"]).unwrap_or_default().to_owned(),
             quantity: integer(line, &["quantity"]).unwrap_or(1),
             unit_amount: integer(line, &["price_data", "unit_amount"]).unwrap_or(0),
+            recurring: text(line, &["price_data", "recurring", "interval"]).is_some(),
         });
     }
     Ok((lines, currency.unwrap_or_default()))
+}
+
+/// How often the lines are paid, if the mode is subscription. Parameters of the other mode are refused.
+fn recurring(tree: &Map<String, Value>) -> Result<Option<Recurring>, ApiError> {
+    let mode = text(tree, &["mode"]).unwrap_or_default();
+    let is_subscription = mode == "subscription";
+    let other = if is_subscription { "payment_intent_data" } else { "subscription_data" };
+    if tree.contains_key(other) {
+        return Err(ApiError::parameter(other, format!("You can not pass `{other}` in `{mode}` mode.")).early());
+    }
+    let mut found: Option<Recurring> = None;
+    let mut recurring_lines = 0;
+    for (n, line) in list(tree, "line_items").into_iter().filter_map(Value::as_object).enumerate() {
+        let path = |name: &str| format!("line_items[{n}]{name}");
+        let Some(interval) = text(line, &["price_data", "recurring", "interval"]) else { continue };
+        if !is_subscription {
+            let message = "You specified `payment` mode but passed a recurring price. Either switch to `subscription` mode or use only one-time prices.";
+            return Err(ApiError::parameter(&path(""), message).early());
+        }
+        recurring_lines += 1;
+        let count = integer(line, &["price_data", "recurring", "interval_count"]).unwrap_or(1);
+        let most = LONGEST.iter().find(|(name, _)| *name == interval).map_or(0, |(_, most)| *most);
+        if !(1..=most).contains(&count) {
+            let message = format!("Invalid interval_count: {count}; the longest interval is three years.");
+            return Err(ApiError::parameter(&path("[price_data][recurring][interval_count]"), message).early());
+        }
+        let recurring = Recurring { interval: interval.to_owned(), count };
+        if *found.get_or_insert_with(|| recurring.clone()) != recurring {
+            let message = "Checkout does not support multiple prices with different billing intervals.";
+            return Err(ApiError::parameter(&path(""), message).early());
+        }
+    }
+    if is_subscription && found.is_none() {
+        let message = "You must provide at least one recurring price in `subscription` mode when using prices.";
+        return Err(ApiError::parameter("line_items", message).early());
+    }
+    if recurring_lines > RECURRING_LINES {
+        let message = "A Checkout Session can have up to 20 line items with recurring prices.";
+        return Err(ApiError::parameter("line_items", message).early());
+    }
+    Ok(found)
 }
 
 fn total(lines: &[Line], currency: &str) -> Result<i64, ApiError> {

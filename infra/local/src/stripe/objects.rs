@@ -1,5 +1,6 @@
 //! The objects that are kept, and the shapes in which they are sent.
 
+use super::billing::Recurring;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -15,6 +16,7 @@ pub(super) struct Session {
     pub(super) currency: String,
     pub(super) reference: Option<String>,
     pub(super) metadata: Map<String, Value>,
+    /// The metadata of the payment, or of the subscription.
     pub(super) intent_metadata: Map<String, Value>,
     pub(super) intent: Option<String>,
     pub(super) success_url: String,
@@ -22,19 +24,27 @@ pub(super) struct Session {
     pub(super) methods: Vec<String>,
     pub(super) lines: Vec<Line>,
     pub(super) adaptive: bool,
+    /// How often it is paid; `None` in mode payment.
+    pub(super) recurring: Option<Recurring>,
+    pub(super) customer: Option<String>,
+    pub(super) subscription: Option<String>,
+    pub(super) invoice: Option<String>,
 }
 
 /// The fields of a session that are always null here.
 const NULL: &str = "after_expiration allow_promotion_codes billing_address_collection client_secret \
-    collected_information consent consent_collection currency_conversion customer customer_details \
-    customer_email invoice locale payment_link recovered_from setup_intent shipping_address_collection \
-    shipping_cost shipping_details submit_type subscription";
+    collected_information consent consent_collection currency_conversion customer_details \
+    customer_email locale payment_link recovered_from setup_intent shipping_address_collection \
+    shipping_cost shipping_details submit_type";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Line {
     pub(super) name: String,
     pub(super) quantity: i64,
     pub(super) unit_amount: i64,
+    /// Whether it is paid in every period of a subscription.
+    #[serde(default)]
+    pub(super) recurring: bool,
 }
 
 impl Session {
@@ -54,6 +64,10 @@ impl Session {
 
     pub(super) fn json(&self, base: &str) -> Value {
         let url = (self.status == "open").then(|| self.url(base));
+        let (mode, customer_creation) = match &self.recurring {
+            None => ("payment", Some("if_required")),
+            Some(_) => ("subscription", self.customer.is_none().then_some("always")),
+        };
         let mut session = json!({
             "id": self.id,
             "object": "checkout.session",
@@ -69,20 +83,23 @@ impl Session {
             "custom_text": {
                 "after_submit": null, "shipping_address": null, "submit": null, "terms_of_service_acceptance": null,
             },
-            "customer_creation": "if_required",
+            "customer": self.customer,
+            "customer_creation": customer_creation,
             "discounts": [],
             "expires_at": self.expires_at,
+            "invoice": self.invoice,
             "livemode": self.livemode,
             "metadata": self.metadata,
-            "mode": "payment",
+            "mode": mode,
             "payment_intent": self.intent,
-            "payment_method_collection": "if_required",
+            "payment_method_collection": if self.recurring.is_some() { "always" } else { "if_required" },
             "payment_method_options": { "card": { "request_three_d_secure": "automatic" } },
             "payment_method_types": self.methods,
             "payment_status": self.payment_status,
             "phone_number_collection": { "enabled": false },
             "shipping_options": [],
             "status": self.status,
+            "subscription": self.subscription,
             "success_url": self.success_url,
             "total_details": { "amount_discount": 0, "amount_shipping": 0, "amount_tax": 0 },
             "ui_mode": "hosted",
@@ -106,6 +123,8 @@ pub(super) struct Intent {
     pub(super) methods: Vec<String>,
     pub(super) declined: bool,
     pub(super) canceled_at: Option<i64>,
+    pub(super) customer: Option<String>,
+    pub(super) invoice: Option<String>,
 }
 
 impl Intent {
@@ -128,6 +147,8 @@ impl Intent {
             "confirmation_method": "automatic",
             "created": self.created,
             "currency": self.currency,
+            "customer": self.customer,
+            "invoice": self.invoice,
             "last_payment_error": error,
             "latest_charge": self.charge,
             "livemode": self.livemode,
@@ -138,7 +159,7 @@ impl Intent {
         });
         nulls(
             &mut intent,
-            "application application_fee_amount automatic_payment_methods customer description invoice \
+            "application application_fee_amount automatic_payment_methods description \
              next_action on_behalf_of payment_method payment_method_configuration_details processing \
              receipt_email review setup_future_usage shipping source statement_descriptor \
              statement_descriptor_suffix transfer_data transfer_group",
@@ -160,6 +181,8 @@ pub(super) struct Charge {
     pub(super) intent: String,
     pub(super) metadata: Map<String, Value>,
     pub(super) method: &'static str,
+    pub(super) customer: Option<String>,
+    pub(super) invoice: Option<String>,
 }
 
 impl Charge {
@@ -179,10 +202,12 @@ impl Charge {
             "captured": is_paid,
             "created": self.created,
             "currency": self.currency,
+            "customer": self.customer,
             "disputed": self.disputed,
             "failure_code": (self.status == "failed").then_some("card_declined"),
             "failure_message": (self.status == "failed").then_some("Your card was declined."),
             "fraud_details": {},
+            "invoice": self.invoice,
             "livemode": self.livemode,
             "metadata": self.metadata,
             "paid": is_paid,
@@ -194,7 +219,7 @@ impl Charge {
         nulls(
             &mut charge,
             "application application_fee application_fee_amount balance_transaction \
-             calculated_statement_descriptor customer description failure_balance_transaction invoice \
+             calculated_statement_descriptor description failure_balance_transaction \
              on_behalf_of outcome payment_method receipt_email receipt_number receipt_url review shipping source \
              source_transfer statement_descriptor statement_descriptor_suffix transfer transfer_data \
              transfer_group",
@@ -289,8 +314,13 @@ impl Dispute {
 }
 
 /// Adds fields that are always null here, separated by spaces.
-fn nulls(object: &mut Value, names: &str) {
+pub(super) fn nulls(object: &mut Value, names: &str) {
+    fill(object, names, &Value::Null);
+}
+
+/// Adds fields that always have the same value here, separated by spaces.
+pub(super) fn fill(object: &mut Value, names: &str, value: &Value) {
     for name in names.split_whitespace() {
-        object[name] = Value::Null;
+        object[name] = value.clone();
     }
 }

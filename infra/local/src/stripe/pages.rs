@@ -2,9 +2,10 @@
 
 use super::deliver::Switches;
 use super::faults::Fault;
-use super::objects::Session;
+use super::objects::{Line, Session};
 use super::server::Shared;
 use super::state::{Action, State};
+use super::subscription_pages;
 use crate::chat::form::{Parameters, in_html};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, ORIGIN};
@@ -26,9 +27,13 @@ pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<By
     state.tick(now);
     match (&head.method, path.split('/').skip(1).collect::<Vec<_>>().as_slice()) {
         (&Method::GET, [""]) => html(StatusCode::OK, &overview(&state)),
-        (&Method::GET, ["c", "pay", id]) => payment(&state, id, ""),
+        (&Method::GET, ["c", "pay", id] | ["invoices", id]) => shown(&state, id, ""),
+        (&Method::GET, ["p", kind, id]) => subscription_pages::portal(&state, kind, id, ""),
         (&Method::POST, _) if !is_from_here(head) => text(StatusCode::FORBIDDEN, "This form is on another site."),
-        (&Method::POST, ["c", "pay", id]) => act(&mut state, id, &Parameters::parse(body), now),
+        (&Method::POST, ["c", "pay", id] | ["invoices", id]) => act(&mut state, id, &Parameters::parse(body), now),
+        (&Method::POST, ["p", kind, id]) => {
+            subscription_pages::act_in_portal(&mut state, (kind, id), &Parameters::parse(body), now)
+        }
         (&Method::POST, ["switches"]) => {
             let fields = Parameters::parse(body);
             let is_on = |name: &str| !fields.get(name).is_empty();
@@ -64,40 +69,60 @@ fn is_from_here(head: &Parts) -> bool {
 
 /// Does what a button says, and sends the buyer where Stripe would.
 fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<Bytes> {
-    let Some(session) = state.sessions.get(id).cloned() else { return payment(state, id, "") };
-    let here = format!("/c/pay/{id}");
-    let (action, next) = match fields.get("action") {
-        "leave" => return redirect(session.cancel_url.as_deref().unwrap_or(&here)),
-        "pay" => (Action::Pay, session.return_url()),
-        "delayed" => (Action::PayDelayed, session.return_url()),
-        "succeed" => (Action::Succeed, here),
-        "fail" => (Action::Fail, here),
-        "cancel_payment" => (Action::CancelPayment, here),
-        "decline" => {
-            return match state.act(id, &Action::Decline, now) {
-                Ok(()) => payment(state, id, "Your card was declined. Nothing was charged."),
-                Err(reason) => payment(state, id, &reason),
-            };
-        }
-        "expire" => (Action::Expire, here),
-        "refund" => (Action::Refund(None), here),
-        "fail_refund" => (Action::FailRefund, here),
-        "refund_part" => match fields.get("amount").parse() {
-            Ok(amount) => (Action::Refund(Some(amount)), here),
-            Err(_) => return payment(state, id, "The amount must be a whole number of minor units."),
-        },
-        "dispute" => (Action::Dispute(None), here),
-        "inquire" => (Action::Inquire, here),
-        "escalate" => (Action::Escalate, here),
-        "warn_of_fraud" => (Action::WarnOfFraud, here),
-        "dispute_won" => (Action::CloseDispute { won: true }, here),
-        "dispute_lost" => (Action::CloseDispute { won: false }, here),
-        _ => return payment(state, id, "There is no such action."),
-    };
-    match state.act(id, &action, now) {
-        Ok(()) => redirect(&next),
-        Err(reason) => payment(state, id, &reason),
+    let session = state.sessions.get(id).cloned();
+    let here = if session.is_some() { format!("/c/pay/{id}") } else { format!("/invoices/{id}") };
+    if fields.get("action") == "leave" {
+        return redirect(session.and_then(|session| session.cancel_url).as_deref().unwrap_or(&here));
     }
+    let done = action_of(fields).and_then(|action| state.act(id, &action, now).map(|()| action));
+    match (done, session) {
+        (Ok(Action::Pay | Action::PayDelayed), Some(session)) => redirect(&session.return_url()),
+        (Ok(Action::Decline), _) => shown(state, id, "Your card was declined. Nothing was charged."),
+        (Ok(_), _) => redirect(&here),
+        (Err(reason), _) => shown(state, id, &reason),
+    }
+}
+
+/// The action of a button.
+fn action_of(fields: &Parameters) -> Result<Action, String> {
+    Ok(match fields.get("action") {
+        "pay" => Action::Pay,
+        "delayed" => Action::PayDelayed,
+        "succeed" => Action::Succeed,
+        "fail" => Action::Fail,
+        "cancel_payment" => Action::CancelPayment,
+        "decline" => Action::Decline,
+        "expire" => Action::Expire,
+        "refund" => Action::Refund(None),
+        "fail_refund" => Action::FailRefund,
+        "refund_part" => {
+            let amount = fields.get("amount").parse();
+            Action::Refund(Some(amount.map_err(|_| "The amount must be a whole number of minor units.")?))
+        }
+        "dispute" => Action::Dispute(None),
+        "inquire" => Action::Inquire,
+        "escalate" => Action::Escalate,
+        "warn_of_fraud" => Action::WarnOfFraud,
+        "dispute_won" => Action::CloseDispute { won: true },
+        "dispute_lost" => Action::CloseDispute { won: false },
+        "renew" => Action::Renew,
+        "fail_renewal" => Action::FailRenewal,
+        "recover" => Action::Recover,
+        "give_up" => Action::GiveUp,
+        "cancel_at_period_end" => Action::CancelAtPeriodEnd,
+        "resume" => Action::Resume,
+        "end_period" => Action::EndPeriod,
+        "cancel_now" => Action::CancelNow,
+        _ => return Err("There is no such action.".to_owned()),
+    })
+}
+
+/// The page of a session or of an invoice.
+fn shown(state: &State, id: &str, note: &str) -> Response<Bytes> {
+    if state.billing.invoices.contains_key(id) {
+        return subscription_pages::invoice(state, id, note);
+    }
+    payment(state, id, note)
 }
 
 fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
@@ -106,13 +131,13 @@ fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
     if !note.is_empty() {
         _ = write!(page, "<p class=note>{}</p>", in_html(note));
     }
-    page.push_str("<table><tr><th>Item<th class=n>Amount");
-    for line in &session.lines {
-        let amount = money(line.unit_amount * line.quantity, &session.currency);
-        _ = write!(page, "<tr><td>{}<td class=n>{amount}", in_html(&line.name));
+    lines(&mut page, &session.lines, session.amount, &session.currency);
+    if let Some(recurring) = &session.recurring {
+        _ = write!(page, "<p>Paid again every {} {}.</p>", recurring.count, recurring.interval);
     }
-    _ = write!(page, "<tr><th>Total<th class=n>{}</table>", money(session.amount, &session.currency));
-    let intent = session.intent.as_ref().and_then(|intent| state.intents.get(intent));
+    let invoice = session.invoice.as_ref().and_then(|invoice| state.billing.invoices.get(invoice));
+    let intent = session.intent.as_ref().or_else(|| invoice?.intent.as_ref());
+    let intent = intent.and_then(|intent| state.intents.get(intent));
     let payment = intent.map_or("not tried", |intent| intent.status);
     let (status, paid) = (session.status, session.payment_status);
     _ = write!(page, "<p>Session: <b>{status}</b>, {paid}. Payment: <b>{payment}</b>.</p><p>");
@@ -124,8 +149,11 @@ fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
             button(&mut page, "cancel_payment", "Cancel the payment");
         }
         ("complete", "requires_payment_method") => button(&mut page, "cancel_payment", "Cancel the payment"),
-        ("complete", "succeeded") => buttons_to_give_back(&mut page, state, session),
+        ("complete", "succeeded") => buttons_to_give_back(&mut page, state, id),
         _ => {}
+    }
+    if let Some(subscription) = &session.subscription {
+        subscription_pages::section(&mut page, state, subscription);
     }
     let back = in_html(&session.return_url());
     let reference = in_html(session.reference.as_deref().unwrap_or("none"));
@@ -141,7 +169,7 @@ fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
 
 fn buttons_to_pay(page: &mut String, session: &Session) {
     page.push_str("<form method=post><input type=hidden name=action value=pay><button class=pay>Pay</button></form>");
-    if session.has_delayed_methods() {
+    if session.has_delayed_methods() && session.recurring.is_none() {
         button(page, "delayed", "Pay by a delayed method");
     }
     button(page, "decline", "Decline");
@@ -149,8 +177,17 @@ fn buttons_to_pay(page: &mut String, session: &Session) {
     button(page, "expire", "Expire");
 }
 
-fn buttons_to_give_back(page: &mut String, state: &State, session: &Session) {
-    let charge = state.charge_of(&session.id).ok().and_then(|charge| state.charges.get(&charge));
+pub(super) fn lines(page: &mut String, lines: &[Line], total: i64, currency: &str) {
+    page.push_str("<table><tr><th>Item<th class=n>Amount");
+    for line in lines {
+        let amount = money(line.unit_amount * line.quantity, currency);
+        _ = write!(page, "<tr><td>{}<td class=n>{amount}", in_html(&line.name));
+    }
+    _ = write!(page, "<tr><th>Total<th class=n>{}</table>", money(total, currency));
+}
+
+pub(super) fn buttons_to_give_back(page: &mut String, state: &State, id: &str) {
+    let charge = state.charge_of(id).ok().and_then(|charge| state.charges.get(&charge));
     let Some(charge) = charge else { return };
     let left = charge.amount - charge.refunded;
     _ = write!(page, "Refunded: {}. ", money(charge.refunded, &charge.currency));
@@ -185,7 +222,7 @@ fn buttons_to_give_back(page: &mut String, state: &State, session: &Session) {
     }
 }
 
-fn button(page: &mut String, action: &str, label: &str) {
+pub(super) fn button(page: &mut String, action: &str, label: &str) {
     _ = write!(page, "<form method=post><input type=hidden name=action value={action}><button>{label}</button></form>");
 }
 
@@ -228,7 +265,7 @@ fn overview(state: &State) -> String {
     page
 }
 
-fn money(minor: i64, currency: &str) -> String {
+pub(super) fn money(minor: i64, currency: &str) -> String {
     let code = in_html(&currency.to_ascii_uppercase());
     match currency {
         "bif" | "clp" | "djf" | "gnf" | "jpy" | "kmf" | "krw" | "mga" | "pyg" | "rwf" | "ugx" | "vnd" | "vuv"
@@ -237,7 +274,7 @@ fn money(minor: i64, currency: &str) -> String {
     }
 }
 
-fn html(status: StatusCode, content: &str) -> Response<Bytes> {
+pub(super) fn html(status: StatusCode, content: &str) -> Response<Bytes> {
     let page = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
          <title>Stand-in for Stripe</title><style>{STYLE}</style><body>{content}</body></html>"
@@ -250,7 +287,7 @@ fn html(status: StatusCode, content: &str) -> Response<Bytes> {
     response
 }
 
-fn text(status: StatusCode, content: &str) -> Response<Bytes> {
+pub(super) fn text(status: StatusCode, content: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(content.to_owned()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -259,7 +296,7 @@ fn text(status: StatusCode, content: &str) -> Response<Bytes> {
     response
 }
 
-fn redirect(to: &str) -> Response<Bytes> {
+pub(super) fn redirect(to: &str) -> Response<Bytes> {
     let Ok(location) = HeaderValue::from_str(to) else {
         return text(StatusCode::BAD_REQUEST, "The address of the store is not valid.");
     };

@@ -112,6 +112,11 @@ pub(super) fn integer(tree: &Map<String, Value>, path: &[&str]) -> Option<i64> {
     text(tree, path)?.parse().ok()
 }
 
+/// The truth value of a parameter that was checked.
+pub(super) fn boolean(tree: &Map<String, Value>, path: &[&str]) -> Option<bool> {
+    Some(text(tree, path)?.eq_ignore_ascii_case("true"))
+}
+
 /// The values of a list that was checked, in the order of their numbers.
 pub(super) fn list<'a>(tree: &'a Map<String, Value>, name: &str) -> Vec<&'a Value> {
     let Some(list) = tree.get(name).and_then(Value::as_object) else { return Vec::new() };

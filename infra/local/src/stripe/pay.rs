@@ -2,6 +2,18 @@
 
 use super::objects::{Charge, Intent, Session};
 use super::state::State;
+use serde_json::{Map, Value};
+
+/// A payment to create.
+pub(super) struct NewIntent {
+    pub(super) amount: i64,
+    pub(super) currency: String,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) methods: Vec<String>,
+    pub(super) livemode: bool,
+    pub(super) customer: Option<String>,
+    pub(super) invoice: Option<String>,
+}
 
 impl State {
     /// The session, if it can be paid.
@@ -18,26 +30,43 @@ impl State {
         if let Some(intent) = &session.intent {
             return intent.clone();
         }
-        let id = self.id("pi");
-        let intent = Intent {
-            id: id.clone(),
-            created: now,
-            livemode: session.livemode,
-            status: "requires_payment_method",
+        let new = NewIntent {
             amount: session.amount,
             currency: session.currency.clone(),
             metadata: session.intent_metadata.clone(),
-            charge: None,
             methods: session.methods.clone(),
-            declined: false,
-            canceled_at: None,
+            livemode: session.livemode,
+            customer: session.customer.clone(),
+            invoice: None,
         };
-        self.intents.insert(id.clone(), intent);
+        let id = self.new_intent(new, now);
         self.change_session(&session.id, |session| session.intent = Some(id.clone()));
         id
     }
 
-    fn charge(&mut self, intent: &str, status: &'static str, method: &'static str, now: i64) {
+    pub(super) fn new_intent(&mut self, new: NewIntent, now: i64) -> String {
+        let id = self.id("pi");
+        let NewIntent { amount, currency, metadata, methods, livemode, customer, invoice } = new;
+        let intent = Intent {
+            id: id.clone(),
+            created: now,
+            livemode,
+            status: "requires_payment_method",
+            amount,
+            currency,
+            metadata,
+            charge: None,
+            methods,
+            declined: false,
+            canceled_at: None,
+            customer,
+            invoice,
+        };
+        self.intents.insert(id.clone(), intent);
+        id
+    }
+
+    pub(super) fn charge(&mut self, intent: &str, status: &'static str, method: &'static str, now: i64) {
         let id = self.id("ch");
         let Some(intent) = self.intents.get_mut(intent) else { return };
         intent.charge = Some(id.clone());
@@ -53,17 +82,19 @@ impl State {
             intent: intent.id.clone(),
             metadata: intent.metadata.clone(),
             method,
+            customer: intent.customer.clone(),
+            invoice: intent.invoice.clone(),
         };
         self.charges.insert(id, charge);
     }
 
-    fn change_session(&mut self, id: &str, change: impl FnOnce(&mut Session)) {
+    pub(super) fn change_session(&mut self, id: &str, change: impl FnOnce(&mut Session)) {
         if let Some(session) = self.sessions.get_mut(id) {
             change(session);
         }
     }
 
-    fn change_intent(&mut self, id: &str, status: &'static str, declined: bool) {
+    pub(super) fn change_intent(&mut self, id: &str, status: &'static str, declined: bool) {
         if let Some(intent) = self.intents.get_mut(id) {
             (intent.status, intent.declined) = (status, declined);
         }
@@ -81,7 +112,7 @@ impl State {
     }
 
     /// Events about a payment and, after it, its charge.
-    fn payment_happens(&mut self, intent: &str, kind: &'static str, charge: Option<&'static str>, now: i64) {
+    pub(super) fn payment_happens(&mut self, intent: &str, kind: &'static str, charge: Option<&'static str>, now: i64) {
         let Some(found) = self.intents.get(intent).cloned() else { return };
         self.happen(kind, &found.json(), now);
         let charged = found.charge.and_then(|charge| self.charges.get(&charge)).map(Charge::json);
@@ -97,7 +128,10 @@ impl State {
 
     pub(super) fn pay(&mut self, session: &str, now: i64) -> Result<(), String> {
         let open = self.open(session)?;
-        if open.amount == 0 {
+        if let Some(recurring) = &open.recurring {
+            self.subscribe(&open, recurring, now);
+            self.complete(session, if open.amount == 0 { "no_payment_required" } else { "paid" });
+        } else if open.amount == 0 {
             self.complete(session, "no_payment_required");
         } else {
             let intent = self.intent(&open, now);
@@ -112,7 +146,7 @@ impl State {
 
     pub(super) fn pay_delayed(&mut self, session: &str, now: i64) -> Result<(), String> {
         let open = self.open(session)?;
-        if open.amount == 0 || !open.has_delayed_methods() {
+        if open.amount == 0 || open.recurring.is_some() || !open.has_delayed_methods() {
             return Err("This session offers no delayed method.".to_owned());
         }
         let intent = self.intent(&open, now);
@@ -170,6 +204,10 @@ impl State {
         let open = self.open(session)?;
         if open.amount == 0 {
             return Err("There is nothing to pay.".to_owned());
+        }
+        // A subscription is only created when it is paid.
+        if open.recurring.is_some() {
+            return Ok(());
         }
         let intent = self.intent(&open, now);
         self.change_intent(&intent, "requires_payment_method", true);

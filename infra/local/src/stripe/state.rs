@@ -1,6 +1,7 @@
 //! The state of the stand-in, and the actions of buyers and of the account's owner.
 
 use super::accounts::Account;
+use super::billing::Billing;
 use super::deliver::{Posting, Switches};
 use super::faults::Faults;
 use super::idempotency::Responses;
@@ -41,6 +42,20 @@ pub enum Action {
     CloseDispute {
         won: bool,
     },
+    /// The subscription is renewed now, whether its period is over or not: the invoice of the next period is paid.
+    Renew,
+    /// The same, but the card is declined: the invoice stays open, and the subscription is past due.
+    FailRenewal,
+    /// The invoice that failed is paid.
+    Recover,
+    /// It is not tried again: the subscription ends.
+    GiveUp,
+    CancelAtPeriodEnd,
+    /// The subscription does not end with its period after all.
+    Resume,
+    /// The period of a subscription that ends with it is over.
+    EndPeriod,
+    CancelNow,
 }
 
 /// Everything.
@@ -59,6 +74,7 @@ pub(super) struct State {
     pub(super) charges: BTreeMap<String, Charge>,
     pub(super) refunds: BTreeMap<String, Refund>,
     pub(super) disputes: BTreeMap<String, Dispute>,
+    pub(super) billing: Billing,
     pub(super) endpoints: BTreeMap<String, Endpoint>,
     pub(super) events: Vec<Event>,
     pub(super) responses: BTreeMap<usize, Responses>,
@@ -86,6 +102,7 @@ impl State {
             charges: BTreeMap::new(),
             refunds: BTreeMap::new(),
             disputes: BTreeMap::new(),
+            billing: Billing::default(),
             endpoints: BTreeMap::new(),
             events: Vec::new(),
             responses: BTreeMap::new(),
@@ -148,7 +165,7 @@ impl State {
         self.events.iter().find(|event| event.id == id)
     }
 
-    /// Expires the sessions whose time has come. Returns whether there were any.
+    /// Expires the sessions, and ends the cancelled subscriptions, whose time has come. Returns whether there were any.
     pub(super) fn tick(&mut self, now: i64) -> bool {
         let due = self.sessions.values().filter(|session| session.status == "open" && session.expires_at <= now);
         let due: Vec<String> = due.map(|session| session.id.clone()).collect();
@@ -156,16 +173,17 @@ impl State {
             self.act_for(id);
             _ = self.expire(id, now);
         }
-        !due.is_empty()
+        self.end_periods(now) || !due.is_empty()
     }
 
-    /// Does an action, or says why it is not possible.
+    /// Does an action to a session, or to an invoice and its subscription, or says why it is not possible.
     pub(super) fn act(&mut self, session: &str, action: &Action, now: i64) -> Result<(), String> {
         self.tick(now);
-        if !self.sessions.contains_key(session) {
+        if !self.sessions.contains_key(session) && !self.billing.invoices.contains_key(session) {
             return Err(format!("There is no session {session}."));
         }
         self.act_for(session);
+        let subscription = self.subscription_of(session);
         match action {
             Action::Pay => self.pay(session, now),
             Action::PayDelayed => self.pay_delayed(session, now),
@@ -186,6 +204,14 @@ impl State {
             Action::CloseDispute { won } => {
                 self.change_dispute(session, if *won { "won" } else { "lost" }, "charge.dispute.closed", now)
             }
+            Action::Renew => self.renew(&subscription?, now),
+            Action::FailRenewal => self.fail_renewal(&subscription?, now),
+            Action::Recover => self.recover(&subscription?, now),
+            Action::GiveUp => self.give_up(&subscription?, now),
+            Action::CancelAtPeriodEnd => self.cancel_at_period_end(&subscription?, true, now),
+            Action::Resume => self.cancel_at_period_end(&subscription?, false, now),
+            Action::EndPeriod => self.end_period(&subscription?, now),
+            Action::CancelNow => self.cancel_now(&subscription?, now),
         }
     }
 

@@ -7,4 +7,5 @@ mod faults;
 mod objects;
 mod pages;
 mod sessions;
+mod subscriptions;
 mod support;

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
 use stripe::{
-    ApiBase, Client, Event, EventKind, IdempotencyKey, Line, NewSession, NewWebhookEndpoint, PaymentStatus, SecretKey,
-    Session, SessionStatus, WebhookEndpoint, WebhookSecret, webhook,
+    ApiBase, Client, Event, EventKind, IdempotencyKey, Line, NewSession, NewSubscription, NewWebhookEndpoint,
+    PaymentStatus, PortalConfiguration, PortalSession, SecretKey, Session, SessionStatus, Subscription,
+    SubscriptionStatus, WebhookEndpoint, WebhookSecret, webhook,
 };
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -73,6 +74,10 @@ impl Store {
     }
 
     async fn session(&self) -> Session {
+        self.session_with(None).await
+    }
+
+    async fn session_with(&self, subscription: Option<NewSubscription<'_>>) -> Session {
         let lines = [Line { name: "<b>\"Ember\" & co</b>", amount: 2_500 }];
         let new = NewSession {
             order: "order",
@@ -82,7 +87,7 @@ impl Store {
             cancel_url: "http://127.0.0.1:1/checkout",
             expires_at: SystemClock.seconds() + 3_600,
             delayed: true,
-            subscription: None,
+            subscription,
         };
         let key = format!("order-{}", self.keys.fetch_add(1, Ordering::SeqCst));
         self.client.send(&Session::create(&new, IdempotencyKey::parse(&key).unwrap())).await.unwrap()
@@ -187,6 +192,80 @@ async fn every_button_does_what_it_says() {
             assert!(page.contains(text), "{actions:?}: {text} is not in {page}");
         }
     }
+}
+
+const MONTHLY: NewSubscription<'_> = NewSubscription { interval: "month", count: 1, customer: None };
+
+#[tokio::test]
+async fn every_button_of_a_subscription_does_what_it_says() {
+    let store = Store::open().await;
+    for (actions, texts) in [
+        (&["pay"][..], &["<b>active</b>", "value=renew>", "value=fail_renewal>", "value=refund>"][..]),
+        (&["pay", "renew"], &["<b>active</b>", "<td>paid<td>"]),
+        (&["pay", "fail_renewal"], &["<b>past_due</b>", "<td>open<td>", "value=recover>", "value=give_up>"]),
+        (&["pay", "fail_renewal", "recover"], &["<b>active</b>"]),
+        (&["pay", "fail_renewal", "give_up"], &["<b>canceled</b>", "<td>open<td>"]),
+        (&["pay", "cancel_at_period_end"], &["ends with its period", "value=resume>", "value=end_period>"]),
+        (&["pay", "cancel_at_period_end", "resume"], &["<b>active</b>", "value=renew>"]),
+        (&["pay", "cancel_at_period_end", "end_period"], &["<b>canceled</b>"]),
+        (&["pay", "cancel_now"], &["<b>canceled</b>"]),
+    ] {
+        let session = store.session_with(Some(MONTHLY)).await;
+        for action in actions {
+            store.press(&session, action).await;
+        }
+        let page = store.page(&format!("/c/pay/{}", session.id)).await;
+        for text in texts {
+            assert!(page.contains(text), "{actions:?}: {text} is not in {page}");
+        }
+        let invoice = format!("/invoices/{}", store.stand_in.invoices().last().unwrap());
+        assert!(page.contains(&invoice), "{page}");
+        assert!(store.page(&invoice).await.contains("25.00 EUR"));
+    }
+    let renewed = store.session_with(Some(MONTHLY)).await;
+    store.press(&renewed, "pay").await;
+    store.press(&renewed, "renew").await;
+    let invoice = format!("/invoices/{}", store.stand_in.invoices().last().unwrap());
+    assert_eq!(store.form(&invoice, "action=refund").await.1, invoice);
+    assert!(store.page(&invoice).await.contains("Refunded: 25.00 EUR"));
+    assert!(store.page(&format!("/c/pay/{}", renewed.id)).await.contains("Refunded: 0.00 EUR"));
+}
+
+#[tokio::test]
+async fn a_buyer_cancels_and_resumes_in_the_portal() {
+    let store = Store::open().await;
+    let session = store.session_with(Some(MONTHLY)).await;
+    store.press(&session, "pay").await;
+    let session = store.fetch(&session).await;
+    let (customer, id) = (session.customer.unwrap(), session.subscription.unwrap());
+    let default = store.client.send(&PortalConfiguration::list()).await.unwrap().data.remove(0);
+    assert!(default.is_default && default.active && !default.login_page.enabled && default.login_page.url.is_none());
+    let visit = store.client.send(&PortalSession::create(&customer, "http://127.0.0.1:1/account")).await.unwrap();
+    let path = visit.url.strip_prefix(&store.stand_in.base_url()).unwrap();
+    let page = store.page(path).await;
+    assert!(page.contains("&lt;b&gt;&quot;Ember&quot;") && page.contains("http://127.0.0.1:1/account"), "{page}");
+    assert!(!page.contains("value=cancel>"), "{page}");
+    let refused = store.form(path, &format!("subscription={id}&action=cancel")).await.2;
+    assert!(refused.contains("does not let a buyer cancel"), "{refused}");
+    let updated = store.client.send(&PortalConfiguration::update(&default.id)).await.unwrap();
+    let login = updated.login_page.url.unwrap();
+    let status = async || store.client.send(&Subscription::retrieve(&id)).await.unwrap();
+    for path in [path, login.strip_prefix(&store.stand_in.base_url()).unwrap()] {
+        assert!(store.page(path).await.contains("value=cancel>"));
+        assert_eq!(store.form(path, &format!("subscription={id}&action=cancel")).await.0, 303);
+        assert!(status().await.cancel_at_period_end);
+        assert_eq!(store.form(path, &format!("subscription={id}&action=resume")).await.0, 303);
+        assert!(!status().await.cancel_at_period_end);
+        assert!(store.form(path, &format!("subscription={id}&action=pay")).await.2.contains("is active"));
+        assert!(store.form(path, "subscription=sub_none&action=cancel").await.2.contains("no such subscription"));
+    }
+    let other = store.session_with(Some(MONTHLY)).await;
+    store.press(&other, "pay").await;
+    let other = store.fetch(&other).await.subscription.unwrap();
+    let refused = store.form(path, &format!("subscription={other}&action=cancel")).await.2;
+    assert!(refused.contains("no such subscription"), "a buyer does not cancel another's: {refused}");
+    assert_eq!(status().await.status, SubscriptionStatus::Active);
+    assert_eq!(store.form("/p/session/bps_none", "").await.0, 404);
 }
 
 #[tokio::test]

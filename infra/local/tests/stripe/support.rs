@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use stripe::{
-    ApiBase, Charge, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, PaymentIntent,
-    Refund, RefusalKind, SecretKey, Session,
+    ApiBase, Charge, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, NewSubscription,
+    PaymentIntent, Refund, RefusalKind, SecretKey, Session,
 };
 
 pub const NOW: i64 = 1_800_000_000;
@@ -91,7 +91,22 @@ pub fn new_session(name: &str, delayed: bool) -> stripe::Call<Session> {
     session_of(&lines, NOW + 3_600, name, delayed)
 }
 
+/// A session of a subscription.
+pub fn subscription_of(name: &str, subscription: NewSubscription<'_>) -> stripe::Call<Session> {
+    session_with(&[Line { name: "Squire", amount: 1_998 }], NOW + 3_600, name, false, Some(subscription))
+}
+
 pub fn session_of(lines: &[Line<'_>], expires_at: i64, name: &str, delayed: bool) -> stripe::Call<Session> {
+    session_with(lines, expires_at, name, delayed, None)
+}
+
+pub fn session_with(
+    lines: &[Line<'_>],
+    expires_at: i64,
+    name: &str,
+    delayed: bool,
+    subscription: Option<NewSubscription<'_>>,
+) -> stripe::Call<Session> {
     let new = NewSession {
         order: ORDER,
         currency: "EUR",
@@ -100,7 +115,7 @@ pub fn session_of(lines: &[Line<'_>], expires_at: i64, name: &str, delayed: bool
         cancel_url: "http://127.0.0.1:1/checkout",
         expires_at,
         delayed,
-        subscription: None,
+        subscription,
     };
     Session::create(&new, key(name))
 }

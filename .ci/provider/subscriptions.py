@@ -1,0 +1,165 @@
+"""Subscriptions at the stand-in: every call and every state, by Stripe's own package."""
+
+import stripe
+
+from shapes import Wrong, checked, equal, expect
+
+KINDS = ["invoice.paid", "invoice.payment_failed", "customer.subscription.created", "customer.subscription.updated",
+         "customer.subscription.deleted"]
+
+
+def recurring(**interval):
+    """The parameters that make a session one of a subscription; without an interval, of none."""
+    line = {"quantity": 1, "price_data": {"currency": "eur", "unit_amount": 2500, "product_data": {"name": "Squire"}}}
+    if interval:
+        line["price_data"]["recurring"] = interval
+    return dict(mode="subscription", line_items=[line], payment_intent_data=None,
+                subscription_data={"metadata": {"order": "order"}})
+
+
+def checked_invoice(invoice):
+    """An invoice with its lines: the package has no type for the objects of a list."""
+    checked(invoice, stripe.Invoice)
+    for line in invoice.lines.data:
+        checked(line, stripe.InvoiceLineItem)
+        checked(line.price, stripe.Price)
+        if line.plan:
+            checked(line.plan, stripe.Plan)
+    return invoice
+
+
+def checked_subscription(found):
+    checked(found, stripe.Subscription)
+    for item in found["items"].data:
+        checked(item, stripe.SubscriptionItem)
+    return found
+
+
+class Store:
+    def __init__(self, page, receiver, new_session):
+        self.page, self.receiver, self.new_session = page, receiver, new_session
+        self.endpoint = stripe.WebhookEndpoint.create(url=receiver.url, enabled_events=KINDS)
+
+    def posted(self, *wanted):
+        """The next events that are posted; their signatures and objects are checked."""
+        events = [self.receiver.next(self.endpoint.secret)[0] for _ in wanted]
+        equal("the events", [event.type for event in events], [next(kind for kind in KINDS if kind.endswith(end)) for end in wanted])
+        for event in events:
+            invoice = event.type.startswith("invoice.")
+            (checked_invoice if invoice else checked_subscription)(event.data.object)
+        return [event.data.object for event in events]
+
+    def subscribe(self, key, **other):
+        made = self.new_session(key, **{**recurring(interval="month"), **other})
+        equal("the open session", (made.mode, made.subscription, made.invoice), ("subscription", None, None))
+        checked(made, stripe.checkout.Session)
+        self.page.press(made, "pay")
+        self.posted("created", "paid", "updated")
+        session = stripe.checkout.Session.retrieve(made.id, expand=["invoice.payment_intent.latest_charge.refunds"])
+        return checked(session, stripe.checkout.Session)
+
+    def state(self, session):
+        found = checked_subscription(stripe.Subscription.retrieve(session.subscription))
+        return found.status, found.cancel_at_period_end
+
+
+def subscriptions(page, receiver, new_session):
+    store = Store(page, receiver, new_session)
+    session = store.subscribe("subscription")
+    invoice = checked_invoice(session.invoice)
+    checked(invoice.payment_intent, stripe.PaymentIntent)
+    checked(invoice.payment_intent.latest_charge, stripe.Charge)
+    equal("the first invoice", (invoice.status, invoice.billing_reason, invoice.amount_paid), ("paid", "subscription_create", 2500))
+    equal("the order", invoice.subscription_details.metadata.order, "order")
+    checked(stripe.Customer.retrieve(session.customer), stripe.Customer)
+    subscription = checked_subscription(stripe.Subscription.retrieve(session.subscription))
+    equal("the period", invoice.lines.data[0].period.end, subscription.current_period_end)
+    renewals(store, session, subscription)
+    cancellations(store, session)
+    portal(store, session)
+    refusals(new_session)
+    stripe.WebhookEndpoint.delete(store.endpoint.id)
+    return f"{len(list(stripe.Subscription.list(status='all', limit=1).auto_paging_iter()))} subscriptions"
+
+
+def renewals(store, session, before):
+    store.page.press(session, "renew")
+    after, paid = store.posted("updated", "paid")
+    equal("the next period", (after.current_period_start, paid.billing_reason), (before.current_period_end, "subscription_cycle"))
+    equal("what it pays", paid.lines.data[0].period.end, after.current_period_end)
+    store.page.press(session, "fail_renewal")
+    _, failed, after = store.posted("updated", "payment_failed", "updated")
+    equal("the failed renewal", (failed.status, failed.amount_remaining, after.status), ("open", 2500, "past_due"))
+    equal("its payment", stripe.PaymentIntent.retrieve(failed.payment_intent).status, "requires_payment_method")
+    store.page.press(session, "recover")
+    recovered, after = store.posted("paid", "updated")
+    equal("the recovered renewal", (recovered.id, recovered.status, after.status), (failed.id, "paid", "active"))
+    paid = list(stripe.Invoice.list(subscription=session.subscription, status="paid", limit=1).auto_paging_iter())
+    equal("the paid invoices", [found.id for found in paid][:1] + [paid[-1].id, len(paid)], [recovered.id, session.invoice.id, 3])
+    store.page.send(f"/invoices/{recovered.id}", action="refund_part", amount=100)
+    charge = checked(stripe.Charge.retrieve(checked_invoice(stripe.Invoice.retrieve(recovered.id)).charge), stripe.Charge)
+    equal("the refund of a renewal", (charge.amount_refunded, charge.invoice), (100, recovered.id))
+
+
+def cancellations(store, session):
+    id = session.subscription
+    for ends in (True, False, True):
+        updated = checked_subscription(stripe.Subscription.modify(id, cancel_at_period_end=ends))
+        equal("whether it ends", updated.cancel_at_period_end, ends)
+        store.posted("updated")
+    store.page.press(session, "end_period")
+    ended, = store.posted("deleted")
+    equal("the end", (ended.status, ended.ended_at), ("canceled", updated.current_period_end))
+    again = store.subscribe("subscription-2", customer=session.customer)
+    equal("the customer", again.customer, session.customer)
+    equal("what ended", checked_subscription(stripe.Subscription.cancel(again.subscription)).status, "canceled")
+    store.posted("deleted")
+    unpaid = store.subscribe("subscription-3")
+    store.page.press(unpaid, "fail_renewal")
+    store.posted("updated", "payment_failed", "updated")
+    store.page.press(unpaid, "give_up")
+    equal("the reason", store.posted("deleted")[0].cancellation_details.reason, "payment_failed")
+
+
+def portal(store, session):
+    configuration = stripe.billing_portal.Configuration
+    cancel = {"subscription_cancel": {"enabled": True, "mode": "at_period_end"}}
+    made = checked(configuration.create(features={**cancel, "subscription_update": {"enabled": False}}), configuration)
+    default = checked(configuration.list(is_default=True).data[0], configuration)
+    equal("the default", (made.is_default, default.is_default, default.active), (False, True, True))
+    changed = configuration.modify(default.id, features=cancel, login_page={"enabled": True}, active=True)
+    expect(checked(changed, configuration).login_page.url, "the page to log in has no address")
+    buyer = store.subscribe("subscription-4", customer=session.customer)
+    opened = stripe.billing_portal.Session.create(customer=buyer.customer, return_url="http://127.0.0.1:1/account")
+    checked(opened, stripe.billing_portal.Session)
+    path = opened.url.removeprefix(stripe.api_base)
+    for action, ends in (("cancel", True), ("resume", False)):
+        status, _ = store.page.send(path, action=action, subscription=buyer.subscription)
+        equal("the portal", (status, store.state(buyer)), (303, ("active", ends)))
+        store.posted("updated")
+
+
+def refusals(new_session):
+    month = recurring(interval="month")
+    once = recurring()
+    for key, parameters, param in [
+        ("intent", {**month, "payment_intent_data": {"metadata": {}, "description": "x"}}, "payment_intent_data[description]"),
+        ("intent-2", {**month, "payment_intent_data": {"metadata": {"order": "order"}}}, "payment_intent_data"),
+        ("once", once, "line_items"),
+        ("payment", {**month, "mode": "payment", "subscription_data": None}, "line_items[0]"),
+        ("data", {**once, "mode": "payment"}, "subscription_data"),
+        ("long", recurring(interval="year", interval_count=4), "line_items[0][price_data][recurring][interval_count]"),
+        ("customer", {**month, "customer": "cus_none"}, "customer"),
+    ]:
+        try:
+            new_session(f"refused-{key}", **parameters)
+        except stripe.InvalidRequestError as error:
+            equal(f"the parameter of {key}", (error.param, error.http_status), (param, 400))
+        else:
+            raise Wrong(f"{key} was not refused")
+    try:
+        stripe.checkout.Session.list(expand=["data.invoice.payment_intent.latest_charge.refunds"])
+    except stripe.InvalidRequestError as error:
+        expect("more than 4 levels" in str(error), f"{error}")
+    else:
+        raise Wrong("five levels were expanded")

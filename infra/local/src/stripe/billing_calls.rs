@@ -1,0 +1,110 @@
+//! The calls about customers, subscriptions and invoices.
+
+use super::api::{EXPAND, Input};
+use super::billing::{Customer, Invoice, Subscription};
+use super::calls::page;
+use super::error::ApiError;
+use super::parameters::{Parameter, Shape, boolean, text};
+use super::state::State;
+use serde_json::Value;
+
+pub(super) const INVOICES: &[Parameter] = &[
+    ("subscription", false, Shape::Text(255)),
+    ("customer", false, Shape::Text(255)),
+    ("status", false, Shape::Word(&["draft", "open", "paid", "uncollectible", "void"])),
+    ("limit", false, Shape::Integer),
+    ("starting_after", false, Shape::Text(255)),
+    EXPAND,
+];
+
+pub(super) const SUBSCRIPTIONS: &[Parameter] = &[
+    ("customer", false, Shape::Text(255)),
+    (
+        "status",
+        false,
+        Shape::Word(&[
+            "incomplete",
+            "incomplete_expired",
+            "trialing",
+            "active",
+            "past_due",
+            "canceled",
+            "unpaid",
+            "paused",
+            "all",
+            "ended",
+        ]),
+    ),
+    ("limit", false, Shape::Integer),
+    ("starting_after", false, Shape::Text(255)),
+    EXPAND,
+];
+
+pub(super) const CHANGED_SUBSCRIPTION: &[Parameter] = &[("cancel_at_period_end", false, Shape::Boolean), EXPAND];
+
+pub(super) const CANCEL: &[Parameter] =
+    &[("invoice_now", false, Shape::Boolean), ("prorate", false, Shape::Boolean), EXPAND];
+
+pub(super) fn retrieve_customer(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let customer = state.billing.customers.get(input.seen).map(Customer::json);
+    customer.ok_or_else(|| ApiError::missing("customer", "id", input.id))
+}
+
+pub(super) fn retrieve_invoice(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let invoice = state.billing.invoices.get(input.seen).map(Invoice::json);
+    invoice.ok_or_else(|| ApiError::missing("invoice", "id", input.id))
+}
+
+pub(super) fn list_invoices(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let asked = |name: &str, value: &str| text(input.tree, &[name]).is_none_or(|asked| asked == value);
+    let is_asked_for = |invoice: &&Invoice| {
+        state.sees(&invoice.id)
+            && asked("subscription", &invoice.terms.subscription)
+            && asked("customer", &invoice.terms.customer)
+            && asked("status", invoice.status)
+    };
+    let all = state.billing.invoices.values().rev().filter(is_asked_for).collect();
+    page("/v1/invoices", all, input, Invoice::json)
+}
+
+fn missing(id: &str) -> ApiError {
+    ApiError::missing("subscription", "id", id)
+}
+
+pub(super) fn retrieve_subscription(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    state.billing.subscriptions.get(input.seen).map(Subscription::json).ok_or_else(|| missing(input.id))
+}
+
+/// Without a status, those that have ended are left out.
+pub(super) fn list_subscriptions(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let (customer, status) = (text(input.tree, &["customer"]), text(input.tree, &["status"]));
+    let is_asked_for = |found: &&Subscription| {
+        state.sees(found.id())
+            && customer.is_none_or(|customer| found.terms.customer == customer)
+            && match status {
+                None => found.status != "canceled",
+                Some("all") => true,
+                Some("ended") => found.status == "canceled",
+                Some(status) => found.status == status,
+            }
+    };
+    let all = state.billing.subscriptions.values().rev().filter(is_asked_for).collect();
+    page("/v1/subscriptions", all, input, Subscription::json)
+}
+
+pub(super) fn update_subscription(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    retrieve_subscription(state, input)?;
+    if let Some(ends) = boolean(input.tree, &["cancel_at_period_end"]) {
+        state.cancel_at_period_end(input.id, ends, input.now).map_err(|_| {
+            ApiError::request("A canceled subscription can only update its cancellation_details and metadata.")
+        })?;
+    }
+    retrieve_subscription(state, input)
+}
+
+/// A subscription that has ended is missing, as at Stripe.
+pub(super) fn cancel_subscription(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    retrieve_subscription(state, input)?;
+    state.cancel_now(input.id, input.now).map_err(|_| missing(input.id))?;
+    retrieve_subscription(state, input)
+}

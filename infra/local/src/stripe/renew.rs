@@ -1,0 +1,256 @@
+//! The life of a subscription: its session is paid, it is renewed or not, and it ends.
+
+use super::billing::{Customer, Invoice, Recurring, Subscription, Terms};
+use super::objects::{Line, Session};
+use super::pay::NewIntent;
+use super::state::State;
+
+/// How long after a failed renewal it is tried again, in seconds.
+const RETRY: i64 = 3 * 24 * 60 * 60;
+
+impl State {
+    /// The subscription that a session has created, or that an invoice is of.
+    pub(super) fn subscription_of(&self, id: &str) -> Result<String, String> {
+        let session = self.sessions.get(id).and_then(|session| session.subscription.clone());
+        let invoice = || self.billing.invoices.get(id).map(|invoice| invoice.terms.subscription.clone());
+        session.or_else(invoice).ok_or_else(|| "There is no subscription.".to_owned())
+    }
+
+    /// Pays a session of a subscription: customer, subscription and first invoice are made.
+    pub(super) fn subscribe(&mut self, session: &Session, recurring: &Recurring, now: i64) {
+        let customer = session.customer.clone().unwrap_or_else(|| self.new_customer(now));
+        let id = self.id("sub");
+        let terms = Terms {
+            subscription: id.clone(),
+            since: now,
+            livemode: session.livemode,
+            customer: customer.clone(),
+            currency: session.currency.clone(),
+            metadata: session.intent_metadata.clone(),
+            recurring: recurring.clone(),
+        };
+        let subscription = Subscription {
+            terms,
+            status: "incomplete",
+            lines: session.lines.iter().filter(|line| line.recurring).cloned().collect(),
+            periods: 0,
+            cancel_at_period_end: false,
+            canceled_at: None,
+            ended_at: None,
+            reason: None,
+            latest_invoice: None,
+        };
+        self.billing.subscriptions.insert(id.clone(), subscription);
+        self.subscription_happens(&id, "customer.subscription.created", now);
+        let invoice = self.new_invoice(&id, "subscription_create", session.lines.clone(), now);
+        self.pay_invoice(&invoice, now);
+        self.change_session(&session.id, |session| {
+            (session.customer, session.subscription, session.invoice) = (Some(customer), Some(id), Some(invoice));
+        });
+    }
+
+    fn new_customer(&mut self, now: i64) -> String {
+        let id = self.id("cus");
+        let customer = Customer { id: id.clone(), created: now, livemode: self.livemode() };
+        let object = customer.json();
+        self.billing.customers.insert(id.clone(), customer);
+        self.happen("customer.created", &object, now);
+        id
+    }
+
+    /// An open invoice of the present period.
+    fn new_invoice(&mut self, subscription: &str, reason: &'static str, lines: Vec<Line>, now: i64) -> String {
+        let id = self.id("in");
+        let Some(subscription) = self.billing.subscriptions.get_mut(subscription) else { return id };
+        subscription.latest_invoice = Some(id.clone());
+        let invoice = Invoice {
+            id: id.clone(),
+            created: now,
+            terms: subscription.terms.clone(),
+            status: "open",
+            reason,
+            amount: lines.iter().map(|line| line.unit_amount * line.quantity).sum(),
+            lines,
+            period: subscription.period(),
+            previous: subscription.terms.recurring.after(subscription.terms.since, (subscription.periods - 1).max(0)),
+            intent: None,
+            charge: None,
+            attempts: 0,
+            next_attempt: None,
+            paid_at: None,
+        };
+        self.billing.invoices.insert(id.clone(), invoice);
+        id
+    }
+
+    /// Tries to charge an invoice. One of nothing is paid without a payment.
+    fn charge_invoice(&mut self, id: &str, succeeds: bool, now: i64) {
+        let Some(invoice) = self.billing.invoices.get(id).cloned() else { return };
+        let (status, charge) =
+            if succeeds { ("succeeded", "succeeded") } else { ("requires_payment_method", "failed") };
+        let intent = invoice.intent.clone().or_else(|| {
+            let new = NewIntent {
+                amount: invoice.amount,
+                currency: invoice.terms.currency.clone(),
+                metadata: serde_json::Map::new(),
+                methods: vec!["card".to_owned()],
+                livemode: invoice.terms.livemode,
+                customer: Some(invoice.terms.customer.clone()),
+                invoice: Some(id.to_owned()),
+            };
+            (invoice.amount > 0).then(|| self.new_intent(new, now))
+        });
+        if let Some(intent) = &intent {
+            self.change_intent(intent, status, !succeeds);
+            self.charge(intent, charge, "card", now);
+        }
+        let charge = intent.as_ref().and_then(|intent| self.intents.get(intent)?.charge.clone());
+        if let Some(invoice) = self.billing.invoices.get_mut(id) {
+            (invoice.intent, invoice.charge) = (intent.clone(), charge);
+            invoice.attempts += 1;
+            invoice.status = if succeeds { "paid" } else { "open" };
+            invoice.paid_at = succeeds.then_some(now);
+            invoice.next_attempt = (!succeeds).then_some(now + RETRY);
+        }
+        let (payment, charge) = if succeeds {
+            ("payment_intent.succeeded", "charge.succeeded")
+        } else {
+            ("payment_intent.payment_failed", "charge.failed")
+        };
+        if let Some(intent) = intent {
+            self.payment_happens(&intent, payment, Some(charge), now);
+        }
+    }
+
+    fn pay_invoice(&mut self, id: &str, now: i64) {
+        self.charge_invoice(id, true, now);
+        let Some(invoice) = self.billing.invoices.get(id).cloned() else { return };
+        self.happen("invoice.paid", &invoice.json(), now);
+        let subscription = invoice.terms.subscription;
+        if self.billing.subscriptions.get(&subscription).is_some_and(|subscription| subscription.status != "active") {
+            self.change_subscription(&subscription, now, |subscription| subscription.status = "active");
+        }
+    }
+
+    /// The subscription, if it is in one of some states.
+    fn subscription_in(&self, id: &str, states: &[&str]) -> Result<&Subscription, String> {
+        match self.billing.subscriptions.get(id) {
+            Some(found) if states.contains(&found.status) => Ok(found),
+            Some(found) => Err(format!("The subscription is {}.", found.status)),
+            None => Err(format!("There is no subscription {id}.")),
+        }
+    }
+
+    fn change_subscription(&mut self, id: &str, now: i64, change: impl FnOnce(&mut Subscription)) {
+        if let Some(subscription) = self.billing.subscriptions.get_mut(id) {
+            change(subscription);
+        }
+        self.subscription_happens(id, "customer.subscription.updated", now);
+    }
+
+    fn subscription_happens(&mut self, id: &str, kind: &'static str, now: i64) {
+        let object = self.billing.subscriptions.get(id).map(Subscription::json).unwrap_or_default();
+        self.happen(kind, &object, now);
+    }
+
+    /// Begins the next period, with an invoice that is not paid yet.
+    fn next_period(&mut self, id: &str, now: i64) -> Result<String, String> {
+        let found = self.subscription_in(id, &["active"])?;
+        if found.cancel_at_period_end {
+            return Err("The subscription ends with its period.".to_owned());
+        }
+        let lines = found.lines.clone();
+        self.change_subscription(id, now, |subscription| subscription.periods += 1);
+        Ok(self.new_invoice(id, "subscription_cycle", lines, now))
+    }
+
+    pub(super) fn renew(&mut self, id: &str, now: i64) -> Result<(), String> {
+        let invoice = self.next_period(id, now)?;
+        self.pay_invoice(&invoice, now);
+        Ok(())
+    }
+
+    /// The period moves ahead as if it were paid: only status and invoice say that it is not.
+    pub(super) fn fail_renewal(&mut self, id: &str, now: i64) -> Result<(), String> {
+        let free =
+            self.subscription_in(id, &["active"])?.lines.iter().all(|line| line.unit_amount * line.quantity == 0);
+        if free {
+            return Err("There is nothing to pay.".to_owned());
+        }
+        let invoice = self.next_period(id, now)?;
+        self.charge_invoice(&invoice, false, now);
+        let object = self.billing.object(&invoice).unwrap_or_default();
+        self.happen("invoice.payment_failed", &object, now);
+        self.change_subscription(id, now, |subscription| subscription.status = "past_due");
+        Ok(())
+    }
+
+    /// Pays the invoice that failed.
+    pub(super) fn recover(&mut self, id: &str, now: i64) -> Result<(), String> {
+        self.subscription_in(id, &["past_due"])?;
+        let open = self.billing.invoices_of(id).find(|invoice| !invoice.is_paid()).map(|invoice| invoice.id.clone());
+        self.pay_invoice(&open.ok_or("There is no open invoice.")?, now);
+        Ok(())
+    }
+
+    /// Ends a subscription whose invoice stays open.
+    pub(super) fn give_up(&mut self, id: &str, now: i64) -> Result<(), String> {
+        self.subscription_in(id, &["past_due"])?;
+        for invoice in self.billing.invoices.values_mut().filter(|invoice| invoice.terms.subscription == id) {
+            invoice.next_attempt = None;
+        }
+        self.end(id, now, "payment_failed", now);
+        Ok(())
+    }
+
+    pub(super) fn cancel_at_period_end(&mut self, id: &str, ends: bool, now: i64) -> Result<(), String> {
+        if self.subscription_in(id, &["active", "past_due"])?.cancel_at_period_end == ends {
+            return Ok(());
+        }
+        self.change_subscription(id, now, |subscription| {
+            subscription.cancel_at_period_end = ends;
+            subscription.canceled_at = ends.then_some(now);
+            subscription.reason = ends.then(|| "cancellation_requested".to_owned());
+        });
+        Ok(())
+    }
+
+    /// Lets the period of a subscription end that ends with it.
+    pub(super) fn end_period(&mut self, id: &str, now: i64) -> Result<(), String> {
+        let found = self.subscription_in(id, &["active", "past_due"])?;
+        if !found.cancel_at_period_end {
+            return Err("The subscription does not end with its period.".to_owned());
+        }
+        let end = found.period().1;
+        self.end(id, end, "cancellation_requested", now);
+        Ok(())
+    }
+
+    pub(super) fn cancel_now(&mut self, id: &str, now: i64) -> Result<(), String> {
+        self.subscription_in(id, &["active", "past_due"])?;
+        self.end(id, now, "cancellation_requested", now);
+        Ok(())
+    }
+
+    fn end(&mut self, id: &str, at: i64, reason: &str, now: i64) {
+        if let Some(subscription) = self.billing.subscriptions.get_mut(id) {
+            (subscription.status, subscription.ended_at) = ("canceled", Some(at));
+            subscription.reason = Some(reason.to_owned());
+            subscription.canceled_at.get_or_insert(now);
+        }
+        self.subscription_happens(id, "customer.subscription.deleted", now);
+    }
+
+    /// Ends the subscriptions whose last period is over. Returns whether there were any.
+    pub(super) fn end_periods(&mut self, now: i64) -> bool {
+        let is_due =
+            |found: &&Subscription| found.cancel_at_period_end && found.ended_at.is_none() && found.period().1 <= now;
+        let due: Vec<String> =
+            self.billing.subscriptions.values().filter(is_due).map(|found| found.id().clone()).collect();
+        for id in &due {
+            self.act_for(id);
+            _ = self.end_period(id, now);
+        }
+        !due.is_empty()
+    }
+}
