@@ -1,7 +1,8 @@
-//! The data directory: the table's file, the token keys and the payment provider's state, kept across restarts. One process
+//! The data directory: the table's file, the token keys, the clock and the payment provider's state, kept across restarts. One process
 //! at a time has it open.
 
 use crate::error::StartError;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shared::model::ServerId;
 use shared::token::TokenKeys;
@@ -89,6 +90,19 @@ pub fn payments_file(dir: &Path) -> PathBuf {
     dir.join("stripe.json")
 }
 
+/// The file of how many seconds the clock is ahead.
+pub fn clock_file(dir: &Path) -> PathBuf {
+    dir.join("clock.json")
+}
+
+/// How many seconds the clock of a data directory is ahead.
+///
+/// # Errors
+/// [`StartError::Data`] if its file cannot be read.
+pub fn clock_ahead(dir: &Path) -> Result<u64, StartError> {
+    read_json(clock_file(dir))
+}
+
 /// The file of the token keys: a JSON object of key ids and secrets, as in `TOKEN_KEYS`.
 pub fn keys_file(dir: &Path) -> PathBuf {
     dir.join("token-keys.json")
@@ -115,10 +129,14 @@ pub fn token_keys(dir: &Path) -> Result<String, StartError> {
 /// # Errors
 /// [`StartError::Data`] if they cannot be read.
 pub fn game_server_keys(dir: &Path) -> Result<BTreeMap<u64, String>, StartError> {
-    let path = game_servers_file(dir);
+    read_json(game_servers_file(dir))
+}
+
+/// The content of a file; the default if there is none.
+fn read_json<T: Default + DeserializeOwned>(path: PathBuf) -> Result<T, StartError> {
     match fs::read(&path) {
         Ok(text) => serde_json::from_slice(&text).map_err(|error| StartError::Data { path, source: error.into() }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(T::default()),
         Err(source) => Err(StartError::Data { path, source }),
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod auth_by_host;
 pub mod chat;
+pub mod clock;
 mod cors;
 pub mod data;
 pub mod engine;

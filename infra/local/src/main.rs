@@ -1,6 +1,7 @@
 //! `cargo run`: the whole store on one port.
 
 use clap::Parser;
+use local::clock::MovableClock;
 use local::data::DataLock;
 use local::engine::{self, Engine, ensure_table};
 use local::error::StartError;
@@ -14,7 +15,7 @@ use local::reference::Reference;
 use local::site::{self, Demo, Images};
 use local::store::Store;
 use local::{chat, data, game_server, players, server};
-use shared::clock::{Clock, SystemClock};
+use shared::clock::Clock;
 use shared::model::{ActiveVersion, LocalAddresses};
 use shared::store::published::read_active_version;
 use shared::store::{Access, Db};
@@ -64,7 +65,8 @@ struct Database {
 }
 
 async fn run(options: &Options) -> Result<(), StartError> {
-    let (clock, now) = (Arc::new(SystemClock) as Arc<dyn Clock>, SystemClock.seconds());
+    let movable = Arc::new(MovableClock::of(options.data.as_deref())?);
+    let (clock, now) = (Arc::clone(&movable) as Arc<dyn Clock>, movable.seconds());
     let Listeners { api: listener, demo: demo_listener, chat: chat_listener } = listen(options).await?;
     let shop = server::url_of(&demo_listener)?;
     let origins = origins(options, &shop);
@@ -85,7 +87,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let images = Images::of(&options.store);
     let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, if images.is_there() { &origin } else { "" }));
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
-    let payments = payment_provider(options, &database.access.endpoint, &base_url).await?;
+    let payments = payment_provider(options, &database.access.endpoint, &base_url, movable).await?;
     let secrets = Secrets {
         token_keys: &token_keys,
         chat: &chat_secret,
@@ -101,8 +103,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let game_servers = game_servers(options, &database, &db, clock.as_ref(), &published, (&base_url, &shop)).await?;
     let console = game_servers.as_ref().map(|servers| servers.url.as_str());
     let config = site::Config::new(&base_url, &shop, console, players, &to_try);
-    let demo = Demo::new(options.demo.clone(), images.clone(), &config)?;
-    tokio::spawn(site::serve(demo_listener, demo));
+    tokio::spawn(site::serve(demo_listener, Demo::new(options.demo.clone(), images.clone(), &config)?));
     let ready = Ready {
         shop: shop.clone(),
         base_url,
@@ -268,12 +269,18 @@ fn callback(base_url: &str) -> String {
 
 /// The account that an option names, else a stand-in for Stripe. A database elsewhere keeps its own provider, if the
 /// environment has its keys.
-async fn payment_provider(options: &Options, endpoint: &str, base_url: &str) -> Result<PaymentProvider, StartError> {
+async fn payment_provider(
+    options: &Options,
+    endpoint: &str,
+    base_url: &str,
+    clock: Arc<MovableClock>,
+) -> Result<PaymentProvider, StartError> {
     match &options.payment_keys {
         Some(file) => PaymentProvider::account(file),
         None if is_here(endpoint) => {
             let kept = options.data.as_deref().map(data::payments_file);
-            PaymentProvider::stand_in(options.stripe_port, format!("{base_url}/payments/webhook/stripe"), kept).await
+            let webhook_url = format!("{base_url}/payments/webhook/stripe");
+            PaymentProvider::stand_in(options.stripe_port, webhook_url, kept, clock).await
         }
         None => Ok(PaymentProvider::of_environment()),
     }

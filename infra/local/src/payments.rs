@@ -1,9 +1,11 @@
 //! How buyers pay: at the stand-in for Stripe, or at your own Stripe account in test mode.
 
+use crate::clock::MovableClock;
 use crate::error::StartError;
 use crate::stripe::{self, StandIn};
 use shared::config::PaymentKeys;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The payment provider of a running server.
 #[derive(Debug)]
@@ -17,12 +19,19 @@ pub struct PaymentProvider {
 }
 
 impl PaymentProvider {
-    /// A stand-in on a port of this machine, which posts webhooks to `webhook_url`. A file keeps what it remembers.
+    /// A stand-in on a port of this machine, which posts webhooks to `webhook_url` and can move the server's clock ahead. A
+    /// file keeps what it remembers.
     ///
     /// # Errors
     /// [`StartError`] if the port is in use or not allowed, or the file cannot be read.
-    pub async fn stand_in(port: u16, webhook_url: String, kept: Option<PathBuf>) -> Result<Self, StartError> {
-        let options = stripe::Options { port, webhook_url: Some(webhook_url), kept, ..stripe::Options::default() };
+    pub async fn stand_in(
+        port: u16,
+        webhook_url: String,
+        kept: Option<PathBuf>,
+        clock: Arc<MovableClock>,
+    ) -> Result<Self, StartError> {
+        let (movable, webhook_url) = (Some(Arc::clone(&clock)), Some(webhook_url));
+        let options = stripe::Options { port, webhook_url, kept, clock, movable, ..stripe::Options::default() };
         let stand_in = stripe::start(options).await?;
         let (keys, base_url) = (stripe::payment_keys(), Some(stand_in.base_url()));
         Ok(Self { keys, base_url, stand_in: Some(stand_in) })

@@ -34,6 +34,7 @@ pub use deliver::{Signed, Switches};
 pub use faults::{Fault, FaultKind};
 pub use state::Action;
 
+use crate::clock::MovableClock;
 use crate::error::StartError;
 use kept::Keeper;
 use server::Shared;
@@ -87,6 +88,8 @@ pub struct Options {
     pub calls_per_second: Option<usize>,
     pub delay: Duration,
     pub clock: Arc<dyn Clock>,
+    /// The clock that the page moves ahead. The clock of the server around it, and its own, must be this one.
+    pub movable: Option<Arc<MovableClock>>,
 }
 
 impl Default for Options {
@@ -105,6 +108,7 @@ impl Default for Options {
             calls_per_second: None,
             delay: Duration::ZERO,
             clock: Arc::new(SystemClock),
+            movable: None,
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<By
     let mut state = shared.state();
     state.tick(now);
     match (&head.method, path.split('/').skip(1).collect::<Vec<_>>().as_slice()) {
-        (&Method::GET, [""]) => html(StatusCode::OK, &overview(&state)),
+        (&Method::GET, [""]) => html(StatusCode::OK, &overview(&state, shared)),
         (&Method::GET, ["c", "pay", id] | ["invoices", id]) => shown(&state, id, ""),
         (&Method::GET, ["p", kind, id]) => subscription_pages::portal(&state, kind, id, ""),
         (&Method::POST, _) if !is_from_here(head) => text(StatusCode::FORBIDDEN, "This form is on another site."),
@@ -52,12 +52,21 @@ pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<By
             }
             None => text(StatusCode::BAD_REQUEST, "fault: write a status, cut, silence or slow-MILLISECONDS"),
         },
+        (&Method::POST, ["clock"]) => match move_ahead(shared, Parameters::parse(body).get("days")) {
+            Ok(()) => redirect("/"),
+            Err(reason) => text(StatusCode::BAD_REQUEST, &reason),
+        },
         (&Method::POST, ["events", id, "send"]) if state.event(id).is_some() => {
             state.post(id);
             redirect("/")
         }
         _ => text(StatusCode::NOT_FOUND, "There is no such page."),
     }
+}
+
+fn move_ahead(shared: &Shared, days: &str) -> Result<(), String> {
+    let clock = shared.options.movable.as_ref().ok_or("This clock cannot be moved.")?;
+    clock.move_ahead(days.parse().map_err(|_| "The days must be a whole number.")?)
 }
 
 /// Whether a form was sent from one of these pages, or by a program.
@@ -226,8 +235,19 @@ pub(super) fn button(page: &mut String, action: &str, label: &str) {
     _ = write!(page, "<form method=post><input type=hidden name=action value={action}><button>{label}</button></form>");
 }
 
-fn overview(state: &State) -> String {
-    let mut page = String::from("<h1>Stand-in for Stripe</h1><h2>Webhooks</h2><form method=post action=\"/switches\">");
+fn overview(state: &State, shared: &Shared) -> String {
+    let mut page = String::from("<h1>Stand-in for Stripe</h1>");
+    if let Some(clock) = &shared.options.movable {
+        _ = write!(
+            page,
+            "<h2>Clock</h2><p>It is {} here and in the store, {} days ahead.</p><form method=post action=\"/clock\">\
+             <input type=number name=days min=1 max=3650 value=1 aria-label=Days> <button>Move the clock ahead by so \
+             many days</button></form><p><small>It does not go back. Who is logged in may have to log in again.</small></p>",
+            subscription_pages::day(shared.now()),
+            clock.days_ahead()
+        );
+    }
+    page.push_str("<h2>Webhooks</h2><form method=post action=\"/switches\">");
     let switches = state.switches;
     for (name, label, is_on) in [
         ("twice", "send twice", switches.twice),

@@ -9,7 +9,7 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use std::fmt::Write as _;
 
-fn day(seconds: i64) -> String {
+pub(super) fn day(seconds: i64) -> String {
     Timestamp::from_second(seconds).unwrap_or_default().strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 

@@ -3,6 +3,8 @@
 use super::keys;
 use super::process::{HttpReply, Process, Server};
 use super::start::sentence;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -72,6 +74,34 @@ fn a_payment_that_a_kill_interrupts_is_made_after_the_next_start() {
     let session = page.rsplit('/').next().unwrap();
     assert!(overview.contains(session));
     assert!(server.get_with(&stand_in, "accept", "*/*").text.contains(session), "payments are kept as well");
+}
+
+/// When a token expires, in seconds since 1970 UTC.
+fn expiry(token: &str) -> u64 {
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
+    serde_json::from_slice::<Value>(&claims).unwrap()["exp"].as_u64().unwrap()
+}
+
+#[test]
+fn the_clock_is_moved_ahead_for_the_store_and_its_provider_and_stays_ahead() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = ["--data", dir.path().to_str().unwrap()];
+    let server = Server::start(&data);
+    let (token, _, page) = begin(&server, "Bramble");
+    let clock = format!("{}/clock", server.said("/payments"));
+    assert_eq!(server.send_without_redirects(&clock, "days=40").status, 303);
+    for refused in ["days=x", "days=-1", "days=3611", ""] {
+        assert_eq!(server.send_without_redirects(&clock, refused).status, 400, "{refused}");
+    }
+    assert!(server.get_with(server.said("/payments"), "accept", "*/*").text.contains("40 days ahead"));
+    assert!(server.get_with(&page, "accept", "*/*").text.contains("<b>expired</b>"));
+    let later = server.post("/auth/username", None, &json!({"username": "Bramble"})).json();
+    let days = (expiry(later.as_str().unwrap()) - expiry(&token)) / (24 * 60 * 60);
+    assert_eq!(days, 40);
+    kill(server);
+    let server = Server::start(&data);
+    assert!(server.get_with(server.said("/payments"), "accept", "*/*").text.contains("40 days ahead"));
+    assert_eq!(server.post("/cart/get", Some("Thornwick"), &json!({})).status, 200, "the printed tokens are valid");
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! The local server's clock. Its owner can move it ahead, to see what time brings about, such as the end of a subscription.
+
+use crate::data;
+use crate::error::StartError;
+use shared::clock::{Clock, SystemClock};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const DAY: u64 = 24 * 60 * 60;
+/// The most days that the clock can be ahead.
+const MOST: u64 = 3_650;
+
+/// The system's clock, or so many seconds ahead of it. It never goes back: rows would be in the future.
+#[derive(Debug, Default)]
+pub struct MovableClock {
+    ahead: AtomicU64,
+    /// The file that keeps it ahead after a restart.
+    file: Option<PathBuf>,
+}
+
+impl MovableClock {
+    /// A clock that is where that of an earlier start with the same data directory was.
+    ///
+    /// # Errors
+    /// [`StartError::Data`] if its file cannot be read.
+    pub fn of(dir: Option<&Path>) -> Result<Self, StartError> {
+        let ahead = dir.map(data::clock_ahead).transpose()?.unwrap_or_default();
+        Ok(Self { ahead: AtomicU64::new(ahead), file: dir.map(data::clock_file) })
+    }
+
+    /// How many whole days it is ahead of the system's clock.
+    pub fn days_ahead(&self) -> u64 {
+        self.ahead.load(Ordering::SeqCst) / DAY
+    }
+
+    /// Moves it ahead by some days.
+    ///
+    /// # Errors
+    /// A sentence, if it would be too far ahead or cannot be kept. It is not moved then.
+    pub fn move_ahead(&self, days: u64) -> Result<(), String> {
+        let ahead = days.checked_mul(DAY).and_then(|more| self.ahead.load(Ordering::SeqCst).checked_add(more));
+        let ahead = ahead.filter(|ahead| *ahead <= MOST * DAY);
+        let ahead = ahead.ok_or_else(|| format!("The clock can be {MOST} days ahead at most."))?;
+        if let Some(file) = &self.file {
+            let kept = data::write_whole(file, ahead.to_string().as_bytes());
+            kept.map_err(|error| format!("The clock cannot be kept: {error}."))?;
+        }
+        self.ahead.store(ahead, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Clock for MovableClock {
+    fn now(&self) -> Duration {
+        SystemClock.now() + Duration::from_secs(self.ahead.load(Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_moves_ahead_within_its_limit_and_stays_there_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = MovableClock::of(Some(dir.path())).unwrap();
+        assert_eq!(clock.days_ahead(), 0);
+        clock.move_ahead(3_000).unwrap();
+        clock.move_ahead(650).unwrap();
+        for days in [1, u64::MAX] {
+            assert!(clock.move_ahead(days).unwrap_err().contains("3650 days"));
+        }
+        let again = MovableClock::of(Some(dir.path())).unwrap();
+        assert_eq!((again.days_ahead(), MovableClock::of(None).unwrap().days_ahead()), (3_650, 0));
+        assert!(again.now() >= SystemClock.now() + Duration::from_secs(3_649 * DAY));
+        std::fs::write(data::clock_file(dir.path()), "soon").unwrap();
+        assert!(MovableClock::of(Some(dir.path())).is_err());
+    }
+}
