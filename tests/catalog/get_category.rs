@@ -2,7 +2,7 @@
 
 use crate::support::{STALE, all, by_id, fields, fill_cart, item, open_to_guests, republish};
 use aws_sdk_dynamodb::types::AttributeValue;
-use publish::files::Decimal;
+use publish::files::{Decimal, IntervalFile};
 use serde_json::{Value, json};
 use shared::model::ItemId;
 use shared::store::counters::SOLD;
@@ -127,7 +127,7 @@ async fn a_rank_below_one_that_is_owned_is_unavailable() {
 #[tokio::test]
 async fn a_subscription_is_never_cumulative() {
     let store = TestStore::open().await;
-    republish(&store, |files| item(files, 105).subscription = true).await;
+    republish(&store, |files| item(files, 105).subscription = Some(IntervalFile::default())).await;
     let ranks = detail(&store, "Thornwick", "ranks/player").await;
     let phoenix = by_id(&ranks["items"], 105);
     assert_eq!(phoenix["is_subs"], true);
